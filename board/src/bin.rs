@@ -1,0 +1,47 @@
+//! Small immutable byte strings that serialise as MessagePack binaries.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+/// Bytes of a client's: an id, a name, a payload, a text. Never assumed to be UTF-8.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bin(Box<[u8]>);
+
+impl From<&[u8]> for Bin {
+    fn from(bytes: &[u8]) -> Self {
+        Bin(bytes.into())
+    }
+}
+
+impl Deref for Bin {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for Bin {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Bin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Bin {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bin {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Bin(serde_bytes::ByteBuf::deserialize(from)?.into_vec().into()))
+    }
+}

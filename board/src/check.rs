@@ -1,0 +1,123 @@
+//! The invariants of a board, checked from the records up: for tests, and for boards that
+//! come from outside.
+
+use crate::board::Board;
+use crate::job::{State, NEVER};
+use crate::line::Line;
+
+impl Board {
+    /// Finds the first thing that is not as it must be. O(n log n).
+    pub fn check(&self) -> Result<(), String> {
+        let mut counts = [0u64; 8];
+        let mut places = Places::default();
+        for (slot, job) in self.jobs.iter() {
+            let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
+            if let Some(n) = counts.get_mut(job.state as usize) {
+                *n += 1;
+            }
+            let found = job.id().text(|id| self.find(id));
+            if found != Some(slot) {
+                return fail("its id leads elsewhere");
+            }
+            if self.class_of(job).is_none() {
+                return fail("no class");
+            }
+            if job.seq.get() > self.revision as i64 || job.version.get() > self.revision as i64 {
+                return fail("younger than its board");
+            }
+            let timed = job.at.get() != NEVER;
+            match job.state {
+                State::Scheduled => places.due += 1,
+                State::Blocked => return fail("nothing can block it"),
+                State::Ready => {
+                    places.ready += 1;
+                    places.expiries += usize::from(timed);
+                    if job.since.get() == 0 {
+                        return fail("never became ready");
+                    }
+                }
+                State::Claimed => {
+                    let Some(claim) = self.claim_of(job) else { return fail("no claim") };
+                    if claim.slot != slot || claim.token > self.token || claim.attempt == 0 {
+                        return fail("a claim that cannot be");
+                    }
+                    if !self.held(self.worker_name(claim), claim.token - 1).any(|s| s == slot) {
+                        return fail("its worker does not know");
+                    }
+                    places.claims += 1;
+                }
+                _ => {
+                    places.ended += 1;
+                    places.drops += usize::from(timed);
+                    if job.rare.as_ref().is_none_or(|r| r.ended == 0 && r.modified != 0) {
+                        return fail("no time of its end");
+                    }
+                }
+            }
+        }
+        if counts != self.counts {
+            return Err(format!("counts are {:?}, not {counts:?}", self.counts));
+        }
+        let ready = self.queues.iter().map(|(_, _, q)| q.ready.len()).sum();
+        let held = self.workers.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
+        let here = Places {
+            due: self.due.len(),
+            ready,
+            expiries: self.expiries.len(),
+            claims: self.claims.len(),
+            ended: self.ended.iter().map(Line::len).sum(),
+            drops: self.drops.len(),
+        };
+        if here != places || self.leases.len() != held || held != places.claims {
+            return Err(format!(
+                "places hold {here:?}, leases {}, workers {held}, not {places:?}",
+                self.leases.len()
+            ));
+        }
+        self.check_order()
+    }
+
+    fn check_order(&self) -> Result<(), String> {
+        let at = |s: u32| self.jobs.get(s).map(Self::at_key);
+        let ended = |s: u32| self.jobs.get(s).map(Self::ended_key);
+        let lease = |s: u32| Some(Self::lease_key_of(&self.jobs, &self.claims, s));
+        sorted("due", &self.due, at)?;
+        sorted("expiries", &self.expiries, at)?;
+        sorted("drops", &self.drops, at)?;
+        sorted("leases", &self.leases, lease)?;
+        for line in &self.ended {
+            sorted("ended", line, ended)?;
+        }
+        for (_, _, queue) in self.queues.iter() {
+            sorted("ready", &queue.ready, |s| self.jobs.get(s).map(Self::ready_key))?;
+        }
+        for (number, _, queue) in self.queues.iter() {
+            if self.busy().contains(&number) == queue.ready.is_empty() {
+                return Err("a queue is busy without ready jobs, or the reverse".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn sorted<K: Ord + Copy + Default>(
+    name: &str,
+    line: &Line<K>,
+    key_of: impl Fn(u32) -> Option<K>,
+) -> Result<(), String> {
+    let keys: Vec<Option<K>> = line.iter_from(None, |_| K::default()).map(&key_of).collect();
+    match keys.windows(2).all(|w| matches!(w, [Some(a), Some(b)] if a < b)) {
+        true => Ok(()),
+        false => Err(format!("{name} is out of order")),
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Places {
+    due: usize,
+    ready: usize,
+    expiries: usize,
+    claims: usize,
+    ended: usize,
+    drops: usize,
+}

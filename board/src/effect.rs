@@ -1,0 +1,223 @@
+//! What happens to a board, and how it is written down.
+//!
+//! An effect says what happened, with absolute times, made-up ids and drawn random bits
+//! inside, so that applying it needs nothing but the board. A batch is what one command does
+//! to one board: a MessagePack array of revision before, time of decision and number of
+//! effects, then for each effect its tag and its fields by position. Tags and positions are
+//! the format of replication links and append-only files: they are added to, never changed.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
+
+use crate::board::Board;
+use crate::verbs::*;
+
+/// Fields and values of a META option.
+pub type Meta<'a> = Vec<(&'a Bytes, &'a Bytes)>;
+
+/// The copy cannot take the effect: it names what is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfit;
+
+macro_rules! effects {
+    ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
+        /// One thing that happens to a board.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Effect<'a> {
+            $($(#[$doc])* $name($name$(<$life>)?),)*
+        }
+
+        $(impl<'a> From<$name$(<$life>)?> for Effect<'a> {
+            fn from(effect: $name$(<$life>)?) -> Self {
+                Effect::$name(effect)
+            }
+        })*
+
+        impl<'a> Effect<'a> {
+            fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Effect::$name(effect) => {
+                        out.push($tag);
+                        // Writing to memory cannot fail, nor can any of our types.
+                        let _ = effect.serialize(&mut rmp_serde::Serializer::new(out));
+                    })*
+                }
+            }
+
+            fn decode<'de: 'a>(from: &mut Decoder<'de>) -> Option<Self> {
+                match u8::deserialize(&mut *from).ok()? {
+                    $($tag => $name::deserialize(from).ok().map(Effect::$name),)*
+                    _ => None,
+                }
+            }
+
+            pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+                match self {
+                    $(Effect::$name(effect) => effect.apply(board, now),)*
+                }
+            }
+        }
+    };
+}
+
+type Decoder<'de> = rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'de, [u8]>>;
+
+effects! {
+    /// A job came, or took the place of one with its id.
+    1 Posted<'a>,
+    /// A worker took a job.
+    2 Claimed<'a>,
+    /// A worker is alive, and may say how far it is.
+    3 Beaten<'a>,
+    /// A job is complete.
+    4 Consumed<'a>,
+    /// A try failed: another will follow, or the job has failed.
+    5 Failed<'a>,
+    /// A worker gave a job back.
+    6 Abandoned<'a>,
+    /// A worker put a job aside.
+    7 Trashed<'a>,
+    /// Somebody asked the holder of a job to stop.
+    8 CancelRequested,
+    /// A job was called off.
+    9 Cancelled<'a>,
+    /// An operator took a job from its worker.
+    10 Released,
+    /// An ended job is to be done after all.
+    11 Requeued<'a>,
+    /// A record is gone.
+    12 Deleted,
+    /// An operator changed a job.
+    13 Updated<'a>,
+    /// A setting was set or reset.
+    14 Configured<'a>,
+    /// A worker that came late has its job again.
+    15 Revived,
+    /// Time has done with one job what was due.
+    16 Settled,
+    /// Time has done with the head of a line what was due.
+    17 Elapsed,
+    /// The oldest of those that ended go.
+    18 Trimmed,
+}
+
+/// What one command, or one turn of the timer, does to one board: built up in a buffer that
+/// is used again and again.
+#[derive(Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+/// Where the count stands: behind the array's head, and two numbers in their widest form.
+const COUNT_AT: usize = 1 + 9 + 9 + 1;
+const HEAD: usize = COUNT_AT + 4;
+
+impl Batch {
+    /// Begins a batch on a board of that revision.
+    pub fn begin(&mut self, revision: u64, now: i64) {
+        self.count = 0;
+        self.bytes.clear();
+        self.bytes.push(0x93);
+        self.bytes.push(0xcf);
+        self.bytes.extend_from_slice(&revision.to_be_bytes());
+        self.bytes.push(0xd3);
+        self.bytes.extend_from_slice(&now.to_be_bytes());
+        self.bytes.extend_from_slice(&[0xce, 0, 0, 0, 0]);
+    }
+
+    /// Adds an effect.
+    pub fn push(&mut self, effect: &Effect<'_>) {
+        effect.encode(&mut self.bytes);
+        self.count += 1;
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The batch as it is sent.
+    pub fn bytes(&mut self) -> &[u8] {
+        if let Some(place) = self.bytes.get_mut(COUNT_AT..HEAD) {
+            place.copy_from_slice(&self.count.to_be_bytes());
+        }
+        &self.bytes
+    }
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It changed the board.
+    Done,
+    /// The board already had it.
+    Skipped,
+    /// Something before it is missing, or it does not fit: the board is broken from now on.
+    Broken,
+    /// Not a batch at all; nothing changed.
+    Malformed,
+}
+
+impl Board {
+    /// Applies a batch that another copy of this board decided. Effects apply once and in
+    /// order: an old batch is skipped, a gap breaks the copy.
+    pub fn replay(&mut self, batch: &[u8]) -> Applied {
+        let mut from = rmp_serde::Deserializer::from_read_ref(batch);
+        let Ok((revision, now, count)) = <(u64, i64, u32)>::deserialize(&mut from) else {
+            return Applied::Malformed;
+        };
+        if revision < self.revision() {
+            return Applied::Skipped;
+        }
+        if self.broken() || revision > self.revision() {
+            self.set_broken();
+            return Applied::Broken;
+        }
+        for _ in 0..count {
+            let fits = Effect::decode(&mut from).is_some_and(|e| self.apply(&e, now).is_ok());
+            if !fits {
+                self.set_broken();
+                return Applied::Broken;
+            }
+        }
+        Applied::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_read_as_it_was_written() {
+        let claimed =
+            Effect::from(Claimed { slot: 7, worker: b"w\0\xff", token: 1 << 52, lease: 30_000, timeout: -1 });
+        let mut batch = Batch::default();
+        batch.begin(9, 1_700_000_000_000);
+        batch.push(&claimed);
+        let bytes = batch.bytes().to_vec();
+        let mut from = rmp_serde::Deserializer::from_read_ref(&bytes[..]);
+        let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
+        assert_eq!(head, Some((9, 1_700_000_000_000, 1)));
+        assert_eq!(Effect::decode(&mut from), Some(claimed));
+        assert_eq!(Effect::decode(&mut from), None);
+    }
+
+    #[test]
+    fn an_old_batch_is_skipped_and_a_gap_breaks_the_copy() {
+        let mut board = Board::default();
+        let mut batch = Batch::default();
+        batch.begin(0, 1);
+        batch.push(
+            &Configured { queue: None, setting: crate::settings::Setting::Lease, value: Some(9) }.into(),
+        );
+        let first = batch.bytes().to_vec();
+        assert_eq!(board.replay(&first), Applied::Done);
+        assert_eq!(board.replay(&first), Applied::Skipped);
+        assert_eq!(board.replay(b"\x93"), Applied::Malformed);
+        batch.begin(5, 1);
+        assert_eq!(board.replay(batch.bytes()), Applied::Broken);
+        assert!(board.broken());
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a command is refused. The text of each refusal is written here and nowhere else.
+
+use std::fmt;
+
+use crate::bin::Bin;
+use crate::job::State;
+
+/// A command that changes nothing. `Display` gives code and detail as clients see them; names
+/// of others in it are made printable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// The board does not know the id.
+    NoJob,
+    /// Nobody holds the job.
+    NotClaimed(State),
+    /// Somebody else holds it.
+    NotOwner(Bin),
+    /// Somebody holds what should be free.
+    Claimed(Bin),
+    /// The caller already holds it.
+    ClaimedYou,
+    /// An earlier claim's token, or none where one is needed.
+    Stale(u64),
+    /// It cannot be claimed now.
+    NotReady(State),
+    /// Its life is over.
+    Ended(State),
+    /// It has been, or shall be, called off.
+    Cancelled(State),
+    /// The id is taken.
+    Exists(Bin),
+    /// Its life is not over.
+    NotEnded(State),
+    /// A bound is reached.
+    Limit(&'static str),
+    /// The copy of the board missed an effect, or holds what cannot be.
+    Broken,
+    /// One job of several refuses all.
+    Of(Bin, Box<Refusal>),
+}
+
+impl Refusal {
+    /// The first word of the error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::NoJob => "NOJOB",
+            Refusal::NotClaimed(_) => "NOTCLAIMED",
+            Refusal::NotOwner(_) => "NOTOWNER",
+            Refusal::Claimed(_) | Refusal::ClaimedYou => "CLAIMED",
+            Refusal::Stale(_) => "STALE",
+            Refusal::NotReady(_) => "NOTREADY",
+            Refusal::Ended(_) => "ENDED",
+            Refusal::Cancelled(_) => "CANCELLED",
+            Refusal::Exists(_) => "EXISTS",
+            Refusal::NotEnded(_) => "NOTENDED",
+            Refusal::Limit(_) => "LIMIT",
+            Refusal::Broken => "BROKEN",
+            Refusal::Of(_, inner) => inner.code(),
+        }
+    }
+
+    /// What follows the code.
+    pub fn detail(&self) -> String {
+        match self {
+            Refusal::NoJob => "no such job".into(),
+            Refusal::NotClaimed(s) | Refusal::NotReady(s) | Refusal::Ended(s) | Refusal::NotEnded(s) => {
+                s.name().into()
+            }
+            Refusal::NotOwner(name) | Refusal::Claimed(name) | Refusal::Exists(name) => clean(name),
+            Refusal::ClaimedYou => "you".into(),
+            Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
+            Refusal::Stale(token) => format!("token {token} is not the current one"),
+            Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
+            Refusal::Cancelled(_) => "cancel was requested".into(),
+            Refusal::Limit(which) => (*which).into(),
+            Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
+            Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),
+        }
+    }
+
+    /// The same, naming the job of a selection that refuses.
+    pub fn of(self, id: &[u8]) -> Refusal {
+        Refusal::Of(id.into(), Box::new(self))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code(), self.detail())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Bytes of a client's as a part of one line of text.
+pub fn clean(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_line_whatever_the_names() {
+        let refusal = Refusal::NotOwner(Bin::from(&b"a\r\n-b\0\xff"[..]));
+        assert_eq!(refusal.to_string(), "NOTOWNER a??-b?\u{fffd}");
+        assert_eq!(Refusal::Ended(State::Complete).of(b"j1").to_string(), "ENDED complete j1");
+    }
+}

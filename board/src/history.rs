@@ -1,0 +1,133 @@
+//! What happened to a job: the first few entries and the last few, oldest first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+
+/// What an entry tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Event {
+    Posted = 0,
+    Claimed = 1,
+    Lapsed = 2,
+    Timeout = 3,
+    Failed = 4,
+    Abandoned = 5,
+    Released = 6,
+    Revived = 7,
+    Requeued = 8,
+    Replaced = 9,
+    Updated = 10,
+    CancelRequested = 11,
+    Cancelled = 12,
+    Trashed = 13,
+    Expired = 14,
+    Complete = 15,
+    Log = 16,
+}
+
+impl Event {
+    const ALL: [(Event, &'static str); 17] = [
+        (Event::Posted, "posted"),
+        (Event::Claimed, "claimed"),
+        (Event::Lapsed, "lapsed"),
+        (Event::Timeout, "timeout"),
+        (Event::Failed, "failed"),
+        (Event::Abandoned, "abandoned"),
+        (Event::Released, "released"),
+        (Event::Revived, "revived"),
+        (Event::Requeued, "requeued"),
+        (Event::Replaced, "replaced"),
+        (Event::Updated, "updated"),
+        (Event::CancelRequested, "cancel-requested"),
+        (Event::Cancelled, "cancelled"),
+        (Event::Trashed, "trashed"),
+        (Event::Expired, "expired"),
+        (Event::Complete, "complete"),
+        (Event::Log, "log"),
+    ];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        Self::ALL.get(self as usize).map_or("", |(_, name)| name)
+    }
+}
+
+impl From<Event> for u8 {
+    fn from(event: Event) -> u8 {
+        event as u8
+    }
+}
+
+impl TryFrom<u8> for Event {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Event, &'static str> {
+        Event::ALL.get(number as usize).map(|(event, _)| *event).ok_or("event")
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, Unix ms.
+    pub at: i64,
+    /// What.
+    pub event: Event,
+    /// Which worker, if one had part in it.
+    pub worker: Option<Bin>,
+    /// A text to it: a failure's kind and message, a reason, a line of log.
+    pub text: Option<Bin>,
+}
+
+/// The entries that are kept. Adding one is O(entries kept), which a setting bounds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    entries: Vec<Entry>,
+}
+
+impl History {
+    /// Adds an entry; when there are more than `first + last`, the oldest of the last goes.
+    pub fn push(&mut self, entry: Entry, first: usize, last: usize) {
+        self.entries.push(entry);
+        while self.entries.len() > first.saturating_add(last) {
+            let oldest = first.min(self.entries.len() - 1);
+            self.entries.remove(oldest);
+        }
+    }
+
+    /// Oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        self.entries.iter().map(|e| 48 + text(&e.worker) + text(&e.text)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_entries_are_kept() {
+        let mut history = History::default();
+        for at in 0..10 {
+            history.push(Entry { at, event: Event::Log, worker: None, text: None }, 2, 3);
+        }
+        let times: Vec<i64> = history.entries().iter().map(|e| e.at).collect();
+        assert_eq!(times, [0, 1, 7, 8, 9]);
+    }
+
+    #[test]
+    fn events_keep_their_numbers() {
+        for (i, (event, _)) in Event::ALL.iter().enumerate() {
+            assert_eq!((*event as usize, Event::try_from(i as u8)), (i, Ok(*event)));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Ids of jobs: chosen by the client, or made by the server.
+//!
+//! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that looking it
+//! up costs no index: the slot is read from the id and the record there compared with it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+use crate::bin::Bin;
+
+/// An id, in whatever holds the bytes of a chosen one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id<B> {
+    /// Made by the server.
+    Made([u8; 16]),
+    /// Chosen by the client.
+    Named(B),
+}
+
+/// Text of a made id.
+pub type MadeText = [u8; 36];
+
+impl Id<Bin> {
+    /// From the bytes as effects and snapshots carry them.
+    pub fn from_parts(made: bool, bytes: &[u8]) -> Option<Self> {
+        match made {
+            true => Some(Id::Made(bytes.try_into().ok()?)),
+            false => Some(Id::Named(bytes.into())),
+        }
+    }
+
+    /// The same id by reference.
+    pub fn borrowed(&self) -> Id<&[u8]> {
+        match self {
+            Id::Made(bytes) => Id::Made(*bytes),
+            Id::Named(name) => Id::Named(name),
+        }
+    }
+
+    /// Whether it names nothing.
+    pub fn is_blank(&self) -> bool {
+        matches!(self, Id::Named(name) if name.is_empty())
+    }
+}
+
+impl Serialize for Id<Bin> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let made = matches!(self, Id::Made(_));
+        (made, serde_bytes::Bytes::new(self.borrowed().bytes())).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Id<Bin> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (made, bytes) = <(bool, Bin)>::deserialize(from)?;
+        Id::from_parts(made, &bytes).ok_or_else(|| serde::de::Error::custom("id"))
+    }
+}
+
+impl<'a> Id<&'a [u8]> {
+    /// The bytes as effects and snapshots carry them: 16 raw ones of a made id.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Id::Made(bytes) => bytes,
+            Id::Named(name) => name,
+        }
+    }
+
+    /// The same id, owned.
+    pub fn owned(self) -> Id<Bin> {
+        match self {
+            Id::Made(bytes) => Id::Made(bytes),
+            Id::Named(name) => Id::Named(name.into()),
+        }
+    }
+
+    /// Calls `f` with the id as clients see it.
+    pub fn text<R>(self, f: impl FnOnce(&[u8]) -> R) -> R {
+        match self {
+            Id::Made(bytes) => {
+                let mut text: MadeText = [0; 36];
+                f(Uuid::from_bytes(bytes).hyphenated().encode_lower(&mut text).as_bytes())
+            }
+            Id::Named(name) => f(name),
+        }
+    }
+
+    /// The id as clients see it, owned.
+    pub fn to_vec(self) -> Vec<u8> {
+        self.text(<[u8]>::to_vec)
+    }
+}
+
+/// Makes an id for the job that goes into `slot` at `now`.
+pub fn make(now: i64, random: u64, slot: u32) -> [u8; 16] {
+    let mut tail = [0u8; 10];
+    let (noise, place) = tail.split_at_mut(6);
+    noise.copy_from_slice(random.to_le_bytes().split_at(6).0);
+    place.copy_from_slice(&slot.to_be_bytes());
+    uuid::Builder::from_unix_timestamp_millis(now.max(0) as u64, &tail).into_uuid().into_bytes()
+}
+
+/// Reads a text that may be a made id: the bytes and the slot they name. Only the very text
+/// that [`Id::text`] gives is read so.
+pub fn read_made(text: &[u8]) -> Option<([u8; 16], u32)> {
+    if text.len() != 36 || text.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let bytes = Uuid::try_parse_ascii(text).ok()?.into_bytes();
+    Some((bytes, slot_of(&bytes)))
+}
+
+/// The slot that a made id names.
+pub fn slot_of(bytes: &[u8; 16]) -> u32 {
+    let mut place = [0; 4];
+    place.copy_from_slice(bytes.split_at(12).1);
+    u32::from_be_bytes(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_id_is_a_uuid_of_version_7_that_knows_its_slot() {
+        let id = make(1_700_000_000_000, u64::MAX, 77);
+        let text = Id::Made(id).to_vec();
+        assert_eq!(Uuid::from_bytes(id).get_version_num(), 7);
+        assert_eq!(read_made(&text), Some((id, 77)));
+        assert_eq!(read_made(&text.to_ascii_uppercase()), None);
+        assert_eq!(read_made(b"0191f7c0-0000-7000-8000-00000000004"), None);
+    }
+}

@@ -1,0 +1,458 @@
+//! What is kept of a job.
+//!
+//! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold
+//! millions that wait. What few have is out of line: [`Claim`] while a worker holds it,
+//! [`Rare`] once something out of the ordinary has happened to it (a failure, a lapse, a
+//! progress report, an end that is kept), [`Class`] shared by all of the same queue, name and
+//! options.
+//!
+//! Times are Unix milliseconds. Which of them means what:
+//!
+//! | field | set | meaning |
+//! |---|---|---|
+//! | `posted` | at post, replace | when the client posted it |
+//! | `since` | when it first becomes ready; at requeue, replace | its place among equals; kept when it comes back |
+//! | `at` | with the state | scheduled: due; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
+//! | `Claim::claimed` | at claim | begin of this run |
+//! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
+//! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
+//! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::history::History;
+use crate::id::Id;
+
+/// "Never", as a time.
+pub const NEVER: i64 = (1 << 48) - 1;
+
+/// An unsigned number of 48 bits: enough for a time in ms, a revision, a claim's number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct U48([u16; 3]);
+
+impl U48 {
+    /// The nearest number that fits.
+    pub fn new(n: i64) -> Self {
+        let n = n.clamp(0, NEVER) as u64;
+        U48([n as u16, (n >> 16) as u16, (n >> 32) as u16])
+    }
+
+    /// As a plain number.
+    pub fn get(self) -> i64 {
+        let [low, mid, high] = self.0;
+        low as i64 | (mid as i64) << 16 | (high as i64) << 32
+    }
+}
+
+/// Where in its life a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum State {
+    /// Waits for its time.
+    Scheduled = 0,
+    /// Waits for other jobs.
+    Blocked = 1,
+    /// Waits for a worker.
+    Ready = 2,
+    /// A worker holds it.
+    Claimed = 3,
+    /// Done.
+    Complete = 4,
+    /// Given up after its last try.
+    Failed = 5,
+    /// Called off.
+    Cancelled = 6,
+    /// Put aside by a worker.
+    Trashed = 7,
+}
+
+impl State {
+    /// All states, in the order of their numbers.
+    pub const ALL: [State; 8] = [
+        State::Scheduled,
+        State::Blocked,
+        State::Ready,
+        State::Claimed,
+        State::Complete,
+        State::Failed,
+        State::Cancelled,
+        State::Trashed,
+    ];
+
+    /// The word for it in commands and replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Scheduled => "scheduled",
+            State::Blocked => "blocked",
+            State::Ready => "ready",
+            State::Claimed => "claimed",
+            State::Complete => "complete",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+            State::Trashed => "trashed",
+        }
+    }
+
+    /// The state of that name, in any case.
+    pub fn named(word: &[u8]) -> Option<State> {
+        State::ALL.into_iter().find(|s| word.eq_ignore_ascii_case(s.name().as_bytes()))
+    }
+
+    /// Whether the job's life is over.
+    pub fn ended(self) -> bool {
+        self >= State::Complete
+    }
+}
+
+impl From<State> for u8 {
+    fn from(state: State) -> u8 {
+        state as u8
+    }
+}
+
+impl TryFrom<u8> for State {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<State, &'static str> {
+        State::ALL.get(number as usize).copied().ok_or("state")
+    }
+}
+
+/// What every job has. See the module's comment.
+pub struct Job {
+    /// Id and payload in one allocation: 16 bytes of a made id, or a length byte and a chosen
+    /// one; then the payload.
+    blob: Box<[u8]>,
+    /// What few jobs have.
+    pub rare: Option<Box<Rare>>,
+    /// Number of its [`Class`].
+    pub class: u32,
+    /// Higher ones are claimed first.
+    pub priority: i32,
+    /// See the table above.
+    pub since: U48,
+    /// See the table above.
+    pub posted: U48,
+    /// See the table above.
+    pub at: U48,
+    /// Order of posting: the board's revision when it was posted.
+    pub seq: U48,
+    /// The board's revision when it last changed.
+    pub version: U48,
+    /// Where in its life it is.
+    pub state: State,
+    made: bool,
+}
+
+impl Job {
+    /// A record of a job that stands nowhere yet.
+    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32) -> Self {
+        let zero = U48::new(0);
+        Job {
+            blob: blob(id, payload),
+            rare: None,
+            class,
+            priority,
+            since: zero,
+            posted: zero,
+            at: zero,
+            seq: zero,
+            version: zero,
+            state: State::Ready,
+            made: matches!(id, Id::Made(_)),
+        }
+    }
+
+    fn split(&self) -> (&[u8], &[u8]) {
+        if self.made {
+            return self.blob.split_at_checked(16).unwrap_or_default();
+        }
+        match self.blob.split_first() {
+            Some((len, rest)) => rest.split_at_checked(*len as usize).unwrap_or_default(),
+            None => Default::default(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> Id<&[u8]> {
+        let id = self.split().0;
+        match id.try_into() {
+            Ok(bytes) if self.made => Id::Made(bytes),
+            _ => Id::Named(id),
+        }
+    }
+
+    /// The bytes of a chosen id; nothing for a made one.
+    pub fn chosen_id(&self) -> &[u8] {
+        match self.made {
+            true => &[],
+            false => self.split().0,
+        }
+    }
+
+    /// Its payload.
+    pub fn payload(&self) -> &[u8] {
+        self.split().1
+    }
+
+    /// Gives it another payload.
+    pub fn set_payload(&mut self, payload: &[u8]) {
+        self.blob = blob(self.id(), payload);
+    }
+
+    /// What few jobs have, made when it is not there yet.
+    pub fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
+    }
+
+    /// Bytes on the heap beside the record itself.
+    pub fn heap(&self) -> usize {
+        self.blob.len() + self.rare.as_ref().map_or(0, |r| r.bytes())
+    }
+}
+
+fn blob(id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
+    let id_bytes = id.bytes();
+    let mut blob = Vec::with_capacity(1 + id_bytes.len() + payload.len());
+    if let Id::Named(name) = id {
+        blob.push(name.len().min(255) as u8);
+    }
+    blob.extend_from_slice(id_bytes);
+    blob.extend_from_slice(payload);
+    blob.into_boxed_slice()
+}
+
+/// One worker's hold on one job.
+pub struct Claim {
+    /// The job's slot.
+    pub slot: u32,
+    /// Number of the worker's name.
+    pub worker: u32,
+    /// The fencing token.
+    pub token: u64,
+    /// How many times the job has been claimed, this time included.
+    pub attempt: u32,
+    /// Somebody asked to cancel the job.
+    pub cancel: bool,
+    /// When the run began.
+    pub claimed: i64,
+    /// How long a heartbeat holds, ms.
+    pub lease: i64,
+    /// When the lease ends.
+    pub lease_end: i64,
+    /// When the run times out, or [`NEVER`].
+    pub run_end: i64,
+}
+
+impl Claim {
+    /// When it ends without a word from its worker.
+    pub fn deadline(&self) -> i64 {
+        self.lease_end.min(self.run_end)
+    }
+}
+
+/// How a claim ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum End {
+    /// The lease ended; its holder may still come late.
+    Lapsed = 0,
+    /// The run took too long.
+    TimedOut = 1,
+    /// The worker failed it.
+    Failed = 2,
+    /// The worker gave it back.
+    Abandoned = 3,
+    /// The worker trashed it.
+    Trashed = 4,
+    /// The worker completed it.
+    Consumed = 5,
+    /// An operator took it away.
+    Taken = 6,
+}
+
+impl From<End> for u8 {
+    fn from(end: End) -> u8 {
+        end as u8
+    }
+}
+
+impl TryFrom<u8> for End {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<End, &'static str> {
+        use End::*;
+        let all = [Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken];
+        all.get(number as usize).copied().ok_or("end")
+    }
+}
+
+/// The last claim of a job that nobody holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Last {
+    /// Name of the worker.
+    pub worker: Bin,
+    /// Token of the claim.
+    pub token: u64,
+    /// How it ended.
+    pub end: End,
+    /// When it began.
+    pub claimed: i64,
+    /// The lease that it had, ms.
+    pub lease: i64,
+    /// When the run would have timed out.
+    pub run_end: i64,
+}
+
+/// At most so many workers are remembered whose lease on a job lapsed; when there are more,
+/// every one counts as such.
+pub const STALE_MOST: usize = 16;
+
+/// What few jobs have. See the module's comment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rare {
+    /// Claims so far, while nobody holds it.
+    pub attempt: u32,
+    /// Failures charged against its retries.
+    pub fails: u32,
+    /// Lost leases charged against its lapses.
+    pub lapses: u32,
+    /// Time in back-off, which does not count towards its expiry, ms.
+    pub idle: i64,
+    /// When the back-off that runs now began, or 0.
+    pub idle_from: i64,
+    /// The last claim, while nobody holds it.
+    pub last: Option<Last>,
+    /// Workers whose lease on it lapsed before the last claim.
+    pub stale: Vec<Bin>,
+    /// Class of the last failure.
+    pub kind: Option<Bin>,
+    /// Text of the last failure.
+    pub message: Option<Bin>,
+    /// The worker's free text on how far it is.
+    pub stage: Option<Bin>,
+    /// Why it was abandoned or trashed.
+    pub reason: Option<Bin>,
+    /// What it completed with.
+    pub result: Option<Bin>,
+    /// Hundredths of a per cent.
+    pub progress: Option<u16>,
+    /// The user's own fields.
+    pub meta: Vec<(Bin, Bin)>,
+    /// What happened to it.
+    pub history: History,
+    /// When it ended.
+    pub ended: i64,
+    /// When anything in here last changed.
+    pub modified: i64,
+}
+
+impl Rare {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        std::mem::size_of::<Self>()
+            + text(&self.kind)
+            + text(&self.message)
+            + text(&self.stage)
+            + text(&self.reason)
+            + text(&self.result)
+            + self.last.as_ref().map_or(0, |l| l.worker.len())
+            + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()
+            + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
+            + self.history.bytes()
+    }
+
+    /// Whether this worker may be a ghost of an earlier, lapsed claim.
+    pub fn is_stale(&self, worker: &[u8]) -> bool {
+        self.stale.len() >= STALE_MOST || self.stale.iter().any(|w| **w == *worker)
+    }
+
+    /// Sets the user's fields, keeping the others.
+    pub fn set_meta<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+        for (field, value) in fields {
+            match self.meta.iter_mut().find(|(f, _)| **f == *field) {
+                Some((_, old)) => *old = value.into(),
+                None => self.meta.push((field.into(), value.into())),
+            }
+        }
+    }
+}
+
+/// What a job was posted with, each only if it was named: times in ms, -1 without end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Options {
+    /// Failures that are followed by another try.
+    pub retries: Option<i64>,
+    /// Lost leases that are followed by another claim.
+    pub lapses: Option<i64>,
+    /// First pause after a failure, and the longest.
+    pub backoff: Option<(i64, i64)>,
+    /// Per cent by which a pause is varied either way.
+    pub jitter: Option<i64>,
+    /// How long a claim holds without a heartbeat.
+    pub lease: Option<i64>,
+    /// How long one run may take.
+    pub timeout: Option<i64>,
+    /// How long it may wait to be claimed.
+    pub expire: Option<i64>,
+    /// How long its record stays when it is complete.
+    pub retain: Option<i64>,
+}
+
+impl Options {
+    /// These, and where they are silent the others.
+    pub fn or(self, other: Options) -> Options {
+        Options {
+            retries: self.retries.or(other.retries),
+            lapses: self.lapses.or(other.lapses),
+            backoff: self.backoff.or(other.backoff),
+            jitter: self.jitter.or(other.jitter),
+            lease: self.lease.or(other.lease),
+            timeout: self.timeout.or(other.timeout),
+            expire: self.expire.or(other.expire),
+            retain: self.retain.or(other.retain),
+        }
+    }
+}
+
+/// What jobs of one kind share.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Class {
+    /// Number of the queue's name.
+    pub queue: u32,
+    /// The name of the job, its type; empty when it has none.
+    pub name: Bin,
+    /// What it was posted with.
+    pub options: Options,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_64_bytes() {
+        assert_eq!(std::mem::size_of::<Option<Job>>(), 64);
+    }
+
+    #[test]
+    fn id_and_payload_share_one_allocation() {
+        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0);
+        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b"payload"[..]));
+        job.set_payload(b"");
+        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b""[..]));
+        let made = [9; 16];
+        let job = Job::new(Id::Made(made), b"x", 0, 0);
+        assert_eq!((job.id(), job.payload(), job.chosen_id()), (Id::Made(made), &b"x"[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_number_of_48_bits_keeps_what_fits() {
+        for n in [0, 1, 65_535, 65_536, 1_700_000_000_000, NEVER] {
+            assert_eq!(U48::new(n).get(), n);
+        }
+        assert_eq!((U48::new(-1).get(), U48::new(i64::MAX).get()), (0, NEVER));
+    }
+}

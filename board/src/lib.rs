@@ -1,0 +1,76 @@
+//! The job board as a deterministic state machine: no server, no clock, no randomness, no
+//! input or output, no unsafe code.
+//!
+//! A request is *decided* against the board and the world as it is now ([`Env`]); the answer
+//! is an [`Effect`] or a [`Refusal`]. Applying effects ([`Board::apply`]) is the only thing
+//! that changes a board, and gives the same result on every copy. One file under `verbs/`
+//! holds all of one verb: request, decision, effect, application.
+//!
+//! # Life of a job
+//!
+//! ```text
+//! scheduled --due--> ready --claim--> claimed --consume--> complete
+//!                      ^                 |--fail, timeout: retries left--> scheduled (back-off)
+//!                      |                 |                 none left-----> failed
+//!                      |<--lease ends----|--lease ends, no lapses left---> failed, kind `lapsed`
+//!                      |<--abandon, release                --trash-------> trashed
+//! scheduled, ready --cancel--> cancelled
+//! claimed --cancel--> claimed, with a request; however it then ends but by consume with FORCE:
+//!                     cancelled
+//! ready too long --> failed, kind `expired`
+//! failed, trashed, cancelled --requeue--> ready
+//! ```
+//!
+//! # Map
+//!
+//! | file | holds | invariant |
+//! |---|---|---|
+//! | `board` | the indexes and moves between them | each job in the one place that its state says |
+//! | `job` | the records | a job 64 bytes beside id and payload |
+//! | `slab` | values by slot | the lowest free slot is next |
+//! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
+//! | `ids`, `id` | id to slot | a made id knows its slot |
+//! | `pool` | shared names and classes | counted |
+//! | `tombstones` | jobs that have gone | bounded in number and age |
+//! | `settings` | every setting | one table |
+//! | `effect` | effects and batches | once, in order |
+//! | `retry` | the pause after a failure | pure |
+//! | `record`, `list` | reading | changes nothing |
+//! | `snapshot` | whole boards as bytes | every byte hostile |
+//! | `check` | the invariants, for tests and loads | |
+
+mod bin;
+mod board;
+mod check;
+mod effect;
+mod env;
+mod error;
+mod history;
+mod id;
+mod ids;
+mod job;
+mod line;
+mod list;
+mod pool;
+mod record;
+mod retry;
+mod settings;
+mod slab;
+mod snapshot;
+mod tombstones;
+mod verbs;
+
+pub use bin::Bin;
+pub use board::Board;
+pub use effect::{Applied, Batch, Effect, Meta, Unfit};
+pub use env::{mix, Env};
+pub use error::{clean, Refusal};
+pub use history::{Entry, Event};
+pub use id::Id;
+pub use job::{Options, State, NEVER};
+pub use list::{Cursor, Filter, Filters, Page};
+pub use record::{Fields, Record};
+pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
+pub use snapshot::{Damage, Loader, Writer};
+pub use tombstones::Tombstone;
+pub use verbs::*;

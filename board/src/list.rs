@@ -1,0 +1,348 @@
+//! Listing and counting jobs by filters.
+//!
+//! A listing walks the states in the order claimed, ready, scheduled, blocked, complete,
+//! failed, cancelled, trashed, and each in its own order; what a filter rules out wholly is
+//! not walked. One call looks at a bounded number of jobs, so that it may give fewer than
+//! were asked for, with a cursor to go on from.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::board::{Board, ReadyKey};
+use crate::job::{Job, State};
+use crate::line::Line;
+use crate::record::Record;
+
+/// One condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter<'a> {
+    /// In that state.
+    State(State),
+    /// In that queue.
+    Queue(&'a [u8]),
+    /// Held by that worker.
+    Worker(&'a [u8]),
+    /// Of that name.
+    Name(&'a [u8]),
+    /// Has lost a lease.
+    Lapsed,
+}
+
+impl Filter<'_> {
+    fn holds(&self, record: &Record<'_>) -> bool {
+        match self {
+            Filter::State(state) => record.state() == *state,
+            Filter::Queue(queue) => record.queue() == *queue,
+            Filter::Worker(worker) => record.worker() == Some(worker),
+            Filter::Name(name) => record.name() == Some(name),
+            Filter::Lapsed => record.lapses() > 0,
+        }
+    }
+
+    fn same_kind(&self, other: &Filter<'_>) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// Conditions: those of one kind are alternatives, kinds add up, and none of the excluding
+/// ones may hold.
+#[derive(Debug, Clone, Default)]
+pub struct Filters<'a> {
+    /// Of each kind named here, one has to hold.
+    pub any: Vec<Filter<'a>>,
+    /// None of these may hold.
+    pub none: Vec<Filter<'a>>,
+}
+
+impl Filters<'_> {
+    /// Whether there is no condition.
+    pub fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.none.is_empty()
+    }
+
+    fn holds(&self, record: &Record<'_>) -> bool {
+        let kind_holds =
+            |f: &Filter<'_>| self.any.iter().any(|other| other.same_kind(f) && other.holds(record));
+        self.any.iter().all(kind_holds) && !self.none.iter().any(|f| f.holds(record))
+    }
+
+    fn allows_state(&self, state: State) -> bool {
+        let mut named = false;
+        let mut allowed = false;
+        for filter in &self.any {
+            match filter {
+                Filter::State(s) => {
+                    named = true;
+                    allowed |= *s == state;
+                }
+                Filter::Worker(_) if state != State::Claimed => return false,
+                _ => {}
+            }
+        }
+        (allowed || !named) && !self.none.contains(&Filter::State(state))
+    }
+}
+
+/// Where a listing goes on: the state, and the key of the next job there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    state: State,
+    priority: i32,
+    time: i64,
+    seq: i64,
+}
+
+impl Cursor {
+    /// Reads what [`Cursor::text`] wrote.
+    pub fn read(text: &[u8]) -> Option<Cursor> {
+        let mut parts = std::str::from_utf8(text).ok()?.split('.');
+        let mut number = || parts.next()?.parse::<i64>().ok();
+        let cursor = Cursor {
+            state: State::try_from(u8::try_from(number()?).ok()?).ok()?,
+            priority: i32::try_from(number()?).ok()?,
+            time: number()?,
+            seq: number()?,
+        };
+        parts.next().is_none().then_some(cursor)
+    }
+
+    /// As clients see it.
+    pub fn text(&self) -> String {
+        format!("{}.{}.{}.{}", self.state as u8, self.priority, self.time, self.seq)
+    }
+}
+
+/// What one call of a listing asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Page<'a> {
+    /// Which jobs.
+    pub filters: Filters<'a>,
+    /// Where the last call ended.
+    pub from: Option<Cursor>,
+    /// How many at most.
+    pub count: usize,
+    /// Backwards.
+    pub reverse: bool,
+}
+
+const WALK: [State; 8] = [
+    State::Claimed,
+    State::Ready,
+    State::Scheduled,
+    State::Blocked,
+    State::Complete,
+    State::Failed,
+    State::Cancelled,
+    State::Trashed,
+];
+
+/// A call looks at no more jobs than this, and ten for each that it may give.
+const LOOK: usize = 10_000;
+
+type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
+
+impl Board {
+    /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
+    pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Cursor>) {
+        let mut found = Vec::new();
+        let mut looks = page.count.saturating_mul(10).max(LOOK);
+        let mut states = WALK.to_vec();
+        if page.reverse {
+            states.reverse();
+        }
+        let begin = page.from.map(|c| c.state).and_then(|s| states.iter().position(|t| *t == s));
+        for state in states.into_iter().skip(begin.unwrap_or(0)) {
+            if !page.filters.allows_state(state) {
+                continue;
+            }
+            let from = page.from.filter(|c| c.state == state);
+            for slot in self.walk(state, from, page) {
+                if found.len() >= page.count || looks == 0 {
+                    return (found, self.cursor(state, slot));
+                }
+                looks -= 1;
+                if self.record_of(slot).is_some_and(|record| page.filters.holds(&record)) {
+                    found.push(slot);
+                }
+            }
+        }
+        (found, None)
+    }
+
+    fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
+        let job = self.jobs.get(slot)?;
+        let (time, seq) = match state {
+            State::Ready => (job.since.get(), job.seq.get()),
+            State::Claimed => Self::lease_key_of(&self.jobs, &self.claims, slot),
+            state if state.ended() => Self::ended_key(job),
+            _ => Self::at_key(job),
+        };
+        Some(Cursor { state, priority: job.priority, time, seq })
+    }
+
+    /// The slots of one state, in its order, from a cursor.
+    fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
+        let key = from.map(|c| (c.time, c.seq));
+        let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
+        match state {
+            State::Claimed => {
+                let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
+                directed(&self.leases, key, page.reverse, key_of)
+            }
+            State::Scheduled => directed(&self.due, key, page.reverse, at_key),
+            State::Ready => self.walk_ready(from, page),
+            State::Blocked => Box::new(std::iter::empty()),
+            _ => {
+                let at = (state as usize).saturating_sub(State::Complete as usize);
+                let key_of = |s: u32| self.jobs.get(s).map(Self::ended_key).unwrap_or_default();
+                match self.ended.get(at) {
+                    Some(line) => directed(line, key, page.reverse, key_of),
+                    None => Box::new(std::iter::empty()),
+                }
+            }
+        }
+    }
+
+    /// Ready jobs of all queues that the filters allow, merged into the order of claims.
+    fn walk_ready<'a>(&'a self, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
+        let named: Vec<u32> = page
+            .filters
+            .any
+            .iter()
+            .filter_map(|f| match f {
+                Filter::Queue(q) => Some(self.queues.find(*q).unwrap_or(u32::MAX)),
+                _ => None,
+            })
+            .collect();
+        let busy = self.busy().iter().copied().filter(|q| named.is_empty() || named.contains(q));
+        let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
+        let key_of = |s: u32| self.jobs.get(s).map_or((Reverse(0), 0, 0), Job::ready_order);
+        let lines = busy.filter_map(|q| self.queues.get(q)).map(|q| &q.ready);
+        let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
+        match page.reverse {
+            true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
+            false => Box::new(Merge::new(sources, key_of)),
+        }
+    }
+
+    /// How many jobs pass the filters. O(1) for none, one state, or one queue with states;
+    /// otherwise it walks the states that the filters allow, or what the worker holds.
+    pub fn count_jobs(&self, filters: &Filters<'_>) -> u64 {
+        if filters.is_empty() {
+            return WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum();
+        }
+        let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_));
+        if filters.none.is_empty() && filters.any.iter().all(by_count) {
+            return self.count_from_tallies(filters);
+        }
+        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
+        let workers: Vec<&[u8]> = filters
+            .any
+            .iter()
+            .filter_map(|f| if let Filter::Worker(w) = f { Some(*w) } else { None })
+            .collect();
+        if !workers.is_empty() {
+            let mut slots: Vec<u32> = workers.into_iter().flat_map(|w| self.held(w, 0)).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            return slots.iter().filter(|s| holds(s)).count() as u64;
+        }
+        let page = Page { filters: filters.clone(), ..Page::default() };
+        let states = WALK.into_iter().filter(|s| filters.allows_state(*s));
+        states.flat_map(|s| self.walk(s, None, &page)).filter(|s| holds(s)).count() as u64
+    }
+
+    fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
+        let mut queues: Vec<&[u8]> = filters
+            .any
+            .iter()
+            .filter_map(|f| if let Filter::Queue(q) = f { Some(*q) } else { None })
+            .collect();
+        queues.sort_unstable();
+        queues.dedup();
+        let states = WALK.into_iter().filter(|s| filters.allows_state(*s));
+        states
+            .map(|state| match queues.is_empty() {
+                true => self.count(state),
+                false => queues.iter().map(|q| self.count_in(q, state)).sum(),
+            })
+            .sum()
+    }
+
+    /// How many jobs of a queue are in that state. O(1).
+    pub fn count_in(&self, queue: &[u8], state: State) -> u64 {
+        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
+    }
+
+    /// The queues that hold jobs or have settings of their own, by name. O(queues).
+    pub fn queue_names(&self) -> Vec<&[u8]> {
+        let used =
+            self.queues.iter().filter(|(_, _, q)| q.counts.iter().any(|n| *n > 0) || !q.settings.is_empty());
+        let mut names: Vec<&[u8]> = used.map(|(_, name, _)| &**name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The workers that hold jobs, by name, and how many. O(workers).
+    pub fn worker_names(&self) -> Vec<(&[u8], usize)> {
+        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len()));
+        let mut names: Vec<(&[u8], usize)> = held.filter(|(_, n)| *n > 0).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The kinds of the failed jobs that are kept, and how many of each. O(kinds).
+    pub fn kinds(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        self.kinds.iter().map(|(kind, n)| (&**kind, *n))
+    }
+
+    /// How many ended jobs are remembered after they went.
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.len()
+    }
+}
+
+impl Job {
+    fn ready_order(&self) -> ReadyKey {
+        Board::ready_key(self)
+    }
+}
+
+fn directed<'a, K: Ord + Copy + 'a>(
+    line: &'a Line<K>,
+    from: Option<K>,
+    reverse: bool,
+    key_of: impl Fn(u32) -> K + 'a,
+) -> Slots<'a> {
+    match reverse {
+        true => Box::new(line.iter_back_from(from, key_of)),
+        false => Box::new(line.iter_from(from, key_of)),
+    }
+}
+
+/// Sorted sequences as one.
+struct Merge<'a, K, F> {
+    sources: Vec<Slots<'a>>,
+    heads: BinaryHeap<Reverse<(K, u32, usize)>>,
+    key_of: F,
+}
+
+impl<'a, K: Ord, F: Fn(u32) -> K> Merge<'a, K, F> {
+    fn new(mut sources: Vec<Slots<'a>>, key_of: F) -> Self {
+        let firsts = sources.iter_mut().enumerate().filter_map(|(i, s)| Some((s.next()?, i)));
+        let heads = firsts.map(|(slot, i)| Reverse((key_of(slot), slot, i))).collect();
+        Merge { sources, heads, key_of }
+    }
+}
+
+impl<K: Ord, F: Fn(u32) -> K> Iterator for Merge<'_, K, F> {
+    type Item = u32;
+    fn next(&mut self) -> Option<u32> {
+        let Reverse((_, slot, source)) = self.heads.pop()?;
+        if let Some(next) = self.sources.get_mut(source).and_then(Iterator::next) {
+            self.heads.push(Reverse(((self.key_of)(next), next, source)));
+        }
+        Some(slot)
+    }
+}

@@ -1,0 +1,242 @@
+//! A job as clients see it.
+
+use bitflags::bitflags;
+
+use crate::board::Board;
+use crate::history::{Entry, Event};
+use crate::id::Id;
+use crate::job::{Claim, Job, Last, Rare, State, NEVER};
+use crate::settings::Rules;
+
+bitflags! {
+    /// The fields of a record, in the order in which replies give them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    pub struct Fields: u32 {
+        const ID = 1 << 0;
+        const SEQ = 1 << 1;
+        const STATE = 1 << 2;
+        const QUEUE = 1 << 3;
+        const NAME = 1 << 4;
+        const PAYLOAD = 1 << 5;
+        const PRIORITY = 1 << 6;
+        const ATTEMPT = 1 << 7;
+        const LEFT = 1 << 8;
+        const TOKEN = 1 << 9;
+        const WORKER = 1 << 10;
+        const DEADLINE = 1 << 11;
+        const KIND = 1 << 12;
+        const MESSAGE = 1 << 13;
+        const STAGE = 1 << 14;
+        const PROGRESS = 1 << 15;
+        const POSTED = 1 << 16;
+        const DUE = 1 << 17;
+        const CLAIMED = 1 << 18;
+        const ENDED = 1 << 19;
+        const MODIFIED = 1 << 20;
+        const VERSION = 1 << 21;
+        const RESULT = 1 << 22;
+        const META = 1 << 23;
+        const PREVIOUS = 1 << 24;
+        const REASON = 1 << 25;
+        /// What a claim gives when nobody asks for anything else.
+        const CLAIM = Self::ID.bits() | Self::TOKEN.bits() | Self::ATTEMPT.bits()
+            | Self::DEADLINE.bits() | Self::NAME.bits() | Self::QUEUE.bits() | Self::PAYLOAD.bits();
+    }
+}
+
+impl Fields {
+    /// The field of that name.
+    pub fn named(name: &[u8]) -> Option<Fields> {
+        let single = Fields::all().iter_names().filter(|(_, f)| f.bits().count_ones() == 1);
+        single.into_iter().find(|(n, _)| name.eq_ignore_ascii_case(n.as_bytes())).map(|(_, f)| f)
+    }
+}
+
+/// One job, to be read.
+pub struct Record<'a> {
+    board: &'a Board,
+    job: &'a Job,
+    slot: u32,
+    claim: Option<&'a Claim>,
+    rare: Option<&'a Rare>,
+}
+
+impl Board {
+    /// The record in a slot.
+    pub fn record_of(&self, slot: u32) -> Option<Record<'_>> {
+        let job = self.jobs.get(slot)?;
+        let claim = self.claim_of(job);
+        Some(Record { board: self, job, slot, claim, rare: job.rare.as_deref() })
+    }
+}
+
+#[allow(missing_docs)]
+impl<'a> Record<'a> {
+    pub fn id(&self) -> Id<&'a [u8]> {
+        self.job.id()
+    }
+    pub fn seq(&self) -> i64 {
+        self.job.seq.get()
+    }
+    pub fn state(&self) -> State {
+        self.job.state
+    }
+    pub fn queue(&self) -> &'a [u8] {
+        self.board.queue_name(self.job)
+    }
+    pub fn name(&self) -> Option<&'a [u8]> {
+        let name: &[u8] = &self.board.class_of(self.job)?.name;
+        (!name.is_empty()).then_some(name)
+    }
+    pub fn payload(&self) -> &'a [u8] {
+        self.job.payload()
+    }
+    pub fn priority(&self) -> i32 {
+        self.job.priority
+    }
+    /// How many times it has been claimed.
+    pub fn attempt(&self) -> u32 {
+        let before = self.rare.map_or(0, |r| r.attempt);
+        self.claim.map_or(before, |c| c.attempt)
+    }
+    pub fn left(&self, rules: &Rules) -> i64 {
+        self.board.retries_left(self.slot, rules)
+    }
+    fn last(&self) -> Option<&'a Last> {
+        self.rare?.last.as_ref()
+    }
+    /// The token of the claim that holds it, or of its last.
+    pub fn token(&self) -> Option<u64> {
+        self.claim.map(|c| c.token).or_else(|| self.last().map(|l| l.token))
+    }
+    pub fn worker(&self) -> Option<&'a [u8]> {
+        self.claim.map(|c| self.board.worker_name(c))
+    }
+    /// When the lease ends.
+    pub fn deadline(&self) -> Option<i64> {
+        self.claim.map(|c| c.lease_end)
+    }
+    pub fn cancel(&self) -> bool {
+        self.claim.is_some_and(|c| c.cancel)
+    }
+    pub fn kind(&self) -> Option<&'a [u8]> {
+        self.rare?.kind.as_deref()
+    }
+    pub fn message(&self) -> Option<&'a [u8]> {
+        self.rare?.message.as_deref()
+    }
+    pub fn stage(&self) -> Option<&'a [u8]> {
+        self.rare?.stage.as_deref()
+    }
+    /// Per cent.
+    pub fn progress(&self) -> Option<f64> {
+        self.rare?.progress.map(|p| f64::from(p) / 100.0)
+    }
+    pub fn posted(&self) -> i64 {
+        self.job.posted.get()
+    }
+    /// When a delayed job becomes ready.
+    pub fn due(&self) -> Option<i64> {
+        (self.job.state == State::Scheduled).then(|| self.job.at.get())
+    }
+    /// When its last claim began.
+    pub fn claimed(&self) -> Option<i64> {
+        self.claim.map(|c| c.claimed).or_else(|| self.last().map(|l| l.claimed))
+    }
+    pub fn ended(&self) -> Option<i64> {
+        self.rare.filter(|_| self.job.state.ended()).map(|r| r.ended)
+    }
+    /// When it last changed.
+    pub fn modified(&self) -> i64 {
+        let ready = match self.job.since.get() {
+            NEVER => 0,
+            since => since,
+        };
+        let claimed = self.claim.map_or(0, |c| c.claimed);
+        self.posted().max(ready).max(claimed).max(self.rare.map_or(0, |r| r.modified))
+    }
+    /// The board's revision when it last changed.
+    pub fn version(&self) -> i64 {
+        self.job.version.get()
+    }
+    pub fn result(&self) -> Option<&'a [u8]> {
+        self.rare?.result.as_deref()
+    }
+    pub fn meta(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> {
+        self.rare.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
+    }
+    /// Who held it last, while nobody does.
+    pub fn previous(&self) -> Option<&'a [u8]> {
+        self.last().map(|l| &*l.worker)
+    }
+    pub fn reason(&self) -> Option<&'a [u8]> {
+        self.rare?.reason.as_deref()
+    }
+    /// Leases lost.
+    pub fn lapses(&self) -> u32 {
+        self.rare.map_or(0, |r| r.lapses)
+    }
+
+    /// The fields that it has.
+    pub fn present(&self) -> Fields {
+        let some = |has: bool, field: Fields| if has { field } else { Fields::empty() };
+        let always = Fields::ID
+            | Fields::SEQ
+            | Fields::STATE
+            | Fields::QUEUE
+            | Fields::PAYLOAD
+            | Fields::PRIORITY
+            | Fields::ATTEMPT
+            | Fields::LEFT
+            | Fields::POSTED
+            | Fields::MODIFIED
+            | Fields::VERSION;
+        let mut present = always
+            | some(self.name().is_some(), Fields::NAME)
+            | some(self.job.state == State::Scheduled, Fields::DUE);
+        if self.claim.is_some() {
+            present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
+        }
+        if let Some(rare) = self.rare {
+            let last = rare.last.is_some();
+            present |= some(last, Fields::TOKEN | Fields::CLAIMED | Fields::PREVIOUS)
+                | some(rare.kind.is_some(), Fields::KIND)
+                | some(rare.message.is_some(), Fields::MESSAGE)
+                | some(rare.stage.is_some(), Fields::STAGE)
+                | some(rare.progress.is_some(), Fields::PROGRESS)
+                | some(self.job.state.ended(), Fields::ENDED)
+                | some(rare.result.is_some(), Fields::RESULT)
+                | some(!rare.meta.is_empty(), Fields::META)
+                | some(rare.reason.is_some(), Fields::REASON);
+        }
+        present
+    }
+
+    /// What happened to it, oldest first: what is kept, the post before it and the claim that
+    /// runs after it.
+    pub fn history(&self) -> Vec<Entry> {
+        let plain = |at, event| Entry { at, event, worker: None, text: None };
+        let mut all = vec![plain(self.posted(), Event::Posted)];
+        all.extend_from_slice(self.rare.map_or(&[], |r| r.history.entries()));
+        if let Some(claim) = self.claim {
+            let worker = Some(self.board.worker_name(claim).into());
+            all.push(Entry { worker, ..plain(claim.claimed, Event::Claimed) });
+        }
+        all.sort_by_key(|entry| entry.at);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name_and_groups_are_not() {
+        assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
+        assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
+        assert_eq!(Fields::named(b"claim"), None);
+        assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
+    }
+}

@@ -1,0 +1,215 @@
+//! Every setting of a board: its name, where it can be set, its default and its range. This
+//! is the only place that knows them; the module's configuration is made from this table.
+
+use serde::{Deserialize, Serialize};
+
+/// One setting. The numbers are part of the format of effects and snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Setting {
+    Lease = 0,
+    Retries = 1,
+    Lapses = 2,
+    BackoffBase = 3,
+    BackoffMax = 4,
+    Jitter = 5,
+    Timeout = 6,
+    Expire = 7,
+    RetainComplete = 8,
+    RetainResult = 9,
+    RetainFailed = 10,
+    RetainTrashed = 11,
+    RetainCancelled = 12,
+    KeepComplete = 13,
+    KeepFailed = 14,
+    KeepTrashed = 15,
+    KeepCancelled = 16,
+    Tombstones = 17,
+    TombstoneTtl = 18,
+    HistoryFirst = 19,
+    HistoryLast = 20,
+}
+
+/// Where a setting can be set, and its bounds.
+pub struct Spec {
+    /// Which one.
+    pub setting: Setting,
+    /// Its name in commands and configuration.
+    pub name: &'static str,
+    /// In force when nobody has set it.
+    pub default: i64,
+    /// Lowest value.
+    pub min: i64,
+    /// Highest value.
+    pub max: i64,
+    /// Whether the module's configuration has it.
+    pub module: bool,
+    /// Whether a queue can have its own.
+    pub queue: bool,
+}
+
+/// The longest duration that is accepted, ms: some 34 years.
+pub const LONGEST: i64 = 1 << 40;
+/// The highest count that is accepted.
+pub const MOST: i64 = i32::MAX as i64;
+const DAY: i64 = 86_400_000;
+
+const fn spec(setting: Setting, name: &'static str, default: i64, range: (i64, i64)) -> Spec {
+    Spec { setting, name, default, min: range.0, max: range.1, module: true, queue: true }
+}
+
+const fn whole_board(spec: Spec) -> Spec {
+    Spec { queue: false, ..spec }
+}
+
+const fn board_only(spec: Spec) -> Spec {
+    Spec { queue: false, module: false, ..spec }
+}
+
+/// All settings, by number.
+pub const SPECS: [Spec; 21] = {
+    use Setting::*;
+    [
+        spec(Lease, "lease", 30_000, (1, LONGEST)),
+        spec(Retries, "retries", 10, (-1, MOST)),
+        spec(Lapses, "lapses", 5, (-1, MOST)),
+        spec(BackoffBase, "backoff-base", 5_000, (0, LONGEST)),
+        spec(BackoffMax, "backoff-max", 3_600_000, (0, LONGEST)),
+        spec(Jitter, "jitter", 10, (0, 100)),
+        spec(Timeout, "timeout", -1, (-1, LONGEST)),
+        spec(Expire, "expire", -1, (-1, LONGEST)),
+        whole_board(spec(RetainComplete, "retain-complete", 0, (-1, LONGEST))),
+        whole_board(spec(RetainResult, "retain-result", 3_600_000, (-1, LONGEST))),
+        whole_board(spec(RetainFailed, "retain-failed", 30 * DAY, (-1, LONGEST))),
+        whole_board(spec(RetainTrashed, "retain-trashed", 30 * DAY, (-1, LONGEST))),
+        whole_board(spec(RetainCancelled, "retain-cancelled", DAY, (-1, LONGEST))),
+        whole_board(spec(KeepComplete, "keep-complete", 100_000, (0, MOST))),
+        whole_board(spec(KeepFailed, "keep-failed", 100_000, (0, MOST))),
+        whole_board(spec(KeepTrashed, "keep-trashed", 100_000, (0, MOST))),
+        whole_board(spec(KeepCancelled, "keep-cancelled", 100_000, (0, MOST))),
+        board_only(spec(Tombstones, "tombstones", 10_000, (0, 1_000_000))),
+        board_only(spec(TombstoneTtl, "tombstone-ttl", 60_000, (0, LONGEST))),
+        board_only(spec(HistoryFirst, "history-first", 5, (0, 1_000))),
+        board_only(spec(HistoryLast, "history-last", 15, (0, 1_000))),
+    ]
+};
+
+impl Setting {
+    /// Its row in the table.
+    pub fn spec(self) -> &'static Spec {
+        let [first, ..] = &SPECS;
+        SPECS.get(self as usize).unwrap_or(first)
+    }
+
+    /// The setting of that name.
+    pub fn named(name: &[u8]) -> Option<Setting> {
+        SPECS.iter().find(|s| name.eq_ignore_ascii_case(s.name.as_bytes())).map(|s| s.setting)
+    }
+}
+
+impl From<Setting> for u8 {
+    fn from(setting: Setting) -> u8 {
+        setting as u8
+    }
+}
+
+impl TryFrom<u8> for Setting {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Setting, &'static str> {
+        SPECS.get(number as usize).map(|s| s.setting).ok_or("setting")
+    }
+}
+
+/// The values that the server's configuration gives: the last word where neither the job nor
+/// its queue nor its board has one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules([i64; SPECS.len()]);
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules(std::array::from_fn(|i| SPECS.get(i).map_or(0, |s| s.default)))
+    }
+}
+
+impl Rules {
+    /// A value.
+    pub fn get(&self, setting: Setting) -> i64 {
+        self.0.get(setting as usize).copied().unwrap_or_default()
+    }
+
+    /// Sets a value; the caller has checked its range.
+    pub fn set(&mut self, setting: Setting, value: i64) {
+        if let Some(place) = self.0.get_mut(setting as usize) {
+            *place = value;
+        }
+    }
+}
+
+/// Values of a board's or a queue's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overrides(Vec<(Setting, i64)>);
+
+impl Overrides {
+    /// The own value, if it has one.
+    pub fn get(&self, setting: Setting) -> Option<i64> {
+        self.0.iter().find(|(s, _)| *s == setting).map(|(_, v)| *v)
+    }
+
+    /// Sets the own value, or with `None` takes it away.
+    pub fn set(&mut self, setting: Setting, value: Option<i64>) {
+        let at = self.0.iter().position(|(s, _)| *s == setting);
+        match (at.and_then(|at| self.0.get_mut(at)), value) {
+            (Some(place), Some(value)) => place.1 = value,
+            (None, Some(value)) => {
+                self.0.push((setting, value));
+                self.0.sort_unstable();
+            }
+            (_, None) => self.0.retain(|(s, _)| *s != setting),
+        }
+    }
+
+    /// Takes all own values away.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether it has no value of its own.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether every value is one that the table allows at this level.
+    pub fn sound(&self, queue: bool) -> bool {
+        self.0.windows(2).all(|w| matches!(w, [a, b] if a.0 < b.0))
+            && self.0.iter().all(|(setting, value)| {
+                let spec = setting.spec();
+                (spec.min..=spec.max).contains(value) && (!queue || spec.queue)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_stand_at_their_numbers() {
+        for (i, spec) in SPECS.iter().enumerate() {
+            assert_eq!(spec.setting as usize, i);
+            assert!((spec.min..=spec.max).contains(&spec.default));
+            assert_eq!(Setting::named(spec.name.to_uppercase().as_bytes()), Some(spec.setting));
+        }
+    }
+
+    #[test]
+    fn an_own_value_comes_and_goes() {
+        let mut own = Overrides::default();
+        own.set(Setting::Lease, Some(5));
+        own.set(Setting::Lease, Some(6));
+        assert_eq!(own.get(Setting::Lease), Some(6));
+        own.set(Setting::Lease, None);
+        assert!(own.is_empty());
+    }
+}

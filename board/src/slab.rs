@@ -1,0 +1,257 @@
+//! Values in numbered slots. The lowest free slot is always taken next, so the numbers
+//! follow from the set of occupied slots alone: a copy that holds the same slots hands out
+//! the same next one.
+//!
+//! Slots live in chunks of [`CHUNK`]; a chunk comes with its first value and goes with its
+//! last, so growth never copies and never stalls. All operations are O(1) but for the walk
+//! down the vacancy bitmap, which has one level for each factor of 64.
+
+const CHUNK: usize = 1024;
+const WORDS: usize = CHUNK / 64;
+/// No slot at or above this: a bound for what a snapshot may claim.
+pub const MAX_SLOT: u32 = 1 << 30;
+
+struct Chunk<T> {
+    values: Box<[Option<T>]>,
+    used: [u64; WORDS],
+    len: usize,
+}
+
+impl<T> Chunk<T> {
+    fn new() -> Self {
+        Chunk { values: (0..CHUNK).map(|_| None).collect(), used: [0; WORDS], len: 0 }
+    }
+
+    fn lowest_free(&self) -> Option<usize> {
+        self.used
+            .iter()
+            .enumerate()
+            .find(|(_, w)| **w != u64::MAX)
+            .map(|(i, w)| i * 64 + w.trailing_ones() as usize)
+    }
+
+    fn mark(&mut self, at: usize, used: bool) {
+        if let Some(word) = self.used.get_mut(at / 64) {
+            let bit = 1u64 << (at % 64);
+            *word = if used { *word | bit } else { *word & !bit };
+        }
+    }
+}
+
+/// See the module's comment.
+pub struct Slab<T> {
+    chunks: Vec<Option<Chunk<T>>>,
+    full: Bitmap,
+    len: usize,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { chunks: Vec::new(), full: Bitmap::default(), len: 0 }
+    }
+}
+
+fn split(slot: u32) -> (usize, usize) {
+    (slot as usize / CHUNK, slot as usize % CHUNK)
+}
+
+impl<T> Slab<T> {
+    /// How many slots are occupied.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes that the slots themselves take, occupied or not.
+    pub fn bytes(&self) -> usize {
+        let chunk = CHUNK * std::mem::size_of::<Option<T>>() + std::mem::size_of::<Chunk<T>>();
+        self.chunks.iter().filter(|c| c.is_some()).count() * chunk
+    }
+
+    /// The slot that the next [`Slab::insert`] takes.
+    pub fn next_free(&self) -> u32 {
+        let at = self.full.first_clear();
+        let inside = match self.chunks.get(at) {
+            Some(Some(chunk)) => chunk.lowest_free().unwrap_or(0),
+            _ => 0,
+        };
+        (at * CHUNK + inside) as u32
+    }
+
+    /// Puts a value into the lowest free slot.
+    pub fn insert(&mut self, value: T) -> u32 {
+        let slot = self.next_free();
+        self.insert_at(slot, value);
+        slot
+    }
+
+    /// Puts a value into a slot of the caller's choice; false when it is occupied or beyond
+    /// [`MAX_SLOT`].
+    pub fn insert_at(&mut self, slot: u32, value: T) -> bool {
+        if slot >= MAX_SLOT {
+            return false;
+        }
+        let (at, inside) = split(slot);
+        if at >= self.chunks.len() {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        let Some(place) = self.chunks.get_mut(at) else { return false };
+        let chunk = place.get_or_insert_with(Chunk::new);
+        match chunk.values.get_mut(inside) {
+            Some(free @ None) => *free = Some(value),
+            _ => return false,
+        }
+        chunk.mark(inside, true);
+        chunk.len += 1;
+        if chunk.len == CHUNK {
+            self.full.set(at);
+        }
+        self.len += 1;
+        true
+    }
+
+    /// Takes a value out.
+    pub fn remove(&mut self, slot: u32) -> Option<T> {
+        let (at, inside) = split(slot);
+        let place = self.chunks.get_mut(at)?;
+        let chunk = place.as_mut()?;
+        let value = chunk.values.get_mut(inside)?.take()?;
+        chunk.mark(inside, false);
+        chunk.len -= 1;
+        self.full.clear(at);
+        self.len -= 1;
+        // The first chunk stays: a queue that runs empty between jobs must not pay for it.
+        if chunk.len == 0 && at > 0 {
+            *place = None;
+            while matches!(self.chunks.last(), Some(None)) {
+                self.chunks.pop();
+            }
+        }
+        Some(value)
+    }
+
+    /// The value in a slot.
+    pub fn get(&self, slot: u32) -> Option<&T> {
+        let (at, inside) = split(slot);
+        self.chunks.get(at)?.as_ref()?.values.get(inside)?.as_ref()
+    }
+
+    /// The value in a slot, to change.
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        let (at, inside) = split(slot);
+        self.chunks.get_mut(at)?.as_mut()?.values.get_mut(inside)?.as_mut()
+    }
+
+    /// All values in the order of their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.chunks.iter().enumerate().filter_map(|(at, c)| c.as_ref().map(|c| (at, c))).flat_map(
+            |(at, chunk)| {
+                chunk
+                    .values
+                    .iter()
+                    .enumerate()
+                    .filter_map(move |(i, v)| v.as_ref().map(|v| ((at * CHUNK + i) as u32, v)))
+            },
+        )
+    }
+}
+
+/// A set of numbers with a quick answer to "which is the lowest that is not in it": each
+/// word of a level tells which words of the level below are full.
+#[derive(Default)]
+struct Bitmap {
+    levels: Vec<Vec<u64>>,
+}
+
+impl Bitmap {
+    fn set(&mut self, number: usize) {
+        let mut at = number;
+        let mut level = 0;
+        loop {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let Some(words) = self.levels.get_mut(level) else { return };
+            if at / 64 >= words.len() {
+                words.resize(at / 64 + 1, 0);
+            }
+            let Some(word) = words.get_mut(at / 64) else { return };
+            *word |= 1 << (at % 64);
+            if *word != u64::MAX {
+                return;
+            }
+            at /= 64;
+            level += 1;
+        }
+    }
+
+    fn clear(&mut self, number: usize) {
+        let mut at = number;
+        for words in &mut self.levels {
+            if let Some(word) = words.get_mut(at / 64) {
+                *word &= !(1 << (at % 64));
+            }
+            at /= 64;
+        }
+    }
+
+    fn first_clear(&self) -> usize {
+        // From the top: the lowest word that is not full, then down into it.
+        let mut at = match self.levels.last() {
+            None => return 0,
+            Some(top) => match top.iter().enumerate().find(|(_, w)| **w != u64::MAX) {
+                Some((i, w)) => i * 64 + w.trailing_ones() as usize,
+                None => top.len() * 64,
+            },
+        };
+        for words in self.levels.iter().rev().skip(1) {
+            let word = words.get(at).copied().unwrap_or(0);
+            at = at * 64 + word.trailing_ones() as usize;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_slot_is_taken_next_at_any_size() {
+        let mut slab = Slab::default();
+        let n = 300_000u32;
+        for i in 0..n {
+            assert_eq!(slab.insert(i), i);
+        }
+        for slot in [299_999, 70_000, 5, 65_536, 1023] {
+            assert_eq!(slab.remove(slot), Some(slot));
+        }
+        for slot in [5, 1023, 65_536, 70_000, 299_999, 300_000] {
+            assert_eq!(slab.insert(slot), slot);
+        }
+        assert_eq!(slab.len() as u32, n + 1);
+    }
+
+    #[test]
+    fn chunks_go_with_their_last_value() {
+        let mut slab = Slab::default();
+        (0..10_000).for_each(|i| {
+            slab.insert(i);
+        });
+        let full = slab.bytes();
+        (0..9_999).for_each(|i| {
+            slab.remove(i);
+        });
+        assert!(slab.bytes() < full / 4);
+        assert_eq!(slab.next_free(), 0);
+        assert_eq!(slab.iter().collect::<Vec<_>>(), vec![(9_999, &9_999)]);
+    }
+
+    #[test]
+    fn a_slot_out_of_reach_is_refused() {
+        let mut slab = Slab::default();
+        assert!(!slab.insert_at(MAX_SLOT, ()));
+        assert!(slab.insert_at(7, ()));
+        assert!(!slab.insert_at(7, ()));
+        assert_eq!(slab.next_free(), 0);
+    }
+}

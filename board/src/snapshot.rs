@@ -1,0 +1,468 @@
+//! Whole boards as bytes: for RDB files, `DUMP`, the rewrite of append-only files, slot
+//! migration, and digests.
+//!
+//! A snapshot is a sequence of parts: one head, then jobs in the order of their slots, then
+//! tombstones, then an end. Each part is a tag and a MessagePack value with fields by
+//! position. The parts follow from the state alone, so equal boards give equal bytes.
+//!
+//! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
+//! length, every number is checked, and the finished board must pass [`Board::check`].
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::bin::Bin;
+use crate::board::{Board, Queue, Worker};
+use crate::id::{self, Id};
+use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
+use crate::line::Line;
+use crate::settings::{Overrides, LONGEST, MOST};
+use crate::tombstones::Tombstone;
+
+const FORMAT: u8 = 1;
+/// A part is closed when it is this long.
+const PART: usize = 32 * 1024;
+const HEAD: u8 = 1;
+const JOBS: u8 = 2;
+const TOMBSTONES: u8 = 3;
+const END: u8 = 4;
+/// No history that settings allow is longer.
+const HISTORY_MOST: usize = 2_000;
+/// Tokens stay below this, so that every client's numbers can hold them.
+const TOKENS: u64 = 1 << 53;
+
+/// Bytes that are no snapshot of ours: what is wrong with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage(pub &'static str);
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: u8,
+    revision: u64,
+    token: u64,
+    broken: bool,
+    settings: Overrides,
+    queues: Vec<(Bin, Overrides)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClaimImage<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    worker: &'a [u8],
+    token: u64,
+    attempt: u32,
+    cancel: bool,
+    claimed: i64,
+    lease: i64,
+    lease_end: i64,
+    run_end: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct JobImage<'a> {
+    slot: u32,
+    made: bool,
+    #[serde(borrow, with = "serde_bytes")]
+    id: Cow<'a, [u8]>,
+    #[serde(borrow, with = "serde_bytes")]
+    payload: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    queue: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    name: &'a [u8],
+    options: Option<Options>,
+    priority: i32,
+    state: State,
+    since: i64,
+    posted: i64,
+    at: i64,
+    seq: i64,
+    version: i64,
+    #[serde(borrow)]
+    claim: Option<ClaimImage<'a>>,
+    rare: Option<Cow<'a, Rare>>,
+}
+
+/// Encodes the parts of a snapshot one by one.
+#[derive(Default)]
+pub struct Writer {
+    part: Vec<u8>,
+}
+
+impl Writer {
+    fn put(&mut self, tag: u8, value: &impl Serialize) {
+        self.part.push(tag);
+        // Writing to memory cannot fail, nor can any of our types.
+        let _ = value.serialize(&mut rmp_serde::Serializer::new(&mut self.part));
+    }
+
+    fn close(&mut self, each: &mut impl FnMut(&[u8]), least: usize) {
+        if self.part.len() > least {
+            each(&self.part);
+            self.part.clear();
+        }
+    }
+}
+
+impl Board {
+    /// Gives the board as a sequence of byte strings, none much longer than a payload and
+    /// [`PART`]. O(n).
+    pub fn snapshot(&self, mut each: impl FnMut(&[u8])) {
+        let mut queues: Vec<(Bin, Overrides)> = self
+            .queues
+            .iter()
+            .filter(|(_, _, q)| !q.settings.is_empty())
+            .map(|(_, name, q)| (name.clone(), q.settings.clone()))
+            .collect();
+        queues.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut writer = Writer::default();
+        let head = Head {
+            format: FORMAT,
+            revision: self.revision,
+            token: self.token,
+            broken: self.broken(),
+            settings: self.settings.clone(),
+            queues,
+        };
+        writer.put(HEAD, &head);
+        writer.close(&mut each, PART);
+        for (slot, job) in self.jobs.iter() {
+            writer.put(JOBS, &self.image(slot, job));
+            writer.close(&mut each, PART);
+        }
+        for tombstone in self.tombstones.iter() {
+            writer.put(TOMBSTONES, tombstone);
+            writer.close(&mut each, PART);
+        }
+        writer.put(END, &());
+        writer.close(&mut each, 0);
+    }
+
+    fn image<'a>(&'a self, slot: u32, job: &'a Job) -> JobImage<'a> {
+        let claim = self.claim_of(job);
+        let (made, id) = match job.id() {
+            Id::Made(bytes) => (true, Cow::Owned(bytes.to_vec())),
+            Id::Named(name) => (false, Cow::Borrowed(name)),
+        };
+        let class = self.class_of(job);
+        JobImage {
+            slot,
+            made,
+            id,
+            payload: job.payload(),
+            queue: self.queue_name(job),
+            name: class.map_or(&[], |c| &c.name),
+            options: class.map(|c| c.options).filter(|o| *o != Options::default()),
+            priority: job.priority,
+            state: job.state,
+            since: job.since.get(),
+            posted: job.posted.get(),
+            at: if claim.is_some() { 0 } else { job.at.get() },
+            seq: job.seq.get(),
+            version: job.version.get(),
+            claim: claim.map(|c| ClaimImage {
+                worker: self.worker_name(c),
+                token: c.token,
+                attempt: c.attempt,
+                cancel: c.cancel,
+                claimed: c.claimed,
+                lease: c.lease,
+                lease_end: c.lease_end,
+                run_end: c.run_end,
+            }),
+            rare: job.rare.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    /// A number that two boards share only if they are equal, but for chance. O(n).
+    pub fn digest(&self) -> u128 {
+        let mut hash = Xxh3::new();
+        self.snapshot(|part| hash.update(part));
+        hash.digest128()
+    }
+
+    /// A true copy. O(n).
+    pub fn copy(&self) -> Result<Board, Damage> {
+        let mut loader = Loader::default();
+        let mut damage = None;
+        self.snapshot(|part| {
+            if let Err(found) = loader.part(part) {
+                damage.get_or_insert(found);
+            }
+        });
+        damage.map_or_else(|| loader.finish(), Err)
+    }
+}
+
+/// Builds a board from the parts of a snapshot.
+#[derive(Default)]
+pub struct Loader {
+    board: Board,
+    headed: bool,
+    ended: bool,
+    next_slot: u32,
+}
+
+fn damaged<T>(what: &'static str) -> Result<T, Damage> {
+    Err(Damage(what))
+}
+
+fn need(holds: bool, what: &'static str) -> Result<(), Damage> {
+    if holds {
+        Ok(())
+    } else {
+        damaged(what)
+    }
+}
+
+fn is_time(time: i64) -> bool {
+    (0..=NEVER).contains(&time)
+}
+
+impl Loader {
+    /// Takes the next part.
+    pub fn part(&mut self, part: &[u8]) -> Result<(), Damage> {
+        let mut from = rmp_serde::Deserializer::from_read_ref(part);
+        let mut items = 0;
+        loop {
+            let Ok(tag) = u8::deserialize(&mut from) else {
+                // At the end of the bytes there is no tag; a part of no items is none.
+                return need(items > 0 && from.get_ref().is_empty(), "a part is cut");
+            };
+            items += 1;
+            need(!self.ended, "something follows the end")?;
+            need(self.headed != (tag == HEAD), "head")?;
+            match tag {
+                HEAD => self.head(Head::deserialize(&mut from).or(damaged("head"))?)?,
+                JOBS => self.job(JobImage::deserialize(&mut from).or(damaged("job"))?)?,
+                TOMBSTONES => {
+                    let tombstone = Tombstone::deserialize(&mut from).or(damaged("tombstone"))?;
+                    need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
+                    need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
+                    self.board.tombstones.restore(tombstone);
+                }
+                END => {
+                    <()>::deserialize(&mut from).or(damaged("end"))?;
+                    self.ended = true;
+                }
+                _ => return damaged("tag"),
+            }
+        }
+    }
+
+    fn head(&mut self, head: Head) -> Result<(), Damage> {
+        need(head.format == FORMAT, "a format of another version")?;
+        need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
+        need(head.settings.sound(false), "settings")?;
+        self.headed = true;
+        let board = &mut self.board;
+        board.revision = head.revision;
+        board.token = head.token;
+        board.settings = head.settings;
+        if head.broken {
+            board.set_broken();
+        }
+        for (name, settings) in head.queues {
+            need((1..=255).contains(&name.len()), "queue")?;
+            need(settings.sound(true) && !settings.is_empty(), "settings")?;
+            let number = board.queue(&name);
+            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+            need(queue.settings.is_empty(), "a queue twice")?;
+            queue.settings = settings;
+            board.queues.hold(number);
+        }
+        Ok(())
+    }
+
+    fn job(&mut self, image: JobImage<'_>) -> Result<(), Damage> {
+        let board = &mut self.board;
+        let revision = board.revision as i64;
+        need(image.slot >= self.next_slot, "slots out of order")?;
+        self.next_slot = image.slot.saturating_add(1);
+        need((1..=255).contains(&image.id.len()), "id")?;
+        need((1..=255).contains(&image.queue.len()) && image.name.len() <= 255, "name")?;
+        need([image.since, image.posted, image.at].into_iter().all(is_time), "time")?;
+        need((0..=revision).contains(&image.seq) && (0..=revision).contains(&image.version), "version")?;
+        need(image.options.is_none_or(|o| sound_options(&o)), "options")?;
+        need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
+        let id = match image.made {
+            true => {
+                let bytes: [u8; 16] = (*image.id).try_into().or(damaged("id"))?;
+                need(id::slot_of(&bytes) == image.slot, "id")?;
+                Id::Made(bytes)
+            }
+            false => {
+                need(board.find(&image.id).is_none(), "an id twice")?;
+                Id::Named(&*image.id)
+            }
+        };
+        need(image.claim.is_some() == (image.state == State::Claimed), "claim")?;
+        let options = image.options.unwrap_or_default();
+        let class = board.hold_class(image.queue, image.name, options);
+        let mut job = Job::new(id, image.payload, class, image.priority);
+        job.since = U48::new(image.since);
+        job.posted = U48::new(image.posted);
+        job.at = U48::new(image.at);
+        job.seq = U48::new(image.seq);
+        job.version = U48::new(image.version);
+        job.state = image.state;
+        job.rare = image.rare.map(|r| Box::new(r.into_owned()));
+        if let Some(claim) = image.claim {
+            job.at = U48::new(i64::from(load_claim(board, image.slot, claim)?));
+        }
+        board.add_record(image.slot, job).or(damaged("slot"))
+    }
+
+    /// The board, when all parts have come.
+    pub fn finish(mut self) -> Result<Board, Damage> {
+        need(self.ended, "the end is missing")?;
+        self.board.index()?;
+        self.board.check().or(damaged("a board that cannot be"))?;
+        Ok(self.board)
+    }
+}
+
+fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32, Damage> {
+    need((1..=255).contains(&image.worker.len()), "worker")?;
+    need((1..=board.token).contains(&image.token) && image.attempt > 0, "claim")?;
+    need((1..=LONGEST).contains(&image.lease), "lease")?;
+    need([image.claimed, image.lease_end, image.run_end].into_iter().all(is_time), "time")?;
+    let worker = match board.workers.find(image.worker) {
+        Some(number) => number,
+        None => board.workers.add(image.worker.into()).0,
+    };
+    board.workers.hold(worker);
+    Ok(board.claims.insert(Claim {
+        slot,
+        worker,
+        token: image.token,
+        attempt: image.attempt,
+        cancel: image.cancel,
+        claimed: image.claimed,
+        lease: image.lease,
+        lease_end: image.lease_end,
+        run_end: image.run_end,
+    }))
+}
+
+fn sound_options(options: &Options) -> bool {
+    let within =
+        |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
+    let (base, max) = options.backoff.unzip();
+    within(options.retries, -1, MOST)
+        && within(options.lapses, -1, MOST)
+        && within(base, 0, LONGEST)
+        && within(max, 0, LONGEST)
+        && within(options.jitter, 0, 100)
+        && within(options.lease, 1, LONGEST)
+        && within(options.timeout, -1, LONGEST)
+        && within(options.expire, -1, LONGEST)
+        && within(options.retain, -1, LONGEST)
+}
+
+fn sound_rare(rare: &Rare) -> bool {
+    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified];
+    times.into_iter().all(is_time)
+        && rare.progress.is_none_or(|p| p <= 10_000)
+        && rare.stale.len() <= STALE_MOST
+        && rare.history.entries().len() <= HISTORY_MOST
+        && rare.history.entries().iter().all(|e| is_time(e.at))
+        && rare.last.as_ref().is_none_or(|l| {
+            l.token < TOKENS && (1..=LONGEST).contains(&l.lease) && is_time(l.claimed) && is_time(l.run_end)
+        })
+}
+
+impl Board {
+    /// Puts all records, of which none stands anywhere yet, into their places at once.
+    fn index(&mut self) -> Result<(), Damage> {
+        let mut by_state: [Vec<u32>; 8] = Default::default();
+        let mut expiries = Vec::new();
+        let mut drops = Vec::new();
+        for (slot, job) in self.jobs.iter() {
+            if let Some(slots) = by_state.get_mut(job.state as usize) {
+                slots.push(slot);
+            }
+            match job.state {
+                State::Ready if job.at.get() != NEVER => expiries.push(slot),
+                state if state.ended() && job.at.get() != NEVER => drops.push(slot),
+                _ => {}
+            }
+        }
+        let [mut scheduled, blocked, mut ready, mut claimed, ended @ ..] = by_state;
+        need(blocked.is_empty(), "a blocked job")?;
+        self.due = self.line_of(&mut scheduled, Board::at_key);
+        self.expiries = self.line_of(&mut expiries, Board::at_key);
+        self.drops = self.line_of(&mut drops, Board::at_key);
+        for (at, mut slots) in ended.into_iter().enumerate() {
+            for slot in &slots {
+                self.load_kind(*slot);
+            }
+            let line = self.line_of(&mut slots, Board::ended_key);
+            if let Some(place) = self.ended.get_mut(at) {
+                *place = line;
+            }
+        }
+        let (jobs, claims) = (&self.jobs, &self.claims);
+        let lease_key = |s: u32| Board::lease_key_of(jobs, claims, s);
+        claimed.sort_unstable_by_key(|s| lease_key(*s));
+        let leases = Line::from_sorted(&claimed, lease_key);
+        let worker_of = |s: u32| jobs.get(s).and_then(|j| self.claim_of(j)).map_or(0, |c| c.worker);
+        let token_of = |s: u32| Board::token_of(jobs, claims, s);
+        claimed.sort_unstable_by_key(|s| (worker_of(*s), token_of(*s)));
+        let mut held: Vec<(u32, Worker)> = Vec::new();
+        for slots in claimed.chunk_by(|a, b| worker_of(*a) == worker_of(*b)) {
+            if let Some(first) = slots.first() {
+                let claims = Line::from_sorted(slots, token_of);
+                held.push((worker_of(*first), Worker { claims }));
+            }
+        }
+        let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
+        let ready_key = |s: u32| jobs.get(s).map(Board::ready_key).unwrap_or_default();
+        ready.sort_unstable_by_key(|s| (queue_of(*s), ready_key(*s)));
+        let mut lanes = Vec::new();
+        for slots in ready.chunk_by(|a, b| queue_of(*a) == queue_of(*b)) {
+            if let Some(first) = slots.first() {
+                lanes.push((queue_of(*first), Line::from_sorted(slots, ready_key)));
+            }
+        }
+        self.leases = leases;
+        for (number, worker) in held {
+            *self.workers.get_mut(number).ok_or(Damage("worker"))? = worker;
+        }
+        for (number, line) in lanes {
+            self.open_lane(number, line)?;
+        }
+        self.count_all();
+        Ok(())
+    }
+
+    fn line_of(&self, slots: &mut [u32], key: fn(&Job) -> (i64, i64)) -> Line<(i64, i64)> {
+        let key_of = |s: u32| self.jobs.get(s).map(key).unwrap_or_default();
+        slots.sort_unstable_by_key(|s| key_of(*s));
+        Line::from_sorted(slots, key_of)
+    }
+
+    fn load_kind(&mut self, slot: u32) {
+        let failed = self.jobs.get(slot).filter(|job| job.state == State::Failed);
+        if let Some(kind) = failed.and_then(|job| job.rare.as_ref()?.kind.clone()) {
+            *self.kinds.entry(kind).or_default() += 1;
+        }
+    }
+
+    fn open_lane(&mut self, number: u32, line: Line<crate::board::ReadyKey>) -> Result<(), Damage> {
+        let queue: &mut Queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
+        queue.ready = line;
+        self.note_busy(number);
+        Ok(())
+    }
+
+    fn count_all(&mut self) {
+        let places: Vec<(u32, State)> =
+            self.jobs.iter().map(|(_, job)| (self.queue_number(job), job.state)).collect();
+        for (queue, state) in places {
+            self.tally(queue, state, 1);
+        }
+    }
+}

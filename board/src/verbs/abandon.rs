@@ -1,0 +1,80 @@
+//! Abandoning: a worker gives a job back, at no cost to the job.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{after, Board};
+use crate::effect::Unfit;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::End;
+use crate::verbs::cancel::Cancelled;
+use crate::verbs::holder::{Answer, Standing};
+
+/// A worker gives its job back.
+#[derive(Debug, Clone, Default)]
+pub struct Abandon<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// Not to be claimed again for so many ms.
+    pub delay: Option<i64>,
+    /// Why.
+    pub reason: Option<&'a [u8]>,
+}
+
+/// A worker gave a job back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Abandoned<'a> {
+    slot: u32,
+    due: Option<i64>,
+    #[serde(borrow, with = "serde_bytes")]
+    reason: Option<&'a [u8]>,
+}
+
+impl Abandoned<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if board.job(self.slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        let claim = board.leave(self.slot)?;
+        if let Some(claim) = claim {
+            board.note_end(self.slot, claim, End::Abandoned, now)?;
+        }
+        board.reweigh(self.slot, |job| {
+            let rare = job.rare_mut();
+            rare.reason = self.reason.map(|r| r.into());
+            if let Some(last) = rare.last.as_mut() {
+                last.end = End::Abandoned;
+            }
+            Ok(())
+        })?;
+        let worker = board.rare(self.slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+        let text = self.reason.map(|r| r.into());
+        board.record(self.slot, Entry { at: now, event: Event::Abandoned, worker, text })?;
+        match self.due {
+            Some(due) if due > now => board.make_scheduled(self.slot, due, now),
+            _ => board.make_ready(self.slot, now),
+        }
+    }
+}
+
+impl Board {
+    /// Decides an abandon. O(log n).
+    pub fn abandon<'a>(&self, env: &Env<'_>, abandon: &Abandon<'a>) -> Result<Answer<'a>, Refusal> {
+        let verb = Some(End::Abandoned);
+        let slot = match self.standing(env, abandon.worker, abandon.id, abandon.token, verb)? {
+            Standing::Holds { slot, cancel: true } => {
+                let cancelled = Cancelled::at_end(self, env, slot, End::Abandoned, abandon.reason);
+                return Ok(Answer::Do(cancelled.into()));
+            }
+            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        let due = abandon.delay.map(|ms| after(env.now, ms));
+        Ok(Answer::Do(Abandoned { slot, due, reason: abandon.reason }.into()))
+    }
+}

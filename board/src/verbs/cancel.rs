@@ -1,0 +1,84 @@
+//! Cancelling: an operator calls a job off. One that a worker holds is only asked for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Effect, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{End, State, U48};
+
+/// What a cancel comes to for one job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CancelAnswer {
+    /// It is called off by this effect.
+    Cancelled(Effect<'static>),
+    /// Its holder is asked to stop by this effect.
+    Requested(Effect<'static>),
+    /// It was called off, or asked for, before.
+    Already,
+}
+
+/// Somebody asked the holder of a job to stop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CancelRequested {
+    slot: u32,
+}
+
+impl CancelRequested {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let revision = board.revision() as i64;
+        board.claim_mut(self.slot)?.cancel = true;
+        board
+            .record(self.slot, Entry { at: now, event: Event::CancelRequested, worker: None, text: None })?;
+        board.job_mut(self.slot)?.version = U48::new(revision);
+        Ok(())
+    }
+}
+
+/// A job was called off; or its claim ended after its holder was asked to stop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cancelled<'a> {
+    slot: u32,
+    end: End,
+    #[serde(borrow, with = "serde_bytes")]
+    reason: Option<&'a [u8]>,
+    retain: i64,
+}
+
+impl<'a> Cancelled<'a> {
+    /// The end of a claim whose holder was asked to stop.
+    pub(crate) fn at_end(
+        board: &Board,
+        env: &Env<'_>,
+        slot: u32,
+        end: End,
+        reason: Option<&'a [u8]>,
+    ) -> Self {
+        Cancelled { slot, end, reason, retain: board.retention(State::Cancelled, env.rules) }
+    }
+
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.end_job(self.slot, State::Cancelled, self.end, self.reason, self.retain, now)
+    }
+}
+
+impl Board {
+    /// Decides the cancel of one job; with `force` also of one that a worker holds. O(log n).
+    pub fn cancel(&self, env: &Env<'_>, slot: u32, force: bool) -> Result<CancelAnswer, Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        match (job.state, self.claim_of(job)) {
+            (State::Cancelled, _) => Ok(CancelAnswer::Already),
+            (state, _) if state.ended() => Err(Refusal::Ended(state)),
+            (_, Some(claim)) if !force => Ok(match claim.cancel {
+                true => CancelAnswer::Already,
+                false => CancelAnswer::Requested(CancelRequested { slot }.into()),
+            }),
+            _ => {
+                let cancelled = Cancelled::at_end(self, env, slot, End::Taken, None);
+                Ok(CancelAnswer::Cancelled(cancelled.into()))
+            }
+        }
+    }
+}

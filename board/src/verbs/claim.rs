@@ -1,0 +1,173 @@
+//! Claiming: a worker takes jobs, best first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Board, ReadyKey};
+use crate::effect::Unfit;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
+use crate::settings::Setting;
+
+/// In which order several queues are asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The best job of all.
+    #[default]
+    Best,
+    /// The first queue named that has one.
+    Listed,
+    /// Each queue in turn.
+    Rotate,
+}
+
+/// A request for work.
+#[derive(Debug, Clone, Default)]
+pub struct Claim<'a> {
+    /// The claimer's name.
+    pub worker: &'a [u8],
+    /// Queues to ask; none: every queue.
+    pub queues: &'a [&'a [u8]],
+    /// In which order.
+    pub order: Order,
+    /// The lease, when it is not to be the job's own, ms.
+    pub lease: Option<i64>,
+}
+
+/// A worker took a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claimed<'a> {
+    /// The job.
+    pub slot: u32,
+    /// Its holder from now on.
+    #[serde(borrow, with = "serde_bytes")]
+    pub worker: &'a [u8],
+    /// The fencing token.
+    pub token: u64,
+    /// The lease, ms.
+    pub lease: i64,
+    /// The run's timeout, ms, or -1.
+    pub timeout: i64,
+}
+
+impl Claimed<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if board.job(self.slot)?.state != State::Ready {
+            return Err(Unfit);
+        }
+        board.leave(self.slot)?;
+        let mut attempt = 1;
+        if board.job(self.slot)?.rare.is_some() {
+            board.reweigh(self.slot, |job| {
+                let rare = job.rare_mut();
+                rare.attempt = rare.attempt.saturating_add(1);
+                attempt = rare.attempt;
+                if let Some(last) = rare.last.take().filter(|last| last.end == End::Lapsed) {
+                    if !rare.is_stale(&last.worker) && rare.stale.len() < STALE_MOST {
+                        rare.stale.push(last.worker);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let claim = job::Claim {
+            slot: self.slot,
+            worker: 0,
+            token: self.token,
+            attempt,
+            cancel: false,
+            claimed: now,
+            lease: self.lease,
+            lease_end: now.saturating_add(self.lease).clamp(0, NEVER),
+            run_end: match self.timeout {
+                ms if ms > 0 => now.saturating_add(ms).clamp(0, NEVER),
+                _ => NEVER,
+            },
+        };
+        board.hand_over(self.slot, claim, self.worker)
+    }
+}
+
+impl Board {
+    /// The token that the next claim gets: higher than any before, on this board or in this
+    /// process, and after a failover too as long as the clocks agree.
+    fn next_token(&self, env: &Env<'_>) -> u64 {
+        let last = self.token.max(env.token);
+        (last + 1).max((env.now.max(0) as u64) << 11)
+    }
+
+    fn head(&self, queue: u32) -> Option<(ReadyKey, u32)> {
+        let slot = self.queues.get(queue)?.ready.first()?;
+        Some((Self::ready_key(self.jobs.get(slot)?), slot))
+    }
+
+    fn best(&self, queues: impl Iterator<Item = u32>) -> Option<u32> {
+        queues.filter_map(|q| self.head(q)).min().map(|(_, slot)| slot)
+    }
+
+    fn pick(&self, claim: &Claim<'_>, turn: u64) -> Option<u32> {
+        if claim.queues.is_empty() {
+            return self.best(self.busy().iter().copied());
+        }
+        let mut named = claim.queues.iter().filter_map(|q| self.queues.find(*q));
+        let head = |queue| self.head(queue).map(|(_, slot)| slot);
+        match claim.order {
+            Order::Best => self.best(named),
+            Order::Listed => named.find_map(head),
+            Order::Rotate => {
+                let start = (turn % claim.queues.len() as u64) as usize;
+                let (before, after) = claim.queues.split_at_checked(start)?;
+                after.iter().chain(before).filter_map(|q| self.queues.find(*q)).find_map(head)
+            }
+        }
+    }
+
+    /// Whether there is anything for that claim. O(queues named), or of the queues that have
+    /// ready jobs when none is named.
+    pub fn claimable(&self, claim: &Claim<'_>) -> bool {
+        self.pick(claim, 0).is_some()
+    }
+
+    /// Decides the next claim: the best ready job of the queues named. What time has not been
+    /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
+    pub fn claim<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, turn: u64) -> Option<Claimed<'a>> {
+        let slot = self.pick(claim, env.turn.wrapping_add(turn))?;
+        Some(self.claimed(env, slot, self.jobs.get(slot)?, claim))
+    }
+
+    fn claimed<'a>(&self, env: &Env<'_>, slot: u32, job: &Job, claim: &Claim<'a>) -> Claimed<'a> {
+        let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, Setting::Lease, env.rules));
+        Claimed {
+            slot,
+            worker: claim.worker,
+            token: self.next_token(env),
+            lease: lease.max(1),
+            timeout: self.job_rule(job, Setting::Timeout, env.rules),
+        }
+    }
+
+    /// Decides the claim of one job, by id.
+    pub fn claim_id<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, id: &[u8]) -> Result<Claimed<'a>, Refusal> {
+        let slot = self.find(id).ok_or(Refusal::NoJob)?;
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        if let Some(held) = self.claim_of(job) {
+            let holder = self.worker_name(held);
+            return Err(match holder == claim.worker {
+                true => Refusal::ClaimedYou,
+                false => Refusal::Claimed(holder.into()),
+            });
+        }
+        match job.state {
+            State::Ready => Ok(self.claimed(env, slot, job, claim)),
+            state if state.ended() => Err(Refusal::Ended(state)),
+            state => Err(Refusal::NotReady(state)),
+        }
+    }
+
+    /// The jobs that a worker holds under tokens above `above`, by slot, lowest token first.
+    pub fn held(&self, worker: &[u8], above: u64) -> impl Iterator<Item = u32> + '_ {
+        let line = self.workers.find(worker).and_then(|w| self.workers.get(w)).map(|w| &w.claims);
+        let token = |s| Self::token_of(&self.jobs, &self.claims, s);
+        line.into_iter().flat_map(move |l| l.iter_from(Some(above.saturating_add(1)), token))
+    }
+}

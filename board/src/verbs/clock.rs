@@ -1,0 +1,225 @@
+//! What time does to a board: delayed jobs become ready, leases and runs end, jobs that
+//! nobody claimed expire, records that were kept long enough go.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Effect, Unfit};
+use crate::env::{mix, Env};
+use crate::history::{Entry, Event};
+use crate::job::{End, State, NEVER};
+use crate::settings::{Rules, Setting};
+use crate::verbs::fail::Next;
+
+/// One of the orders of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum ClockLine {
+    /// Delayed jobs, by when they are due.
+    Due = 0,
+    /// Claims, by when they end.
+    Leases = 1,
+    /// Ready jobs that expire, by when.
+    Expiries = 2,
+    /// Records of ended jobs, by when they go.
+    Drops = 3,
+}
+
+impl ClockLine {
+    const ALL: [ClockLine; 4] = [ClockLine::Leases, ClockLine::Due, ClockLine::Expiries, ClockLine::Drops];
+}
+
+impl From<ClockLine> for u8 {
+    fn from(line: ClockLine) -> u8 {
+        line as u8
+    }
+}
+
+impl TryFrom<u8> for ClockLine {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<ClockLine, &'static str> {
+        ClockLine::ALL.into_iter().find(|l| *l as u8 == number).ok_or("line")
+    }
+}
+
+/// Time has done with one job what was due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settled {
+    slot: u32,
+    seed: u64,
+    rules: Rules,
+}
+
+impl Settled {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.time_passes(self.slot, now, self.seed, &self.rules)
+    }
+}
+
+/// Time has done with the first `n` of a line, as far as they were due by `until`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Elapsed {
+    line: ClockLine,
+    until: i64,
+    n: u32,
+    seed: u64,
+    rules: Rules,
+}
+
+impl Elapsed {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        for _ in 0..self.n {
+            match board.overdue_head(self.line, self.until) {
+                Some(slot) => board.time_passes(slot, now, self.seed, &self.rules)?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The oldest records in an ended state have gone, because there were too many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trimmed {
+    state: State,
+    n: u32,
+}
+
+impl Trimmed {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        for _ in 0..self.n {
+            let line = (self.state as usize).checked_sub(State::Complete as usize).ok_or(Unfit)?;
+            match board.ended.get(line).and_then(|l| l.first()) {
+                Some(slot) => board.retire(slot, now)?,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    fn overdue_head(&self, line: ClockLine, until: i64) -> Option<u32> {
+        let slot = match line {
+            ClockLine::Due => self.due.first(),
+            ClockLine::Leases => self.leases.first(),
+            ClockLine::Expiries => self.expiries.first(),
+            ClockLine::Drops => self.drops.first(),
+        }?;
+        (self.time_of(slot)? <= until).then_some(slot)
+    }
+
+    /// When time next does something with a job, or [`NEVER`].
+    fn time_of(&self, slot: u32) -> Option<i64> {
+        let job = self.jobs.get(slot)?;
+        Some(match job.state {
+            State::Blocked => NEVER,
+            State::Claimed => self.claim_of(job)?.deadline(),
+            _ => job.at.get(),
+        })
+    }
+
+    /// Does with one job what was due by now.
+    fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        match job.state {
+            State::Blocked => Err(Unfit),
+            State::Scheduled => {
+                let due = job.at.get();
+                self.leave(slot)?;
+                self.make_ready(slot, due.max(1))
+            }
+            State::Ready => {
+                self.leave(slot)?;
+                let next = Next::End { retain: self.retention(State::Failed, rules) };
+                self.fail_job(slot, Event::Expired, b"expired", b"", next, now)
+            }
+            State::Claimed => self.claim_ends(slot, now, seed, rules),
+            _ => self.retire(slot, now),
+        }
+    }
+
+    fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+        let claim = self.leave(slot)?.ok_or(Unfit)?;
+        let timed_out = claim.run_end <= claim.lease_end;
+        let (cancel, token) = (claim.cancel, claim.token);
+        let worker = Some(self.worker_name(&claim).into());
+        let end = if timed_out { End::TimedOut } else { End::Lapsed };
+        self.note_end(slot, claim, end, now)?;
+        if cancel {
+            self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;
+            let retain = self.retention(State::Cancelled, rules);
+            return self.make_ended(slot, State::Cancelled, token, retain, now);
+        }
+        if timed_out {
+            let seq = self.job(slot)?.seq.get() as u64;
+            let next = self.next_try(slot, rules, mix(seed ^ seq), now)?;
+            return self.fail_job(slot, Event::Timeout, b"timeout", b"", next, now);
+        }
+        let job = self.job(slot)?;
+        let most = self.job_rule(job, Setting::Lapses, rules);
+        let lapses = job.rare.as_ref().map_or(0, |r| r.lapses);
+        if most >= 0 && i64::from(lapses) >= most {
+            let next = Next::End { retain: self.retention(State::Failed, rules) };
+            return self.fail_job(slot, Event::Lapsed, b"lapsed", b"", next, now);
+        }
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.lapses = rare.lapses.saturating_add(1);
+            Ok(())
+        })?;
+        self.record(slot, Entry { at: now, event: Event::Lapsed, worker, text: None })?;
+        self.make_ready(slot, now)
+    }
+
+    fn settled(slot: u32, env: &Env<'_>) -> Settled {
+        Settled { slot, seed: env.draw(u64::from(slot)), rules: env.rules.clone() }
+    }
+
+    /// What time should have done with one job by now: to be applied before anything is
+    /// decided about that job. O(1).
+    pub fn overdue(&self, slot: u32, env: &Env<'_>) -> Option<Effect<'static>> {
+        let time = self.time_of(slot)?;
+        let held = self.jobs.get(slot)?.state == State::Claimed && env.hold > env.now;
+        (time <= env.now && !held).then(|| Self::settled(slot, env).into())
+    }
+
+    /// The next `n` things, at most, that time should have done by now; `None` when it has
+    /// done all. O(1).
+    pub fn backlog(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
+        if self.wake() > env.now {
+            return None;
+        }
+        let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
+        let lines = ClockLine::ALL.iter().filter(|line| !held(line));
+        for line in lines {
+            if let Some(slot) = self.overdue_head(*line, env.now) {
+                return Some(match n {
+                    1 => Self::settled(slot, env).into(),
+                    _ => {
+                        Elapsed { line: *line, until: env.now, n, seed: env.random, rules: env.rules.clone() }
+                            .into()
+                    }
+                });
+            }
+        }
+        let (state, over) = self.surplus(env.rules)?;
+        Some(Trimmed { state, n: n.min(over) }.into())
+    }
+
+    /// A state in which more records are kept than shall be, and how many more.
+    pub(crate) fn surplus(&self, rules: &Rules) -> Option<(State, u32)> {
+        let kept = [
+            (State::Complete, Setting::KeepComplete),
+            (State::Failed, Setting::KeepFailed),
+            (State::Cancelled, Setting::KeepCancelled),
+            (State::Trashed, Setting::KeepTrashed),
+        ];
+        kept.into_iter().find_map(|(state, setting)| {
+            let most = self.rule(setting, u32::MAX, rules).max(0) as u64;
+            let over = self.count(state).saturating_sub(most);
+            (over > 0).then_some((state, over.min(u64::from(u32::MAX)) as u32))
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Settings of a board and of its queues.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::settings::{Rules, Setting};
+
+/// Whose settings.
+pub type Scope<'a> = Option<&'a [u8]>;
+
+/// Where a value in force comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The queue's own.
+    Queue,
+    /// The board's own.
+    Board,
+    /// The server's configuration.
+    Module,
+    /// Nobody set it.
+    Default,
+}
+
+impl Source {
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Queue => "queue",
+            Source::Board => "board",
+            Source::Module => "module",
+            Source::Default => "default",
+        }
+    }
+}
+
+/// A setting was set, or reset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Configured<'a> {
+    /// The queue, or the whole board.
+    #[serde(borrow, with = "serde_bytes")]
+    pub queue: Scope<'a>,
+    /// Which.
+    pub setting: Setting,
+    /// Its value from now on, or what stands above it.
+    pub value: Option<i64>,
+}
+
+impl Configured<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        let spec = self.setting.spec();
+        if self.value.is_some_and(|v| !(spec.min..=spec.max).contains(&v)) {
+            return Err(Unfit);
+        }
+        let Some(name) = self.queue else {
+            board.settings.set(self.setting, self.value);
+            board.wake_at(0);
+            return Ok(());
+        };
+        if !spec.queue {
+            return Err(Unfit);
+        }
+        let number = board.queue(name);
+        let queue = board.queues.get_mut(number).ok_or(Unfit)?;
+        let before = queue.settings.is_empty();
+        queue.settings.set(self.setting, self.value);
+        match (before, queue.settings.is_empty()) {
+            (true, false) => board.queues.hold(number),
+            (false, true) => {
+                board.queues.release(number);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    /// A value in force, and where it comes from.
+    pub fn setting(&self, scope: Scope<'_>, setting: Setting, rules: &Rules) -> (i64, Source) {
+        let spec = setting.spec();
+        let queue = scope.and_then(|name| self.queues.get(self.queues.find(name)?));
+        if let Some(value) = queue.and_then(|q| q.settings.get(setting)) {
+            return (value, Source::Queue);
+        }
+        if let Some(value) = self.settings.get(setting) {
+            return (value, Source::Board);
+        }
+        match rules.get(setting) {
+            value if spec.module && value != spec.default => (value, Source::Module),
+            _ => (spec.default, Source::Default),
+        }
+    }
+
+    /// The settings that a board, or a queue, has of its own.
+    pub fn own_settings(&self, scope: Scope<'_>) -> Vec<Setting> {
+        let own = match scope {
+            None => Some(&self.settings),
+            Some(name) => self.queues.find(name).and_then(|q| self.queues.get(q)).map(|q| &q.settings),
+        };
+        let all = crate::settings::SPECS.iter().map(|s| s.setting);
+        all.filter(|s| own.is_some_and(|o| o.get(*s).is_some())).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! Consuming: the work is done.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{End, State};
+use crate::settings::Setting;
+use crate::verbs::holder::{Answer, Standing};
+
+/// A worker says that its job is done.
+#[derive(Debug, Clone, Default)]
+pub struct Consume<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// What came out of it.
+    pub result: Option<&'a [u8]>,
+    /// How long the record stays, ms.
+    pub retain: Option<i64>,
+    /// A payload in place of the old, for who reads the record.
+    pub payload: Option<&'a [u8]>,
+    /// Complete it although somebody asked to cancel it.
+    pub force: bool,
+}
+
+/// A job is complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Consumed<'a> {
+    slot: u32,
+    #[serde(borrow, with = "serde_bytes")]
+    result: Option<&'a [u8]>,
+    retain: i64,
+    #[serde(borrow, with = "serde_bytes")]
+    payload: Option<&'a [u8]>,
+}
+
+impl Consumed<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let slot = self.slot;
+        if board.job(slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        let claim = board.leave(slot)?;
+        let token = match (&claim, board.rare(slot).and_then(|r| r.last.as_ref())) {
+            (Some(claim), _) => claim.token,
+            (None, last) => last.map_or(0, |l| l.token),
+        };
+        if self.retain != 0 {
+            if let Some(claim) = claim {
+                board.note_end(slot, claim, End::Consumed, now)?;
+            }
+            board.reweigh(slot, |job| {
+                if let Some(payload) = self.payload {
+                    job.set_payload(payload);
+                }
+                let rare = job.rare_mut();
+                rare.result = self.result.map(|r| r.into());
+                if let Some(last) = rare.last.as_mut() {
+                    last.end = End::Consumed;
+                }
+                Ok(())
+            })?;
+            let worker = board.rare(slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+            board.record(slot, Entry { at: now, event: Event::Complete, worker, text: None })?;
+        }
+        board.make_ended(slot, State::Complete, token, self.retain, now)
+    }
+}
+
+impl Board {
+    /// Decides a consume. O(log n).
+    pub fn consume<'a>(&self, env: &Env<'_>, consume: &Consume<'a>) -> Result<Answer<'a>, Refusal> {
+        let verb = Some(End::Consumed);
+        let slot = match self.standing(env, consume.worker, consume.id, consume.token, verb)? {
+            Standing::Holds { cancel: true, .. } if !consume.force => {
+                return Err(Refusal::Cancelled(State::Claimed));
+            }
+            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        let setting = match consume.result {
+            Some(_) => Setting::RetainResult,
+            None => Setting::RetainComplete,
+        };
+        let retain = consume.retain.unwrap_or_else(|| self.job_rule(job, setting, env.rules));
+        let consumed = Consumed { slot, result: consume.result, retain, payload: consume.payload };
+        Ok(Answer::Do(consumed.into()))
+    }
+}

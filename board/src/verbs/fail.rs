@@ -1,0 +1,197 @@
+//! Failing: a try did not work. Another follows, or the job has failed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{after, Board};
+use crate::effect::Unfit;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{End, State};
+use crate::retry;
+use crate::settings::{Rules, Setting};
+use crate::verbs::cancel::Cancelled;
+use crate::verbs::holder::{Answer, Standing};
+
+/// Whether and when another try follows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// As the job's options say.
+    #[default]
+    Policy,
+    /// After so many ms, if any try is left.
+    After(i64),
+    /// Never.
+    No,
+}
+
+/// A worker says that its try failed.
+#[derive(Debug, Clone, Default)]
+pub struct Fail<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Class of the failure.
+    pub kind: &'a [u8],
+    /// Its text.
+    pub message: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// What follows.
+    pub retry: Retry,
+    /// A payload in place of the old.
+    pub payload: Option<&'a [u8]>,
+}
+
+/// A try failed: another follows at `due`, or the job has failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failed<'a> {
+    slot: u32,
+    #[serde(borrow, with = "serde_bytes")]
+    kind: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    message: &'a [u8],
+    due: Option<i64>,
+    retain: i64,
+    #[serde(borrow, with = "serde_bytes")]
+    payload: Option<&'a [u8]>,
+}
+
+/// How a failed try left a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailAnswer {
+    /// Scheduled, ready, failed or cancelled.
+    pub state: State,
+    /// When the next try may begin, Unix ms.
+    pub due: Option<i64>,
+    /// How many retries are left, -1 for any number.
+    pub left: i64,
+}
+
+impl Failed<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if board.job(self.slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        let claim = board.leave(self.slot)?;
+        match claim {
+            Some(claim) => board.note_end(self.slot, claim, End::Failed, now)?,
+            None => board.reweigh(self.slot, |job| {
+                if let Some(last) = job.rare_mut().last.as_mut() {
+                    last.end = End::Failed;
+                }
+                Ok(())
+            })?,
+        }
+        board.reweigh(self.slot, |job| {
+            if let Some(payload) = self.payload {
+                job.set_payload(payload);
+            }
+            Ok(())
+        })?;
+        let next = self.due.map_or(Next::End { retain: self.retain }, |due| Next::Retry { due });
+        board.fail_job(self.slot, Event::Failed, self.kind, self.message, next, now)
+    }
+}
+
+/// What follows a failure.
+pub(crate) enum Next {
+    Retry { due: i64 },
+    End { retain: i64 },
+}
+
+impl Board {
+    /// What follows the next failure of a job, by its options and settings.
+    pub(crate) fn next_try(&self, slot: u32, rules: &Rules, random: u64, now: i64) -> Result<Next, Unfit> {
+        let job = self.job(slot)?;
+        let fails = job.rare.as_ref().map_or(0, |r| r.fails);
+        let retries = self.job_rule(job, Setting::Retries, rules);
+        if retries >= 0 && i64::from(fails) >= retries {
+            return Ok(Next::End { retain: self.retention(State::Failed, rules) });
+        }
+        let base = self.job_rule(job, Setting::BackoffBase, rules);
+        let max = self.job_rule(job, Setting::BackoffMax, rules);
+        let jitter = self.job_rule(job, Setting::Jitter, rules);
+        let pause = retry::pause(fails.saturating_add(1), base, max, jitter, random);
+        Ok(Next::Retry { due: after(now, pause) })
+    }
+
+    /// Writes a failure into a job that stands nowhere, and puts it where it goes.
+    pub(crate) fn fail_job(
+        &mut self,
+        slot: u32,
+        event: Event,
+        kind: &[u8],
+        message: &[u8],
+        next: Next,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        let worker = self.rare(slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+        let text = match message {
+            [] => kind.to_vec(),
+            _ => [kind, b": ", message].concat(),
+        };
+        self.record(slot, Entry { at: now, event, worker, text: Some((&*text).into()) })?;
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.kind = Some(kind.into());
+            rare.message = super::some(message);
+            rare.modified = now;
+            if !matches!(event, Event::Lapsed | Event::Expired) {
+                rare.fails = rare.fails.saturating_add(1);
+            }
+            Ok(())
+        })?;
+        match next {
+            Next::Retry { due } if due > now => self.make_scheduled(slot, due, now),
+            Next::Retry { .. } => self.make_ready(slot, now),
+            Next::End { retain } => {
+                let token = self.rare(slot).and_then(|r| r.last.as_ref()).map_or(0, |l| l.token);
+                self.make_ended(slot, State::Failed, token, retain, now)
+            }
+        }
+    }
+
+    /// Decides a failure. O(log n).
+    pub fn fail<'a>(&self, env: &Env<'_>, fail: &Fail<'a>) -> Result<Answer<'a>, Refusal> {
+        let verb = Some(End::Failed);
+        let slot = match self.standing(env, fail.worker, fail.id, fail.token, verb)? {
+            Standing::Holds { slot, cancel: true } => {
+                let cancelled = Cancelled::at_end(self, env, slot, End::Failed, Some(fail.message));
+                return Ok(Answer::Do(cancelled.into()));
+            }
+            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        let policy = self.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
+        let (due, retain) = match (policy, fail.retry) {
+            (Next::End { retain }, _) => (None, retain),
+            (_, Retry::No) => (None, self.retention(State::Failed, env.rules)),
+            (Next::Retry { .. }, Retry::After(ms)) => (Some(after(env.now, ms)), 0),
+            (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
+        };
+        let failed =
+            Failed { slot, kind: fail.kind, message: fail.message, due, retain, payload: fail.payload };
+        Ok(Answer::Do(failed.into()))
+    }
+
+    /// How a job stands after a failure; `ended` when its record has gone already.
+    pub fn after_fail(&self, env: &Env<'_>, id: &[u8], ended: State) -> FailAnswer {
+        let Some((slot, job)) = self.find(id).and_then(|s| Some((s, self.jobs.get(s)?))) else {
+            return FailAnswer { state: ended, due: None, left: 0 };
+        };
+        let due = (job.state == State::Scheduled).then(|| job.at.get());
+        FailAnswer { state: job.state, due, left: self.retries_left(slot, env.rules) }
+    }
+
+    /// Retries left of a job, -1 for any number.
+    pub(crate) fn retries_left(&self, slot: u32, rules: &Rules) -> i64 {
+        let Some(job) = self.jobs.get(slot) else { return 0 };
+        let fails = job.rare.as_ref().map_or(0, |r| i64::from(r.fails));
+        match self.job_rule(job, Setting::Retries, rules) {
+            retries if retries < 0 => -1,
+            retries => retries.saturating_sub(fails).max(0),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Heartbeats: a worker is alive, keeps its job, and may say how far it is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Meta, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{self, End, State, NEVER};
+use crate::verbs::holder::Standing;
+
+/// A worker's sign of life.
+#[derive(Debug, Clone, Default)]
+pub struct Heartbeat<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// Lease from now on, ms; the claim's own when not named.
+    pub lease: Option<i64>,
+    /// What else it says.
+    pub report: Option<Report<'a>>,
+}
+
+/// What a worker, or an operator, says of a job.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report<'a> {
+    /// Hundredths of a per cent.
+    pub progress: Option<u16>,
+    /// Free text on how far it is.
+    #[serde(borrow, with = "serde_bytes")]
+    pub stage: Option<&'a [u8]>,
+    /// A payload in place of the old.
+    #[serde(borrow, with = "serde_bytes")]
+    pub payload: Option<&'a [u8]>,
+    /// Fields to set.
+    #[serde(borrow)]
+    pub meta: Meta<'a>,
+    /// A line for the history.
+    #[serde(borrow, with = "serde_bytes")]
+    pub log: Option<&'a [u8]>,
+}
+
+impl Report<'_> {
+    /// Writes it into a job's record; progress goes back only when `back` allows it.
+    pub(crate) fn apply(
+        &self,
+        board: &mut Board,
+        slot: u32,
+        worker: Option<&[u8]>,
+        back: bool,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        board.reweigh(slot, |job| {
+            if let Some(payload) = self.payload {
+                job.set_payload(payload);
+            }
+            let rare = job.rare_mut();
+            rare.modified = now;
+            if let Some(progress) = self.progress {
+                let old = rare.progress.filter(|_| !back).unwrap_or(0);
+                rare.progress = Some(progress.max(old));
+            }
+            if let Some(stage) = self.stage {
+                rare.stage = Some(stage.into());
+            }
+            rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
+            Ok(())
+        })?;
+        if let Some(line) = self.log {
+            let entry = Entry {
+                at: now,
+                event: Event::Log,
+                worker: worker.map(|w| w.into()),
+                text: Some(line.into()),
+            };
+            board.record(slot, entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// A worker is alive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Beaten<'a> {
+    /// The job.
+    pub slot: u32,
+    /// The lease, from now, ms.
+    pub lease: i64,
+    #[serde(borrow)]
+    report: Option<Report<'a>>,
+}
+
+impl Beaten<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let line_end = now.saturating_add(self.lease).clamp(0, NEVER);
+        board.extend(self.slot, self.lease, line_end)?;
+        let Some(report) = &self.report else { return Ok(()) };
+        let worker = board.claim_mut(self.slot)?.worker;
+        let name = board.workers.key(worker).cloned().unwrap_or_default();
+        report.apply(board, self.slot, Some(&name), false, now)
+    }
+}
+
+/// A worker whose lease had lapsed holds its job again, under the same token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Revived {
+    slot: u32,
+}
+
+impl Revived {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let rare = board.rare(self.slot).ok_or(Unfit)?;
+        let last = rare.last.clone().filter(|l| l.end == End::Lapsed).ok_or(Unfit)?;
+        let attempt = rare.attempt;
+        if board.job(self.slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        board.leave(self.slot)?;
+        board.reweigh(self.slot, |job| {
+            job.rare_mut().last = None;
+            Ok(())
+        })?;
+        let entry = Entry { at: now, event: Event::Revived, worker: Some(last.worker.clone()), text: None };
+        board.record(self.slot, entry)?;
+        let claim = job::Claim {
+            slot: self.slot,
+            worker: 0,
+            token: last.token,
+            attempt,
+            cancel: false,
+            claimed: last.claimed,
+            lease: last.lease,
+            lease_end: now.saturating_add(last.lease).clamp(0, NEVER),
+            run_end: last.run_end,
+        };
+        board.hand_over(self.slot, claim, &last.worker)
+    }
+}
+
+impl Board {
+    /// Moves the end of a lease.
+    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64) -> Result<(), Unfit> {
+        let revision = self.revision() as i64;
+        let (jobs, claims) = (&self.jobs, &mut self.claims);
+        let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
+        let number = job.at.get() as u32;
+        let claim = claims.get_mut(number).ok_or(Unfit)?;
+        let key = (claim.deadline(), job.seq.get());
+        if !self.leases.remove(key, slot) {
+            return Err(Unfit);
+        }
+        claim.lease = lease;
+        claim.lease_end = lease_end;
+        let key = (claim.deadline(), job.seq.get());
+        let claims = &self.claims;
+        self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
+        self.wake_at(key.0);
+        self.job_mut(slot)?.version = crate::job::U48::new(revision);
+        Ok(())
+    }
+
+    /// Decides a heartbeat: a late one first takes the job back (the first effect). O(log n).
+    pub fn heartbeat<'a>(
+        &self,
+        env: &Env<'_>,
+        beat: &Heartbeat<'a>,
+    ) -> Result<(Option<Revived>, Beaten<'a>), Refusal> {
+        let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
+            Standing::Holds { slot, .. } => (slot, false),
+            Standing::Late { slot } => (slot, true),
+            Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
+        };
+        let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
+        let beaten = Beaten { slot, lease, report: beat.report.clone() };
+        Ok((late.then_some(Revived { slot }), beaten))
+    }
+
+    fn lease_of(&self, slot: u32) -> Option<i64> {
+        let job = self.jobs.get(slot)?;
+        match self.claim_of(job) {
+            Some(claim) => Some(claim.lease),
+            None => Some(job.rare.as_ref()?.last.as_ref()?.lease),
+        }
+    }
+
+    /// Decides that a worker goes on with a job that it holds.
+    pub fn keep(&self, slot: u32, lease: Option<i64>) -> Option<Beaten<'static>> {
+        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        Some(Beaten { slot, lease: lease.unwrap_or(claim.lease), report: None })
+    }
+
+    /// When the lease on a job ends, and whether its holder is asked to stop.
+    pub fn hold_on(&self, slot: u32) -> Option<(i64, bool)> {
+        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        Some((claim.lease_end, claim.cancel))
+    }
+}

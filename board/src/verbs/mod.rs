@@ -1,0 +1,38 @@
+//! The verbs, one file each: request, decision, effect, application.
+
+mod abandon;
+mod cancel;
+mod claim;
+mod clock;
+mod configure;
+mod consume;
+mod delete;
+mod fail;
+mod heartbeat;
+mod holder;
+mod post;
+mod release;
+mod requeue;
+mod trash;
+mod update;
+
+pub use abandon::{Abandon, Abandoned};
+pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
+pub use claim::{Claim, Claimed, Order};
+pub use clock::{ClockLine, Elapsed, Settled, Trimmed};
+pub use configure::{Configured, Scope, Source};
+pub use consume::{Consume, Consumed};
+pub use delete::Deleted;
+pub use fail::{Fail, FailAnswer, Failed, Retry};
+pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
+pub use holder::Answer;
+pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
+pub use release::Released;
+pub use requeue::Requeued;
+pub use trash::{Trash, Trashed};
+pub use update::{Update, Updated};
+
+/// `Some` when the bytes name something.
+fn some(text: &[u8]) -> Option<crate::bin::Bin> {
+    (!text.is_empty()).then(|| text.into())
+}

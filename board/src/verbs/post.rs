@@ -1,0 +1,202 @@
+//! Posting: a job comes onto the board.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
+
+use crate::board::Board;
+use crate::effect::{Meta, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::id::{self, Id};
+use crate::job::{End, Job, Options, Rare, State, U48};
+use crate::settings::Setting;
+
+/// What to do when the id is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Exists {
+    /// Refuse.
+    #[default]
+    Refuse,
+    /// Do nothing.
+    Skip,
+    /// Take its place; do nothing when it is free.
+    OnlyReplace,
+    /// Take its place.
+    Replace,
+}
+
+/// A request to post.
+#[derive(Debug, Clone, Default)]
+pub struct Post<'a> {
+    /// The client's id, or the server makes one.
+    pub id: Option<&'a [u8]>,
+    /// When that id is taken.
+    pub exists: Exists,
+    /// Opaque bytes.
+    pub payload: &'a [u8],
+    /// The job's type.
+    pub name: Option<&'a [u8]>,
+    /// Lane; `default` when not named.
+    pub queue: Option<&'a [u8]>,
+    /// Higher first.
+    pub priority: Option<i32>,
+    /// Not before this time, Unix ms.
+    pub due: Option<i64>,
+    /// Attributes with defaults in the settings.
+    pub options: Options,
+    /// Fields of the user's own.
+    pub meta: Meta<'a>,
+}
+
+/// What a post comes to.
+pub enum PostAnswer<'a> {
+    /// This is to be applied. Its id is [`Posted::text`].
+    Do(Posted<'a>),
+    /// Nothing happens: NX and the id is taken, or XX and it is free.
+    Skip,
+}
+
+/// A job came, or took the place of the one with its id: then attributes that are not named
+/// stay, and everything else begins afresh.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Posted<'a> {
+    slot: u32,
+    replaces: bool,
+    #[serde(with = "serde_bytes")]
+    made: Option<[u8; 16]>,
+    #[serde(borrow, with = "serde_bytes")]
+    id: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    payload: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    queue: Option<&'a [u8]>,
+    #[serde(borrow, with = "serde_bytes")]
+    name: Option<&'a [u8]>,
+    priority: Option<i32>,
+    due: Option<i64>,
+    options: Option<Options>,
+    #[serde(borrow)]
+    meta: Meta<'a>,
+}
+
+/// The queue of jobs that name none.
+pub const DEFAULT_QUEUE: &[u8] = b"default";
+
+impl Posted<'_> {
+    /// Calls `f` with the job's id as clients see it.
+    pub fn text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.full_id().text(f)
+    }
+
+    fn full_id(&self) -> Id<&[u8]> {
+        match self.made {
+            Some(bytes) => Id::Made(bytes),
+            None => Id::Named(self.id),
+        }
+    }
+
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if self.replaces {
+            self.begin_afresh(board, now)?;
+        } else {
+            let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
+            let options = self.options.unwrap_or_default();
+            let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
+            let job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0));
+            board.add_record(self.slot, job)?;
+        }
+        if !self.meta.is_empty() {
+            board.reweigh(self.slot, |job| {
+                job.rare_mut().set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
+                Ok(())
+            })?;
+        }
+        let revision = board.revision() as i64;
+        let job = board.job_mut(self.slot)?;
+        job.posted = U48::new(now);
+        job.seq = U48::new(revision);
+        job.since = U48::new(0);
+        match self.due {
+            Some(due) if due > now => board.make_scheduled(self.slot, due, now),
+            _ => board.make_ready(self.slot, now),
+        }
+    }
+
+    fn begin_afresh(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if let Some(claim) = board.leave(self.slot)? {
+            board.note_end(self.slot, claim, End::Taken, now)?;
+        }
+        board.record(self.slot, Entry { at: now, event: Event::Replaced, worker: None, text: None })?;
+        board.reweigh(self.slot, |job| {
+            job.set_payload(self.payload);
+            if let Some(priority) = self.priority {
+                job.priority = priority;
+            }
+            let rare = job.rare_mut();
+            *rare = Rare {
+                meta: std::mem::take(&mut rare.meta),
+                history: std::mem::take(&mut rare.history),
+                last: rare.last.take().map(|last| crate::job::Last { end: End::Taken, ..last }),
+                modified: now,
+                ..Rare::default()
+            };
+            Ok(())
+        })?;
+        board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())
+    }
+}
+
+impl Board {
+    /// Decides a post. `n` counts the posts of one command. O(1).
+    pub fn post<'a>(&self, env: &Env<'_>, post: &Post<'a>, n: u64) -> Result<PostAnswer<'a>, Refusal> {
+        let taken = post.id.and_then(|id| self.find(id));
+        let remembered = || post.id.is_some_and(|id| self.tombstone(id, env.now).is_some());
+        let exists = || Refusal::Exists(post.id.unwrap_or_default().into());
+        match (post.exists, taken) {
+            (Exists::Refuse, Some(_)) => return Err(exists()),
+            (Exists::Refuse, None) if remembered() => return Err(exists()),
+            (Exists::Skip, Some(_)) | (Exists::OnlyReplace, None) => return Ok(PostAnswer::Skip),
+            (Exists::Skip, None) if remembered() => return Ok(PostAnswer::Skip),
+            _ => {}
+        }
+        let slot = taken.unwrap_or_else(|| self.jobs.next_free());
+        let mut options = post.options;
+        if taken.is_none() && options.expire.is_none() {
+            let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE)).unwrap_or(u32::MAX);
+            let expire = self.rule(Setting::Expire, queue, env.rules);
+            options.expire = (expire > 0).then_some(expire);
+        }
+        let made = match (post.id, taken) {
+            (None, _) => Some(id::make(env.now, env.draw(n), slot)),
+            (Some(_), Some(slot)) => match self.jobs.get(slot).map(Job::id) {
+                Some(Id::Made(bytes)) => Some(bytes),
+                _ => None,
+            },
+            _ => None,
+        };
+        Ok(PostAnswer::Do(Posted {
+            slot,
+            replaces: taken.is_some(),
+            made,
+            id: post.id.unwrap_or_default(),
+            payload: post.payload,
+            queue: post.queue,
+            name: post.name,
+            priority: post.priority,
+            due: post.due,
+            options: (options != Options::default()).then_some(options),
+            meta: post.meta.clone(),
+        }))
+    }
+
+    /// Whether a job of that id is on the board in a state other than ended.
+    pub fn state_of(&self, id: &[u8]) -> Option<State> {
+        self.jobs.get(self.find(id)?).map(|job| job.state)
+    }
+}
+
+/// A pair of a META option.
+pub fn pair<'a>(field: &'a [u8], value: &'a [u8]) -> (&'a Bytes, &'a Bytes) {
+    (Bytes::new(field), Bytes::new(value))
+}

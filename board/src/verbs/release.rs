@@ -1,0 +1,46 @@
+//! Releasing: an operator takes a job from its worker, at no cost to the job.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Effect, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::End;
+use crate::verbs::cancel::Cancelled;
+
+/// An operator took a job from its worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Released {
+    slot: u32,
+}
+
+impl Released {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let claim = board.leave(self.slot)?.ok_or(Unfit)?;
+        let worker = Some(board.worker_name(&claim).into());
+        board.note_end(self.slot, claim, End::Taken, now)?;
+        board.record(self.slot, Entry { at: now, event: Event::Released, worker, text: None })?;
+        board.make_ready(self.slot, now)
+    }
+}
+
+impl Board {
+    /// Decides the release of one job. O(log n).
+    pub fn release(&self, env: &Env<'_>, slot: u32) -> Result<Effect<'static>, Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        match self.claim_of(job) {
+            None => Err(Refusal::NotClaimed(job.state)),
+            Some(claim) if claim.cancel => Ok(Cancelled::at_end(self, env, slot, End::Taken, None).into()),
+            Some(_) => Ok(Released { slot }.into()),
+        }
+    }
+
+    /// Decides that a job goes back whose claim never reached its worker: the claim lapses no
+    /// lease and costs nothing.
+    pub fn undo_claim(&self, slot: u32, token: u64) -> Option<Effect<'static>> {
+        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        (claim.token == token).then(|| Released { slot }.into())
+    }
+}

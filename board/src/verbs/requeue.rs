@@ -1,0 +1,66 @@
+//! Requeueing: a job that failed, was trashed or cancelled is to be done after all.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{Options, State, U48};
+
+/// An ended job is to be done after all: attempts afresh, at the end of its line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Requeued<'a> {
+    slot: u32,
+    #[serde(borrow, with = "serde_bytes")]
+    queue: Option<&'a [u8]>,
+}
+
+impl Requeued<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if !board.job(self.slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        board.leave(self.slot)?;
+        if self.queue.is_some() {
+            board.reclass(self.slot, self.queue, None, Options::default())?;
+        }
+        board.record(self.slot, Entry { at: now, event: Event::Requeued, worker: None, text: None })?;
+        board.reweigh(self.slot, |job| {
+            job.since = U48::new(now.max(1));
+            let rare = job.rare_mut();
+            rare.attempt = 0;
+            rare.fails = 0;
+            rare.lapses = 0;
+            rare.idle = 0;
+            rare.idle_from = 0;
+            rare.progress = None;
+            rare.stage = None;
+            rare.stale.clear();
+            rare.ended = 0;
+            rare.modified = now;
+            // A worker of before has no say any more.
+            if let Some(last) = rare.last.as_mut() {
+                last.end = crate::job::End::Taken;
+            }
+            Ok(())
+        })?;
+        board.make_ready(self.slot, now)
+    }
+}
+
+impl Board {
+    /// Decides the requeue of one job. O(log n).
+    pub fn requeue<'a>(&self, slot: u32, queue: Option<&'a [u8]>) -> Result<Requeued<'a>, Refusal> {
+        match self.job(slot).map_err(|_| Refusal::NoJob)?.state {
+            State::Complete => Err(Refusal::Ended(State::Complete)),
+            state if state.ended() => Ok(Requeued { slot, queue }),
+            state => Err(Refusal::NotEnded(state)),
+        }
+    }
+
+    /// The order of posting of a job.
+    pub fn seq(&self, slot: u32) -> i64 {
+        self.jobs.get(slot).map_or(0, |job| job.seq.get())
+    }
+}

@@ -1,0 +1,93 @@
+//! Trashing: a worker puts a job aside that nobody should try again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{End, State};
+use crate::verbs::cancel::Cancelled;
+use crate::verbs::holder::{Answer, Standing};
+
+/// A worker puts its job aside.
+#[derive(Debug, Clone, Default)]
+pub struct Trash<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// Why.
+    pub reason: Option<&'a [u8]>,
+}
+
+/// A worker put a job aside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trashed<'a> {
+    slot: u32,
+    #[serde(borrow, with = "serde_bytes")]
+    reason: Option<&'a [u8]>,
+    retain: i64,
+}
+
+impl Trashed<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.end_job(self.slot, State::Trashed, End::Trashed, self.reason, self.retain, now)
+    }
+}
+
+impl Board {
+    /// Ends the life of a live job without success, whoever holds it.
+    pub(crate) fn end_job(
+        &mut self,
+        slot: u32,
+        state: State,
+        end: End,
+        reason: Option<&[u8]>,
+        retain: i64,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        if self.job(slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        let claim = self.leave(slot)?;
+        let held = claim.is_some();
+        if let Some(claim) = claim {
+            self.note_end(slot, claim, end, now)?;
+        }
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.reason = reason.map(|r| r.into());
+            if let (Some(last), true) = (rare.last.as_mut(), held || end != End::Taken) {
+                last.end = end;
+            }
+            Ok(())
+        })?;
+        let last = self.rare(slot).and_then(|r| r.last.as_ref());
+        let (worker, token) = (last.map(|l| l.worker.clone()), last.map_or(0, |l| l.token));
+        let event = match state {
+            State::Trashed => Event::Trashed,
+            _ => Event::Cancelled,
+        };
+        self.record(slot, Entry { at: now, event, worker, text: reason.map(|r| r.into()) })?;
+        self.make_ended(slot, state, token, retain, now)
+    }
+
+    /// Decides a trash. O(log n).
+    pub fn trash<'a>(&self, env: &Env<'_>, trash: &Trash<'a>) -> Result<Answer<'a>, Refusal> {
+        let verb = Some(End::Trashed);
+        let slot = match self.standing(env, trash.worker, trash.id, trash.token, verb)? {
+            Standing::Holds { slot, cancel: true } => {
+                let cancelled = Cancelled::at_end(self, env, slot, End::Trashed, trash.reason);
+                return Ok(Answer::Do(cancelled.into()));
+            }
+            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        let retain = self.retention(State::Trashed, env.rules);
+        Ok(Answer::Do(Trashed { slot, reason: trash.reason, retain }.into()))
+    }
+}

@@ -1,0 +1,92 @@
+//! Updating: an operator changes a job that has not ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{Options, State, U48};
+use crate::verbs::heartbeat::Report;
+
+/// What is to change, each only if it is named.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Update<'a> {
+    /// Higher first; the job keeps its age.
+    pub priority: Option<i32>,
+    /// Another lane.
+    #[serde(borrow, with = "serde_bytes")]
+    pub queue: Option<&'a [u8]>,
+    /// Not before this time, Unix ms.
+    pub due: Option<i64>,
+    /// Failures that are followed by another try, counted from the post.
+    pub retries: Option<i64>,
+    /// Lease of the next claim, ms.
+    pub lease: Option<i64>,
+    /// The rest: progress may go back.
+    #[serde(borrow)]
+    pub report: Option<Report<'a>>,
+}
+
+/// An operator changed a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Updated<'a> {
+    slot: u32,
+    #[serde(borrow)]
+    update: Update<'a>,
+}
+
+impl Updated<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let (slot, update) = (self.slot, &self.update);
+        let job = board.job(slot)?;
+        let state = job.state;
+        let at = job.at.get();
+        if state.ended() {
+            return Err(Unfit);
+        }
+        let moves = update.priority.is_some() || update.queue.is_some() || update.due.is_some();
+        let claim = if moves { board.leave(slot)? } else { None };
+        if let Some(priority) = update.priority {
+            board.job_mut(slot)?.priority = priority;
+        }
+        let options = Options { retries: update.retries, lease: update.lease, ..Options::default() };
+        if update.queue.is_some() || options != Options::default() {
+            board.reclass(slot, update.queue, None, options)?;
+        }
+        match (moves, claim) {
+            (false, _) => {}
+            (true, Some(claim)) => {
+                let worker = board.worker_name(&claim).to_vec();
+                board.hand_over(slot, claim, &worker)?;
+            }
+            (true, None) => match update.due {
+                Some(due) if due > now => board.make_scheduled(slot, due, now)?,
+                Some(_) => board.make_ready(slot, now)?,
+                None => board.enter(slot, state, at)?,
+            },
+        }
+        let report = update.report.clone().unwrap_or_default();
+        report.apply(board, slot, None, true, now)?;
+        if report.log.is_none() {
+            board.record(slot, Entry { at: now, event: Event::Updated, worker: None, text: None })?;
+        }
+        let revision = board.revision() as i64;
+        board.job_mut(slot)?.version = U48::new(revision);
+        Ok(())
+    }
+}
+
+impl Board {
+    /// Decides an update of one job. O(log n).
+    pub fn update<'a>(&self, slot: u32, update: &Update<'a>) -> Result<Updated<'a>, Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        match (job.state, self.claim_of(job)) {
+            (state, _) if state.ended() => Err(Refusal::Ended(state)),
+            (State::Claimed, Some(claim)) if update.due.is_some() => {
+                Err(Refusal::Claimed(self.worker_name(claim).into()))
+            }
+            _ => Ok(Updated { slot, update: update.clone() }),
+        }
+    }
+}
