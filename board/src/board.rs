@@ -72,7 +72,7 @@ pub struct Board {
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
     broken: bool,
-    heap: usize,
+    pub(crate) heap: usize,
     // What follows is local: in no snapshot, no digest.
     last_class: u32,
     busy: Vec<u32>,
@@ -518,14 +518,10 @@ impl Board {
         if job.since.get() == 0 {
             job.since = U48::new(now.max(1));
         }
-        let mut idle = 0;
-        if let Some(rare) = job.rare.as_mut() {
-            if rare.idle_from > 0 {
-                rare.idle += now.saturating_sub(rare.idle_from).max(0);
-                rare.idle_from = 0;
-            }
-            idle = rare.idle;
-        }
+        let idle = job.rare.as_mut().map_or(0, |rare| {
+            rare.end_idle(now);
+            rare.idle
+        });
         let at = expire.map_or(NEVER, |ms| after(job.since.get().saturating_add(idle), ms));
         self.enter(slot, State::Ready, at)
     }
@@ -534,7 +530,10 @@ impl Board {
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), Unfit> {
         if self.job(slot)?.since.get() != 0 {
             self.reweigh(slot, |job| {
-                job.rare_mut().idle_from = now.max(1);
+                let rare = job.rare_mut();
+                if rare.idle_from == 0 {
+                    rare.idle_from = now.max(1);
+                }
                 Ok(())
             })?;
         }
@@ -572,6 +571,17 @@ impl Board {
             self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
         }
         Ok(())
+    }
+
+    /// Forgets that a job of that id has ended and gone.
+    pub(crate) fn forget_tombstone(&mut self, id: Id<&[u8]>) {
+        self.tombstones.forget(id);
+        if let Id::Named(name) = id {
+            // The id of a job of ours that has gone, chosen for a new one.
+            if let Some((made, _)) = id::read_made(name) {
+                self.tombstones.forget(Id::Made(made));
+            }
+        }
     }
 
     /// Drops a record that stands nowhere.
@@ -632,9 +642,11 @@ impl Board {
     /// Writes into a job's record that a claim of it has ended.
     pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
         let worker = Bin::from(self.worker_name(&claim));
-        let run =
-            Entry { at: claim.claimed, event: Event::Claimed, worker: Some(worker.clone()), text: None };
-        self.record(slot, run)?;
+        if !self.rare(slot).is_some_and(|r| r.history.revived()) {
+            let run =
+                Entry { at: claim.claimed, event: Event::Claimed, worker: Some(worker.clone()), text: None };
+            self.record(slot, run)?;
+        }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.attempt = claim.attempt;
@@ -711,6 +723,13 @@ impl Board {
                 lane.woken = false;
             }
             each(self, queue);
+        }
+    }
+
+    /// Takes every queue that has ready jobs for one that has just got them.
+    pub fn wake_all(&mut self) {
+        for queue in self.busy.clone() {
+            self.note_busy(queue);
         }
     }
 

@@ -10,6 +10,8 @@ impl Board {
     pub fn check(&self) -> Result<(), String> {
         let mut counts = [0u64; 8];
         let mut places = Places::default();
+        let mut tokens = Vec::new();
+        let mut heap = 0;
         for (slot, job) in self.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
             if let Some(n) = counts.get_mut(job.state as usize) {
@@ -19,6 +21,7 @@ impl Board {
             if found != Some(slot) {
                 return fail("its id leads elsewhere");
             }
+            heap += job.heap();
             if self.class_of(job).is_none() {
                 return fail("no class");
             }
@@ -45,6 +48,7 @@ impl Board {
                         return fail("its worker does not know");
                     }
                     places.claims += 1;
+                    tokens.push(claim.token);
                 }
                 _ => {
                     places.ended += 1;
@@ -54,6 +58,13 @@ impl Board {
                     }
                 }
             }
+        }
+        if heap != self.heap {
+            return Err(format!("records weigh {heap}, not {}", self.heap));
+        }
+        tokens.sort_unstable();
+        if tokens.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
+            return Err("two claims under one token".into());
         }
         if counts != self.counts {
             return Err(format!("counts are {:?}, not {counts:?}", self.counts));

@@ -364,6 +364,15 @@ impl Rare {
             + self.history.bytes()
     }
 
+    /// Back-off ends.
+    pub fn end_idle(&mut self, now: i64) {
+        if self.idle_from > 0 {
+            let idle = self.idle.saturating_add(now.saturating_sub(self.idle_from).max(0));
+            self.idle = idle.min(NEVER);
+            self.idle_from = 0;
+        }
+    }
+
     /// Whether this worker may be a ghost of an earlier, lapsed claim.
     pub fn is_stale(&self, worker: &[u8]) -> bool {
         self.stale.len() >= STALE_MOST || self.stale.iter().any(|w| **w == *worker)

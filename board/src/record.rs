@@ -11,33 +11,58 @@ use crate::settings::Rules;
 bitflags! {
     /// The fields of a record, in the order in which replies give them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    #[allow(missing_docs)]
     pub struct Fields: u32 {
+        /// The id.
         const ID = 1 << 0;
+        /// Order of posting.
         const SEQ = 1 << 1;
+        /// Name of the state.
         const STATE = 1 << 2;
+        /// The lane.
         const QUEUE = 1 << 3;
+        /// The type.
         const NAME = 1 << 4;
+        /// The bytes posted.
         const PAYLOAD = 1 << 5;
+        /// Higher first.
         const PRIORITY = 1 << 6;
+        /// Claims so far.
         const ATTEMPT = 1 << 7;
+        /// Retries left, -1 for any number.
         const LEFT = 1 << 8;
+        /// Token of the claim, or of the last.
         const TOKEN = 1 << 9;
+        /// Who holds it.
         const WORKER = 1 << 10;
+        /// When the lease ends, Unix ms.
         const DEADLINE = 1 << 11;
+        /// Class of the last failure.
         const KIND = 1 << 12;
+        /// Text of the last failure.
         const MESSAGE = 1 << 13;
+        /// How far it is, in words.
         const STAGE = 1 << 14;
+        /// How far it is, per cent.
         const PROGRESS = 1 << 15;
+        /// When it was posted, Unix ms.
         const POSTED = 1 << 16;
+        /// When it becomes ready, Unix ms.
         const DUE = 1 << 17;
+        /// When the last claim began, Unix ms.
         const CLAIMED = 1 << 18;
+        /// When it ended, Unix ms.
         const ENDED = 1 << 19;
+        /// When it last changed, Unix ms.
         const MODIFIED = 1 << 20;
+        /// The board's revision when it last changed.
         const VERSION = 1 << 21;
+        /// What it completed with.
         const RESULT = 1 << 22;
+        /// The user's own fields.
         const META = 1 << 23;
+        /// Who held it last.
         const PREVIOUS = 1 << 24;
+        /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
         /// What a claim gives when nobody asks for anything else.
         const CLAIM = Self::ID.bits() | Self::TOKEN.bits() | Self::ATTEMPT.bits()
@@ -219,7 +244,8 @@ impl<'a> Record<'a> {
         let plain = |at, event| Entry { at, event, worker: None, text: None };
         let mut all = vec![plain(self.posted(), Event::Posted)];
         all.extend_from_slice(self.rare.map_or(&[], |r| r.history.entries()));
-        if let Some(claim) = self.claim {
+        let revived = self.rare.is_some_and(|r| r.history.revived());
+        if let Some(claim) = self.claim.filter(|_| !revived) {
             let worker = Some(self.board.worker_name(claim).into());
             all.push(Entry { worker, ..plain(claim.claimed, Event::Claimed) });
         }

@@ -227,9 +227,13 @@ impl Loader {
         let mut from = rmp_serde::Deserializer::from_read_ref(part);
         let mut items = 0;
         loop {
-            let Ok(tag) = u8::deserialize(&mut from) else {
-                // At the end of the bytes there is no tag; a part of no items is none.
-                return need(items > 0 && from.get_ref().is_empty(), "a part is cut");
+            let tag = match u8::deserialize(&mut from) {
+                Ok(tag) => tag,
+                // The bytes end where a tag would begin; a part of no items is none.
+                Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => {
+                    return need(items > 0, "a part of nothing")
+                }
+                Err(_) => return damaged("tag"),
             };
             items += 1;
             need(!self.ended, "something follows the end")?;
@@ -313,6 +317,11 @@ impl Loader {
             job.at = U48::new(i64::from(load_claim(board, image.slot, claim)?));
         }
         board.add_record(image.slot, job).or(damaged("slot"))
+    }
+
+    /// Whether the end has come.
+    pub fn is_whole(&self) -> bool {
+        self.ended
     }
 
     /// The board, when all parts have come.

@@ -160,15 +160,15 @@ impl Board {
         let job = self.job(slot)?;
         let most = self.job_rule(job, Setting::Lapses, rules);
         let lapses = job.rare.as_ref().map_or(0, |r| r.lapses);
-        if most >= 0 && i64::from(lapses) >= most {
-            let next = Next::End { retain: self.retention(State::Failed, rules) };
-            return self.fail_job(slot, Event::Lapsed, b"lapsed", b"", next, now);
-        }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.lapses = rare.lapses.saturating_add(1);
             Ok(())
         })?;
+        if most >= 0 && i64::from(lapses) >= most {
+            let next = Next::End { retain: self.retention(State::Failed, rules) };
+            return self.fail_job(slot, Event::Lapsed, b"lapsed", b"", next, now);
+        }
         self.record(slot, Entry { at: now, event: Event::Lapsed, worker, text: None })?;
         self.make_ready(slot, now)
     }

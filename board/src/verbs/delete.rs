@@ -15,7 +15,8 @@ pub struct Deleted {
 impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         board.leave(self.slot)?;
-        board.drop_record(self.slot)?;
+        let job = board.drop_record(self.slot)?;
+        board.forget_tombstone(job.id());
         Ok(())
     }
 }

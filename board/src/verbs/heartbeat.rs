@@ -121,7 +121,9 @@ impl Revived {
         }
         board.leave(self.slot)?;
         board.reweigh(self.slot, |job| {
-            job.rare_mut().last = None;
+            let rare = job.rare_mut();
+            rare.last = None;
+            rare.end_idle(now);
             Ok(())
         })?;
         let entry = Entry { at: now, event: Event::Revived, worker: Some(last.worker.clone()), text: None };

@@ -1,0 +1,98 @@
+//! `JOB.ABANDON` and `JOB.MABANDON`: a worker gives jobs back, at no cost to them.
+
+use board::{Abandon as Request, Answer, LONGEST};
+
+use super::many::{for_each, targets, tokens};
+use super::{Command, KeyUse, Spec};
+use crate::args::{once, Keyword};
+use crate::fault::{unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text]` → OK. Replicates
+/// `Abandoned`, or `Cancelled` when the worker was asked to stop.
+pub struct Abandon;
+
+/// `JOB.MABANDON board worker n id… [TOKENS n t…] [DELAY ms] [REASON text]`, or `ALL`: a
+/// worker that goes home.
+pub struct MAbandon;
+
+fn abandon(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+    let env = turn.env;
+    match turn.board().abandon(&env, request)? {
+        Answer::Do(effect) => turn.apply(effect),
+        Answer::Again(_) => Ok(()),
+    }
+}
+
+impl Command for Abandon {
+    const SPEC: Spec = Spec {
+        name: "JOB.ABANDON",
+        arity: -4,
+        flags: "write fast",
+        key: Some(KeyUse::Update),
+        summary: "Gives a job back, at no cost to it.",
+        complexity: "O(log N)",
+        syntax: "board worker id [TOKEN token] [DELAY ms] [REASON text]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "DELAY" => once(&mut request.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+                "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
+                _ => return unexpected(word),
+            }
+        }
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle(request.id)?;
+            abandon(turn, &request)?;
+            reply.ok();
+            Ok(())
+        })
+    }
+}
+
+impl Command for MAbandon {
+    const SPEC: Spec = Spec {
+        name: "JOB.MABANDON",
+        arity: -4,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Gives several jobs back, or all that a worker holds.",
+        complexity: "O(n log N)",
+        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [DELAY ms] [REASON text]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut request = Request { worker: args.worker()?, ..Request::default() };
+        let targets = targets(args)?;
+        let mut given = None;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "DELAY" => once(&mut request.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+                "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
+                _ => return unexpected(word),
+            }
+        }
+        targets.check(&given)?;
+        let all = targets.is_all();
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let targets = targets.paired(given, request.worker, turn);
+            for_each(turn, reply, &targets, all, |turn, id, token| {
+                abandon(turn, &Request { id, token, ..request.clone() })?;
+                reply.ok();
+                Ok(())
+            })
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! `JOB.CANCEL`: an operator calls jobs off.
+
+use board::CancelAnswer;
+
+use super::selection::{ids, resolve};
+use super::{Command, KeyUse, Spec};
+use crate::args::{flag, Keyword};
+use crate::fault::{unexpected, Done};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.CANCEL board n id… [FORCE]` → for each id `cancelled`, `requested`, `already` or null.
+/// Replicates `Cancelled` or `CancelRequested` for each.
+pub struct Cancel;
+
+impl Command for Cancel {
+    const SPEC: Spec = Spec {
+        name: "JOB.CANCEL",
+        arity: -4,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Calls jobs off; asks the workers of those that are claimed to stop.",
+        complexity: "O(n log N)",
+        syntax: "board n id [id ...] [FORCE]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let ids = ids(&mut call.args)?;
+        let mut force = false;
+        while let Some(word) = call.args.next() {
+            match Keyword::of(word).text() {
+                "FORCE" => flag(&mut force, "FORCE")?,
+                _ => return unexpected(word),
+            }
+        }
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let env = turn.env;
+            resolve(turn, &ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
+            reply.array(ids.len());
+            for id in &ids {
+                // Looked up anew: with no retention a cancelled record has gone at once.
+                let Some(slot) = turn.board().find(id) else {
+                    match turn.board().tombstone(id, env.now) {
+                        Some(gone) if gone.state == board::State::Cancelled => reply.text("already"),
+                        _ => reply.null(),
+                    }
+                    continue;
+                };
+                match turn.board().cancel(&env, slot, force)? {
+                    CancelAnswer::Already => reply.text("already"),
+                    CancelAnswer::Requested(effect) => {
+                        turn.apply(effect)?;
+                        reply.text("requested");
+                    }
+                    CancelAnswer::Cancelled(effect) => {
+                        turn.apply(effect)?;
+                        reply.text("cancelled");
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

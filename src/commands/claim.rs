@@ -1,0 +1,148 @@
+//! `JOB.CLAIM`: a worker takes jobs, or waits for some.
+
+use board::{Claim as Request, Fields, Order, LONGEST};
+
+use super::{fields, write_records, Command, KeyUse, Spec};
+use crate::args::{once, Args, Keyword};
+use crate::config::config;
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::blocked::{park, Wait};
+use crate::server::call::Call;
+use crate::turn::Turn;
+use crate::world;
+
+/// `JOB.CLAIM board worker [QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
+/// [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
+/// `Beaten` for each that SEEN hands back. Settles up to 64 overdue things first.
+pub struct Claim;
+
+#[derive(Default)]
+struct Options<'a> {
+    id: Option<&'a [u8]>,
+    queues: Option<Vec<&'a [u8]>>,
+    order: Option<Order>,
+    count: Option<usize>,
+    lease: Option<i64>,
+    block: Option<i64>,
+    seen: Option<u64>,
+    fields: Option<Fields>,
+}
+
+fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
+    let mut o = Options::default();
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "ID" => once(&mut o.id, "ID", args.name("ID")?)?,
+            "QUEUES" => once(&mut o.queues, "QUEUES", args.names("QUEUES", 0)?)?,
+            "ORDER" => once(&mut o.order, "ORDER", order(args)?)?,
+            "COUNT" => once(&mut o.count, "COUNT", args.length("COUNT", 1)?)?,
+            "LEASE" => once(&mut o.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+            "BLOCK" => once(&mut o.block, "BLOCK", args.int("BLOCK", 0..=LONGEST)?)?,
+            "SEEN" => once(&mut o.seen, "SEEN", args.token("SEEN")?)?,
+            "FIELDS" => once(&mut o.fields, "FIELDS", fields(args)?)?,
+            _ => return unexpected(word),
+        }
+    }
+    let alone = o.queues.is_none() && o.order.is_none() && o.count.is_none();
+    match o.id.is_some() && !(alone && o.block.is_none() && o.seen.is_none()) {
+        true => syntax("ID excludes QUEUES, ORDER, COUNT, BLOCK and SEEN"),
+        false => Ok(o),
+    }
+}
+
+fn order(args: &mut Args<'_>) -> Result<Order, Fault> {
+    match Keyword::of(args.value("ORDER")?).text() {
+        "BEST" => Ok(Order::Best),
+        "LISTED" => Ok(Order::Listed),
+        "ROTATE" => Ok(Order::Rotate),
+        _ => syntax("ORDER must be best, listed or rotate"),
+    }
+}
+
+impl Command for Claim {
+    const SPEC: Spec = Spec {
+        name: "JOB.CLAIM",
+        arity: -3,
+        flags: "write blocking",
+        key: Some(KeyUse::Update),
+        summary: "Takes jobs under a lease, best first, or waits for some.",
+        complexity: "O(n (Q + log N)) for n jobs from Q queues",
+        syntax: "board worker <[QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
+            [BLOCK ms] [SEEN token] [FIELDS n field [field ...]]|ID id [LEASE ms] [FIELDS n field [field ...]]>",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let worker = call.args.worker()?;
+        let options = options(&mut call.args)?;
+        let fields = options.fields.unwrap_or(Fields::CLAIM);
+        let default = [board::DEFAULT_QUEUE];
+        let request = Request {
+            worker,
+            queues: options.queues.as_deref().unwrap_or(&default),
+            order: options.order.unwrap_or_default(),
+            lease: options.lease,
+        };
+        let key = call.key();
+        let reply = call.ctx.reply();
+        let answered = Turn::run(call.ctx, &key, |turn| {
+            let slots = match options.id {
+                Some(id) => vec![claim_id(turn, &request, id)?],
+                None => claim(turn, &request, &options)?,
+            };
+            if !slots.is_empty() {
+                write_records(reply, turn.board(), &slots, fields);
+            }
+            Ok(!slots.is_empty())
+        })?;
+        match options.block {
+            _ if answered => {}
+            Some(timeout) if !call.ctx.denies_blocking() => {
+                let wait = Wait {
+                    worker: worker.to_vec(),
+                    queues: request.queues.iter().map(|q| q.to_vec()).collect(),
+                    order: request.order,
+                    count: options.count.unwrap_or(1),
+                    lease: options.lease,
+                    fields,
+                };
+                park(call.ctx, &key, timeout, wait);
+            }
+            _ => reply.null_array(),
+        }
+        Ok(())
+    }
+}
+
+fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32, Fault> {
+    turn.settle(id)?;
+    let env = turn.env;
+    let claimed = turn.board().claim_id(&env, request, id)?;
+    let slot = claimed.slot;
+    turn.apply(claimed)?;
+    Ok(slot)
+}
+
+fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> Result<Vec<u32>, Fault> {
+    turn.settle_due()?;
+    let mut env = turn.env;
+    let count = options.count.unwrap_or(1).min(config().max_batch as usize);
+    let mut slots = Vec::new();
+    if let Some(seen) = options.seen {
+        slots = turn.board().held(request.worker, seen).take(count).collect();
+        for slot in &slots {
+            if let Some(beaten) = turn.board().keep(*slot, options.lease) {
+                turn.apply(beaten)?;
+            }
+        }
+    }
+    if request.order == Order::Rotate {
+        env.turn = world::next_turn();
+    }
+    while slots.len() < count {
+        let Some(claimed) = turn.board().claim(&env, request, slots.len() as u64) else { break };
+        slots.push(claimed.slot);
+        turn.apply(claimed)?;
+    }
+    Ok(slots)
+}

@@ -1,0 +1,79 @@
+//! `JOB.CLOCK GET`, `SET` and `ADVANCE`: the only source of time where the module was loaded
+//! with `clock manual`, for tests. What is due is done before the reply is sent.
+
+use super::{Command, Spec};
+use crate::fault::Done;
+use crate::server::call::Call;
+use crate::world;
+
+/// The parent of the subcommands.
+pub const PARENT: Spec = Spec {
+    name: "JOB.CLOCK",
+    arity: -2,
+    flags: "",
+    summary: "Reads and moves the manual clock.",
+    ..Spec::NONE
+};
+
+/// `JOB.CLOCK GET` → Unix ms.
+pub struct Get;
+
+/// `JOB.CLOCK SET unix-ms` → OK. Forwards or backwards.
+pub struct Set;
+
+/// `JOB.CLOCK ADVANCE ms` → Unix ms.
+pub struct Advance;
+
+impl Command for Get {
+    const SPEC: Spec = Spec {
+        name: "JOB.CLOCK",
+        sub: Some("GET"),
+        arity: 2,
+        flags: "readonly fast",
+        summary: "Returns the time of the manual clock.",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        call.ctx.reply().int(world::now());
+        Ok(())
+    }
+}
+
+impl Command for Set {
+    const SPEC: Spec = Spec {
+        name: "JOB.CLOCK",
+        sub: Some("SET"),
+        arity: 3,
+        flags: "fast",
+        summary: "Sets the manual clock.",
+        syntax: "unix-ms",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        world::set_clock(call.args.int("unix-ms", 0..=world::LATEST)?);
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}
+
+impl Command for Advance {
+    const SPEC: Spec = Spec {
+        name: "JOB.CLOCK",
+        sub: Some("ADVANCE"),
+        arity: 3,
+        flags: "fast",
+        summary: "Moves the manual clock forwards.",
+        syntax: "ms",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let now = world::now();
+        let ms = call.args.int("ms", 0..=world::LATEST - now)?;
+        world::set_clock(now + ms);
+        call.ctx.reply().int(now + ms);
+        Ok(())
+    }
+}

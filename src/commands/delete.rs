@@ -1,0 +1,40 @@
+//! `JOB.DELETE`: records go, whatever their state.
+
+use board::Deleted;
+
+use super::selection::{distinct, ids, resolve, write};
+use super::{Command, KeyUse, Spec};
+use crate::fault::Done;
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.DELETE board n id…` → count, cursor, unknown ids. Replicates `Deleted` for each.
+pub struct Delete;
+
+impl Command for Delete {
+    const SPEC: Spec = Spec {
+        name: "JOB.DELETE",
+        arity: -4,
+        flags: "write",
+        key: Some(KeyUse::Delete),
+        summary: "Deletes the records of jobs in any state.",
+        complexity: "O(n log N)",
+        syntax: "board n id [id ...]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let ids = ids(&mut call.args)?;
+        call.args.end()?;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let slots = resolve(turn, &ids, |_, _| Ok(()))?;
+            let known = distinct(&slots);
+            for slot in &known {
+                turn.apply(Deleted { slot: *slot })?;
+            }
+            write(reply, known.len(), &ids, &slots);
+            Ok(())
+        })
+    }
+}

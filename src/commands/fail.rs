@@ -1,0 +1,79 @@
+//! `JOB.FAIL`: a try did not work.
+
+use board::{Answer, Fail as Request, Retry, State, LONGEST};
+
+use super::{Command, KeyUse, Spec};
+use crate::args::{once, Keyword};
+use crate::fault::{unexpected, Done};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p]` → state,
+/// due, left. Replicates `Failed`, or `Cancelled` when the worker was asked to stop.
+pub struct Fail;
+
+impl Command for Fail {
+    const SPEC: Spec = Spec {
+        name: "JOB.FAIL",
+        arity: -6,
+        flags: "write fast",
+        key: Some(KeyUse::Update),
+        summary: "Ends a try that did not work: another follows, or the job has failed.",
+        complexity: "O(log N)",
+        syntax: "board worker id kind message [TOKEN token] [RETRY ms|NORETRY] [PAYLOAD payload]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut request = Request {
+            worker: args.worker()?,
+            id: args.name("id")?,
+            kind: args.name("kind")?,
+            message: args.text("message")?,
+            ..Request::default()
+        };
+        let mut retry = None;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "RETRY" => {
+                    let ms = args.int("RETRY", 0..=LONGEST)?;
+                    once(&mut retry, "RETRY or NORETRY", Retry::After(ms))?;
+                }
+                "NORETRY" => once(&mut retry, "RETRY or NORETRY", Retry::No)?,
+                "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                _ => return unexpected(word),
+            }
+        }
+        request.retry = retry.unwrap_or_default();
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle(request.id)?;
+            let env = turn.env;
+            let ended = match turn.board().fail(&env, &request)? {
+                Answer::Again(state) => state,
+                Answer::Do(effect) => {
+                    let cancelled = matches!(effect, board::Effect::Cancelled(_));
+                    turn.apply(effect)?;
+                    if cancelled {
+                        State::Cancelled
+                    } else {
+                        State::Failed
+                    }
+                }
+            };
+            let answer = turn.board().after_fail(&env, request.id, ended);
+            reply.map(2 + usize::from(answer.due.is_some()));
+            reply.text("state");
+            reply.text(answer.state.name());
+            if let Some(due) = answer.due {
+                reply.text("due");
+                reply.int(due);
+            }
+            reply.text("left");
+            reply.int(answer.left);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! `JOB.HEARTBEAT` and `JOB.MHEARTBEAT`: a worker is alive and keeps its jobs.
+
+use board::{Heartbeat as Request, Report, LONGEST};
+
+use super::many::{targets, tokens};
+use super::{write_refusal, Command, KeyUse, Spec};
+use crate::args::{once, Keyword};
+use crate::fault::{unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
+use crate::turn::Turn;
+
+/// `JOB.HEARTBEAT board worker id [TOKEN t] [LEASE ms] [PROGRESS pct] [STAGE text] [PAYLOAD p]
+/// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, before it `Revived`
+/// when it is late.
+pub struct Heartbeat;
+
+/// `JOB.MHEARTBEAT board worker n id… [TOKENS n t…] [LEASE ms]`, or `ALL` for the ids.
+pub struct MHeartbeat;
+
+/// Applies one heartbeat: when the lease ends, and whether the worker is asked to stop.
+fn beat(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(i64, bool), Fault> {
+    let env = turn.env;
+    let (revived, beaten) = turn.board().heartbeat(&env, request)?;
+    if let Some(revived) = revived {
+        turn.apply(revived)?;
+    }
+    let slot = beaten.slot;
+    turn.apply(beaten)?;
+    Ok(turn.board().hold_on(slot).unwrap_or_default())
+}
+
+fn write(reply: Reply, (deadline, cancel): (i64, bool)) {
+    reply.text("deadline");
+    reply.int(deadline);
+    reply.text("cancel");
+    reply.int(cancel.into());
+}
+
+impl Command for Heartbeat {
+    const SPEC: Spec = Spec {
+        name: "JOB.HEARTBEAT",
+        arity: -4,
+        flags: "write fast",
+        key: Some(KeyUse::Update),
+        summary: "Keeps a job for its worker, and tells how far it is.",
+        complexity: "O(log N)",
+        syntax: "board worker id [TOKEN token] [LEASE ms] [PROGRESS percent] [STAGE text] [PAYLOAD payload] \
+            [META n field value [field value ...]] [LOG text]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        let mut report = Report::default();
+        let mut meta = None;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "LEASE" => once(&mut request.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+                "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
+                "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
+                "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                "META" => once(&mut meta, "META", args.meta()?)?,
+                "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
+                _ => return unexpected(word),
+            }
+        }
+        report.meta = meta.unwrap_or_default();
+        request.report = (report != Report::default()).then_some(report);
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle(request.id)?;
+            let hold = beat(turn, &request)?;
+            reply.map(2);
+            write(reply, hold);
+            Ok(())
+        })
+    }
+}
+
+impl Command for MHeartbeat {
+    const SPEC: Spec = Spec {
+        name: "JOB.MHEARTBEAT",
+        arity: -4,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Keeps several jobs, or all that a worker holds.",
+        complexity: "O(n log N)",
+        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [LEASE ms]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let worker = args.worker()?;
+        let targets = targets(args)?;
+        let (mut lease, mut given) = (None, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "LEASE" => once(&mut lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        targets.check(&given)?;
+        let all = targets.is_all();
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let targets = targets.paired(given, worker, turn);
+            let mut answers = Vec::with_capacity(targets.len());
+            for (id, token) in &targets {
+                turn.settle(id)?;
+                let request = Request { worker, id, token: *token, lease, report: None };
+                match beat(turn, &request) {
+                    Ok(hold) => answers.push((id, *token, Ok(hold))),
+                    // What it no longer holds is not among all that it holds.
+                    Err(Fault::Refused(_)) if all => {}
+                    Err(Fault::Refused(refusal)) => answers.push((id, *token, Err(refusal))),
+                    Err(fault) => return Err(fault),
+                }
+            }
+            reply.array(answers.len());
+            for (id, token, answer) in answers {
+                match answer {
+                    Err(refusal) => write_refusal(reply, &refusal),
+                    Ok(hold) => {
+                        reply.map(if all { 4 } else { 2 });
+                        if all {
+                            reply.text("id");
+                            reply.bytes(id);
+                            reply.text("token");
+                            reply.int(token.unwrap_or_default() as i64);
+                        }
+                        write(reply, hold);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

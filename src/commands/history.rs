@@ -1,0 +1,49 @@
+//! `JOB.HISTORY`: what happened to a job.
+
+use super::{read, Command, KeyUse, Spec};
+use crate::fault::Done;
+use crate::server::call::Call;
+
+/// `JOB.HISTORY board id` → entries, oldest first, or null.
+pub struct History;
+
+impl Command for History {
+    const SPEC: Spec = Spec {
+        name: "JOB.HISTORY",
+        arity: 3,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Returns what happened to a job, oldest first.",
+        complexity: "O(n) for n entries",
+        syntax: "board id",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = call.args.name("id")?;
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let Some(record) = board.find(id).and_then(|slot| board.record_of(slot)) else {
+                reply.null_array();
+                return Ok(());
+            };
+            let entries = record.history();
+            reply.array(entries.len());
+            for entry in entries {
+                let some = [&entry.worker, &entry.text].into_iter().flatten().count();
+                reply.map(2 + some);
+                reply.text("at");
+                reply.int(entry.at);
+                reply.text("event");
+                reply.text(entry.event.name());
+                for (name, value) in [("worker", &entry.worker), ("text", &entry.text)] {
+                    if let Some(value) = value {
+                        reply.text(name);
+                        reply.bytes(value);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! `JOB.INFO`: a board at a glance.
+
+use board::{State, NEVER};
+
+use super::{Command, KeyUse, Spec};
+use crate::args::{flag, Keyword};
+use crate::fault::{unexpected, Done};
+use crate::server::call::Call;
+use crate::world;
+
+/// `JOB.INFO board [DIGEST]` → a map, or null when there is no board.
+pub struct Info;
+
+impl Command for Info {
+    const SPEC: Spec = Spec {
+        name: "JOB.INFO",
+        arity: -2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Returns counts and condition of a board.",
+        complexity: "O(Q + W) for Q queues and W workers; with DIGEST O(N)",
+        syntax: "board [DIGEST]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let mut digest = false;
+        while let Some(word) = call.args.next() {
+            match Keyword::of(word).text() {
+                "DIGEST" => flag(&mut digest, "DIGEST")?,
+                _ => return unexpected(word),
+            }
+        }
+        let reply = call.ctx.reply();
+        let key = call.key();
+        let mut open = call.ctx.open(&key)?;
+        let Some(value) = open.value() else {
+            reply.null();
+            return Ok(());
+        };
+        let board = &value.board;
+        let wake = board.wake();
+        let wait = (wake - world::now()).max(0);
+        let numbers = [
+            ("queues", board.queue_names().len() as i64),
+            ("workers", board.worker_names().len() as i64),
+            ("tombstones", board.tombstones() as i64),
+            ("revision", board.revision() as i64),
+            ("token", board.token() as i64),
+            ("next", if wake >= NEVER { -1 } else { wait }),
+            ("overdue", i64::from(wake <= world::now())),
+            ("broken", i64::from(board.broken() || value.loader.is_some())),
+            ("bytes", board.bytes() as i64),
+        ];
+        reply.map(1 + State::ALL.len() + numbers.len() + usize::from(digest));
+        reply.text("jobs");
+        reply.int(board.len() as i64);
+        for state in State::ALL {
+            reply.text(state.name());
+            reply.int(board.count(state) as i64);
+        }
+        for (name, number) in numbers {
+            reply.text(name);
+            reply.int(number);
+        }
+        if digest {
+            reply.text("digest");
+            reply.text(&format!("{:032x}", board.digest()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Commands that are not for clients: effects from a primary or a log, parts of a snapshot
+//! from an append-only file, and the question whether the server may write.
+
+use board::{Applied, Loader};
+
+use super::{Command, KeyUse, Spec};
+use crate::config::config;
+use crate::fault::{syntax, Done, Fault};
+use crate::server::blocked;
+use crate::server::board_type::BoardValue;
+use crate::server::call::Call;
+use crate::server::ctx::Level;
+use crate::server::timer;
+use crate::world;
+
+/// `JOB.APPLY board batch` → OK.
+pub struct Apply;
+
+/// `JOB.LOAD board part` → OK.
+pub struct Load;
+
+/// `JOB.PROBE board` → OK. Does nothing; the server's checks before it are the answer.
+pub struct Probe;
+
+fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
+    match call.ctx.is_replay() || config().foreign_effects {
+        true => Ok(()),
+        false => syntax("this command is internal"),
+    }
+}
+
+/// Works on the board under the call's key, a new one if there is none, and passes the
+/// command on as it came.
+fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, String>) -> Done {
+    let key = call.key();
+    let mut open = call.ctx.open_writable(&key)?;
+    let done = work(open.value_or_new());
+    match done {
+        Ok(keep) => {
+            if keep {
+                open.keep();
+            }
+        }
+        Err(what) => {
+            let name = board::clean(key.bytes());
+            call.ctx.log(Level::Warning, &format!("board {name}: {what}"));
+            return syntax(what);
+        }
+    }
+    if let Some(value) = open.value() {
+        value.board.woken(|_, _| ());
+        world::saw_token(value.board.token());
+        let wake = value.board.wake();
+        if wake < value.hint {
+            timer::hint(call.ctx.db(), key.bytes(), wake, value);
+        }
+        blocked::touch((call.ctx.db(), key.bytes().to_vec()));
+    }
+    call.ctx.signal_modified(&key);
+    call.ctx.replicate_verbatim();
+    call.ctx.reply().ok();
+    Ok(())
+}
+
+impl Command for Apply {
+    const SPEC: Spec = Spec {
+        name: "JOB.APPLY",
+        arity: 3,
+        flags: "write",
+        key: Some(KeyUse::Insert),
+        summary: "Internal: applies effects that a primary or a log sends.",
+        complexity: "O(n log N) for n effects",
+        syntax: "board batch",
+        internal: true,
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        from_elsewhere(call)?;
+        let batch = call.args.value("batch")?;
+        let mut log = None;
+        let done = change(call, |value| match value.board.replay(batch) {
+            Applied::Done | Applied::Skipped => Ok(true),
+            Applied::Malformed => Err("batch is not a batch of effects".into()),
+            Applied::Broken => {
+                // Kept as it is, for an operator to see; every later command says so.
+                log = Some("effects are missing or do not fit: this copy is broken");
+                Ok(true)
+            }
+        });
+        if let Some(what) = log {
+            let name = board::clean(call.key().bytes());
+            call.ctx.log(Level::Warning, &format!("board {name}: {what}"));
+        }
+        done
+    }
+}
+
+impl Command for Load {
+    const SPEC: Spec = Spec {
+        name: "JOB.LOAD",
+        arity: 3,
+        flags: "write",
+        key: Some(KeyUse::Insert),
+        summary: "Internal: loads a part of a snapshot.",
+        complexity: "O(n log N) for n jobs",
+        syntax: "board part",
+        internal: true,
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        from_elsewhere(call)?;
+        let part = call.args.value("part")?;
+        change(call, |value| {
+            if value.loader.is_none() && value.board.revision() > 0 {
+                return Err("there is a board already".into());
+            }
+            let loader = value.loader.get_or_insert_with(Loader::default);
+            loader.part(part).map_err(|damage| format!("part: {}", damage.0))?;
+            if loader.is_whole() {
+                let whole = value.loader.take().unwrap_or_default();
+                value.board = whole.finish().map_err(|damage| format!("part: {}", damage.0))?;
+            }
+            Ok(true)
+        })
+    }
+}
+
+impl Command for Probe {
+    const SPEC: Spec = Spec {
+        name: "JOB.PROBE",
+        arity: 2,
+        flags: "write fast",
+        key: Some(KeyUse::Update),
+        summary: "Internal: asks whether the server would let a command write.",
+        syntax: "board",
+        internal: true,
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}

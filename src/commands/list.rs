@@ -1,0 +1,108 @@
+//! `JOB.LIST`: jobs by filters, page by page.
+
+use board::{Cursor, Fields, Filter, Filters, Page, State};
+
+use super::{fields, read, write_records, Command, KeyUse, Spec};
+use crate::args::{flag, once, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+
+/// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
+/// records. Looks at ten jobs for each that it may give, and at 10,000 at least.
+pub struct List;
+
+/// So many are given when COUNT does not say.
+const COUNT: usize = 100;
+
+/// Reads one filter if the word begins one.
+pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, Fault> {
+    let mut keyword = Keyword::of(word);
+    let mut none = false;
+    if keyword.text() == "NOT" {
+        none = true;
+        keyword = Keyword::of(args.value("NOT")?);
+    }
+    let filter = match keyword.text() {
+        "STATE" => match State::named(args.value("STATE")?) {
+            Some(state) => Filter::State(state),
+            None => return syntax("STATE must be the name of a state"),
+        },
+        "QUEUE" => Filter::Queue(args.name("QUEUE")?),
+        "WORKER" => Filter::Worker(args.name("WORKER")?),
+        "NAME" => Filter::Name(args.name("NAME")?),
+        "LAPSED" => Filter::Lapsed,
+        _ if none => return syntax("NOT must stand before a filter"),
+        _ => return Ok(false),
+    };
+    match none {
+        true => to.none.push(filter),
+        false => to.any.push(filter),
+    }
+    Ok(true)
+}
+
+fn cursor(args: &mut Args<'_>) -> Result<Option<Cursor>, Fault> {
+    match args.value("CURSOR")? {
+        b"0" => Ok(None),
+        text => match Cursor::read(text) {
+            Some(cursor) => Ok(Some(cursor)),
+            None => syntax("CURSOR must be 0 or one that the last call gave"),
+        },
+    }
+}
+
+impl Command for List {
+    const SPEC: Spec = Spec {
+        name: "JOB.LIST",
+        arity: -2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Lists jobs by filters, page by page.",
+        complexity: "O(log N + n) for n jobs looked at",
+        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] WORKER worker] [[NOT] NAME name] [[NOT] LAPSED] \
+            [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut page = Page::default();
+        let (mut from, mut count, mut asked, mut justid) = (None, None, None, false);
+        while let Some(word) = args.next() {
+            if filter(args, word, &mut page.filters)? {
+                continue;
+            }
+            match Keyword::of(word).text() {
+                "REV" => flag(&mut page.reverse, "REV")?,
+                "CURSOR" => once(&mut from, "CURSOR", cursor(args)?)?,
+                "COUNT" => once(&mut count, "COUNT", args.length("COUNT", 1)?)?,
+                "JUSTID" => flag(&mut justid, "JUSTID")?,
+                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        if justid && asked.is_some() {
+            return syntax("JUSTID and FIELDS exclude each other");
+        }
+        page.from = from.flatten();
+        page.count = count.unwrap_or(COUNT);
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let (slots, next) = board.list(&page);
+            reply.array(2);
+            match next {
+                Some(cursor) => reply.text(&cursor.text()),
+                None => reply.text("0"),
+            }
+            if !justid {
+                write_records(reply, board, &slots, asked.unwrap_or(Fields::all()));
+                return Ok(());
+            }
+            reply.array(slots.len());
+            for record in slots.iter().filter_map(|slot| board.record_of(*slot)) {
+                record.id().text(|id| reply.bytes(id));
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! The M-forms of a worker's verbs: many jobs in one command, answered one by one.
+
+use std::borrow::Cow;
+
+use super::write_refusal;
+use crate::args::Args;
+use crate::fault::{syntax, Fault};
+use crate::server::reply::Reply;
+use crate::turn::Turn;
+
+/// Which jobs a worker speaks of.
+pub enum Targets<'a> {
+    /// All that it holds.
+    All,
+    /// These.
+    Ids(Vec<&'a [u8]>),
+}
+
+/// A job and the token that the worker passes for it.
+pub type Target<'a> = (Cow<'a, [u8]>, Option<u64>);
+
+/// Reads `n id…` or `ALL`.
+pub fn targets<'a>(args: &mut Args<'a>) -> Result<Targets<'a>, Fault> {
+    if args.take("ALL") {
+        return Ok(Targets::All);
+    }
+    let n = args.length("n", 1)?;
+    Ok(Targets::Ids(args.many(n, "n", |args| args.name("id"))?))
+}
+
+/// Reads the tokens after TOKENS.
+pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, Fault> {
+    let n = args.length("TOKENS", 1)?;
+    args.many(n, "TOKENS", |args| args.token("TOKENS"))
+}
+
+impl<'a> Targets<'a> {
+    /// Whether these tokens go with them: one for each id, none with ALL.
+    pub fn check(&self, tokens: &Option<Vec<u64>>) -> Result<(), Fault> {
+        match (self, tokens) {
+            (Targets::All, Some(_)) => syntax("ALL excludes TOKENS"),
+            (Targets::Ids(ids), Some(tokens)) if ids.len() != tokens.len() => {
+                syntax(format!("TOKENS must name {} tokens, one for each id", ids.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether these are all that the worker holds.
+    pub fn is_all(&self) -> bool {
+        matches!(self, Targets::All)
+    }
+
+    /// Each job with its token; those of ALL with the tokens they are held under.
+    pub fn paired(self, tokens: Option<Vec<u64>>, worker: &[u8], turn: &mut Turn<'_>) -> Vec<Target<'a>> {
+        let Targets::Ids(ids) = self else {
+            let board = &*turn.board();
+            let held = board.held(worker, 0).filter_map(|slot| board.record_of(slot));
+            return held.map(|record| (Cow::Owned(record.id().to_vec()), record.token())).collect();
+        };
+        let mut tokens = tokens.unwrap_or_default().into_iter();
+        ids.into_iter().map(|id| (Cow::Borrowed(id), tokens.next())).collect()
+    }
+}
+
+/// Does a verb for each target and answers one by one: `each` replies when it succeeds. With
+/// ALL each answer is a pair of id and reply.
+pub fn for_each(
+    turn: &mut Turn<'_>,
+    reply: Reply,
+    targets: &[Target<'_>],
+    all: bool,
+    mut each: impl FnMut(&mut Turn<'_>, &[u8], Option<u64>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    reply.array(targets.len());
+    for (id, token) in targets {
+        if all {
+            reply.array(2);
+            reply.bytes(id);
+        }
+        turn.settle(id)?;
+        match each(turn, id, *token) {
+            Ok(()) => {}
+            Err(Fault::Refused(refusal)) => write_refusal(reply, &refusal),
+            Err(fault) => reply.text(&fault.to_string()),
+        }
+    }
+    Ok(())
+}

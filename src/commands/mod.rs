@@ -1,0 +1,236 @@
+//! The commands. Each is a type with its [`Spec`] and its `run`.
+
+use board::{Board, Fields, Record, Refusal, Rules};
+
+use crate::config::config;
+use crate::fault::{Done, Fault};
+use crate::server::call::Call;
+use crate::server::register::Registrar;
+use crate::server::reply::Reply;
+
+mod abandon;
+mod cancel;
+mod claim;
+mod clock;
+mod consume;
+mod count;
+mod delete;
+mod fail;
+mod get;
+mod heartbeat;
+mod history;
+mod info;
+mod internal;
+mod list;
+mod many;
+mod post;
+mod release;
+mod requeue;
+mod selection;
+mod settings;
+mod tables;
+mod trash;
+mod update;
+
+/// What a command does with its key.
+#[derive(Clone, Copy)]
+pub enum KeyUse {
+    /// Only reads it.
+    Read,
+    /// Adds to it, and may create it.
+    Insert,
+    /// Reads and changes it.
+    Update,
+    /// Takes from it.
+    Delete,
+}
+
+/// All that the server is told of a command.
+pub struct Spec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its name under a parent's.
+    pub sub: Option<&'static str>,
+    /// Words at least, or exactly when positive, the name included.
+    pub arity: i32,
+    /// The server's flags.
+    pub flags: &'static str,
+    /// What it does with its key, the first argument.
+    pub key: Option<KeyUse>,
+    /// One line.
+    pub summary: &'static str,
+    /// What it costs.
+    pub complexity: &'static str,
+    /// Its arguments, as commands.md shows them.
+    pub syntax: &'static str,
+    /// Not for clients.
+    pub internal: bool,
+}
+
+impl Spec {
+    /// A spec of which nothing is said yet.
+    pub const NONE: Spec = Spec {
+        name: "",
+        sub: None,
+        arity: -2,
+        flags: "",
+        key: None,
+        summary: "",
+        complexity: "O(1)",
+        syntax: "",
+        internal: false,
+    };
+}
+
+/// A command.
+pub trait Command {
+    /// What the server is told of it.
+    const SPEC: Spec;
+    /// Does it, and replies when it succeeds.
+    fn run(call: &mut Call<'_>) -> Done;
+}
+
+/// Makes all commands known; `JOB.CLOCK` only where the clock is manual.
+pub fn register(to: &mut Registrar, manual_clock: bool) {
+    to.add::<post::Post>();
+    to.add::<post::MPost>();
+    to.add::<claim::Claim>();
+    to.add::<heartbeat::Heartbeat>();
+    to.add::<heartbeat::MHeartbeat>();
+    to.add::<consume::Consume>();
+    to.add::<consume::MConsume>();
+    to.add::<fail::Fail>();
+    to.add::<abandon::Abandon>();
+    to.add::<abandon::MAbandon>();
+    to.add::<trash::Trash>();
+    to.add::<cancel::Cancel>();
+    to.add::<release::Release>();
+    to.add::<requeue::Requeue>();
+    to.add::<delete::Delete>();
+    to.add::<update::Update>();
+    to.add::<get::Get>();
+    to.add::<get::MGet>();
+    to.add::<list::List>();
+    to.add::<count::Count>();
+    to.add::<history::History>();
+    to.add::<tables::Queues>();
+    to.add::<tables::Workers>();
+    to.add::<tables::Kinds>();
+    to.add::<info::Info>();
+    to.parent(&settings::PARENT);
+    to.add::<settings::Get>();
+    to.add::<settings::Set>();
+    to.add::<settings::Reset>();
+    to.add::<internal::Apply>();
+    to.add::<internal::Load>();
+    to.add::<internal::Probe>();
+    if manual_clock {
+        to.parent(&clock::PARENT);
+        to.add::<clock::Get>();
+        to.add::<clock::Set>();
+        to.add::<clock::Advance>();
+    }
+}
+
+/// Reads a board; an absent one is read like an empty one.
+pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -> Result<R, Fault> {
+    let key = call.key();
+    let mut open = call.ctx.open(&key)?;
+    let value = open.value_or_new();
+    match value.board.broken() || value.loader.is_some() {
+        true => Err(Refusal::Broken.into()),
+        false => work(&value.board),
+    }
+}
+
+/// Answers with records, as a claim does.
+pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: Fields) {
+    reply.array(slots.len());
+    for slot in slots {
+        write_record(reply, board, *slot, fields);
+    }
+}
+
+/// Answers with the asked fields of one record that it has.
+pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: Fields) {
+    let Some(record) = board.record_of(slot) else { return reply.null() };
+    let fields = fields & record.present();
+    reply.map(fields.bits().count_ones() as usize);
+    let rules = &config().rules;
+    for field in fields.iter() {
+        write_field(reply, &record, field, rules);
+    }
+}
+
+fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) {
+    let bytes = |name: &str, value: Option<&[u8]>| {
+        reply.text(name);
+        reply.bytes(value.unwrap_or_default());
+    };
+    let int = |name: &str, value: Option<i64>| {
+        reply.text(name);
+        reply.int(value.unwrap_or_default());
+    };
+    match field {
+        Fields::ID => {
+            reply.text("id");
+            record.id().text(|id| reply.bytes(id));
+        }
+        Fields::SEQ => int("seq", Some(record.seq())),
+        Fields::STATE => bytes("state", Some(record.state().name().as_bytes())),
+        Fields::QUEUE => bytes("queue", Some(record.queue())),
+        Fields::NAME => bytes("name", record.name()),
+        Fields::PAYLOAD => bytes("payload", Some(record.payload())),
+        Fields::PRIORITY => int("priority", Some(record.priority().into())),
+        Fields::ATTEMPT => int("attempt", Some(record.attempt().into())),
+        Fields::LEFT => int("left", Some(record.left(rules))),
+        Fields::TOKEN => int("token", record.token().map(|t| t as i64)),
+        Fields::WORKER => bytes("worker", record.worker()),
+        Fields::DEADLINE => int("deadline", record.deadline()),
+        Fields::KIND => bytes("kind", record.kind()),
+        Fields::MESSAGE => bytes("message", record.message()),
+        Fields::STAGE => bytes("stage", record.stage()),
+        Fields::PROGRESS => {
+            reply.text("progress");
+            reply.double(record.progress().unwrap_or_default());
+        }
+        Fields::POSTED => int("posted", Some(record.posted())),
+        Fields::DUE => int("due", record.due()),
+        Fields::CLAIMED => int("claimed", record.claimed()),
+        Fields::ENDED => int("ended", record.ended()),
+        Fields::MODIFIED => int("modified", Some(record.modified())),
+        Fields::VERSION => int("version", Some(record.version())),
+        Fields::RESULT => bytes("result", record.result()),
+        Fields::META => {
+            reply.text("meta");
+            let meta = record.meta();
+            reply.map(meta.len());
+            for (field, value) in meta {
+                reply.bytes(field);
+                reply.bytes(value);
+            }
+        }
+        Fields::PREVIOUS => bytes("previous", record.previous()),
+        Fields::REASON => bytes("reason", record.reason()),
+        _ => {}
+    }
+}
+
+/// Answers for one id of several: the single command's reply, or code and detail.
+pub fn write_refusal(reply: Reply, refusal: &Refusal) {
+    reply.array(2);
+    reply.text(refusal.code());
+    reply.text(&refusal.detail());
+}
+
+/// The names after FIELDS.
+pub fn fields(args: &mut crate::args::Args<'_>) -> Result<Fields, Fault> {
+    let mut fields = Fields::empty();
+    for name in args.names("FIELDS", 1)? {
+        match Fields::named(name) {
+            Some(field) => fields |= field,
+            None => return crate::fault::syntax(format!("unknown field '{}'", board::clean(name))),
+        }
+    }
+    Ok(fields)
+}

@@ -1,0 +1,190 @@
+//! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
+
+use board::{Exists, Options, Post as Request, PostAnswer, Refusal, LONGEST, MOST};
+use std::collections::HashSet;
+
+use super::{Command, KeyUse, Spec};
+use crate::args::{once, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::turn::Turn;
+use crate::world;
+
+/// `JOB.POST board payload [option …]` → id, or null. Replicates `Posted`.
+pub struct Post;
+
+/// `JOB.MPOST board n payload… [IDS n id…] [option …]` → ids. All or nothing.
+pub struct MPost;
+
+/// The latest time that `AT` takes, Unix ms.
+const LATEST: i64 = 1 << 47;
+
+/// What both forms have in common, once read.
+struct Shared<'a> {
+    request: Request<'a>,
+    ids: Option<Vec<&'a [u8]>>,
+}
+
+fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
+    let mut post = Request::default();
+    let mut options = Options::default();
+    let (mut ids, mut exists, mut delay, mut at, mut meta) = (None, None, None, None, None);
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
+            "IDS" if many => {
+                let n = args.length("IDS", 1)?;
+                once(&mut ids, "IDS", args.many(n, "IDS", |args| args.new_id("IDS"))?)?;
+            }
+            "NX" => once(&mut exists, "NX, XX or REPLACE", Exists::Skip)?,
+            "XX" => once(&mut exists, "NX, XX or REPLACE", Exists::OnlyReplace)?,
+            "REPLACE" => once(&mut exists, "NX, XX or REPLACE", Exists::Replace)?,
+            "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
+            "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
+            "PRIORITY" => {
+                let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+                once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
+            }
+            "DELAY" => once(&mut delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+            "AT" => once(&mut at, "AT", args.int("AT", 0..=LATEST)?)?,
+            "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
+            "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
+            "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
+            "JITTER" => once(&mut options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
+            "LEASE" => once(&mut options.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+            "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
+            "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
+            "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+            "META" => once(&mut meta, "META", args.meta()?)?,
+            _ => return unexpected(word),
+        }
+    }
+    if exists.is_some() && post.id.is_none() && ids.is_none() {
+        return syntax(format!("NX, XX and REPLACE need {}", if many { "IDS" } else { "ID" }));
+    }
+    post.due = match (delay, at) {
+        (Some(_), Some(_)) => return syntax("DELAY and AT exclude each other"),
+        (Some(delay), None) => Some(world::now().saturating_add(delay)),
+        (None, at) => at,
+    };
+    post.exists = exists.unwrap_or_default();
+    post.options = options;
+    post.meta = meta.unwrap_or_default();
+    Ok(Shared { request: post, ids })
+}
+
+fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
+    let kind = args.value("BACKOFF")?;
+    match Keyword::of(kind).text() {
+        "FIXED" => args.int("BACKOFF FIXED", 0..=LONGEST).map(|ms| (ms, ms)),
+        "EXPONENTIAL" => {
+            let base = args.int("BACKOFF EXPONENTIAL base", 0..=LONGEST)?;
+            Ok((base, args.int("BACKOFF EXPONENTIAL max", base..=LONGEST)?))
+        }
+        _ => syntax("BACKOFF must be FIXED or EXPONENTIAL"),
+    }
+}
+
+/// A duration, or -1 for none.
+fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
+    match args.int(name, -1..=LONGEST)? {
+        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST}")),
+        ms => Ok(ms),
+    }
+}
+
+impl Command for Post {
+    const SPEC: Spec = Spec {
+        name: "JOB.POST",
+        arity: -3,
+        flags: "write deny-oom fast",
+        key: Some(KeyUse::Insert),
+        summary: "Posts a job.",
+        complexity: "O(log N)",
+        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [PRIORITY priority] \
+            [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [META n field value [field value ...]]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let payload = call.args.payload("payload")?;
+        let mut request = options(&mut call.args, false)?.request;
+        request.payload = payload;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            if let Some(id) = request.id {
+                turn.settle(id)?;
+            }
+            let env = turn.env;
+            match turn.board().post(&env, &request, 0)? {
+                PostAnswer::Skip => reply.null(),
+                PostAnswer::Do(posted) => {
+                    posted.text(|id| reply.bytes(id));
+                    turn.apply(posted)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Command for MPost {
+    const SPEC: Spec = Spec {
+        name: "JOB.MPOST",
+        arity: -4,
+        flags: "write deny-oom",
+        key: Some(KeyUse::Insert),
+        summary: "Posts several jobs that share their options, all or none.",
+        complexity: "O(n log N)",
+        syntax:
+            "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] \
+            [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
+            [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
+            [RETAIN ms] [META n field value [field value ...]]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let n = call.args.length("n", 1)?;
+        let payloads = call.args.many(n, "n", |args| args.payload("payload"))?;
+        let Shared { mut request, ids } = options(&mut call.args, true)?;
+        if let Some(ids) = &ids {
+            if ids.len() != n {
+                return syntax(format!("IDS must name {n} ids, one for each payload"));
+            }
+            let mut seen = HashSet::new();
+            if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {
+                return syntax(format!("IDS names '{}' twice", board::clean(twice)));
+            }
+        }
+        let ids = ids.unwrap_or_default();
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            for id in &ids {
+                turn.settle(id)?;
+            }
+            let env = turn.env;
+            // Whatever would refuse one refuses all, before anything changes.
+            for id in &ids {
+                let probe = Request { id: Some(id), meta: Default::default(), ..request.clone() };
+                if let Err(Refusal::Exists(id)) = turn.board().post(&env, &probe, 0) {
+                    return Err(Refusal::Exists(id).into());
+                }
+            }
+            reply.array(n);
+            for (i, payload) in payloads.iter().enumerate() {
+                request.id = ids.get(i).copied();
+                request.payload = payload;
+                match turn.board().post(&env, &request, i as u64) {
+                    Ok(PostAnswer::Do(posted)) => {
+                        posted.text(|id| reply.bytes(id));
+                        turn.apply(posted)?;
+                    }
+                    _ => reply.null(),
+                }
+            }
+            Ok(())
+        })
+    }
+}

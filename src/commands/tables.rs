@@ -1,0 +1,102 @@
+//! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: what is on a board, counted.
+
+use board::State;
+
+use super::{read, Command, KeyUse, Spec};
+use crate::fault::Done;
+use crate::server::call::Call;
+
+/// `JOB.QUEUES board` → queues with their counts by state.
+pub struct Queues;
+
+/// `JOB.WORKERS board` → workers with the number of jobs that they hold.
+pub struct Workers;
+
+/// `JOB.KINDS board` → kinds of failure with the number of failed jobs of each.
+pub struct Kinds;
+
+impl Command for Queues {
+    const SPEC: Spec = Spec {
+        name: "JOB.QUEUES",
+        arity: 2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Counts the jobs of each queue by state.",
+        complexity: "O(Q log Q) for Q queues",
+        syntax: "board",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let queues = board.queue_names();
+            reply.array(queues.len());
+            for queue in queues {
+                reply.map(1 + State::ALL.len());
+                reply.text("queue");
+                reply.bytes(queue);
+                for state in State::ALL {
+                    reply.text(state.name());
+                    reply.int(board.count_in(queue, state) as i64);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Command for Workers {
+    const SPEC: Spec = Spec {
+        name: "JOB.WORKERS",
+        arity: 2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Counts the jobs that each worker holds.",
+        complexity: "O(W log W) for W workers that hold jobs",
+        syntax: "board",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let workers = board.worker_names();
+            reply.array(workers.len());
+            for (worker, claims) in workers {
+                reply.map(2);
+                reply.text("worker");
+                reply.bytes(worker);
+                reply.text("claimed");
+                reply.int(claims as i64);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Command for Kinds {
+    const SPEC: Spec = Spec {
+        name: "JOB.KINDS",
+        arity: 2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Counts the failed jobs that are kept by kind of failure.",
+        complexity: "O(K) for K kinds",
+        syntax: "board",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let kinds = board.kinds();
+            reply.map(kinds.len());
+            for (kind, n) in kinds {
+                reply.bytes(kind);
+                reply.int(n as i64);
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! `JOB.UPDATE`: an operator changes jobs that have not ended.
+
+use board::{Report, Update as Change, LONGEST, MOST};
+
+use super::selection::{distinct, ids, resolve, write};
+use super::{Command, KeyUse, Spec};
+use crate::args::{once, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::turn::Turn;
+use crate::world;
+
+/// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids. Replicates `Updated` for
+/// each.
+pub struct Update;
+
+fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
+    let mut change = Change::default();
+    let mut report = Report::default();
+    let (mut delay, mut at, mut meta) = (None, None, None);
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "PRIORITY" => {
+                let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+                once(&mut change.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
+            }
+            "QUEUE" => once(&mut change.queue, "QUEUE", args.name("QUEUE")?)?,
+            "DELAY" => once(&mut delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+            "AT" => once(&mut at, "AT", args.int("AT", 0..=1 << 47)?)?,
+            "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+            "RETRIES" => once(&mut change.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
+            "LEASE" => once(&mut change.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+            "META" => once(&mut meta, "META", args.meta()?)?,
+            "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
+            "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
+            _ => return unexpected(word),
+        }
+    }
+    change.due = match (delay, at) {
+        (Some(_), Some(_)) => return syntax("DELAY and AT exclude each other"),
+        (Some(delay), None) => Some(world::now().saturating_add(delay)),
+        (None, at) => at,
+    };
+    report.meta = meta.unwrap_or_default();
+    change.report = (report != Report::default()).then_some(report);
+    match change == Change::default() {
+        true => syntax("SET needs at least one option"),
+        false => Ok(change),
+    }
+}
+
+impl Command for Update {
+    const SPEC: Spec = Spec {
+        name: "JOB.UPDATE",
+        arity: -6,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Changes jobs that have not ended.",
+        complexity: "O(n log N)",
+        syntax: "board n id [id ...] SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
+            [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let ids = ids(&mut call.args)?;
+        if !call.args.take("SET") {
+            return call.args.next().map_or_else(|| syntax("SET is missing"), unexpected);
+        }
+        let change = change(&mut call.args)?;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let slots = resolve(turn, &ids, |turn, slot| turn.board().update(slot, &change))?;
+            let known = distinct(&slots);
+            for slot in &known {
+                let effect = turn.board().update(*slot, &change)?;
+                turn.apply(effect)?;
+            }
+            write(reply, known.len(), &ids, &slots);
+            Ok(())
+        })
+    }
+}

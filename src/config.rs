@@ -1,0 +1,171 @@
+//! The module's configuration: `jobboard.*` in the server's, and the arguments of
+//! `loadmodule`. The settings of boards and their ranges stand in the board's own table; here
+//! is what only the module has.
+
+use board::{Rules, Setting, SPECS};
+
+use crate::args::whole;
+use crate::server::cell::MainCell;
+
+/// All values in force.
+#[derive(Clone)]
+pub struct Config {
+    /// Defaults of all boards.
+    pub rules: Rules,
+    /// After loading or promotion no claim ends by itself for so many ms.
+    pub recovery_grace: i64,
+    /// The longest payload or result, bytes.
+    pub max_payload: i64,
+    /// The longest text (stage, message, reason, log, value of a meta field), bytes.
+    pub max_text: i64,
+    /// The most items that one command may name or ask for.
+    pub max_batch: i64,
+    /// Lets any client send effects, to pipe a log into a server.
+    pub foreign_effects: bool,
+}
+
+/// One entry of the configuration.
+#[derive(Clone, Copy)]
+pub enum Entry {
+    /// The default of a board's setting.
+    Rule(Setting),
+    /// See [`Config::recovery_grace`].
+    RecoveryGrace,
+    /// See [`Config::max_payload`].
+    MaxPayload,
+    /// See [`Config::max_text`].
+    MaxText,
+    /// See [`Config::max_batch`].
+    MaxBatch,
+    /// See [`Config::foreign_effects`].
+    ForeignEffects,
+}
+
+/// Name, default and range of an entry.
+pub struct Shape {
+    /// Without the module's prefix.
+    pub name: &'static str,
+    /// When nobody has set it.
+    pub default: i64,
+    /// Lowest value.
+    pub min: i64,
+    /// Highest value.
+    pub max: i64,
+    /// Whether it is yes or no.
+    pub switch: bool,
+}
+
+impl Entry {
+    /// All entries.
+    pub fn all() -> impl Iterator<Item = Entry> {
+        let rules = SPECS.iter().filter(|spec| spec.module).map(|spec| Entry::Rule(spec.setting));
+        let own =
+            [Entry::RecoveryGrace, Entry::MaxPayload, Entry::MaxText, Entry::MaxBatch, Entry::ForeignEffects];
+        rules.chain(own)
+    }
+
+    /// Its name, default and range.
+    pub fn shape(self) -> Shape {
+        let own = |name, default, min, max| Shape { name, default, min, max, switch: false };
+        match self {
+            Entry::Rule(setting) => {
+                let spec = setting.spec();
+                own(spec.name, spec.default, spec.min, spec.max)
+            }
+            Entry::RecoveryGrace => own("recovery-grace", 5_000, 0, 3_600_000),
+            Entry::MaxPayload => own("max-payload", 16 << 20, 1, 512 << 20),
+            Entry::MaxText => own("max-text", 4_096, 1, 1 << 20),
+            Entry::MaxBatch => own("max-batch", 10_000, 1, 1_000_000),
+            Entry::ForeignEffects => Shape { switch: true, ..own("foreign-effects", 0, 0, 1) },
+        }
+    }
+
+    /// Its value in force.
+    pub fn get(self) -> i64 {
+        let config = config();
+        match self {
+            Entry::Rule(setting) => config.rules.get(setting),
+            Entry::RecoveryGrace => config.recovery_grace,
+            Entry::MaxPayload => config.max_payload,
+            Entry::MaxText => config.max_text,
+            Entry::MaxBatch => config.max_batch,
+            Entry::ForeignEffects => i64::from(config.foreign_effects),
+        }
+    }
+
+    /// Sets its value, which is within its range.
+    pub fn set(self, value: i64) {
+        let mut fresh = config().clone();
+        match self {
+            Entry::Rule(setting) => fresh.rules.set(setting, value),
+            Entry::RecoveryGrace => fresh.recovery_grace = value,
+            Entry::MaxPayload => fresh.max_payload = value,
+            Entry::MaxText => fresh.max_text = value,
+            Entry::MaxBatch => fresh.max_batch = value,
+            Entry::ForeignEffects => fresh.foreign_effects = value != 0,
+        }
+        // The old one may still be in use; a change costs a few hundred bytes for ever.
+        CONFIG.with(|config| *config = Some(Box::leak(Box::new(fresh))));
+    }
+}
+
+static CONFIG: MainCell<Option<&'static Config>> = MainCell::new(None);
+
+/// The values in force.
+pub fn config() -> &'static Config {
+    CONFIG.with(|config| *config.get_or_insert_with(|| Box::leak(Box::new(Config::default()))))
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            rules: Rules::default(),
+            recovery_grace: Entry::RecoveryGrace.shape().default,
+            max_payload: Entry::MaxPayload.shape().default,
+            max_text: Entry::MaxText.shape().default,
+            max_batch: Entry::MaxBatch.shape().default,
+            foreign_effects: false,
+        }
+    }
+}
+
+/// Takes the arguments of `loadmodule`: names and values. True when the clock is manual.
+pub fn load_arguments(words: &[&[u8]]) -> Result<bool, String> {
+    let mut manual = false;
+    for pair in words.chunks(2) {
+        let [name, value] = pair else {
+            return Err(format!("load argument '{}' has no value", shown(pair)));
+        };
+        if name.eq_ignore_ascii_case(b"clock") {
+            manual = match *value {
+                b"manual" => true,
+                b"system" => false,
+                _ => return Err("clock must be system or manual".into()),
+            };
+            continue;
+        }
+        let known = Entry::all().find(|e| name.eq_ignore_ascii_case(e.shape().name.as_bytes()));
+        let Some(entry) = known else {
+            return Err(format!("unknown load argument '{}'", shown(&[*name])));
+        };
+        let shape = entry.shape();
+        let number = match (*value, shape.switch) {
+            (b"yes", true) => Some(1),
+            (b"no", true) => Some(0),
+            (_, true) => None,
+            (word, false) => whole(word),
+        };
+        match number.filter(|n| (shape.min..=shape.max).contains(n)) {
+            Some(n) => entry.set(n),
+            None if shape.switch => return Err(format!("{} must be yes or no", shape.name)),
+            None => {
+                return Err(format!("{} must be an integer from {} to {}", shape.name, shape.min, shape.max));
+            }
+        }
+    }
+    Ok(manual)
+}
+
+fn shown(words: &[&[u8]]) -> String {
+    words.first().map(|word| board::clean(word)).unwrap_or_default()
+}

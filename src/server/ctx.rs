@@ -1,0 +1,186 @@
+//! The server's context of a call, and strings of its keys.
+
+use redis_module::raw;
+use std::os::raw::{c_char, c_int};
+
+use crate::server::{api, OK};
+
+/// The context of one call from the server. Valid during that call only.
+#[derive(Clone, Copy)]
+pub struct Ctx(pub(super) *mut raw::RedisModuleCtx);
+
+/// How grave a log line is.
+#[derive(Clone, Copy)]
+pub enum Level {
+    /// For operators to know.
+    Notice,
+    /// For operators to act on.
+    Warning,
+}
+
+impl Ctx {
+    /// Writes a line to the server's log.
+    pub fn log(self, level: Level, text: &str) {
+        let level = match level {
+            Level::Notice => c"notice",
+            Level::Warning => c"warning",
+        };
+        let line: Vec<u8> = text.bytes().map(|b| if b < b' ' { b'?' } else { b }).chain([0]).collect();
+        // SAFETY: the format takes one C string, and `line` ends with its only NUL.
+        unsafe {
+            if let Some(log) = raw::RedisModule_Log {
+                log(self.0, level.as_ptr(), c"%s".as_ptr(), line.as_ptr().cast::<c_char>());
+            }
+        }
+    }
+
+    fn flags(self) -> u32 {
+        // SAFETY: the context is valid, or null, which the server allows here.
+        unsafe { api!(RedisModule_GetContextFlags(self.0)) as u32 }
+    }
+
+    /// Whether the server is a primary.
+    pub fn is_primary(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_MASTER != 0
+    }
+
+    /// Whether the call is part of a transaction or a script: other clients' replies wait.
+    pub fn in_transaction(self) -> bool {
+        self.flags() & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
+    }
+
+    /// Whether the call must not block.
+    pub fn denies_blocking(self) -> bool {
+        let deny = raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING
+            | raw::REDISMODULE_CTX_FLAGS_MULTI
+            | raw::REDISMODULE_CTX_FLAGS_LUA;
+        self.flags() & deny != 0
+    }
+
+    /// Whether the call comes from a primary, an append-only file or a slot that is imported.
+    pub fn is_replay(self) -> bool {
+        let replay = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        self.flags() & replay != 0
+    }
+
+    /// Whether the server may write outside of a command now: it is a primary, is not loading,
+    /// and no client or failover has stopped the traffic to replicas.
+    pub fn may_write(self) -> bool {
+        // SAFETY: takes nothing.
+        let stopped = unsafe { api!(RedisModule_AvoidReplicaTraffic()) } != 0;
+        let flags = self.flags();
+        !stopped
+            && flags & raw::REDISMODULE_CTX_FLAGS_MASTER != 0
+            && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
+    }
+
+    /// The database that the call works on.
+    pub fn db(self) -> i32 {
+        // SAFETY: the context is valid and has a client.
+        unsafe { api!(RedisModule_GetSelectedDb(self.0)) }
+    }
+
+    /// Works on another database from now on.
+    pub fn select(self, db: i32) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { api!(RedisModule_SelectDb(self.0, db)) == OK }
+    }
+
+    /// Sends one batch of effects to replicas and the append-only file.
+    pub fn replicate(self, key: &Key, batch: &[u8]) {
+        // SAFETY: the format names a server string, and bytes with their length.
+        unsafe {
+            if let Some(replicate) = raw::RedisModule_Replicate {
+                let (bytes, len) = (batch.as_ptr().cast::<c_char>(), batch.len());
+                replicate(self.0, c"JOB.APPLY".as_ptr(), c"sb".as_ptr(), key.0, bytes, len);
+            }
+        }
+    }
+
+    /// Passes the very command on that came from the primary.
+    pub fn replicate_verbatim(self) {
+        // SAFETY: the context is that of a command.
+        unsafe { api!(RedisModule_ReplicateVerbatim(self.0)) };
+    }
+
+    /// Asks the server whether a command could write to the key now: it refuses for a slot
+    /// that it does not own, for want of replicas, for a disk that fails.
+    pub fn allows_write_to(self, key: &Key) -> bool {
+        // SAFETY: the format asks for checks as in a script and for errors as replies, and
+        // names one server string; the reply is freed.
+        unsafe {
+            let Some(call) = raw::RedisModule_Call else { return false };
+            let reply = call(self.0, c"JOB.PROBE".as_ptr(), c"SEs".as_ptr(), key.0);
+            if reply.is_null() {
+                return false;
+            }
+            let kind = api!(RedisModule_CallReplyType(reply));
+            api!(RedisModule_FreeCallReply(reply));
+            kind != raw::REDISMODULE_REPLY_ERROR as c_int
+        }
+    }
+
+    /// A key's name as the server's own string, freed with it.
+    pub fn key(self, name: &[u8]) -> Key {
+        // SAFETY: creates a string from bytes with their length; it belongs to the `Key`.
+        let string = unsafe {
+            api!(RedisModule_CreateString(std::ptr::null_mut(), name.as_ptr().cast::<c_char>(), name.len()))
+        };
+        Key(string, true)
+    }
+
+    /// Random bits to begin a generator with.
+    pub fn entropy(self) -> u64 {
+        let mut bytes = [0u8; 8];
+        // SAFETY: writes 8 bytes into an array of 8.
+        unsafe { api!(RedisModule_GetRandomBytes(bytes.as_mut_ptr(), bytes.len())) };
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// Unix ms by the server's clock.
+pub fn system_now() -> i64 {
+    // SAFETY: takes nothing.
+    unsafe { api!(RedisModule_Milliseconds()) }
+}
+
+/// The name of a key, as the server's string.
+pub struct Key(pub(super) *mut raw::RedisModuleString, bool);
+
+impl Key {
+    /// A name that belongs to somebody else, who keeps it longer.
+    pub(super) fn borrowed(string: *mut raw::RedisModuleString) -> Key {
+        Key(string, false)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the string lives as long as `self`.
+        unsafe { bytes_of(self.0) }
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if self.1 {
+            // SAFETY: the string was created without a context for this value alone.
+            unsafe { api!(RedisModule_FreeString(std::ptr::null_mut(), self.0)) };
+        }
+    }
+}
+
+/// The bytes of a server's string.
+///
+/// # Safety
+/// The string is valid and lives for `'a`.
+pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a [u8] {
+    if string.is_null() {
+        return &[];
+    }
+    let mut len = 0;
+    let start = api!(RedisModule_StringPtrLen(string, &mut len));
+    if start.is_null() {
+        return &[];
+    }
+    std::slice::from_raw_parts(start.cast::<u8>(), len)
+}

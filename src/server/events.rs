@@ -1,0 +1,120 @@
+//! What the server tells: keys that move, databases that change places, roles, loading, the
+//! end of the event loop's turn. Callbacks only take note; the work is done at the end of the
+//! turn, where writing is allowed.
+
+use redis_module::raw;
+use std::ffi::c_void;
+use std::os::raw::{c_char, c_int};
+
+use crate::config::config;
+use crate::server::ctx::{bytes_of, Ctx};
+use crate::server::load::guard;
+use crate::server::{api, blocked, timer, ERR};
+use crate::world;
+
+/// The events of the server that are listened to; each exists in all supported servers.
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 4] = [
+    (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
+    (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
+    (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
+    (raw::REDISMODULE_EVENT_LOADING, Some(loading)),
+];
+
+/// Listens to all of them.
+pub fn subscribe(ctx: Ctx) -> Result<(), String> {
+    for (id, callback) in EVENTS {
+        let event = raw::RedisModuleEvent { id, dataver: 1 };
+        // SAFETY: the event exists, the callback has its type.
+        let subscribed = unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.0, event, callback)) };
+        if subscribed == ERR {
+            return Err(format!("the server does not tell of event {id}"));
+        }
+    }
+    // SAFETY: the callback has the type of keyspace events.
+    let subscribed = unsafe {
+        api!(RedisModule_SubscribeToKeyspaceEvents(ctx.0, raw::REDISMODULE_NOTIFY_GENERIC, Some(key_event)))
+    };
+    match subscribed == ERR {
+        true => Err("the server does not tell of keys".into()),
+        false => Ok(()),
+    }
+}
+
+unsafe extern "C" fn event_loop(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    sub: u64,
+    _data: *mut c_void,
+) {
+    if sub == raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
+        guard("the event loop", || {
+            let ctx = Ctx(ctx);
+            blocked::serve_touched(ctx);
+            timer::arm(ctx);
+        });
+    }
+}
+
+unsafe extern "C" fn databases_swapped(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    data: *mut c_void,
+) {
+    if let Some(swapped) = data.cast::<raw::RedisModuleSwapDbInfo>().as_ref() {
+        guard("a swap of databases", || {
+            let (a, b) = (swapped.dbnum_first, swapped.dbnum_second);
+            timer::swap(a, b);
+            blocked::touch_databases(&[a, b]);
+        });
+    }
+}
+
+/// Live workers that talked to the server before get time to find it again.
+fn hold_claims() {
+    world::hold_claims(world::now() + config().recovery_grace);
+}
+
+unsafe extern "C" fn role_changed(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    _data: *mut c_void,
+) {
+    guard("a change of role", hold_claims);
+}
+
+unsafe extern "C" fn loading(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    sub: u64,
+    _data: *mut c_void,
+) {
+    if sub == raw::REDISMODULE_SUBEVENT_LOADING_ENDED {
+        guard("the end of loading", hold_claims);
+    }
+}
+
+/// Keys under which something has come, by whatever way but our own commands.
+const ARRIVALS: [&[u8]; 4] = [b"restore", b"rename_to", b"move_to", b"copy_to"];
+
+unsafe extern "C" fn key_event(
+    ctx: *mut raw::RedisModuleCtx,
+    _kind: c_int,
+    event: *const c_char,
+    key: *mut raw::RedisModuleString,
+) -> c_int {
+    if event.is_null() {
+        return 0;
+    }
+    let event = std::ffi::CStr::from_ptr(event).to_bytes();
+    if ARRIVALS.contains(&event) {
+        guard("a key's event", || {
+            let db = Ctx(ctx).db();
+            let name = unsafe { bytes_of(key) };
+            timer::look(db, name);
+            blocked::touch((db, name.to_vec()));
+        });
+    }
+    0
+}

@@ -1,0 +1,38 @@
+//! The section `jobboard` of INFO. What stands here is this server's alone and cheap to tell:
+//! it opens no key.
+
+use redis_module::raw;
+use std::os::raw::c_int;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::server::board_type::BOARDS;
+use crate::server::ctx::Ctx;
+use crate::server::{api, blocked, timer};
+use crate::world;
+
+/// Makes the section known.
+pub fn register(ctx: Ctx) {
+    // SAFETY: the callback has the type of an info function.
+    unsafe { api!(RedisModule_RegisterInfoFunc(ctx.0, Some(section))) };
+}
+
+unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
+    // In a crash nothing is locked, opened or allocated.
+    if for_crash_report != 0 {
+        return;
+    }
+    let timer = timer::stats();
+    let fields = [
+        (c"boards", BOARDS.load(Relaxed)),
+        (c"blocked_claims", blocked::waiting() as i64),
+        (c"manual_clock", i64::from(world::clock_is_manual())),
+        (c"timer_boards", timer.hints as i64),
+        (c"timer_overdue_ms", timer.overdue_ms),
+        (c"timer_turns", timer.turns as i64),
+        (c"timer_longest_turn_us", timer.longest_us as i64),
+    ];
+    api!(RedisModule_InfoAddSection(info, c"".as_ptr()));
+    for (name, value) in fields {
+        api!(RedisModule_InfoAddFieldLongLong(info, name.as_ptr(), value));
+    }
+}

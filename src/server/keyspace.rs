@@ -1,0 +1,110 @@
+//! Opening boards.
+
+use redis_module::raw;
+use std::marker::PhantomData;
+use std::os::raw::{c_int, c_void};
+
+use crate::server::board_type::{BoardValue, BOARD_TYPE};
+use crate::server::ctx::{Ctx, Key};
+use crate::server::{api, OK};
+
+/// A key that holds something other than a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongType;
+
+/// An open key.
+pub struct OpenKey<'k> {
+    handle: *mut raw::RedisModuleKey,
+    value: *mut BoardValue,
+    /// A value that is not in the keyspace yet.
+    fresh: Option<Box<BoardValue>>,
+    _key: PhantomData<&'k Key>,
+}
+
+fn open(ctx: Ctx, key: &Key, mode: c_int) -> Result<OpenKey<'_>, WrongType> {
+    // SAFETY: context and string are valid; the handle is closed when the value is dropped.
+    // The pointer under a key of our type was put there by us and lives while the key does.
+    unsafe {
+        let handle = api!(RedisModule_OpenKey(ctx.0, key.0, mode));
+        let mut open = OpenKey { handle, value: std::ptr::null_mut(), fresh: None, _key: PhantomData };
+        if handle.is_null() || api!(RedisModule_KeyType(handle)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
+            return Ok(open);
+        }
+        if api!(RedisModule_ModuleTypeGetType(handle)) != BOARD_TYPE.get() {
+            return Err(WrongType);
+        }
+        open.value = api!(RedisModule_ModuleTypeGetValue(handle)).cast::<BoardValue>();
+        Ok(open)
+    }
+}
+
+impl Ctx {
+    /// Opens a key to read the board in it.
+    pub fn open(self, key: &Key) -> Result<OpenKey<'_>, WrongType> {
+        open(self, key, raw::REDISMODULE_READ as c_int)
+    }
+
+    /// Opens a key to change the board in it.
+    pub fn open_writable(self, key: &Key) -> Result<OpenKey<'_>, WrongType> {
+        open(self, key, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int)
+    }
+
+    /// Whether there is a board under a key.
+    pub fn holds_board(self, key: &Key) -> bool {
+        self.open(key).is_ok_and(|mut open| open.value().is_some())
+    }
+
+    /// Tells those who watch or cache the key that it has changed.
+    pub fn signal_modified(self, key: &Key) {
+        // SAFETY: context and string are valid.
+        unsafe { api!(RedisModule_SignalModifiedKey(self.0, key.0)) };
+    }
+}
+
+impl OpenKey<'_> {
+    /// The board, if there is one.
+    pub fn value(&mut self) -> Option<&mut BoardValue> {
+        if let Some(fresh) = &mut self.fresh {
+            return Some(fresh);
+        }
+        // SAFETY: the value lives while the key does, which nothing deletes while it is open;
+        // `&mut self` makes this the only reference.
+        unsafe { self.value.as_mut() }
+    }
+
+    /// The board; a new one, not in the keyspace yet, if there is none.
+    pub fn value_or_new(&mut self) -> &mut BoardValue {
+        if self.value.is_null() {
+            return self.fresh.get_or_insert_with(Box::default);
+        }
+        // SAFETY: as above, and it is not null.
+        unsafe { &mut *self.value }
+    }
+
+    /// Puts a new board into the keyspace.
+    pub fn keep(&mut self) {
+        if let Some(fresh) = self.fresh.take() {
+            let value = Box::into_raw(fresh);
+            // SAFETY: the key is open for writing and empty; the server owns the value from
+            // now on, and gives it back to our `free`.
+            unsafe {
+                if api!(RedisModule_ModuleTypeSetValue(self.handle, BOARD_TYPE.get(), value.cast::<c_void>()))
+                    == OK
+                {
+                    self.value = value;
+                } else {
+                    drop(Box::from_raw(value));
+                }
+            }
+        }
+    }
+}
+
+impl Drop for OpenKey<'_> {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: the handle is open.
+            unsafe { api!(RedisModule_CloseKey(self.handle)) };
+        }
+    }
+}

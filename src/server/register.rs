@@ -1,0 +1,194 @@
+//! Making the commands known to the server: flags, arity, key specs, documents, categories.
+
+use redis_module::raw;
+use std::ffi::CString;
+use std::os::raw::c_int;
+
+use crate::commands::{self, Command, KeyUse, Spec};
+use crate::server::call::{Call, Words};
+use crate::server::command_docs::Arguments;
+use crate::server::ctx::{Ctx, Level};
+use crate::server::load::guard;
+use crate::server::{api, ERR, OK};
+use crate::world;
+
+type Handler =
+    unsafe extern "C" fn(*mut raw::RedisModuleCtx, *mut *mut raw::RedisModuleString, c_int) -> c_int;
+
+/// The function that the server calls for a command.
+unsafe extern "C" fn handle<C: Command>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int {
+    let ctx = Ctx(ctx);
+    guard(C::SPEC.name, || {
+        // SAFETY: the server passes `argc` strings that live during the call.
+        let words = unsafe { Words::new(argv, argc) };
+        let key_at = 1 + usize::from(C::SPEC.sub.is_some());
+        let args_at = key_at + usize::from(C::SPEC.key.is_some());
+        let mut call = Call::new(ctx, words, key_at, args_at);
+        if let Err(fault) = C::run(&mut call) {
+            ctx.reply().error(&fault.to_string());
+        }
+        OK
+    })
+}
+
+/// Collects commands and makes them known.
+pub struct Registrar {
+    ctx: Ctx,
+    own_category: bool,
+    failed: Option<String>,
+}
+
+/// Makes all commands known.
+pub fn all(ctx: Ctx) -> Result<(), String> {
+    // SAFETY: the context is that of the load. Redis 7.0 and 7.2 have no such function.
+    let own_category =
+        unsafe { raw::RedisModule_AddACLCategory.is_some_and(|add| add(ctx.0, c"jobs".as_ptr()) == OK) };
+    let mut registrar = Registrar { ctx, own_category, failed: None };
+    commands::register(&mut registrar, world::clock_is_manual());
+    registrar.failed.map_or(Ok(()), |name| Err(format!("the command {name} cannot be registered")))
+}
+
+fn c(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+impl Registrar {
+    /// Makes one command known.
+    pub fn add<C: Command>(&mut self) {
+        self.named(&C::SPEC, Some(handle::<C>));
+    }
+
+    /// Makes the parent of subcommands known.
+    pub fn parent(&mut self, spec: &Spec) {
+        self.named(spec, None);
+    }
+
+    fn named(&mut self, spec: &Spec, handler: Option<Handler>) {
+        let full = spec.sub.map_or(spec.name.to_string(), |sub| format!("{}|{sub}", spec.name));
+        let key_at = if spec.key.is_some() { 1 + c_int::from(spec.sub.is_some()) } else { 0 };
+        let (name, flags) = (c(spec.name), c(spec.flags));
+        let step = c_int::from(key_at > 0);
+        // SAFETY: the server copies names and flags; the handlers are functions of ours. The
+        // parent of a subcommand is registered before it.
+        let command = unsafe {
+            let made = match spec.sub {
+                None => {
+                    api!(RedisModule_CreateCommand(
+                        self.ctx.0,
+                        name.as_ptr(),
+                        handler,
+                        flags.as_ptr(),
+                        key_at,
+                        key_at,
+                        step
+                    ))
+                }
+                Some(sub) => {
+                    let parent = api!(RedisModule_GetCommand(self.ctx.0, name.as_ptr()));
+                    let sub = c(sub);
+                    api!(RedisModule_CreateSubcommand(
+                        parent,
+                        sub.as_ptr(),
+                        handler,
+                        flags.as_ptr(),
+                        key_at,
+                        key_at,
+                        step
+                    ))
+                }
+            };
+            match made == OK {
+                true => api!(RedisModule_GetCommand(self.ctx.0, c(&full).as_ptr())),
+                false => std::ptr::null_mut(),
+            }
+        };
+        if command.is_null() || !describe(command, spec, key_at) {
+            self.failed.get_or_insert(full);
+            return;
+        }
+        self.categorise(command, spec);
+    }
+
+    /// Categories are a help, not a need: a server without them has none of ours.
+    fn categorise(&self, command: *mut raw::RedisModuleCommand, spec: &Spec) {
+        // SAFETY: a function that Redis 7.0 lacks; the server copies the text.
+        let Some(set) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else { return };
+        if spec.internal {
+            return;
+        }
+        let known = ["write", "readonly", "fast", "blocking"];
+        let mut words: Vec<&str> = spec
+            .flags
+            .split(' ')
+            .filter(|flag| known.contains(flag))
+            .map(|flag| if flag == "readonly" { "read" } else { flag })
+            .collect();
+        if !words.contains(&"fast") {
+            words.push("slow");
+        }
+        if self.own_category {
+            words.push("jobs");
+        }
+        // SAFETY: as above.
+        if unsafe { set(command, c(&words.join(" ")).as_ptr()) } == ERR {
+            self.ctx.log(Level::Notice, &format!("{} has no ACL categories", spec.name));
+        }
+    }
+}
+
+fn describe(command: *mut raw::RedisModuleCommand, spec: &Spec, key_at: c_int) -> bool {
+    static VERSION: raw::RedisModuleCommandInfoVersion = raw::RedisModuleCommandInfoVersion {
+        version: 1,
+        sizeof_historyentry: std::mem::size_of::<raw::RedisModuleCommandHistoryEntry>(),
+        sizeof_keyspec: std::mem::size_of::<raw::RedisModuleCommandKeySpec>(),
+        sizeof_arg: std::mem::size_of::<raw::RedisModuleCommandArg>(),
+    };
+    let (summary, complexity, since) = (c(spec.summary), c(spec.complexity), c("0.1.0"));
+    let mut arguments = Arguments::parse(spec.syntax, spec.key.is_some());
+    // SAFETY: zeroes are what these structs are made of where nothing is said: null pointers
+    // and zero numbers. The server reads up to a zeroed element, and copies what it reads.
+    unsafe {
+        let mut keys: [raw::RedisModuleCommandKeySpec; 2] = std::mem::zeroed();
+        let [key, _] = &mut keys;
+        if let Some(usage) = spec.key {
+            key.flags = flags_of(usage);
+            key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+            key.bs.index.pos = key_at;
+            key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+            key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+                lastkey: 0,
+                keystep: 1,
+                limit: 0,
+            };
+        }
+        let mut info: raw::RedisModuleCommandInfo = std::mem::zeroed();
+        info.version = &VERSION;
+        info.summary = summary.as_ptr();
+        info.complexity = complexity.as_ptr();
+        info.since = since.as_ptr();
+        info.arity = spec.arity;
+        if spec.key.is_some() {
+            info.key_specs = keys.as_mut_ptr();
+        }
+        if !spec.syntax.is_empty() {
+            info.args = arguments.as_mut_ptr();
+        }
+        api!(RedisModule_SetCommandInfo(command, &info)) == OK
+    }
+}
+
+fn flags_of(usage: KeyUse) -> u64 {
+    let flags = match usage {
+        KeyUse::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        KeyUse::Insert => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT,
+        KeyUse::Update => {
+            raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
+        }
+        KeyUse::Delete => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE,
+    };
+    u64::from(flags)
+}

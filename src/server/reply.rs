@@ -1,0 +1,77 @@
+//! Replies, written straight to the client.
+
+use redis_module::raw;
+use std::os::raw::{c_char, c_long};
+
+use crate::server::api;
+use crate::server::ctx::Ctx;
+
+/// Writes to the client of a call. Maps and doubles are those of RESP3; to a client of RESP2
+/// the server sends flat arrays and strings.
+#[derive(Clone, Copy)]
+pub struct Reply(*mut raw::RedisModuleCtx);
+
+impl Ctx {
+    /// Where the answer goes.
+    pub fn reply(self) -> Reply {
+        Reply(self.0)
+    }
+}
+
+// SAFETY of all functions here: the context is valid during the call it was made for, and the
+// server copies what it is given.
+impl Reply {
+    /// Bytes.
+    pub fn bytes(self, bytes: &[u8]) {
+        unsafe {
+            api!(RedisModule_ReplyWithStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()))
+        };
+    }
+
+    /// A word of ours.
+    pub fn text(self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// `OK`.
+    pub fn ok(self) {
+        unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, c"OK".as_ptr())) };
+    }
+
+    /// A whole number.
+    pub fn int(self, n: i64) {
+        unsafe { api!(RedisModule_ReplyWithLongLong(self.0, n)) };
+    }
+
+    /// A number.
+    pub fn double(self, n: f64) {
+        unsafe { api!(RedisModule_ReplyWithDouble(self.0, n)) };
+    }
+
+    /// Nothing.
+    pub fn null(self) {
+        unsafe { api!(RedisModule_ReplyWithNull(self.0)) };
+    }
+
+    /// No list.
+    pub fn null_array(self) {
+        unsafe { api!(RedisModule_ReplyWithNullArray(self.0)) };
+    }
+
+    /// A list of `n`, which follow.
+    pub fn array(self, n: usize) {
+        unsafe { api!(RedisModule_ReplyWithArray(self.0, n as c_long)) };
+    }
+
+    /// A map of `n` pairs, which follow.
+    pub fn map(self, n: usize) {
+        unsafe { api!(RedisModule_ReplyWithMap(self.0, n as c_long)) };
+    }
+
+    /// An error, one line that begins with its code.
+    pub fn error(self, line: &str) {
+        let clean = line.bytes().map(|b| if b < b' ' || b == 0x7f { b'?' } else { b });
+        let line: Vec<u8> = clean.chain([0]).collect();
+        unsafe { api!(RedisModule_ReplyWithError(self.0, line.as_ptr().cast::<c_char>())) };
+    }
+}

@@ -1,0 +1,203 @@
+//! The one timer of the module.
+//!
+//! It keeps a hint for each board that time will do something with: when to look at it next.
+//! A hint may be early or out of date (the board has moved, or has gone): then looking costs
+//! little and does nothing. Setting the server's timer is left to the end of the event loop's
+//! turn, so that hints can be given from anywhere.
+
+use redis_module::raw;
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::time::{Duration, Instant};
+
+use crate::server::api;
+use crate::server::board_type::BoardValue;
+use crate::server::cell::MainCell;
+use crate::server::ctx::{Ctx, Key};
+use crate::turn::Turn;
+use crate::world;
+
+/// One turn of the timer takes no longer than this, but for the last of its slices.
+const BUDGET: Duration = Duration::from_micros(900);
+/// So many jobs are done between two looks at the watch.
+const SLICE: u32 = 64;
+/// After so many ms the server is asked again whether it may write.
+const ASK_AGAIN: i64 = 100;
+
+#[derive(Default)]
+struct Timer {
+    hints: BTreeSet<(i64, i32, Vec<u8>)>,
+    armed: Option<(raw::RedisModuleTimerID, i64)>,
+    stats: Stats,
+}
+
+/// What the timer has done since the server began.
+#[derive(Default, Clone, Copy)]
+pub struct Stats {
+    /// Turns taken.
+    pub turns: u64,
+    /// The longest of them, microseconds.
+    pub longest_us: u64,
+    /// Boards that are to be looked at.
+    pub hints: usize,
+    /// How late the earliest of these is, ms.
+    pub overdue_ms: i64,
+}
+
+static TIMER: MainCell<Option<Timer>> = MainCell::new(None);
+
+fn with<R>(work: impl FnOnce(&mut Timer) -> R) -> R {
+    TIMER.with(|timer| work(timer.get_or_insert_with(Timer::default)))
+}
+
+/// Looks at a board by then.
+pub fn hint(db: i32, key: &[u8], at: i64, value: &mut BoardValue) {
+    value.hint = at;
+    with(|timer| timer.hints.insert((at, db, key.to_vec())));
+}
+
+/// A board came from a file or a primary, and is in no hurry.
+pub fn loaded(db: i32, key: &[u8], value: &mut BoardValue) {
+    hint(db, key, 0, value);
+}
+
+/// Looks at whatever is under a key as soon as it can.
+pub fn look(db: i32, key: &[u8]) {
+    with(|timer| timer.hints.insert((0, db, key.to_vec())));
+}
+
+/// Two databases have changed places, and all hints with them.
+pub fn swap(a: i32, b: i32) {
+    with(|timer| {
+        let hints = std::mem::take(&mut timer.hints);
+        timer.hints = hints
+            .into_iter()
+            .map(|(at, db, key)| match db {
+                _ if db == a => (at, b, key),
+                _ if db == b => (at, a, key),
+                _ => (at, db, key),
+            })
+            .collect();
+    });
+}
+
+/// What the timer has done.
+pub fn stats() -> Stats {
+    let now = world::now();
+    with(|timer| {
+        let first = timer.hints.first().map_or(now, |(at, _, _)| *at);
+        let first = if first == 0 { now } else { first };
+        Stats { hints: timer.hints.len(), overdue_ms: (now - first).clamp(0, now), ..timer.stats }
+    })
+}
+
+/// Sets the server's timer for the earliest hint. With the manual clock there is none: what
+/// is due is done here. At the end of the event loop's turn.
+pub fn arm(ctx: Ctx) {
+    if world::clock_is_manual() {
+        while with(|timer| timer.hints.first().is_some_and(|(at, _, _)| *at <= world::now())) {
+            if !ctx.may_write() {
+                return;
+            }
+            turn(ctx);
+        }
+        return;
+    }
+    let first = with(|timer| timer.hints.first().map(|(at, _, _)| *at));
+    let armed = with(|timer| timer.armed);
+    match (first, armed) {
+        (Some(at), None) => set(ctx, at),
+        (Some(at), Some((_, armed))) if at < armed => set(ctx, at),
+        _ => {}
+    }
+}
+
+fn set(ctx: Ctx, at: i64) {
+    if !ctx.is_primary() {
+        return;
+    }
+    let wait = (at - world::now()).max(0);
+    with(|timer| {
+        // SAFETY: the timer is one that we set and that has not fired; its data is null.
+        unsafe {
+            if let Some((id, _)) = timer.armed.take() {
+                api!(RedisModule_StopTimer(ctx.0, id, std::ptr::null_mut()));
+            }
+            let id = api!(RedisModule_CreateTimer(ctx.0, wait, Some(fire), std::ptr::null_mut()));
+            timer.armed = Some((id, at));
+        }
+    });
+}
+
+unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
+    let ctx = Ctx(ctx);
+    super::load::guard("the timer", || {
+        with(|timer| timer.armed = None);
+        if ctx.may_write() {
+            turn(ctx);
+            arm(ctx);
+        } else if ctx.is_primary() {
+            set(ctx, world::now() + ASK_AGAIN);
+        }
+    });
+}
+
+/// Does what is due on the boards whose hints have passed, for no longer than the budget.
+fn turn(ctx: Ctx) {
+    let begin = Instant::now();
+    let now = world::now();
+    while begin.elapsed() < BUDGET {
+        let due = with(|timer| match timer.hints.first() {
+            Some((at, _, _)) if *at <= now => timer.hints.pop_first(),
+            _ => None,
+        });
+        let Some((_, db, key)) = due else { break };
+        look_at(ctx, db, &key, begin);
+    }
+    let took = begin.elapsed().as_micros() as u64;
+    with(|timer| {
+        timer.stats.turns += 1;
+        timer.stats.longest_us = timer.stats.longest_us.max(took);
+    });
+}
+
+fn look_at(ctx: Ctx, db: i32, name: &[u8], begin: Instant) {
+    if !ctx.select(db) {
+        return;
+    }
+    let key = ctx.key(name);
+    if !ctx.holds_board(&key) {
+        return;
+    }
+    if !ctx.allows_write_to(&key) {
+        return hint_at(ctx, &key, db, world::now() + ASK_AGAIN);
+    }
+    // The turn itself gives no hint: the board stands behind all others that are due.
+    hint_at(ctx, &key, db, LOOKED_AT);
+    let next = Turn::run(ctx, &key, |turn| {
+        while turn.settle_some(SLICE)? {
+            if begin.elapsed() >= BUDGET {
+                return Ok(turn.env.now);
+            }
+        }
+        let env = turn.env;
+        Ok(turn.board().reckon(&env))
+    });
+    match next {
+        Ok(next) if next < board::NEVER => hint_at(ctx, &key, db, next),
+        // Nothing to come, or nothing to be done about it.
+        _ => hint_at(ctx, &key, db, board::NEVER),
+    }
+}
+
+/// In place of a hint while the timer looks at a board.
+const LOOKED_AT: i64 = i64::MIN;
+
+fn hint_at(ctx: Ctx, key: &Key, db: i32, at: i64) {
+    let Ok(mut open) = ctx.open(key) else { return };
+    let Some(value) = open.value() else { return };
+    match at {
+        LOOKED_AT | board::NEVER => value.hint = at,
+        _ => hint(db, key.bytes(), at, value),
+    }
+}

@@ -1,0 +1,129 @@
+//! One command's, or one turn of the timer's, work on one board: decisions become effects,
+//! effects are applied and collected, and at the end they are sent on once, those who wait
+//! are served, and the timer is told.
+
+use board::{Batch, Board, Effect, Env, Refusal, NEVER};
+
+use crate::config::config;
+use crate::fault::Fault;
+use crate::server::cell::MainCell;
+use crate::server::ctx::{Ctx, Key, Level};
+use crate::server::keyspace::OpenKey;
+use crate::server::{blocked, timer};
+use crate::world;
+
+/// See the module's comment.
+pub struct Turn<'k> {
+    /// The call.
+    pub ctx: Ctx,
+    /// The board's key.
+    pub key: &'k Key,
+    /// The world when the turn began.
+    pub env: Env<'static>,
+    open: OpenKey<'k>,
+    batch: Batch,
+}
+
+/// The buffer of the last batch, to be used again.
+static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
+
+/// So many overdue things at most are done by a claim before it chooses.
+const CLAIM_SETTLES: u32 = 64;
+
+impl<'k> Turn<'k> {
+    /// Works on the board under a key; an absent one is like an empty one, and comes into
+    /// being with its first effect. What `work` has done is sent on also when it fails: time
+    /// that was settled on its way stays settled.
+    pub fn run<R>(
+        ctx: Ctx,
+        key: &'k Key,
+        work: impl FnOnce(&mut Turn<'k>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let mut open = ctx.open_writable(key)?;
+        let value = open.value_or_new();
+        if value.board.broken() || value.loader.is_some() {
+            return Err(Refusal::Broken.into());
+        }
+        let mut batch = BATCH.with(Option::take).unwrap_or_default();
+        let env = world::env(&config().rules);
+        batch.begin(value.board.revision(), env.now);
+        let mut turn = Turn { ctx, key, env, open, batch };
+        let done = work(&mut turn);
+        turn.finish();
+        done
+    }
+
+    /// The board.
+    pub fn board(&mut self) -> &mut Board {
+        &mut self.open.value_or_new().board
+    }
+
+    /// Applies an effect.
+    pub fn apply<'a>(&mut self, effect: impl Into<Effect<'a>>) -> Result<(), Fault> {
+        let effect = effect.into();
+        self.batch.push(&effect);
+        let now = self.env.now;
+        if self.board().apply(&effect, now).is_ok() {
+            return Ok(());
+        }
+        self.board().set_broken();
+        let line = format!("an effect does not fit its board, which is broken from now on: {effect:?}");
+        self.ctx.log(Level::Warning, &line.chars().take(500).collect::<String>());
+        Err(Refusal::Broken.into())
+    }
+
+    /// Does what time should have done with the job of that id by now, so that a verb that
+    /// names it sees it as it is.
+    pub fn settle(&mut self, id: &[u8]) -> Result<(), Fault> {
+        // A delayed job may be due and at once expired: two things at most.
+        for _ in 0..2 {
+            let env = self.env;
+            let board = self.board();
+            let Some(effect) = board.find(id).and_then(|slot| board.overdue(slot, &env)) else { break };
+            self.apply(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Does what time should have done by now, as far as a claim's bound goes.
+    pub fn settle_due(&mut self) -> Result<(), Fault> {
+        self.settle_some(CLAIM_SETTLES)?;
+        Ok(())
+    }
+
+    /// Does up to `n` things that time should have done by now. False when there were none.
+    pub fn settle_some(&mut self, n: u32) -> Result<bool, Fault> {
+        let env = self.env;
+        if self.board().wake() > env.now {
+            return Ok(false);
+        }
+        match self.board().backlog(&env, n) {
+            Some(effect) => self.apply(effect).map(|()| true),
+            None => {
+                self.board().reckon(&env);
+                Ok(false)
+            }
+        }
+    }
+
+    fn finish(mut self) {
+        if self.board().has_woken() {
+            blocked::serve(&mut self);
+        }
+        if !self.batch.is_empty() {
+            self.open.keep();
+            self.ctx.replicate(self.key, self.batch.bytes());
+            self.ctx.signal_modified(self.key);
+            let rules = self.env.rules;
+            self.board().overfull(rules);
+            world::saw_token(self.board().token());
+        }
+        if let Some(value) = self.open.value() {
+            let wake = value.board.wake();
+            if wake < value.hint && wake < NEVER {
+                timer::hint(self.ctx.db(), self.key.bytes(), wake, value);
+            }
+        }
+        BATCH.with(|place| *place = Some(self.batch));
+    }
+}

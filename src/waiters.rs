@@ -1,0 +1,124 @@
+//! Who waits for work: for each board a line in the order of arrival, each with its own
+//! queues. Finding the first that a job of some queue is for costs O(log waiters), however
+//! many wait.
+
+use std::collections::{BTreeSet, HashMap};
+
+use board::{Claim, Fields, Order};
+
+/// Where a board is.
+pub type Place = (i32, Vec<u8>);
+
+/// One blocked claim.
+pub struct Waiter<H> {
+    /// The server's handle of the blocked client.
+    pub handle: H,
+    /// The board's place.
+    pub place: Place,
+    /// The claimer's name.
+    pub worker: Vec<u8>,
+    /// Queues, none for every queue.
+    pub queues: Vec<Vec<u8>>,
+    /// In which order they are asked.
+    pub order: Order,
+    /// How many jobs at most.
+    pub count: usize,
+    /// The lease, ms.
+    pub lease: Option<i64>,
+    /// What to tell of each job.
+    pub fields: Fields,
+}
+
+impl<H> Waiter<H> {
+    /// Calls `work` with the claim that it waits with.
+    pub fn with_claim<R>(&self, work: impl FnOnce(&Claim<'_>) -> R) -> R {
+        let queues: Vec<&[u8]> = self.queues.iter().map(|q| &**q).collect();
+        work(&Claim { worker: &self.worker, queues: &queues, order: self.order, lease: self.lease })
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    any: BTreeSet<u64>,
+    queues: HashMap<Vec<u8>, BTreeSet<u64>>,
+}
+
+/// All blocked claims. Numbers rise with arrival.
+pub struct Waiters<H> {
+    waiters: HashMap<u64, Waiter<H>>,
+    lines: HashMap<Place, Line>,
+    last: u64,
+}
+
+impl<H> Default for Waiters<H> {
+    fn default() -> Self {
+        Waiters { waiters: HashMap::new(), lines: HashMap::new(), last: 0 }
+    }
+}
+
+impl<H> Waiters<H> {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// The number that the next to arrive gets.
+    pub fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Adds one under a number of [`Waiters::next_number`].
+    pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
+        let line = self.lines.entry(waiter.place.clone()).or_default();
+        if waiter.queues.is_empty() {
+            line.any.insert(number);
+        }
+        for queue in &waiter.queues {
+            line.queues.entry(queue.clone()).or_default().insert(number);
+        }
+        self.waiters.insert(number, waiter);
+    }
+
+    /// Takes one out, if it is still there.
+    pub fn remove(&mut self, number: u64) -> Option<Waiter<H>> {
+        let waiter = self.waiters.remove(&number)?;
+        if let Some(line) = self.lines.get_mut(&waiter.place) {
+            line.any.remove(&number);
+            for queue in &waiter.queues {
+                if let Some(numbers) = line.queues.get_mut(queue) {
+                    numbers.remove(&number);
+                    if numbers.is_empty() {
+                        line.queues.remove(queue);
+                    }
+                }
+            }
+            if line.any.is_empty() && line.queues.is_empty() {
+                self.lines.remove(&waiter.place);
+            }
+        }
+        Some(waiter)
+    }
+
+    /// One that waits.
+    pub fn get(&self, number: u64) -> Option<&Waiter<H>> {
+        self.waiters.get(&number)
+    }
+
+    /// Whether anybody waits for that board.
+    pub fn waits_for(&self, place: &Place) -> bool {
+        self.lines.contains_key(place)
+    }
+
+    /// The first in line for a job of that queue.
+    pub fn first_for(&self, place: &Place, queue: &[u8]) -> Option<u64> {
+        let line = self.lines.get(place)?;
+        let named = line.queues.get(queue).and_then(BTreeSet::first);
+        named.into_iter().chain(line.any.first()).min().copied()
+    }
+
+    /// The boards that somebody waits for.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.lines.keys()
+    }
+}
