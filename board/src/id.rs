@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Id<Bin> {
     }
 }
 
-impl<'a> Id<&'a [u8]> {
+impl Id<&[u8]> {
     /// The bytes as effects and snapshots carry them: 16 raw ones of a made id.
     pub fn bytes(&self) -> &[u8] {
         match self {

@@ -60,7 +60,7 @@ impl TypeHandle {
     /// Makes the type known to the server.
     pub fn register(&self, ctx: Ctx) -> bool {
         let mut methods = raw::RedisModuleTypeMethods {
-            version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION as u32),
+            version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
             rdb_load: Some(rdb_load),
             rdb_save: Some(rdb_save),
             aof_rewrite: Some(aof_rewrite),

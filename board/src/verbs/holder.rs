@@ -7,6 +7,8 @@ use crate::error::Refusal;
 use crate::job::{End, State};
 
 /// What a worker's verb comes to: something happens, or it already has.
+// It lives on the stack for one decision; a box would cost an allocation for each.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<'a> {
     /// This is to be applied.

@@ -50,6 +50,8 @@ pub struct Post<'a> {
 }
 
 /// What a post comes to.
+// It lives on the stack for one decision; a box would cost an allocation for each.
+#[allow(clippy::large_enum_variant)]
 pub enum PostAnswer<'a> {
     /// This is to be applied. Its id is [`Posted::text`].
     Do(Posted<'a>),
