@@ -55,6 +55,20 @@ pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), Fault>
     }
 }
 
+/// Remembers which of several options that exclude each other was given.
+pub fn one_of<T>(
+    place: &mut Option<(&'static str, T)>,
+    all: &str,
+    name: &'static str,
+    value: T,
+) -> Result<(), Fault> {
+    match place.replace((name, value)) {
+        Some((before, _)) if before != name => syntax(format!("{all} exclude each other")),
+        Some(_) => syntax(format!("{name} is given twice")),
+        None => Ok(()),
+    }
+}
+
 /// Remembers an option without value, unless it is given twice.
 pub fn flag(place: &mut bool, name: &str) -> Result<(), Fault> {
     match std::mem::replace(place, true) {

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use board::{Claim, Fields, Order};
+use board::{Claim, FieldList, Order};
 
 /// Where a board is.
 pub type Place = (i32, Vec<u8>);
@@ -26,7 +26,7 @@ pub struct Waiter<H> {
     /// The lease, ms.
     pub lease: Option<i64>,
     /// What to tell of each job.
-    pub fields: Fields,
+    pub fields: FieldList,
 }
 
 impl<H> Waiter<H> {

@@ -49,6 +49,8 @@ pub struct Queue {
 #[derive(Default)]
 pub struct Worker {
     pub(crate) claims: Line<u64>,
+    /// When it last spoke, as far as this copy knows. Local.
+    pub(crate) seen: i64,
 }
 
 /// The state machine. See the crate's comment.
@@ -498,6 +500,13 @@ impl Board {
         }
     }
 
+    /// Notes that a worker is alive.
+    pub(crate) fn saw_worker(&mut self, worker: u32, now: i64) {
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.seen = worker.seen.max(now);
+        }
+    }
+
     /// Gives a job that stands nowhere to a worker.
     pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), Unfit> {
         claim.slot = slot;
@@ -505,6 +514,7 @@ impl Board {
             Some(number) => number,
             None => self.workers.add(worker.into()).0,
         };
+        self.saw_worker(claim.worker, claim.claimed);
         self.token = self.token.max(claim.token);
         let number = self.claims.insert(claim);
         self.enter(slot, State::Claimed, i64::from(number))
@@ -642,10 +652,11 @@ impl Board {
     /// Writes into a job's record that a claim of it has ended.
     pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
         let worker = Bin::from(self.worker_name(&claim));
-        if !self.rare(slot).is_some_and(|r| r.history.revived()) {
-            let run =
-                Entry { at: claim.claimed, event: Event::Claimed, worker: Some(worker.clone()), text: None };
-            self.record(slot, run)?;
+        if !claim.told {
+            self.push_history(slot, self.begin_of(&claim))?;
+        }
+        if !matches!(end, End::Lapsed | End::TimedOut | End::Taken) {
+            self.saw_worker(claim.worker, now);
         }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
@@ -663,10 +674,30 @@ impl Board {
         })
     }
 
-    /// Adds an entry to a job's history.
+    /// The entry for the begin of a claim.
+    pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
+        let worker = Some(self.worker_name(claim).into());
+        Entry { at: claim.claimed, event: Event::Claimed, worker, text: None }
+    }
+
+    /// Adds an entry to a job's history; before the first during a claim comes its begin.
     pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
-        let first = self.own(Setting::HistoryFirst).max(0) as usize;
-        let last = self.own(Setting::HistoryLast).max(0) as usize;
+        let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
+        if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
+            self.claim_mut(slot)?.told = true;
+            self.push_history(slot, begin)?;
+        }
+        self.push_history(slot, entry)
+    }
+
+    /// How many entries of a history are kept: the first, and the last.
+    pub(crate) fn history_bounds(&self) -> (usize, usize) {
+        let bound = |setting| self.own(setting).max(0) as usize;
+        (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
+    }
+
+    fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+        let (first, last) = self.history_bounds();
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.modified = entry.at;

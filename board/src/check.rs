@@ -11,6 +11,7 @@ impl Board {
         let mut counts = [0u64; 8];
         let mut places = Places::default();
         let mut tokens = Vec::new();
+        let mut seqs = Vec::with_capacity(self.jobs.len());
         let mut heap = 0;
         for (slot, job) in self.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
@@ -22,6 +23,7 @@ impl Board {
                 return fail("its id leads elsewhere");
             }
             heap += job.heap();
+            seqs.push(job.seq.get());
             if self.class_of(job).is_none() {
                 return fail("no class");
             }
@@ -65,6 +67,10 @@ impl Board {
         tokens.sort_unstable();
         if tokens.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err("two claims under one token".into());
+        }
+        seqs.sort_unstable();
+        if seqs.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
+            return Err("two jobs of one place in the order".into());
         }
         if counts != self.counts {
             return Err(format!("counts are {:?}, not {counts:?}", self.counts));

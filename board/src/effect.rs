@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use crate::board::Board;
+use crate::job::NEVER;
+use crate::settings::LONGEST;
 use crate::verbs::*;
 
 /// Fields and values of a META option.
@@ -18,6 +20,24 @@ pub type Meta<'a> = Vec<(&'a Bytes, &'a Bytes)>;
 /// The copy cannot take the effect: it names what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
+
+/// What a decision keeps to and bytes from elsewhere need not: checked in replay only.
+pub(crate) trait Sound {
+    /// Whether every number and name is one that a decision on this board could have given.
+    fn sound(&self, _board: &Board) -> bool {
+        true
+    }
+}
+
+/// Whether a name of a queue, a worker or a job has a length that names have.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    (1..=255).contains(&name.len())
+}
+
+/// Whether a lease has a length that leases have.
+pub(crate) fn is_lease(ms: i64) -> bool {
+    (1..=LONGEST).contains(&ms)
+}
 
 macro_rules! effects {
     ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
@@ -48,6 +68,12 @@ macro_rules! effects {
                 match u8::deserialize(&mut *from).ok()? {
                     $($tag => $name::deserialize(from).ok().map(Effect::$name),)*
                     _ => None,
+                }
+            }
+
+            fn sound(&self, board: &Board) -> bool {
+                match self {
+                    $(Effect::$name(effect) => effect.sound(board),)*
                 }
             }
 
@@ -167,6 +193,9 @@ impl Board {
         let Ok((revision, now, count)) = <(u64, i64, u32)>::deserialize(&mut from) else {
             return Applied::Malformed;
         };
+        if !(0..=NEVER).contains(&now) {
+            return Applied::Malformed;
+        }
         if revision < self.revision() {
             return Applied::Skipped;
         }
@@ -175,7 +204,8 @@ impl Board {
             return Applied::Broken;
         }
         for _ in 0..count {
-            let fits = Effect::decode(&mut from).is_some_and(|e| self.apply(&e, now).is_ok());
+            let effect = Effect::decode(&mut from).filter(|e| e.sound(self));
+            let fits = effect.is_some_and(|e| self.apply(&e, now).is_ok());
             if !fits {
                 self.set_broken();
                 return Applied::Broken;

@@ -98,12 +98,6 @@ impl History {
         }
     }
 
-    /// Whether the run that goes on now was revived: then its begin is there already.
-    pub fn revived(&self) -> bool {
-        let aside = |e: &&Entry| matches!(e.event, Event::Log | Event::Updated | Event::CancelRequested);
-        self.entries.iter().rev().find(|e| !aside(e)).is_some_and(|e| e.event == Event::Revived)
-    }
-
     /// Oldest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::bin::Bin;
 use crate::history::History;
 use crate::id::Id;
+use crate::settings::{LONGEST, MOST};
 
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
@@ -235,6 +236,8 @@ pub struct Claim {
     pub attempt: u32,
     /// Somebody asked to cancel the job.
     pub cancel: bool,
+    /// Its begin stands in the job's history.
+    pub told: bool,
     /// When the run began.
     pub claimed: i64,
     /// How long a heartbeat holds, ms.
@@ -309,6 +312,9 @@ pub struct Last {
 /// every one counts as such.
 pub const STALE_MOST: usize = 16;
 
+/// A job has no more fields of its user's than this.
+pub const META_MOST: usize = 64;
+
 /// What few jobs have. See the module's comment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rare {
@@ -378,6 +384,14 @@ impl Rare {
         self.stale.len() >= STALE_MOST || self.stale.iter().any(|w| **w == *worker)
     }
 
+    /// How many fields there would be with these set as well.
+    pub fn meta_with<'a>(&'a self, fields: impl Iterator<Item = &'a [u8]>) -> usize {
+        let mut names: Vec<&[u8]> = self.meta.iter().map(|(f, _)| &**f).chain(fields).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    }
+
     /// Sets the user's fields, keeping the others.
     pub fn set_meta<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         for (field, value) in fields {
@@ -411,6 +425,22 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether every value is one that a client may name.
+    pub fn sound(&self) -> bool {
+        let within =
+            |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
+        let (base, max) = self.backoff.unzip();
+        within(self.retries, -1, MOST)
+            && within(self.lapses, -1, MOST)
+            && within(base, 0, LONGEST)
+            && within(max, 0, LONGEST)
+            && within(self.jitter, 0, 100)
+            && within(self.lease, 1, LONGEST)
+            && within(self.timeout, -1, LONGEST)
+            && within(self.expire, -1, LONGEST)
+            && within(self.retain, -1, LONGEST)
+    }
+
     /// These, and where they are silent the others.
     pub fn or(self, other: Options) -> Options {
         Options {

@@ -69,7 +69,7 @@ pub use history::{Entry, Event};
 pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
-pub use record::{Fields, Record};
+pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;

@@ -284,10 +284,11 @@ impl Board {
         names
     }
 
-    /// The workers that hold jobs, by name, and how many. O(workers).
-    pub fn worker_names(&self) -> Vec<(&[u8], usize)> {
-        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len()));
-        let mut names: Vec<(&[u8], usize)> = held.filter(|(_, n)| *n > 0).collect();
+    /// The workers that hold jobs, by name: how many, and when they last spoke, as far as
+    /// this copy knows. O(workers).
+    pub fn worker_names(&self) -> Vec<(&[u8], usize, i64)> {
+        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.seen));
+        let mut names: Vec<(&[u8], usize, i64)> = held.filter(|(_, n, _)| *n > 0).collect();
         names.sort_unstable();
         names
     }

@@ -1,9 +1,10 @@
 //! A job as clients see it.
 
 use bitflags::bitflags;
+use std::borrow::Cow;
 
 use crate::board::Board;
-use crate::history::{Entry, Event};
+use crate::history::{Entry, Event, History};
 use crate::id::Id;
 use crate::job::{Claim, Job, Last, Rare, State, NEVER};
 use crate::settings::Rules;
@@ -30,11 +31,11 @@ bitflags! {
         const ATTEMPT = 1 << 7;
         /// Retries left, -1 for any number.
         const LEFT = 1 << 8;
-        /// Token of the claim, or of the last.
+        /// Token of the claim.
         const TOKEN = 1 << 9;
         /// Who holds it.
         const WORKER = 1 << 10;
-        /// When the lease ends, Unix ms.
+        /// When the claim ends by itself, Unix ms.
         const DEADLINE = 1 << 11;
         /// Class of the last failure.
         const KIND = 1 << 12;
@@ -64,18 +65,34 @@ bitflags! {
         const PREVIOUS = 1 << 24;
         /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
-        /// What a claim gives when nobody asks for anything else.
-        const CLAIM = Self::ID.bits() | Self::TOKEN.bits() | Self::ATTEMPT.bits()
-            | Self::DEADLINE.bits() | Self::NAME.bits() | Self::QUEUE.bits() | Self::PAYLOAD.bits();
     }
 }
 
 impl Fields {
     /// The field of that name.
     pub fn named(name: &[u8]) -> Option<Fields> {
-        let single = Fields::all().iter_names().filter(|(_, f)| f.bits().count_ones() == 1);
-        single.into_iter().find(|(n, _)| name.eq_ignore_ascii_case(n.as_bytes())).map(|(_, f)| f)
+        let mut all = Fields::all().iter_names();
+        all.find(|(n, _)| name.eq_ignore_ascii_case(n.as_bytes())).map(|(_, field)| field)
     }
+}
+
+/// Which fields to tell of a job, in which order.
+pub type FieldList = Cow<'static, [Fields]>;
+
+/// What a claim tells when nobody asks for anything else.
+pub const CLAIM_FIELDS: FieldList = Cow::Borrowed(&[
+    Fields::ID,
+    Fields::TOKEN,
+    Fields::ATTEMPT,
+    Fields::DEADLINE,
+    Fields::NAME,
+    Fields::QUEUE,
+    Fields::PAYLOAD,
+]);
+
+/// Every field.
+pub fn all_fields() -> FieldList {
+    Fields::all().iter().collect()
 }
 
 /// One job, to be read.
@@ -131,16 +148,16 @@ impl<'a> Record<'a> {
     fn last(&self) -> Option<&'a Last> {
         self.rare?.last.as_ref()
     }
-    /// The token of the claim that holds it, or of its last.
+    /// The token of the claim that holds it.
     pub fn token(&self) -> Option<u64> {
-        self.claim.map(|c| c.token).or_else(|| self.last().map(|l| l.token))
+        self.claim.map(|c| c.token)
     }
     pub fn worker(&self) -> Option<&'a [u8]> {
         self.claim.map(|c| self.board.worker_name(c))
     }
-    /// When the lease ends.
+    /// When the claim ends by itself.
     pub fn deadline(&self) -> Option<i64> {
-        self.claim.map(|c| c.lease_end)
+        self.claim.map(|c| c.deadline())
     }
     pub fn cancel(&self) -> bool {
         self.claim.is_some_and(|c| c.cancel)
@@ -225,7 +242,7 @@ impl<'a> Record<'a> {
         }
         if let Some(rare) = self.rare {
             let last = rare.last.is_some();
-            present |= some(last, Fields::TOKEN | Fields::CLAIMED | Fields::PREVIOUS)
+            present |= some(last, Fields::CLAIMED | Fields::PREVIOUS)
                 | some(rare.kind.is_some(), Fields::KIND)
                 | some(rare.message.is_some(), Fields::MESSAGE)
                 | some(rare.stage.is_some(), Fields::STAGE)
@@ -241,16 +258,16 @@ impl<'a> Record<'a> {
     /// What happened to it, oldest first: what is kept, the post before it and the claim that
     /// runs after it.
     pub fn history(&self) -> Vec<Entry> {
-        let plain = |at, event| Entry { at, event, worker: None, text: None };
-        let mut all = vec![plain(self.posted(), Event::Posted)];
-        all.extend_from_slice(self.rare.map_or(&[], |r| r.history.entries()));
-        let revived = self.rare.is_some_and(|r| r.history.revived());
-        if let Some(claim) = self.claim.filter(|_| !revived) {
-            let worker = Some(self.board.worker_name(claim).into());
-            all.push(Entry { worker, ..plain(claim.claimed, Event::Claimed) });
+        let kept = self.rare.map_or(&[][..], |r| r.history.entries());
+        let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));
+        let posted = Entry { at: begin, event: Event::Posted, worker: None, text: None };
+        let run = self.claim.filter(|claim| !claim.told).map(|claim| self.board.begin_of(claim));
+        let mut all = History::default();
+        let (first, last) = self.board.history_bounds();
+        for entry in std::iter::once(posted).chain(kept.iter().cloned()).chain(run) {
+            all.push(entry, first, last);
         }
-        all.sort_by_key(|entry| entry.at);
-        all
+        all.entries().to_vec()
     }
 }
 
@@ -263,6 +280,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
+        assert_eq!(all_fields().len(), 26);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

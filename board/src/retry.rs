@@ -3,10 +3,12 @@
 //! The `n`th failure waits `base * 2^(n-1)` ms, at most `max`; a fixed pause has `base` equal
 //! to `max`. Jitter of `p` per cent moves the pause evenly within `p` per cent either way.
 
+use crate::job::NEVER;
+
 /// The pause after the `fails`th failure, ms.
 pub fn pause(fails: u32, base: i64, max: i64, jitter: i64, random: u64) -> i64 {
     let doublings = fails.saturating_sub(1).min(62);
-    let plain = base.saturating_mul(1i64 << doublings).min(max.max(base.min(max))).max(0);
+    let plain = base.saturating_mul(1i64 << doublings).min(max).clamp(0, NEVER);
     let span = (i128::from(plain) * i128::from(jitter.clamp(0, 100)) / 100) as i64;
     if span == 0 {
         return plain;

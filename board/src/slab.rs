@@ -6,20 +6,20 @@
 //! last, so growth never copies and never stalls. All operations are O(1) but for the walk
 //! down the vacancy bitmap, which has one level for each factor of 64.
 
-const CHUNK: usize = 1024;
+const CHUNK: usize = 256;
 const WORDS: usize = CHUNK / 64;
 /// No slot at or above this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
 struct Chunk<T> {
-    values: Box<[Option<T>]>,
+    values: [Option<T>; CHUNK],
     used: [u64; WORDS],
     len: usize,
 }
 
 impl<T> Chunk<T> {
     fn new() -> Self {
-        Chunk { values: (0..CHUNK).map(|_| None).collect(), used: [0; WORDS], len: 0 }
+        Chunk { values: std::array::from_fn(|_| None), used: [0; WORDS], len: 0 }
     }
 
     fn lowest_free(&self) -> Option<usize> {
@@ -40,7 +40,7 @@ impl<T> Chunk<T> {
 
 /// See the module's comment.
 pub struct Slab<T> {
-    chunks: Vec<Option<Chunk<T>>>,
+    chunks: Vec<Option<Box<Chunk<T>>>>,
     full: Bitmap,
     len: usize,
 }
@@ -63,8 +63,8 @@ impl<T> Slab<T> {
 
     /// Bytes that the slots themselves take, occupied or not.
     pub fn bytes(&self) -> usize {
-        let chunk = CHUNK * std::mem::size_of::<Option<T>>() + std::mem::size_of::<Chunk<T>>();
-        self.chunks.iter().filter(|c| c.is_some()).count() * chunk
+        let pointers = std::mem::size_of_val(&*self.chunks);
+        self.chunks.iter().flatten().count() * std::mem::size_of::<Chunk<T>>() + pointers
     }
 
     /// The slot that the next [`Slab::insert`] takes.
@@ -95,7 +95,7 @@ impl<T> Slab<T> {
             self.chunks.resize_with(at + 1, || None);
         }
         let Some(place) = self.chunks.get_mut(at) else { return false };
-        let chunk = place.get_or_insert_with(Chunk::new);
+        let chunk = place.get_or_insert_with(|| Box::new(Chunk::new()));
         match chunk.values.get_mut(inside) {
             Some(free @ None) => *free = Some(value),
             _ => return false,

@@ -18,8 +18,9 @@ use crate::board::{Board, Queue, Worker};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
-use crate::settings::{Overrides, LONGEST, MOST};
+use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
+use crate::verbs::TOKENS;
 
 const FORMAT: u8 = 1;
 /// A part is closed when it is this long.
@@ -30,8 +31,6 @@ const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
-/// Tokens stay below this, so that every client's numbers can hold them.
-const TOKENS: u64 = 1 << 53;
 
 /// Bytes that are no snapshot of ours: what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +53,7 @@ struct ClaimImage<'a> {
     token: u64,
     attempt: u32,
     cancel: bool,
+    told: bool,
     claimed: i64,
     lease: i64,
     lease_end: i64,
@@ -167,6 +167,7 @@ impl Board {
                 token: c.token,
                 attempt: c.attempt,
                 cancel: c.cancel,
+                told: c.told,
                 claimed: c.claimed,
                 lease: c.lease,
                 lease_end: c.lease_end,
@@ -289,7 +290,7 @@ impl Loader {
         need((1..=255).contains(&image.queue.len()) && image.name.len() <= 255, "name")?;
         need([image.since, image.posted, image.at].into_iter().all(is_time), "time")?;
         need((0..=revision).contains(&image.seq) && (0..=revision).contains(&image.version), "version")?;
-        need(image.options.is_none_or(|o| sound_options(&o)), "options")?;
+        need(image.options.is_none_or(|o| o.sound()), "options")?;
         need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
         let id = match image.made {
             true => {
@@ -349,26 +350,12 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
         token: image.token,
         attempt: image.attempt,
         cancel: image.cancel,
+        told: image.told,
         claimed: image.claimed,
         lease: image.lease,
         lease_end: image.lease_end,
         run_end: image.run_end,
     }))
-}
-
-fn sound_options(options: &Options) -> bool {
-    let within =
-        |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
-    let (base, max) = options.backoff.unzip();
-    within(options.retries, -1, MOST)
-        && within(options.lapses, -1, MOST)
-        && within(base, 0, LONGEST)
-        && within(max, 0, LONGEST)
-        && within(options.jitter, 0, 100)
-        && within(options.lease, 1, LONGEST)
-        && within(options.timeout, -1, LONGEST)
-        && within(options.expire, -1, LONGEST)
-        && within(options.retain, -1, LONGEST)
 }
 
 fn sound_rare(rare: &Rare) -> bool {
@@ -423,8 +410,10 @@ impl Board {
         let mut held: Vec<(u32, Worker)> = Vec::new();
         for slots in claimed.chunk_by(|a, b| worker_of(*a) == worker_of(*b)) {
             if let Some(first) = slots.first() {
+                let begins = slots.iter().filter_map(|s| self.claim_of(jobs.get(*s)?)).map(|c| c.claimed);
+                let seen = begins.max().unwrap_or_default();
                 let claims = Line::from_sorted(slots, token_of);
-                held.push((worker_of(*first), Worker { claims }));
+                held.push((worker_of(*first), Worker { claims, seen }));
             }
         }
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));

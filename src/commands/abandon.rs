@@ -27,7 +27,7 @@ fn abandon(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
 
 impl Command for Abandon {
     const SPEC: Spec = Spec {
-        name: "JOB.ABANDON",
+        name: "job.abandon",
         arity: -4,
         flags: "write fast",
         key: Some(KeyUse::Update),
@@ -60,7 +60,7 @@ impl Command for Abandon {
 
 impl Command for MAbandon {
     const SPEC: Spec = Spec {
-        name: "JOB.MABANDON",
+        name: "job.mabandon",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

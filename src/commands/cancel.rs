@@ -15,7 +15,7 @@ pub struct Cancel;
 
 impl Command for Cancel {
     const SPEC: Spec = Spec {
-        name: "JOB.CANCEL",
+        name: "job.cancel",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

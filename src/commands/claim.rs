@@ -1,6 +1,6 @@
 //! `JOB.CLAIM`: a worker takes jobs, or waits for some.
 
-use board::{Claim as Request, Fields, Order, LONGEST};
+use board::{Claim as Request, FieldList, Order, CLAIM_FIELDS, LONGEST};
 
 use super::{fields, write_records, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
@@ -25,7 +25,7 @@ struct Options<'a> {
     lease: Option<i64>,
     block: Option<i64>,
     seen: Option<u64>,
-    fields: Option<Fields>,
+    fields: Option<FieldList>,
 }
 
 fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
@@ -61,7 +61,7 @@ fn order(args: &mut Args<'_>) -> Result<Order, Fault> {
 
 impl Command for Claim {
     const SPEC: Spec = Spec {
-        name: "JOB.CLAIM",
+        name: "job.claim",
         arity: -3,
         flags: "write blocking",
         key: Some(KeyUse::Update),
@@ -75,7 +75,7 @@ impl Command for Claim {
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
         let options = options(&mut call.args)?;
-        let fields = options.fields.unwrap_or(Fields::CLAIM);
+        let fields = options.fields.clone().unwrap_or(CLAIM_FIELDS);
         let default = [board::DEFAULT_QUEUE];
         let request = Request {
             worker,
@@ -91,7 +91,7 @@ impl Command for Claim {
                 None => claim(turn, &request, &options)?,
             };
             if !slots.is_empty() {
-                write_records(reply, turn.board(), &slots, fields);
+                write_records(reply, turn.board(), &slots, &fields);
             }
             Ok(!slots.is_empty())
         })?;

@@ -8,7 +8,7 @@ use crate::world;
 
 /// The parent of the subcommands.
 pub const PARENT: Spec = Spec {
-    name: "JOB.CLOCK",
+    name: "job.clock",
     arity: -2,
     flags: "",
     summary: "Reads and moves the manual clock.",
@@ -26,8 +26,8 @@ pub struct Advance;
 
 impl Command for Get {
     const SPEC: Spec = Spec {
-        name: "JOB.CLOCK",
-        sub: Some("GET"),
+        name: "job.clock",
+        sub: Some("get"),
         arity: 2,
         flags: "readonly fast",
         summary: "Returns the time of the manual clock.",
@@ -42,8 +42,8 @@ impl Command for Get {
 
 impl Command for Set {
     const SPEC: Spec = Spec {
-        name: "JOB.CLOCK",
-        sub: Some("SET"),
+        name: "job.clock",
+        sub: Some("set"),
         arity: 3,
         flags: "fast",
         summary: "Sets the manual clock.",
@@ -60,18 +60,18 @@ impl Command for Set {
 
 impl Command for Advance {
     const SPEC: Spec = Spec {
-        name: "JOB.CLOCK",
-        sub: Some("ADVANCE"),
+        name: "job.clock",
+        sub: Some("advance"),
         arity: 3,
         flags: "fast",
-        summary: "Moves the manual clock forwards.",
+        summary: "Moves the manual clock, backwards by a negative number.",
         syntax: "ms",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let now = world::now();
-        let ms = call.args.int("ms", 0..=world::LATEST - now)?;
+        let ms = call.args.int("ms", -now..=world::LATEST - now)?;
         world::set_clock(now + ms);
         call.ctx.reply().int(now + ms);
         Ok(())

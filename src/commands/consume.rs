@@ -26,7 +26,7 @@ fn consume(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
 
 impl Command for Consume {
     const SPEC: Spec = Spec {
-        name: "JOB.CONSUME",
+        name: "job.consume",
         arity: -4,
         flags: "write fast",
         key: Some(KeyUse::Update),
@@ -61,7 +61,7 @@ impl Command for Consume {
 
 impl Command for MConsume {
     const SPEC: Spec = Spec {
-        name: "JOB.MCONSUME",
+        name: "job.mconsume",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

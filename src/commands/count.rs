@@ -12,7 +12,7 @@ pub struct Count;
 
 impl Command for Count {
     const SPEC: Spec = Spec {
-        name: "JOB.COUNT",
+        name: "job.count",
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),

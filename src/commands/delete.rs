@@ -13,7 +13,7 @@ pub struct Delete;
 
 impl Command for Delete {
     const SPEC: Spec = Spec {
-        name: "JOB.DELETE",
+        name: "job.delete",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Delete),

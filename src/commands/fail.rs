@@ -3,7 +3,7 @@
 use board::{Answer, Fail as Request, Retry, State, LONGEST};
 
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
+use crate::args::{once, one_of, Keyword};
 use crate::fault::{unexpected, Done};
 use crate::server::call::Call;
 use crate::turn::Turn;
@@ -12,9 +12,12 @@ use crate::turn::Turn;
 /// due, left. Replicates `Failed`, or `Cancelled` when the worker was asked to stop.
 pub struct Fail;
 
+/// What follows a failure.
+const RETRY: &str = "RETRY and NORETRY";
+
 impl Command for Fail {
     const SPEC: Spec = Spec {
-        name: "JOB.FAIL",
+        name: "job.fail",
         arity: -6,
         flags: "write fast",
         key: Some(KeyUse::Update),
@@ -39,14 +42,14 @@ impl Command for Fail {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
                 "RETRY" => {
                     let ms = args.int("RETRY", 0..=LONGEST)?;
-                    once(&mut retry, "RETRY or NORETRY", Retry::After(ms))?;
+                    one_of(&mut retry, RETRY, "RETRY", Retry::After(ms))?;
                 }
-                "NORETRY" => once(&mut retry, "RETRY or NORETRY", Retry::No)?,
+                "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 _ => return unexpected(word),
             }
         }
-        request.retry = retry.unwrap_or_default();
+        request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             turn.settle(request.id)?;

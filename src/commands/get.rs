@@ -1,6 +1,6 @@
 //! `JOB.GET` and `JOB.MGET`: records by id.
 
-use board::Fields;
+use board::{all_fields, FieldList};
 
 use super::{fields, read, selection, write_record, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
@@ -13,7 +13,7 @@ pub struct Get;
 /// `JOB.MGET board n id… [FIELDS n f…]` → records and nulls, in place.
 pub struct MGet;
 
-fn options(args: &mut Args<'_>) -> Result<Fields, Fault> {
+fn options(args: &mut Args<'_>) -> Result<FieldList, Fault> {
     let mut asked = None;
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
@@ -21,12 +21,12 @@ fn options(args: &mut Args<'_>) -> Result<Fields, Fault> {
             _ => return unexpected(word),
         }
     }
-    Ok(asked.unwrap_or(Fields::all()))
+    Ok(asked.unwrap_or_else(all_fields))
 }
 
 impl Command for Get {
     const SPEC: Spec = Spec {
-        name: "JOB.GET",
+        name: "job.get",
         arity: -3,
         flags: "readonly fast",
         key: Some(KeyUse::Read),
@@ -42,7 +42,7 @@ impl Command for Get {
         let reply = call.ctx.reply();
         read(call, |board| {
             match board.find(id) {
-                Some(slot) => write_record(reply, board, slot, fields),
+                Some(slot) => write_record(reply, board, slot, &fields),
                 None => reply.null(),
             }
             Ok(())
@@ -52,7 +52,7 @@ impl Command for Get {
 
 impl Command for MGet {
     const SPEC: Spec = Spec {
-        name: "JOB.MGET",
+        name: "job.mget",
         arity: -4,
         flags: "readonly",
         key: Some(KeyUse::Read),
@@ -70,7 +70,7 @@ impl Command for MGet {
             reply.array(ids.len());
             for id in &ids {
                 match board.find(id) {
-                    Some(slot) => write_record(reply, board, slot, fields),
+                    Some(slot) => write_record(reply, board, slot, &fields),
                     None => reply.null(),
                 }
             }

@@ -39,7 +39,7 @@ fn write(reply: Reply, (deadline, cancel): (i64, bool)) {
 
 impl Command for Heartbeat {
     const SPEC: Spec = Spec {
-        name: "JOB.HEARTBEAT",
+        name: "job.heartbeat",
         arity: -4,
         flags: "write fast",
         key: Some(KeyUse::Update),
@@ -82,7 +82,7 @@ impl Command for Heartbeat {
 
 impl Command for MHeartbeat {
     const SPEC: Spec = Spec {
-        name: "JOB.MHEARTBEAT",
+        name: "job.mheartbeat",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

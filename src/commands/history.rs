@@ -9,7 +9,7 @@ pub struct History;
 
 impl Command for History {
     const SPEC: Spec = Spec {
-        name: "JOB.HISTORY",
+        name: "job.history",
         arity: 3,
         flags: "readonly",
         key: Some(KeyUse::Read),

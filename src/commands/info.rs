@@ -13,7 +13,7 @@ pub struct Info;
 
 impl Command for Info {
     const SPEC: Spec = Spec {
-        name: "JOB.INFO",
+        name: "job.info",
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),

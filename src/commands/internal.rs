@@ -25,7 +25,7 @@ pub struct Probe;
 fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
     match call.ctx.is_replay() || config().foreign_effects {
         true => Ok(()),
-        false => syntax("this command is internal"),
+        false => syntax("internal command: it is for replication and logs alone"),
     }
 }
 
@@ -64,7 +64,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, St
 
 impl Command for Apply {
     const SPEC: Spec = Spec {
-        name: "JOB.APPLY",
+        name: "job.apply",
         arity: 3,
         flags: "write",
         key: Some(KeyUse::Insert),
@@ -98,7 +98,7 @@ impl Command for Apply {
 
 impl Command for Load {
     const SPEC: Spec = Spec {
-        name: "JOB.LOAD",
+        name: "job.load",
         arity: 3,
         flags: "write",
         key: Some(KeyUse::Insert),
@@ -129,7 +129,7 @@ impl Command for Load {
 
 impl Command for Probe {
     const SPEC: Spec = Spec {
-        name: "JOB.PROBE",
+        name: "job.probe",
         arity: 2,
         flags: "write fast",
         key: Some(KeyUse::Update),

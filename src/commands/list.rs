@@ -1,6 +1,6 @@
 //! `JOB.LIST`: jobs by filters, page by page.
 
-use board::{Cursor, Fields, Filter, Filters, Page, State};
+use board::{all_fields, Cursor, Filter, Filters, Page, State};
 
 use super::{fields, read, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword};
@@ -53,7 +53,7 @@ fn cursor(args: &mut Args<'_>) -> Result<Option<Cursor>, Fault> {
 
 impl Command for List {
     const SPEC: Spec = Spec {
-        name: "JOB.LIST",
+        name: "job.list",
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
@@ -95,7 +95,7 @@ impl Command for List {
                 None => reply.text("0"),
             }
             if !justid {
-                write_records(reply, board, &slots, asked.unwrap_or(Fields::all()));
+                write_records(reply, board, &slots, &asked.unwrap_or_else(all_fields));
                 return Ok(());
             }
             reply.array(slots.len());

@@ -1,9 +1,10 @@
 //! The commands. Each is a type with its [`Spec`] and its `run`.
 
-use board::{Board, Fields, Record, Refusal, Rules};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules};
 
+use crate::args::Args;
 use crate::config::config;
-use crate::fault::{Done, Fault};
+use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
 use crate::server::register::Registrar;
 use crate::server::reply::Reply;
@@ -144,7 +145,7 @@ pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -
 }
 
 /// Answers with records, as a claim does.
-pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: Fields) {
+pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {
     reply.array(slots.len());
     for slot in slots {
         write_record(reply, board, *slot, fields);
@@ -152,13 +153,14 @@ pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: Fields)
 }
 
 /// Answers with the asked fields of one record that it has.
-pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: Fields) {
+pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
     let Some(record) = board.record_of(slot) else { return reply.null() };
-    let fields = fields & record.present();
-    reply.map(fields.bits().count_ones() as usize);
+    let present = record.present();
+    let told = || fields.iter().filter(|field| present.contains(**field));
+    reply.map(told().count());
     let rules = &config().rules;
-    for field in fields.iter() {
-        write_field(reply, &record, field, rules);
+    for field in told() {
+        write_field(reply, &record, *field, rules);
     }
 }
 
@@ -223,14 +225,15 @@ pub fn write_refusal(reply: Reply, refusal: &Refusal) {
     reply.text(&refusal.detail());
 }
 
-/// The names after FIELDS.
-pub fn fields(args: &mut crate::args::Args<'_>) -> Result<Fields, Fault> {
-    let mut fields = Fields::empty();
+/// The names after FIELDS, each once.
+pub fn fields(args: &mut Args<'_>) -> Result<FieldList, Fault> {
+    let mut fields = Vec::new();
     for name in args.names("FIELDS", 1)? {
         match Fields::named(name) {
-            Some(field) => fields |= field,
-            None => return crate::fault::syntax(format!("unknown field '{}'", board::clean(name))),
+            Some(field) if fields.contains(&field) => {}
+            Some(field) => fields.push(field),
+            None => return syntax(format!("unknown field '{}'", board::clean(name))),
         }
     }
-    Ok(fields)
+    Ok(fields.into())
 }

@@ -4,7 +4,7 @@ use board::{Exists, Options, Post as Request, PostAnswer, Refusal, LONGEST, MOST
 use std::collections::HashSet;
 
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
+use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
@@ -16,8 +16,12 @@ pub struct Post;
 /// `JOB.MPOST board n payload… [IDS n id…] [option …]` → ids. All or nothing.
 pub struct MPost;
 
+/// What to do when an id is taken.
+const MODES: &str = "NX, XX and REPLACE";
+/// When a job may begin.
+pub const START: &str = "DELAY and AT";
 /// The latest time that `AT` takes, Unix ms.
-const LATEST: i64 = 1 << 47;
+pub const LATEST: i64 = 1 << 47;
 
 /// What both forms have in common, once read.
 struct Shared<'a> {
@@ -28,7 +32,7 @@ struct Shared<'a> {
 fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     let mut post = Request::default();
     let mut options = Options::default();
-    let (mut ids, mut exists, mut delay, mut at, mut meta) = (None, None, None, None, None);
+    let (mut ids, mut exists, mut start, mut meta) = (None, None, None, None);
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
@@ -36,17 +40,17 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
                 let n = args.length("IDS", 1)?;
                 once(&mut ids, "IDS", args.many(n, "IDS", |args| args.new_id("IDS"))?)?;
             }
-            "NX" => once(&mut exists, "NX, XX or REPLACE", Exists::Skip)?,
-            "XX" => once(&mut exists, "NX, XX or REPLACE", Exists::OnlyReplace)?,
-            "REPLACE" => once(&mut exists, "NX, XX or REPLACE", Exists::Replace)?,
+            "NX" => one_of(&mut exists, MODES, "NX", Exists::Skip)?,
+            "XX" => one_of(&mut exists, MODES, "XX", Exists::OnlyReplace)?,
+            "REPLACE" => one_of(&mut exists, MODES, "REPLACE", Exists::Replace)?,
             "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
             "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
             "PRIORITY" => {
                 let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
                 once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
             }
-            "DELAY" => once(&mut delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
-            "AT" => once(&mut at, "AT", args.int("AT", 0..=LATEST)?)?,
+            "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
+            "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
             "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
             "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
             "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
@@ -60,17 +64,18 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
         }
     }
     if exists.is_some() && post.id.is_none() && ids.is_none() {
-        return syntax(format!("NX, XX and REPLACE need {}", if many { "IDS" } else { "ID" }));
+        return syntax(format!("{MODES} need {}", if many { "IDS" } else { "ID" }));
     }
-    post.due = match (delay, at) {
-        (Some(_), Some(_)) => return syntax("DELAY and AT exclude each other"),
-        (Some(delay), None) => Some(world::now().saturating_add(delay)),
-        (None, at) => at,
-    };
-    post.exists = exists.unwrap_or_default();
+    post.due = start.map(|(_, due)| due);
+    post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
     post.options = options;
     post.meta = meta.unwrap_or_default();
     Ok(Shared { request: post, ids })
+}
+
+/// The time that is so many ms away.
+pub fn delay(args: &mut Args<'_>) -> Result<i64, Fault> {
+    Ok(world::now().saturating_add(args.int("DELAY", 0..=LONGEST)?))
 }
 
 fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
@@ -95,7 +100,7 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
 
 impl Command for Post {
     const SPEC: Spec = Spec {
-        name: "JOB.POST",
+        name: "job.post",
         arity: -3,
         flags: "write deny-oom fast",
         key: Some(KeyUse::Insert),
@@ -131,7 +136,7 @@ impl Command for Post {
 
 impl Command for MPost {
     const SPEC: Spec = Spec {
-        name: "JOB.MPOST",
+        name: "job.mpost",
         arity: -4,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),

@@ -12,7 +12,7 @@ pub struct Release;
 
 impl Command for Release {
     const SPEC: Spec = Spec {
-        name: "JOB.RELEASE",
+        name: "job.release",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

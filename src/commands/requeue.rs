@@ -13,7 +13,7 @@ pub struct Requeue;
 
 impl Command for Requeue {
     const SPEC: Spec = Spec {
-        name: "JOB.REQUEUE",
+        name: "job.requeue",
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),

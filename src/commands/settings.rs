@@ -11,7 +11,7 @@ use crate::turn::Turn;
 
 /// The parent of the subcommands.
 pub const PARENT: Spec = Spec {
-    name: "JOB.SETTINGS",
+    name: "job.settings",
     arity: -2,
     flags: "",
     summary: "Reads and changes the settings of a board and of its queues.",
@@ -58,8 +58,8 @@ fn names(args: &mut Args<'_>, scope: Option<&[u8]>) -> Result<Vec<Setting>, Faul
 
 impl Command for Get {
     const SPEC: Spec = Spec {
-        name: "JOB.SETTINGS",
-        sub: Some("GET"),
+        name: "job.settings",
+        sub: Some("get"),
         arity: -3,
         flags: "readonly",
         key: Some(KeyUse::Read),
@@ -93,8 +93,8 @@ impl Command for Get {
 
 impl Command for Set {
     const SPEC: Spec = Spec {
-        name: "JOB.SETTINGS",
-        sub: Some("SET"),
+        name: "job.settings",
+        sub: Some("set"),
         arity: -5,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
@@ -133,8 +133,8 @@ impl Command for Set {
 
 impl Command for Reset {
     const SPEC: Spec = Spec {
-        name: "JOB.SETTINGS",
-        sub: Some("RESET"),
+        name: "job.settings",
+        sub: Some("reset"),
         arity: -3,
         flags: "write",
         key: Some(KeyUse::Update),

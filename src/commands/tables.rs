@@ -5,6 +5,7 @@ use board::State;
 use super::{read, Command, KeyUse, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
+use crate::world;
 
 /// `JOB.QUEUES board` → queues with their counts by state.
 pub struct Queues;
@@ -17,7 +18,7 @@ pub struct Kinds;
 
 impl Command for Queues {
     const SPEC: Spec = Spec {
-        name: "JOB.QUEUES",
+        name: "job.queues",
         arity: 2,
         flags: "readonly",
         key: Some(KeyUse::Read),
@@ -48,7 +49,7 @@ impl Command for Queues {
 
 impl Command for Workers {
     const SPEC: Spec = Spec {
-        name: "JOB.WORKERS",
+        name: "job.workers",
         arity: 2,
         flags: "readonly",
         key: Some(KeyUse::Read),
@@ -63,12 +64,15 @@ impl Command for Workers {
         read(call, |board| {
             let workers = board.worker_names();
             reply.array(workers.len());
-            for (worker, claims) in workers {
-                reply.map(2);
+            let now = world::now();
+            for (worker, claims, seen) in workers {
+                reply.map(3);
                 reply.text("worker");
                 reply.bytes(worker);
                 reply.text("claimed");
                 reply.int(claims as i64);
+                reply.text("active");
+                reply.int((now - seen).max(0));
             }
             Ok(())
         })
@@ -77,7 +81,7 @@ impl Command for Workers {
 
 impl Command for Kinds {
     const SPEC: Spec = Spec {
-        name: "JOB.KINDS",
+        name: "job.kinds",
         arity: 2,
         flags: "readonly",
         key: Some(KeyUse::Read),

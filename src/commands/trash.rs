@@ -14,7 +14,7 @@ pub struct Trash;
 
 impl Command for Trash {
     const SPEC: Spec = Spec {
-        name: "JOB.TRASH",
+        name: "job.trash",
         arity: -4,
         flags: "write fast",
         key: Some(KeyUse::Update),

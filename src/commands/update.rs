@@ -2,13 +2,13 @@
 
 use board::{Report, Update as Change, LONGEST, MOST};
 
+use super::post::{delay, LATEST, START};
 use super::selection::{distinct, ids, resolve, write};
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
+use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
-use crate::world;
 
 /// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids. Replicates `Updated` for
 /// each.
@@ -17,7 +17,7 @@ pub struct Update;
 fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
     let mut change = Change::default();
     let mut report = Report::default();
-    let (mut delay, mut at, mut meta) = (None, None, None);
+    let (mut start, mut meta) = (None, None);
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "PRIORITY" => {
@@ -25,8 +25,8 @@ fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
                 once(&mut change.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
             }
             "QUEUE" => once(&mut change.queue, "QUEUE", args.name("QUEUE")?)?,
-            "DELAY" => once(&mut delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
-            "AT" => once(&mut at, "AT", args.int("AT", 0..=1 << 47)?)?,
+            "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
+            "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
             "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
             "RETRIES" => once(&mut change.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
             "LEASE" => once(&mut change.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
@@ -36,11 +36,7 @@ fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
             _ => return unexpected(word),
         }
     }
-    change.due = match (delay, at) {
-        (Some(_), Some(_)) => return syntax("DELAY and AT exclude each other"),
-        (Some(delay), None) => Some(world::now().saturating_add(delay)),
-        (None, at) => at,
-    };
+    change.due = start.map(|(_, due)| due);
     report.meta = meta.unwrap_or_default();
     change.report = (report != Report::default()).then_some(report);
     match change == Change::default() {
@@ -51,8 +47,8 @@ fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
 
 impl Command for Update {
     const SPEC: Spec = Spec {
-        name: "JOB.UPDATE",
-        arity: -6,
+        name: "job.update",
+        arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
         summary: "Changes jobs that have not ended.",

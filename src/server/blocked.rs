@@ -30,7 +30,7 @@ struct Serving {
     number: u64,
     board: *const Board,
     slots: Vec<u32>,
-    fields: board::Fields,
+    fields: board::FieldList,
     replied: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct Wait {
     /// The lease, ms.
     pub lease: Option<i64>,
     /// What to tell of each job.
-    pub fields: board::Fields,
+    pub fields: board::FieldList,
 }
 
 /// Parks the client of a call until there is work, for `timeout` ms; 0 for ever.
@@ -121,7 +121,7 @@ unsafe extern "C" fn unblocked(
     guard("a reply to a blocked claim", || {
         // SAFETY: the board is borrowed by the very call that unblocks the client.
         if let Some(board) = unsafe { serving.board.as_ref() } {
-            write_records(reply, board, &serving.slots, serving.fields);
+            write_records(reply, board, &serving.slots, &serving.fields);
         }
     });
     serving.replied = true;
@@ -223,7 +223,8 @@ fn hand_over(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         with(|waiters| waiters.add(number, waiter));
         return done.map(|()| false);
     }
-    let serving = Serving { number, board: turn.board(), slots, fields: waiter.fields, replied: false };
+    let serving =
+        Serving { number, board: turn.board(), slots, fields: waiter.fields.clone(), replied: false };
     SERVING.with(|place| *place = Some(serving));
     // SAFETY: the handle is that of a client which the server has not taken from us: `gone`
     // would have removed the waiter. The board outlives the call.

@@ -12,7 +12,8 @@ use crate::server::ctx::{Ctx, Level};
 use crate::server::{api, events, info, register, ERR, OK};
 use crate::world;
 
-const VERSION: c_int = 1;
+/// 0.1.0: two digits each.
+const VERSION: c_int = 100;
 
 /// Runs what a callback does. A panic must not travel into the server: it is logged, and the
 /// process ends, since a board may be half changed and must be neither saved nor replicated.

@@ -43,9 +43,17 @@ impl Reply {
         unsafe { api!(RedisModule_ReplyWithLongLong(self.0, n)) };
     }
 
-    /// A number.
+    /// A number; to a client of RESP2 its shortest text, which the server would not give.
     pub fn double(self, n: f64) {
-        unsafe { api!(RedisModule_ReplyWithDouble(self.0, n)) };
+        let resp3 = unsafe { api!(RedisModule_GetContextFlags(self.0)) } as u32
+            & raw::REDISMODULE_CTX_FLAGS_RESP3
+            != 0;
+        match resp3 {
+            true => unsafe {
+                api!(RedisModule_ReplyWithDouble(self.0, n));
+            },
+            false => self.text(&n.to_string()),
+        }
     }
 
     /// Nothing.

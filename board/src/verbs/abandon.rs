@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{after, Board};
-use crate::effect::Unfit;
+use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -34,6 +34,8 @@ pub struct Abandoned<'a> {
     #[serde(borrow, with = "serde_bytes")]
     reason: Option<&'a [u8]>,
 }
+
+impl Sound for Abandoned<'_> {}
 
 impl Abandoned<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Effect, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -26,6 +26,8 @@ pub struct CancelRequested {
     slot: u32,
 }
 
+impl Sound for CancelRequested {}
+
 impl CancelRequested {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let revision = board.revision() as i64;
@@ -46,6 +48,8 @@ pub struct Cancelled<'a> {
     reason: Option<&'a [u8]>,
     retain: i64,
 }
+
+impl Sound for Cancelled<'_> {}
 
 impl<'a> Cancelled<'a> {
     /// The end of a claim whose holder was asked to stop.

@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, ReadyKey};
-use crate::effect::Unfit;
+use crate::effect::{is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
 use crate::settings::Setting;
+
+/// Tokens stay below this, so that every client's numbers can hold them.
+pub(crate) const TOKENS: u64 = 1 << 53;
 
 /// In which order several queues are asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +53,12 @@ pub struct Claimed<'a> {
     pub timeout: i64,
 }
 
+impl Sound for Claimed<'_> {
+    fn sound(&self, board: &Board) -> bool {
+        is_name(self.worker) && is_lease(self.lease) && self.token > board.token && self.token < TOKENS
+    }
+}
+
 impl Claimed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         if board.job(self.slot)?.state != State::Ready {
@@ -76,6 +85,7 @@ impl Claimed<'_> {
             token: self.token,
             attempt,
             cancel: false,
+            told: false,
             claimed: now,
             lease: self.lease,
             lease_end: now.saturating_add(self.lease).clamp(0, NEVER),

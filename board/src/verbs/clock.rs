@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Effect, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
 use crate::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
@@ -51,6 +51,8 @@ pub struct Settled {
     rules: Rules,
 }
 
+impl Sound for Settled {}
+
 impl Settled {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         board.time_passes(self.slot, now, self.seed, &self.rules)
@@ -66,6 +68,8 @@ pub struct Elapsed {
     seed: u64,
     rules: Rules,
 }
+
+impl Sound for Elapsed {}
 
 impl Elapsed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
@@ -85,6 +89,8 @@ pub struct Trimmed {
     state: State,
     n: u32,
 }
+
+impl Sound for Trimmed {}
 
 impl Trimmed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {

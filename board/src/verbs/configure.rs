@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{is_name, Sound, Unfit};
 use crate::settings::{Rules, Setting};
 
 /// Whose settings.
@@ -44,6 +44,12 @@ pub struct Configured<'a> {
     pub setting: Setting,
     /// Its value from now on, or what stands above it.
     pub value: Option<i64>,
+}
+
+impl Sound for Configured<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        self.queue.is_none_or(is_name)
+    }
 }
 
 impl Configured<'_> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -41,6 +41,8 @@ pub struct Consumed<'a> {
     payload: Option<&'a [u8]>,
 }
 
+impl Sound for Consumed<'_> {}
+
 impl Consumed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let slot = self.slot;
@@ -52,6 +54,9 @@ impl Consumed<'_> {
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
         };
+        if let Some(claim) = &claim {
+            board.saw_worker(claim.worker, now);
+        }
         if self.retain != 0 {
             if let Some(claim) = claim {
                 board.note_end(slot, claim, End::Consumed, now)?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{Sound, Unfit};
 
 /// A record is gone, and nothing remembers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ pub struct Deleted {
     /// The job.
     pub slot: u32,
 }
+
+impl Sound for Deleted {}
 
 impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {

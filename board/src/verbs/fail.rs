@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{after, Board};
-use crate::effect::Unfit;
+use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -68,6 +68,8 @@ pub struct FailAnswer {
     /// How many retries are left, -1 for any number.
     pub left: i64,
 }
+
+impl Sound for Failed<'_> {}
 
 impl Failed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Meta, Unfit};
+use crate::effect::{is_lease, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
-use crate::job::{self, End, State, NEVER};
+use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::verbs::holder::Standing;
 
 /// A worker's sign of life.
@@ -44,7 +44,22 @@ pub struct Report<'a> {
     pub log: Option<&'a [u8]>,
 }
 
+impl Board {
+    /// Refuses more fields than a job may have.
+    pub(crate) fn check_meta(&self, slot: u32, meta: &Meta<'_>) -> Result<(), Refusal> {
+        let fields = meta.iter().map(|(field, _)| &***field);
+        match self.rare(slot).map_or(meta.len(), |rare| rare.meta_with(fields)) > META_MOST {
+            true => Err(Refusal::Limit("meta fields")),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Report<'_> {
+    pub(crate) fn sound(&self) -> bool {
+        self.progress.is_none_or(|p| p <= 10_000)
+    }
+
     /// Writes it into a job's record; progress goes back only when `back` allows it.
     pub(crate) fn apply(
         &self,
@@ -94,10 +109,16 @@ pub struct Beaten<'a> {
     report: Option<Report<'a>>,
 }
 
+impl Sound for Beaten<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        is_lease(self.lease) && self.report.as_ref().is_none_or(Report::sound)
+    }
+}
+
 impl Beaten<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let line_end = now.saturating_add(self.lease).clamp(0, NEVER);
-        board.extend(self.slot, self.lease, line_end)?;
+        board.extend(self.slot, self.lease, line_end, now)?;
         let Some(report) = &self.report else { return Ok(()) };
         let worker = board.claim_mut(self.slot)?.worker;
         let name = board.workers.key(worker).cloned().unwrap_or_default();
@@ -110,6 +131,8 @@ impl Beaten<'_> {
 pub struct Revived {
     slot: u32,
 }
+
+impl Sound for Revived {}
 
 impl Revived {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
@@ -134,6 +157,7 @@ impl Revived {
             token: last.token,
             attempt,
             cancel: false,
+            told: true,
             claimed: last.claimed,
             lease: last.lease,
             lease_end: now.saturating_add(last.lease).clamp(0, NEVER),
@@ -145,7 +169,7 @@ impl Revived {
 
 impl Board {
     /// Moves the end of a lease.
-    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64) -> Result<(), Unfit> {
+    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), Unfit> {
         let revision = self.revision() as i64;
         let (jobs, claims) = (&self.jobs, &mut self.claims);
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
@@ -155,12 +179,14 @@ impl Board {
         if !self.leases.remove(key, slot) {
             return Err(Unfit);
         }
+        let worker = claim.worker;
         claim.lease = lease;
         claim.lease_end = lease_end;
         let key = (claim.deadline(), job.seq.get());
         let claims = &self.claims;
         self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
         self.wake_at(key.0);
+        self.saw_worker(worker, now);
         self.job_mut(slot)?.version = crate::job::U48::new(revision);
         Ok(())
     }
@@ -176,6 +202,9 @@ impl Board {
             Standing::Late { slot } => (slot, true),
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
         };
+        if let Some(report) = &beat.report {
+            self.check_meta(slot, &report.meta)?;
+        }
         let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
         let beaten = Beaten { slot, lease, report: beat.report.clone() };
         Ok((late.then_some(Revived { slot }), beaten))
@@ -195,9 +224,9 @@ impl Board {
         Some(Beaten { slot, lease: lease.unwrap_or(claim.lease), report: None })
     }
 
-    /// When the lease on a job ends, and whether its holder is asked to stop.
+    /// When the claim of a job ends by itself, and whether its holder is asked to stop.
     pub fn hold_on(&self, slot: u32) -> Option<(i64, bool)> {
         let claim = self.claim_of(self.jobs.get(slot)?)?;
-        Some((claim.lease_end, claim.cancel))
+        Some((claim.deadline(), claim.cancel))
     }
 }

@@ -18,6 +18,7 @@ mod update;
 
 pub use abandon::{Abandon, Abandoned};
 pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
+pub(crate) use claim::TOKENS;
 pub use claim::{Claim, Claimed, Order};
 pub use clock::{ClockLine, Elapsed, Settled, Trimmed};
 pub use configure::{Configured, Scope, Source};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use crate::board::Board;
-use crate::effect::{Meta, Unfit};
+use crate::effect::{is_name, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -85,6 +85,20 @@ pub struct Posted<'a> {
 /// The queue of jobs that name none.
 pub const DEFAULT_QUEUE: &[u8] = b"default";
 
+impl Sound for Posted<'_> {
+    fn sound(&self, board: &Board) -> bool {
+        let id = match &self.made {
+            Some(bytes) => id::slot_of(bytes) == self.slot,
+            None => is_name(self.id),
+        };
+        let free = || self.text(|id| board.find(id).is_none());
+        id && self.queue.is_none_or(is_name)
+            && self.name.is_none_or(|name| name.len() <= 255)
+            && self.options.is_none_or(|o| o.sound())
+            && (self.replaces || free())
+    }
+}
+
 impl Posted<'_> {
     /// Calls `f` with the job's id as clients see it.
     pub fn text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
@@ -162,6 +176,9 @@ impl Board {
             (Exists::Skip, None) if remembered() => return Ok(PostAnswer::Skip),
             _ => {}
         }
+        if let Some(slot) = taken {
+            self.check_meta(slot, &post.meta)?;
+        }
         let slot = taken.unwrap_or_else(|| self.jobs.next_free());
         let mut options = post.options;
         if taken.is_none() && options.expire.is_none() {
@@ -170,7 +187,7 @@ impl Board {
             options.expire = (expire > 0).then_some(expire);
         }
         let made = match (post.id, taken) {
-            (None, _) => Some(id::make(env.now, env.draw(n), slot)),
+            (None, _) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
             (Some(_), Some(slot)) => match self.jobs.get(slot).map(Job::id) {
                 Some(Id::Made(bytes)) => Some(bytes),
                 _ => None,

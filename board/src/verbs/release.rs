@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Effect, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -15,6 +15,8 @@ use crate::verbs::cancel::Cancelled;
 pub struct Released {
     slot: u32,
 }
+
+impl Sound for Released {}
 
 impl Released {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{Options, State, U48};
@@ -14,6 +14,12 @@ pub struct Requeued<'a> {
     slot: u32,
     #[serde(borrow, with = "serde_bytes")]
     queue: Option<&'a [u8]>,
+}
+
+impl Sound for Requeued<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        self.queue.is_none_or(is_name)
+    }
 }
 
 impl Requeued<'_> {

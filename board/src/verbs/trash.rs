@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -32,6 +32,8 @@ pub struct Trashed<'a> {
     reason: Option<&'a [u8]>,
     retain: i64,
 }
+
+impl Sound for Trashed<'_> {}
 
 impl Trashed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {

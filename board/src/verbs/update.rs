@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{Options, State, U48};
@@ -34,6 +34,14 @@ pub struct Updated<'a> {
     slot: u32,
     #[serde(borrow)]
     update: Update<'a>,
+}
+
+impl Sound for Updated<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        let Update { queue, retries, lease, report, .. } = &self.update;
+        let options = Options { retries: *retries, lease: *lease, ..Options::default() };
+        queue.is_none_or(is_name) && options.sound() && report.as_ref().is_none_or(Report::sound)
+    }
 }
 
 impl Updated<'_> {
@@ -81,6 +89,9 @@ impl Board {
     /// Decides an update of one job. O(log n).
     pub fn update<'a>(&self, slot: u32, update: &Update<'a>) -> Result<Updated<'a>, Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        if let Some(report) = &update.report {
+            self.check_meta(slot, &report.meta)?;
+        }
         match (job.state, self.claim_of(job)) {
             (state, _) if state.ended() => Err(Refusal::Ended(state)),
             (State::Claimed, Some(claim)) if update.due.is_some() => {
