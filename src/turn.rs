@@ -107,11 +107,14 @@ impl<'k> Turn<'k> {
     }
 
     fn finish(mut self) {
+        if !self.batch.is_empty() {
+            // Before anybody is served: who is may be told from the key at once.
+            self.open.keep();
+        }
         if self.board().has_woken() {
             blocked::serve(&mut self);
         }
         if !self.batch.is_empty() {
-            self.open.keep();
             self.ctx.replicate(self.key, self.batch.bytes());
             self.ctx.signal_modified(self.key);
             let rules = self.env.rules;

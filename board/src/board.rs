@@ -53,6 +53,21 @@ pub struct Worker {
     pub(crate) seen: i64,
 }
 
+/// A time that is never by default.
+struct Wake(i64);
+
+impl Default for Wake {
+    fn default() -> Self {
+        Wake(NEVER)
+    }
+}
+
+impl Wake {
+    fn lower(&mut self, time: i64) {
+        self.0 = self.0.min(time);
+    }
+}
+
 /// The state machine. See the crate's comment.
 #[derive(Default)]
 pub struct Board {
@@ -80,7 +95,7 @@ pub struct Board {
     busy: Vec<u32>,
     woken: Vec<u32>,
     /// No time event before this: a lower bound, exact after [`Board::reckon`].
-    wake: i64,
+    wake: Wake,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     grown: bool,
 }
@@ -180,6 +195,14 @@ impl Board {
             let (made, _) = id::read_made(id)?;
             self.tombstones.get(Id::Made(made), now, ttl)
         })
+    }
+
+    /// Remembers a job that had gone no longer.
+    pub(crate) fn forget(&mut self, id: &[u8]) {
+        self.tombstones.forget(Id::Named(id));
+        if let Some((made, _)) = id::read_made(id) {
+            self.tombstones.forget(Id::Made(made));
+        }
     }
 
     pub(crate) fn job(&self, slot: u32) -> Result<&Job, Unfit> {
@@ -431,7 +454,7 @@ impl Board {
         match state {
             State::Scheduled => {
                 self.due.insert(Self::at_key(job), slot, at_key);
-                self.wake = self.wake.min(job.at.get());
+                self.wake.lower(job.at.get());
             }
             State::Blocked => {}
             State::Ready => {
@@ -441,7 +464,7 @@ impl Board {
                 });
                 if job.at.get() != NEVER {
                     self.expiries.insert(Self::at_key(job), slot, at_key);
-                    self.wake = self.wake.min(job.at.get());
+                    self.wake.lower(job.at.get());
                 }
                 self.note_busy(queue);
             }
@@ -450,7 +473,7 @@ impl Board {
                 let claim = claims.get(job.at.get() as u32).ok_or(Unfit)?;
                 let key = Self::lease_key(job, claim);
                 self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
-                self.wake = self.wake.min(key.0);
+                self.wake.lower(key.0);
                 let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
                 worker.claims.insert(claim.token, slot, |s| Self::token_of(jobs, claims, s));
                 self.workers.hold(claim.worker);
@@ -462,7 +485,7 @@ impl Board {
                 line.insert(Self::ended_key(job), slot, ended);
                 if job.at.get() != NEVER {
                     self.drops.insert(Self::at_key(job), slot, at_key);
-                    self.wake = self.wake.min(job.at.get());
+                    self.wake.lower(job.at.get());
                 }
                 let kind = job.rare.as_ref().and_then(|r| r.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
@@ -596,11 +619,9 @@ impl Board {
 
     /// Drops a record that stands nowhere.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
-        let jobs = &self.jobs;
-        let job = jobs.get(slot).ok_or(Unfit)?;
-        let chosen = job.chosen_id();
+        let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
         if !chosen.is_empty() {
-            self.ids.remove(chosen, slot, |s| jobs.get(s).map_or(&[], Job::chosen_id));
+            self.ids.remove(chosen, slot);
         }
         let job = self.jobs.remove(slot).ok_or(Unfit)?;
         self.heap = self.heap.saturating_sub(job.heap());
@@ -629,9 +650,7 @@ impl Board {
             return Err(Unfit);
         }
         if named {
-            let jobs = &self.jobs;
-            let id = jobs.get(slot).map_or(&[][..], Job::chosen_id);
-            self.ids.insert(id, slot, |s| jobs.get(s).map_or(&[], Job::chosen_id));
+            self.ids.insert(self.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
         }
         Ok(())
     }
@@ -715,16 +734,22 @@ impl Board {
 
     /// No time event happens before this, Unix ms. A lower bound. O(1).
     pub fn wake(&self) -> i64 {
-        self.wake
+        self.wake.0
     }
 
     /// Something has to be looked at by then.
     pub(crate) fn wake_at(&mut self, time: i64) {
-        self.wake = self.wake.min(time);
+        self.wake.lower(time);
     }
 
-    /// Finds out when the next time event is, claims held until `hold`. O(1).
+    /// Finds out when the next time event is. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
+        self.wake.0 = self.soonest(env);
+        self.wake.0
+    }
+
+    /// When the next time event is, claims held until `hold`. O(1).
+    pub fn soonest(&self, env: &Env<'_>) -> i64 {
         let at = |line: &Line<TimeKey>| {
             line.first().and_then(|s| self.jobs.get(s)).map_or(NEVER, |job| job.at.get())
         };
@@ -733,8 +758,11 @@ impl Board {
             .first()
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
-        self.wake = if self.surplus(env.rules).is_some() { 0 } else { soonest };
-        self.wake
+        if self.surplus(env.rules).is_some() {
+            0
+        } else {
+            soonest
+        }
     }
 
     /// Whether more ended jobs are kept than shall be since the last call: then time has
@@ -743,7 +771,7 @@ impl Board {
         if !std::mem::take(&mut self.grown) || self.surplus(rules).is_none() {
             return false;
         }
-        self.wake = 0;
+        self.wake.0 = 0;
         true
     }
 

@@ -125,6 +125,8 @@ effects! {
     17 Elapsed,
     /// The oldest of those that ended go.
     18 Trimmed,
+    /// A job that had gone is no longer remembered.
+    19 Forgotten<'a>,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

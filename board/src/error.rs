@@ -92,9 +92,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Bytes of a client's as a part of one line of text.
+/// Bytes of a client's as a part of one line of text, cut where a name would end.
 pub fn clean(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+    let text = String::from_utf8_lossy(bytes.get(..255).unwrap_or(bytes));
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

@@ -433,6 +433,7 @@ impl Board {
             self.open_lane(number, line)?;
         }
         self.count_all();
+        self.wake_at(0);
         Ok(())
     }
 

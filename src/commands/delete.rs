@@ -1,6 +1,6 @@
 //! `JOB.DELETE`: records go, whatever their state.
 
-use board::Deleted;
+use board::{Deleted, Forgotten};
 
 use super::selection::{distinct, ids, resolve, write};
 use super::{Command, KeyUse, Spec};
@@ -8,7 +8,8 @@ use crate::fault::Done;
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.DELETE board n id…` → count, cursor, unknown ids. Replicates `Deleted` for each.
+/// `JOB.DELETE board n id…` → count, cursor, unknown ids. Replicates `Deleted` for each,
+/// and `Forgotten` for each that had gone.
 pub struct Delete;
 
 impl Command for Delete {
@@ -32,6 +33,12 @@ impl Command for Delete {
             let known = distinct(&slots);
             for slot in &known {
                 turn.apply(Deleted { slot: *slot })?;
+            }
+            let env = turn.env;
+            for (id, _) in ids.iter().zip(&slots).filter(|(_, slot)| slot.is_none()) {
+                if turn.board().tombstone(id, env.now).is_some() {
+                    turn.apply(Forgotten { id })?;
+                }
             }
             write(reply, known.len(), &ids, &slots);
             Ok(())

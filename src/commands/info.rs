@@ -4,6 +4,7 @@ use board::{State, NEVER};
 
 use super::{Command, KeyUse, Spec};
 use crate::args::{flag, Keyword};
+use crate::config::config;
 use crate::fault::{unexpected, Done};
 use crate::server::call::Call;
 use crate::world;
@@ -39,16 +40,16 @@ impl Command for Info {
             return Ok(());
         };
         let board = &value.board;
-        let wake = board.wake();
-        let wait = (wake - world::now()).max(0);
+        let env = world::env(&config().rules);
+        let wake = board.soonest(&env);
         let numbers = [
             ("queues", board.queue_names().len() as i64),
             ("workers", board.worker_names().len() as i64),
             ("tombstones", board.tombstones() as i64),
             ("revision", board.revision() as i64),
             ("token", board.token() as i64),
-            ("next", if wake >= NEVER { -1 } else { wait }),
-            ("overdue", i64::from(wake <= world::now())),
+            ("next", if wake >= NEVER { -1 } else { (wake - env.now).max(0) }),
+            ("overdue", i64::from(wake <= env.now)),
             ("broken", i64::from(board.broken() || value.loader.is_some())),
             ("bytes", board.bytes() as i64),
         ];

@@ -3,15 +3,18 @@
 //! The server parks a client on its board's key, so that whatever happens to the key, the
 //! slot or the server's role ends the wait as for the server's own commands. Who is served is
 //! chosen from a line of our own: the server would ask every client parked on the key, for
-//! each job. A chosen client is unblocked by hand; the server then runs its timeout callback
-//! at once, inside that call, and there the jobs are written straight from the board.
+//! each job.
+//!
+//! A command or the timer chooses at its end: the jobs are claimed for the client then. The
+//! client is told when the event loop's turn ends, by unblocking it: the server runs its
+//! timeout callback, at once or (Redis 8) a little later, and there the jobs are written.
+//! Whatever ends the wait in between finds the client blocked as before; when it has gone, or
+//! was unblocked with an error, the jobs go back.
 
 use redis_module::raw;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::os::raw::c_int;
-
-use board::Board;
 
 use crate::commands::write_records;
 use crate::fault::Fault;
@@ -25,17 +28,22 @@ use crate::waiters::{Place, Waiter, Waiters};
 #[derive(Clone, Copy)]
 struct Handle(*mut raw::RedisModuleBlockedClient);
 
-/// The client that is being served now.
-struct Serving {
-    number: u64,
-    board: *const Board,
-    slots: Vec<u32>,
+/// What a client was chosen for, until it is told.
+struct Served {
+    handle: Handle,
+    /// The server has been asked to unblock it.
+    asked: bool,
+    place: Place,
+    /// Slots and tokens.
+    claims: Vec<(u32, u64)>,
     fields: board::FieldList,
-    replied: bool,
 }
 
 static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
-static SERVING: MainCell<Option<Serving>> = MainCell::new(None);
+/// Clients that were chosen and not told yet, by number.
+static SERVED: MainCell<BTreeMap<u64, Served>> = MainCell::new(BTreeMap::new());
+/// What was meant for clients that have gone.
+static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
 /// Boards that somebody waits for and that something outside a plain command has touched.
 static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
 
@@ -111,27 +119,41 @@ unsafe extern "C" fn unblocked(
     _argc: c_int,
 ) -> c_int {
     let number = api!(RedisModule_GetBlockedClientPrivateData(ctx)) as usize as u64;
-    let reply = Ctx(ctx).reply();
-    let serving = SERVING.with(|serving| serving.take_if(|s| s.number == number));
-    let Some(mut serving) = serving else {
-        with(|waiters| waiters.remove(number));
-        reply.null_array();
-        return OK;
-    };
-    guard("a reply to a blocked claim", || {
-        // SAFETY: the board is borrowed by the very call that unblocks the client.
-        if let Some(board) = unsafe { serving.board.as_ref() } {
-            write_records(reply, board, &serving.slots, &serving.fields);
-        }
-    });
-    serving.replied = true;
-    SERVING.with(|place| *place = Some(serving));
+    let ctx = Ctx(ctx);
+    with(|waiters| waiters.remove(number));
+    match SERVED.with(|served| served.remove(&number)) {
+        None => ctx.reply().null_array(),
+        Some(served) => guard("a reply to a blocked claim", || tell(ctx, &served)),
+    }
     OK
+}
+
+/// Answers with the jobs that a client was chosen for, those that it still holds.
+fn tell(ctx: Ctx, served: &Served) {
+    let (_, name) = &served.place;
+    let key = ctx.key(name);
+    let mut open = ctx.open(&key);
+    let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
+    let Some(board) = board else { return ctx.reply().null_array() };
+    let held: Vec<u32> = served
+        .claims
+        .iter()
+        .filter(|(slot, token)| board.record_of(*slot).is_some_and(|r| r.token() == Some(*token)))
+        .map(|(slot, _)| *slot)
+        .collect();
+    match held.is_empty() {
+        true => ctx.reply().null_array(),
+        false => write_records(ctx.reply(), board, &held, &served.fields),
+    }
 }
 
 /// The server is done with the blocked client, however the wait ended.
 unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
-    with(|waiters| waiters.remove(number as usize as u64));
+    let number = number as usize as u64;
+    with(|waiters| waiters.remove(number));
+    if let Some(untold) = SERVED.with(|served| served.remove(&number)) {
+        RETURNED.with(|returned| returned.push(untold));
+    }
 }
 
 /// Something outside a plain command has touched that board: looked at when the event loop's
@@ -150,29 +172,58 @@ pub fn touch_databases(dbs: &[i32]) {
 
 /// Serves those who wait for boards that were touched. At the end of the event loop's turn.
 pub fn serve_touched(ctx: Ctx) {
-    if TOUCHED.with(|touched| touched.is_empty()) {
+    let nothing = TOUCHED.with(|touched| touched.is_empty());
+    if nothing && RETURNED.with(|returned| returned.is_empty()) {
         return;
     }
     if !ctx.is_primary() {
+        RETURNED.with(Vec::clear);
         return TOUCHED.with(BTreeSet::clear);
     }
     if !ctx.may_write() {
         return;
     }
-    for (db, name) in TOUCHED.with(std::mem::take) {
-        if !ctx.select(db) {
-            continue;
-        }
-        let key = ctx.key(&name);
-        if !ctx.holds_board(&key) || !ctx.allows_write_to(&key) {
-            continue;
-        }
-        // A refusal is a broken board: nobody is served from it.
-        let _ = Turn::run(ctx, &key, |turn| {
+    for untold in RETURNED.with(std::mem::take) {
+        on_board(ctx, &untold.place, |turn| {
+            for (slot, token) in &untold.claims {
+                if let Some(effect) = turn.board().undo_claim(*slot, *token) {
+                    turn.apply(effect)?;
+                }
+            }
+            Ok(())
+        });
+    }
+    for place in TOUCHED.with(std::mem::take) {
+        on_board(ctx, &place, |turn| {
             turn.settle_due()?;
             turn.board().wake_all();
             Ok(())
         });
+    }
+}
+
+/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+pub fn unblock_chosen() {
+    let handles: Vec<Handle> = SERVED.with(|served| {
+        let chosen = served.values_mut().filter(|client| !client.asked);
+        chosen.map(|client| (client.asked = true, client.handle).1).collect()
+    });
+    for handle in handles {
+        // SAFETY: the client is one which the server has not taken from us: `gone` would have
+        // removed it. No state of ours is borrowed while its callback runs.
+        unsafe { api!(RedisModule_UnblockClient(handle.0, std::ptr::null_mut())) };
+    }
+}
+
+/// Works on the board at a place, if there still is one and the server may write to it.
+fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Result<(), Fault>) {
+    if !ctx.select(*db) {
+        return;
+    }
+    let key = ctx.key(name);
+    if ctx.holds_board(&key) && ctx.allows_write_to(&key) {
+        // A refusal is a broken board: nothing is done on it.
+        let _ = Turn::run(ctx, &key, work);
     }
 }
 
@@ -190,52 +241,38 @@ pub fn serve(turn: &mut Turn<'_>) {
         TOUCHED.with(|touched| touched.insert(place));
         return;
     }
-    // What is given back to a queue by a client that has gone wakes it anew.
-    while turn.board().has_woken() {
-        let mut queues = Vec::new();
-        turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
-        for queue in queues {
-            while let Some(number) = with(|waiters| waiters.first_for(&place, &queue)) {
-                match hand_over(turn, number) {
-                    Ok(true) => {}
-                    // Nothing left, or a board that broke under it.
-                    Ok(false) | Err(_) => break,
-                }
+    let mut queues = Vec::new();
+    turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    for queue in queues {
+        while let Some(number) = with(|waiters| waiters.first_for(&place, &queue)) {
+            match choose(turn, number) {
+                Ok(true) => {}
+                // Nothing left, or a board that broke under it.
+                Ok(false) | Err(_) => break,
             }
         }
     }
 }
 
-/// Claims for one that waits, and replies. False when there is nothing for it.
-fn hand_over(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
+/// Claims for one that waits. False when there is nothing for it.
+fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
     let env = turn.env;
-    let mut slots = Vec::new();
+    let mut claims = Vec::new();
     let done = waiter.with_claim(|claim| {
-        while slots.len() < waiter.count {
-            let Some(claimed) = turn.board().claim(&env, claim, slots.len() as u64) else { break };
-            slots.push(claimed.slot);
+        while claims.len() < waiter.count {
+            let Some(claimed) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
+            claims.push((claimed.slot, claimed.token));
             turn.apply(claimed)?;
         }
         Ok(())
     });
-    if slots.is_empty() {
+    if claims.is_empty() {
         with(|waiters| waiters.add(number, waiter));
         return done.map(|()| false);
     }
-    let serving =
-        Serving { number, board: turn.board(), slots, fields: waiter.fields.clone(), replied: false };
-    SERVING.with(|place| *place = Some(serving));
-    // SAFETY: the handle is that of a client which the server has not taken from us: `gone`
-    // would have removed the waiter. The board outlives the call.
-    unsafe { api!(RedisModule_UnblockClient(waiter.handle.0, std::ptr::null_mut())) };
-    let served = SERVING.with(Option::take);
-    if let Some(unserved) = served.filter(|s| !s.replied) {
-        for slot in unserved.slots {
-            if let Some(effect) = turn.board().undo_claim(slot) {
-                turn.apply(effect)?;
-            }
-        }
-    }
+    let Waiter { handle, place, fields, .. } = waiter;
+    let asked = false;
+    SERVED.with(|served| served.insert(number, Served { handle, asked, place, claims, fields }));
     done.map(|()| true)
 }

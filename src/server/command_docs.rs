@@ -73,12 +73,6 @@ impl<'a> Reader<'a> {
         self.words.get(self.at).copied()
     }
 
-    fn next(&mut self) -> Option<&'a str> {
-        let word = self.peek()?;
-        self.at += 1;
-        Some(word)
-    }
-
     /// Everything up to the end of a group, alternatives apart.
     fn alternatives(&mut self) -> Node {
         let mut all = vec![Node::group(Kind::Block, self.sequence(true))];
@@ -99,10 +93,7 @@ impl<'a> Reader<'a> {
                 "]" | ">" | "|" => break,
                 "[" | "<" => {
                     self.at += 1;
-                    if word == "[" && self.repeats() {
-                        if let Some(last) = nodes.last_mut() {
-                            last.multiple = true;
-                        }
+                    if word == "[" && self.repeats(&mut nodes) {
                         continue;
                     }
                     let mut group = self.alternatives();
@@ -130,10 +121,7 @@ impl<'a> Reader<'a> {
         while let Some(word) = self.peek() {
             if word == "[" && self.words.get(self.at + 1..).is_some_and(is_repeat) {
                 self.at += 1;
-                self.repeats();
-                if let Some(last) = values.last_mut() {
-                    last.multiple = true;
-                }
+                self.repeats(&mut values);
             } else if word.bytes().any(|b| b.is_ascii_lowercase()) {
                 self.at += 1;
                 let kind = if NUMBERS.contains(&word) { Kind::Number } else { Kind::Word };
@@ -145,13 +133,16 @@ impl<'a> Reader<'a> {
         values
     }
 
-    /// Skips a group that only says that something may come again.
-    fn repeats(&mut self) -> bool {
-        let repeats = self.words.get(self.at..).is_some_and(is_repeat);
-        if repeats {
-            while self.next().is_some_and(|word| word != "]") {}
-        }
-        repeats
+    /// Takes a group that only says that as many nodes before it may come again.
+    fn repeats(&mut self, nodes: &mut Vec<Node>) -> bool {
+        let group = self.words.get(self.at..).filter(|words| is_repeat(words));
+        let Some(len) = group.and_then(|words| words.iter().position(|word| *word == "]")) else {
+            return false;
+        };
+        self.at += len + 1;
+        let repeated = nodes.split_off(nodes.len().saturating_sub(len - 1));
+        nodes.push(Node { multiple: true, ..Node::group(Kind::Block, repeated) });
+        true
     }
 }
 

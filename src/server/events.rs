@@ -51,6 +51,7 @@ unsafe extern "C" fn event_loop(
             let ctx = Ctx(ctx);
             blocked::serve_touched(ctx);
             timer::arm(ctx);
+            blocked::unblock_chosen();
         });
     }
 }

@@ -22,3 +22,20 @@ impl Deleted {
         Ok(())
     }
 }
+
+/// A job that had gone is no longer remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forgotten<'a> {
+    /// Its id.
+    #[serde(with = "serde_bytes")]
+    pub id: &'a [u8],
+}
+
+impl Sound for Forgotten<'_> {}
+
+impl Forgotten<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.forget(self.id);
+        Ok(())
+    }
+}

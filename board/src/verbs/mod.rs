@@ -23,7 +23,7 @@ pub use claim::{Claim, Claimed, Order};
 pub use clock::{ClockLine, Elapsed, Settled, Trimmed};
 pub use configure::{Configured, Scope, Source};
 pub use consume::{Consume, Consumed};
-pub use delete::Deleted;
+pub use delete::{Deleted, Forgotten};
 pub use fail::{Fail, FailAnswer, Failed, Retry};
 pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
 pub use holder::Answer;

@@ -1,0 +1,56 @@
+# The commands of this repository. `make help` lists them.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build lint test test-rust test-python run bench clean
+
+# make run
+PORT    ?= 6379
+FOLDER  ?= .
+WORKERS ?= 4
+ONCE    ?=
+# make test-python, make bench
+SERVER  ?=
+K       ?=
+# How many processes pytest uses: many tests wait, few compute.
+PROCESSES ?= 3
+
+VENV   := .venv/bin
+MODULE := target/release/libjobboard.so
+PYTEST := $(VENV)/pytest -n $(PROCESSES) --dist worksteal --timeout 120
+
+help: ## Show this list
+	@echo 'Usage: make <target> [NAME=value ...]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing: Debian packages (with sudo when not root), .venv from requirements.txt
+	@scripts/setup
+
+build: ## Compile the module: target/release/libjobboard.so
+	cargo build --release --locked
+
+lint: setup ## Check format and lints of Rust and Python
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+
+test: setup lint test-rust test-python ## Everything: set up, lint, cargo tests, pytest on the three servers
+
+test-rust: setup ## cargo tests, property tests among them
+	cargo test --workspace --locked
+
+test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
+	$(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)')
+
+run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
+	@$(VENV)/python examples/demo.py --port $(PORT) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) '$(FOLDER)'
+
+bench: setup build ## Server CPU, memory and latency beside Streams, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000]
+	$(VENV)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+
+clean: ## Remove what was built and .venv
+	cargo clean
+	rm -rf .venv .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

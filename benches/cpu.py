@@ -1,0 +1,63 @@
+"""Server CPU per job of a whole life, jobboard beside Streams, in alternating rounds of one run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import cycles
+from report import number, table
+from wire import Wire
+
+ROUNDS = 5
+
+CASES: dict[str, tuple[Callable, Callable]] = {
+    "three PING": (cycles.empty, cycles.empty_commands),
+    "three JOB.GET of an absent board": (cycles.empty, cycles.absent_reads),
+    "jobboard: POST, CLAIM, CONSUME": (cycles.empty, cycles.board_singly),
+    "Streams: XADD, XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_singly),
+    "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": (cycles.empty, cycles.board_in_batches),
+    "Streams, 100 in a command: XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_in_batches),
+}
+BOARD_TO_STREAM = {
+    "jobboard: POST, CLAIM, CONSUME": "Streams: XADD, XREADGROUP, XACK, XDEL",
+    "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": "Streams, 100 in a command: XREADGROUP, XACK, XDEL",
+}
+
+
+def main_thread_seconds(wire: Wire) -> float:
+    """CPU that the server's main thread has used."""
+    lines = dict(
+        line.split(":", 1) for line in wire.call("INFO", "cpu").decode().split("\r\n") if ":" in line
+    )
+    return float(lines["used_cpu_user_main_thread"]) + float(lines["used_cpu_sys_main_thread"])
+
+
+def measure(wire: Wire, jobs: int) -> str:
+    """Two tables: microseconds per job, and the ratio of jobboard to Streams round by round."""
+    jobs -= jobs % cycles.BATCH
+    spent: dict[str, list[float]] = {name: [] for name in CASES}
+    for round_number in range(ROUNDS + 1):
+        for name, (prepare, cycle) in CASES.items():
+            prepare(wire)
+            before = main_thread_seconds(wire)
+            cycle(wire, jobs)
+            if round_number:  # the first one warms up
+                spent[name].append((main_thread_seconds(wire) - before) / jobs * 1e6)
+    rows = [
+        [name, number(statistics.median(values)), f"{number(min(values))} to {number(max(values))}"]
+        for name, values in spent.items()
+    ]
+    ratios = []
+    for board, stream in BOARD_TO_STREAM.items():
+        values = [ours / theirs for ours, theirs in zip(spent[board], spent[stream])]
+        ratios.append(
+            [board, number(statistics.median(values)), f"{number(min(values))} to {number(max(values))}"]
+        )
+    return "\n\n".join(
+        [
+            f"{ROUNDS} rounds of {jobs} jobs, payloads of {len(cycles.PAYLOAD)} bytes, default settings.",
+            table(["one job, whole life", "µs, median", "smallest to largest"], rows),
+            table(["against Streams", "ratio, median", "smallest to largest"], ratios),
+        ]
+    )

@@ -1,0 +1,71 @@
+"""The whole life of many jobs: each function takes `count` jobs from post to end, in pipelines."""
+
+from __future__ import annotations
+
+from wire import Wire, encode, fields
+
+PAYLOAD = b"x" * 100
+BATCH = 100
+
+
+def empty_commands(wire: Wire, count: int) -> None:
+    """The floor: three commands a job that do nothing."""
+    wire.pipeline([encode("PING")] * 3 * count)
+
+
+def absent_reads(wire: Wire, count: int) -> None:
+    """The floor of a module command: three reads a job of a board that does not exist."""
+    wire.pipeline([encode("JOB.GET", "absent", "x")] * 3 * count)
+
+
+def board_singly(wire: Wire, count: int) -> None:
+    wire.pipeline([encode("JOB.POST", "bench", PAYLOAD)] * count)
+    claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w")] * count)
+    jobs = [fields(claim[0]) for claim in claims]
+    wire.pipeline(encode("JOB.CONSUME", "bench", "w", job[b"id"], "TOKEN", job[b"token"]) for job in jobs)
+
+
+def board_in_batches(wire: Wire, count: int) -> None:
+    batches = count // BATCH
+    wire.pipeline([encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
+    claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w", "COUNT", BATCH)] * batches, 10)
+    commands = []
+    for claim in claims:
+        jobs = [fields(one) for one in claim]
+        ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
+        commands.append(encode("JOB.MCONSUME", "bench", "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
+    wire.pipeline(commands, 10)
+
+
+def stream_singly(wire: Wire, count: int) -> None:
+    wire.pipeline([encode("XADD", "bench", "*", "d", PAYLOAD)] * count)
+    reads = wire.pipeline([encode(*_read(1))] * count)
+    ids = [read[0][1][0][0] for read in reads]
+    wire.pipeline(
+        command for id in ids for command in (encode("XACK", "bench", "g", id), encode("XDEL", "bench", id))
+    )
+
+
+def stream_in_batches(wire: Wire, count: int) -> None:
+    """XADD has no form for many: its commands are pipelined; the other three take 100 ids each."""
+    batches = count // BATCH
+    wire.pipeline([encode("XADD", "bench", "*", "d", PAYLOAD)] * count)
+    commands = []
+    for read in wire.pipeline([encode(*_read(BATCH))] * batches, 10):
+        ids = [entry[0] for entry in read[0][1]]
+        commands += [encode("XACK", "bench", "g", *ids), encode("XDEL", "bench", *ids)]
+    wire.pipeline(commands, 20)
+
+
+def _read(count: int) -> tuple:
+    return ("XREADGROUP", "GROUP", "g", "c", "COUNT", count, "STREAMS", "bench", ">")
+
+
+def empty(wire: Wire) -> None:
+    wire.call("FLUSHALL")
+
+
+def empty_stream(wire: Wire) -> None:
+    """Empties the server and makes the consumer group that the functions of Streams read with."""
+    wire.call("FLUSHALL")
+    wire.call("XGROUP", "CREATE", "bench", "g", "$", "MKSTREAM")

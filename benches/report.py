@@ -1,0 +1,21 @@
+"""Numbers and tables as text."""
+
+from __future__ import annotations
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def percentiles(values: list[float]) -> list[str]:
+    """p50, p99 and the largest."""
+    values = sorted(values)
+    chosen = (values[len(values) // 2], values[len(values) * 99 // 100], values[-1])
+    return [f"{value:.2f}" for value in chosen]
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; all columns but the first are numbers."""
+    rows = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

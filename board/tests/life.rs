@@ -1,0 +1,22 @@
+//! The rules of a job's life, one by one, by behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+#[path = "life/cancels.rs"]
+mod cancels;
+#[path = "life/ends.rs"]
+mod ends;
+#[path = "life/failures.rs"]
+mod failures;
+#[path = "life/late.rs"]
+mod late;
+#[path = "life/operators.rs"]
+mod operators;
+#[path = "life/order.rs"]
+mod order;
+#[path = "life/reads.rs"]
+mod reads;
+#[path = "life/settings.rs"]
+mod settings;
+#[path = "life/site.rs"]
+mod site;
+mod world;

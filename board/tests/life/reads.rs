@@ -1,0 +1,232 @@
+//! History, listings, counts.
+
+use board::*;
+
+use crate::site::*;
+use crate::world::World;
+
+#[test]
+fn a_history_tells_what_happened_in_order() {
+    let mut w = World::default();
+    w.put("job");
+    w.pass(1);
+    w.take_id(ANN, "job");
+    w.pass(1);
+    let report = Some(Report { log: Some(b"half way"), ..Report::default() });
+    w.heartbeat(&Heartbeat { worker: ANN, id: b"job", report, ..Heartbeat::default() }).unwrap();
+    w.pass(1);
+    w.fails_with(ANN, "job", None, Retry::After(10)).unwrap();
+    w.pass(10);
+    w.take_id(BOB, "job");
+    w.pass(30_000);
+    w.take_id(ANN, "job");
+    w.pass(1);
+    w.cancel(b"job", false).unwrap().unwrap();
+    w.pass(1);
+    w.release(b"job").unwrap().unwrap();
+    w.pass(1);
+    w.requeue(b"job", None).unwrap().unwrap();
+    w.pass(1);
+    w.put_replacing("job", b"new");
+    w.pass(1);
+    w.update(b"job", &Update { priority: Some(1), ..Update::default() }).unwrap().unwrap();
+    w.pass(1);
+    w.take_id(ANN, "job");
+    let (ann, bob) = (Some("ann"), Some("bob"));
+    let want = [
+        ("posted", None, None),
+        ("claimed", ann, None),
+        ("log", ann, Some("half way")),
+        ("failed", ann, Some("io: disk full")),
+        ("claimed", bob, None),
+        ("lapsed", bob, None),
+        ("claimed", ann, None),
+        ("cancel-requested", None, None),
+        ("cancelled", ann, None),
+        ("requeued", None, None),
+        ("replaced", None, None),
+        ("updated", None, None),
+        ("claimed", ann, None),
+    ];
+    let history = w.job("job").history();
+    let text = |b: &Option<Bin>| b.as_ref().map(|b| String::from_utf8(b.to_vec()).unwrap());
+    let got: Vec<_> = history.iter().map(|e| (e.event.name(), text(&e.worker), text(&e.text))).collect();
+    let want = want.map(|(event, worker, text)| (event, worker.map(String::from), text.map(String::from)));
+    assert_eq!(got, want);
+    assert!(history.is_sorted_by_key(|e| e.at));
+    w.sound();
+}
+
+#[test]
+fn the_first_and_the_last_entries_of_a_history_stay() {
+    let mut w = World::default();
+    w.configure(None, Setting::HistoryFirst, Some(2));
+    w.configure(None, Setting::HistoryLast, Some(3));
+    w.put("job");
+    for n in 0..20u8 {
+        w.pass(1);
+        let line = [b'0' + n];
+        let report = Some(Report { log: Some(&line), ..Report::default() });
+        w.update(b"job", &Update { report, ..Update::default() }).unwrap().unwrap();
+    }
+    let texts: Vec<u8> =
+        w.job("job").history().iter().filter_map(|e| Some(e.text.as_ref()?[0] - b'0')).collect();
+    assert_eq!(texts, [0, 17, 18, 19]);
+    w.reload();
+    w.sound();
+}
+
+#[test]
+fn two_runs_in_one_millisecond_are_two_entries() {
+    let mut w = World::default();
+    w.put("job");
+    for _ in 0..2 {
+        w.take_id(ANN, "job");
+        w.gives_back(ANN, "job", None).unwrap();
+    }
+    assert_eq!(w.events("job"), ["posted", "claimed", "abandoned", "claimed", "abandoned"]);
+}
+
+/// A board with jobs in all states, queues and priorities.
+fn full() -> World {
+    let mut w = World::default();
+    for n in 0..60 {
+        let id = format!("{n:02}");
+        let state = STATES[n % STATES.len()];
+        w.put_in(&id, state);
+        let update = Update {
+            priority: Some(n as i32 % 3),
+            queue: Some([&b"default"[..], b"mail", b"slow"][n % 3]),
+            ..Update::default()
+        };
+        let _ = w.update(id.as_bytes(), &update);
+        w.now += 7;
+    }
+    w.sound();
+    w
+}
+
+fn pages(w: &World, filters: &Filters<'_>, count: usize, reverse: bool) -> Vec<String> {
+    let mut page = Page { filters: filters.clone(), from: None, count, reverse };
+    let mut all = Vec::new();
+    loop {
+        let (slots, cursor) = w.board.list(&page);
+        assert!(slots.len() <= count);
+        all.extend(slots.iter().map(|s| name(&w.board.record_of(*s).unwrap().id().to_vec())));
+        match cursor {
+            Some(cursor) => page.from = Some(Cursor::read(cursor.text().as_bytes()).unwrap()),
+            None => return all,
+        }
+    }
+}
+
+#[test]
+fn a_listing_goes_through_the_states_and_each_in_its_order() {
+    let w = full();
+    let all = pages(&w, &Filters::default(), 7, false);
+    assert_eq!(all.len(), 60);
+    let walk = [Claimed, Ready, Scheduled, Complete, Failed, Cancelled, Trashed];
+    let states: Vec<usize> =
+        all.iter().map(|id| walk.iter().position(|s| Some(*s) == w.is(id)).unwrap()).collect();
+    assert!(states.is_sorted());
+    let w = &w;
+    let of = |state| all.iter().filter(move |id| w.is(id) == Some(state)).map(move |id| w.job(id));
+    assert!(of(Claimed).map(|j| j.deadline()).is_sorted());
+    assert!(of(Ready).map(|j| (-j.priority(), j.posted())).is_sorted());
+    assert!(of(Scheduled).map(|j| j.due()).is_sorted());
+    for state in ENDED {
+        assert!(of(state).map(|j| j.ended()).is_sorted());
+    }
+}
+
+#[test]
+fn a_listing_is_the_same_for_every_page_size_and_backwards() {
+    let w = full();
+    for filter in [None, Some(Filter::Queue(b"mail")), Some(Filter::State(Ready)), Some(Filter::Worker(ANN))]
+    {
+        let filters = Filters { any: filter.into_iter().collect(), none: Vec::new() };
+        let whole = pages(&w, &filters, 1_000, false);
+        let mut back = pages(&w, &filters, 1_000, true);
+        back.reverse();
+        assert_eq!(whole, back);
+        for count in 1..20 {
+            assert_eq!(pages(&w, &filters, count, false), whole);
+            let mut back = pages(&w, &filters, count, true);
+            back.reverse();
+            assert_eq!(back, whole);
+        }
+        let counted = w.board.count_jobs(&filters) as usize;
+        let want = if filters.is_empty() {
+            whole.iter().filter(|id| !w.is(id).unwrap().ended()).count()
+        } else {
+            whole.len()
+        };
+        assert_eq!(counted, want);
+    }
+}
+
+#[test]
+fn a_listing_goes_on_although_the_job_at_the_cursor_is_gone() {
+    let mut w = full();
+    let filters = Filters { any: vec![Filter::State(Ready)], none: Vec::new() };
+    let whole = pages(&w, &filters, 100, false);
+    let page = Page { filters: filters.clone(), from: None, count: 3, reverse: false };
+    let (_, cursor) = w.board.list(&page);
+    w.delete(whole[3].as_bytes());
+    let (rest, _) = w.board.list(&Page { from: cursor, count: 100, ..page });
+    let rest: Vec<String> =
+        rest.iter().map(|s| name(&w.board.record_of(*s).unwrap().id().to_vec())).collect();
+    assert_eq!(rest, whole[4..]);
+}
+
+#[test]
+fn filters_of_one_kind_are_alternatives_and_kinds_add_up() {
+    let w = full();
+    let any = vec![Filter::State(Ready), Filter::State(Failed), Filter::Queue(b"default")];
+    let found = pages(&w, &Filters { any, none: vec![Filter::Name(b"x")] }, 5, false);
+    let want = (0..60).map(|n| format!("{n:02}")).filter(|id| {
+        let job = w.job(id);
+        job.queue() == b"default" && matches!(job.state(), Ready | Failed)
+    });
+    let mut sorted = found.clone();
+    sorted.sort();
+    assert_eq!(sorted, want.collect::<Vec<_>>());
+    let none = vec![Filter::State(Ready), Filter::Queue(b"default")];
+    let rest = pages(&w, &Filters { any: Vec::new(), none }, 5, false);
+    assert!(rest.iter().all(|id| w.is(id) != Some(Ready) && w.job(id).queue() != b"default"));
+}
+
+#[test]
+fn one_call_looks_at_a_bounded_number_of_jobs() {
+    let mut w = World::default();
+    for n in 0..10_050 {
+        w.put_with(&n.to_string(), |p| p.name = (n == 10_049).then_some(b"needle"));
+    }
+    let filters = Filters { any: vec![Filter::Name(b"needle")], none: Vec::new() };
+    let mut page = Page { filters, from: None, count: 10, reverse: false };
+    let (found, cursor) = w.board.list(&page);
+    assert!(found.is_empty() && cursor.is_some());
+    page.from = cursor;
+    assert_eq!(w.board.list(&page).0.len(), 1);
+}
+
+#[test]
+fn a_cursor_that_is_none_is_not_read() {
+    for text in ["", "0", "9.0.0.0", "2.0.0", "2.0.0.0.0", "2.x.0.0", "2.99999999999.0.0", "\u{ff}"] {
+        assert_eq!(Cursor::read(text.as_bytes()), None, "{text:?}");
+    }
+}
+
+#[test]
+fn counts_per_state_queue_and_worker_follow() {
+    let w = full();
+    let total: u64 = State::ALL.iter().map(|s| w.board.count(*s)).sum();
+    assert_eq!(total, 60);
+    for queue in w.board.queue_names() {
+        for state in State::ALL {
+            let filters = Filters { any: vec![Filter::Queue(queue), Filter::State(state)], none: Vec::new() };
+            assert_eq!(w.board.count_in(queue, state), pages(&w, &filters, 9, false).len() as u64);
+        }
+    }
+    assert_eq!(w.holders(), [(ANN, w.board.count(Claimed) as usize)]);
+}

@@ -1,0 +1,57 @@
+//! The board against a naive model of it: random commands under random clocks, and after
+//! every step the same jobs in the same states, the same answers, the same refusals, an equal
+//! copy, and all invariants.
+//!
+//! `JOBBOARD_STEPS` sets how many steps are run in all, `PROPTEST_CASES` how many sequences.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+#[path = "model/commands.rs"]
+mod commands;
+#[path = "model/compare.rs"]
+mod compare;
+#[path = "model/drive.rs"]
+mod drive;
+#[path = "model/naive.rs"]
+mod naive;
+#[path = "model/verbs.rs"]
+mod verbs;
+mod world;
+
+use proptest::collection::vec;
+use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
+
+const LONGEST: usize = 400;
+const STEPS: u32 = 200_000;
+
+#[test]
+fn the_board_does_what_the_model_does() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u32>().ok());
+    let steps = number("JOBBOARD_STEPS").unwrap_or(STEPS);
+    let cases = number("PROPTEST_CASES").unwrap_or(steps / (LONGEST as u32 / 2) + 1);
+    let config = Config {
+        cases,
+        max_shrink_iters: 4_000,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        ..Config::default()
+    };
+    let sequences = (0..u64::MAX, vec(commands::command(), 1..LONGEST));
+    let run = |(seed, commands): (u64, Vec<commands::Command>)| {
+        let mut pair = drive::Pair::seeded(seed);
+        for (n, command) in commands.iter().enumerate() {
+            pair.run(command).map_err(|e| TestCaseError::fail(format!("step {n}, {command:?}: {e}")))?;
+        }
+        pair.finish().map_err(TestCaseError::fail)
+    };
+    // Failed assertions inside a run count as failures of it, and are shrunk like any.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = TestRunner::new(config).run(&sequences, run);
+    let _ = std::panic::take_hook();
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (seed, commands))) => {
+            let lines: Vec<String> = commands.iter().map(|c| format!("  {c:?}")).collect();
+            panic!("{reason}\nseed {seed}, commands:\n{}", lines.join("\n"));
+        }
+        Err(other) => panic!("{other}"),
+    }
+}

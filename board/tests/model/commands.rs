@@ -1,0 +1,355 @@
+//! Random commands. They name jobs, workers and tokens by how they stand to the board, so
+//! that most of them do something whatever came before and shrinking keeps their sense.
+
+use board::{Exists, Options, Order, Retry, Setting, State, SPECS};
+use proptest::collection::vec;
+use proptest::option::{of, weighted};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// One of all ids ever used.
+    Any(u8),
+    /// One of the jobs in that state, if there is any.
+    In(State, u8),
+}
+
+#[derive(Debug, Clone)]
+pub enum Who {
+    /// Who holds the job, or did last.
+    Holder,
+    Named(u8),
+}
+
+#[derive(Debug, Clone)]
+pub enum Token {
+    /// That of the claim, or of the last.
+    Right,
+    Absent,
+    /// One given out before.
+    Old(u8),
+}
+
+#[derive(Debug, Clone)]
+pub struct Talk {
+    pub progress: Option<u16>,
+    pub stage: Option<u8>,
+    pub payload: Option<u8>,
+    pub meta: Vec<(u8, u8)>,
+    pub log: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    Post {
+        id: Option<u8>,
+        again: bool,
+        exists: Exists,
+        queue: Option<u8>,
+        name: Option<u8>,
+        priority: Option<i32>,
+        delay: Option<i64>,
+        options: Options,
+        meta: Vec<(u8, u8)>,
+    },
+    Claim {
+        worker: u8,
+        queues: Vec<u8>,
+        order: Order,
+        lease: Option<i64>,
+        count: usize,
+    },
+    ClaimId {
+        worker: Who,
+        id: Target,
+        lease: Option<i64>,
+    },
+    Heartbeat {
+        who: Who,
+        id: Target,
+        token: Token,
+        lease: Option<i64>,
+        talk: Option<Talk>,
+    },
+    Consume {
+        who: Who,
+        id: Target,
+        token: Token,
+        result: bool,
+        retain: Option<i64>,
+        payload: bool,
+        force: bool,
+    },
+    Fail {
+        who: Who,
+        id: Target,
+        token: Token,
+        kind: u8,
+        message: bool,
+        retry: Retry,
+        payload: bool,
+    },
+    Abandon {
+        who: Who,
+        id: Target,
+        token: Token,
+        delay: Option<i64>,
+        reason: bool,
+    },
+    Trash {
+        who: Who,
+        id: Target,
+        token: Token,
+        reason: bool,
+    },
+    Cancel {
+        id: Target,
+        force: bool,
+    },
+    Release(Target),
+    Requeue {
+        id: Target,
+        queue: Option<u8>,
+    },
+    Delete(Target),
+    Update {
+        id: Target,
+        priority: Option<i32>,
+        queue: Option<u8>,
+        delay: Option<i64>,
+        retries: Option<i64>,
+        lease: Option<i64>,
+        talk: Option<Talk>,
+    },
+    Configure {
+        queue: Option<u8>,
+        setting: Setting,
+        value: Option<i64>,
+    },
+    Rule {
+        setting: Setting,
+        value: i64,
+    },
+    Pass(i64),
+    /// A recovery, for so many ms.
+    Hold(i64),
+    /// A time turn: so many slices of at most `n`.
+    Turn {
+        slices: u8,
+        n: u32,
+    },
+    Drain,
+    List {
+        state: Vec<State>,
+        queue: Vec<u8>,
+        worker: Vec<u8>,
+        name: Vec<u8>,
+        lapsed: bool,
+        not: bool,
+        page: usize,
+        reverse: bool,
+    },
+    Reload,
+    ReplayOld,
+    Gap,
+}
+
+fn some_ms() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(0), 1..50i64, 50..5_000i64, Just(60_000), Just(1 << 40)]
+}
+
+fn lease() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => 1..3_000i64, 1 => Just(60_000), 1 => Just(1 << 40)]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let counts = || weighted(0.2, -1..3i64);
+    let limits = || weighted(0.2, prop_oneof![Just(-1), 1..2_000i64]);
+    let pauses = weighted(0.3, (0..500i64, 0..2_000i64));
+    let rest = (weighted(0.2, 0..=100i64), weighted(0.2, lease()), limits(), limits());
+    let retain = weighted(0.2, prop_oneof![Just(-1), 0..2_000i64]);
+    let plain = (counts(), counts(), pauses, rest, retain);
+    prop_oneof![
+        1 => Just(Options::default()),
+        1 => plain.prop_map(|(retries, lapses, backoff, (jitter, lease, timeout, expire), retain)| Options {
+            retries, lapses, backoff, jitter, lease, timeout, expire, retain,
+        }),
+    ]
+}
+
+fn target(likely: State) -> impl Strategy<Value = Target> {
+    prop_oneof![
+        6 => any::<u8>().prop_map(move |n| Target::In(likely, n)),
+        2 => any::<u8>().prop_map(Target::Any),
+        1 => (select(&State::ALL[..]), any::<u8>()).prop_map(|(s, n)| Target::In(s, n)),
+    ]
+}
+
+fn who() -> impl Strategy<Value = Who> {
+    prop_oneof![6 => Just(Who::Holder), 1 => (0..4u8).prop_map(Who::Named)]
+}
+
+fn token() -> impl Strategy<Value = Token> {
+    prop_oneof![6 => Just(Token::Right), 3 => Just(Token::Absent), 1 => any::<u8>().prop_map(Token::Old)]
+}
+
+fn talk() -> impl Strategy<Value = Option<Talk>> {
+    let talk = (
+        of(0..=10_000u16),
+        of(any::<u8>()),
+        of(any::<u8>()),
+        vec((0..3u8, any::<u8>()), 0..3),
+        any::<bool>(),
+    );
+    weighted(
+        0.5,
+        talk.prop_map(|(progress, stage, payload, meta, log)| Talk { progress, stage, payload, meta, log }),
+    )
+}
+
+fn worker_verbs() -> impl Strategy<Value = Command> {
+    let held = || (who(), target(State::Claimed), token());
+    let late = || (Just(Who::Holder), target(State::Ready), token());
+    let named = || prop_oneof![4 => held(), 1 => late()];
+    let retry =
+        prop_oneof![3 => Just(Retry::Policy), 1 => some_ms().prop_map(Retry::After), 1 => Just(Retry::No)];
+    let retain = weighted(0.5, prop_oneof![Just(-1), Just(0), 1..3_000i64]);
+    prop_oneof![
+        3 => (named(), of(lease()), talk())
+            .prop_map(|((who, id, token), lease, talk)| Command::Heartbeat { who, id, token, lease, talk }),
+        4 => (named(), any::<[bool; 3]>(), retain).prop_map(|((who, id, token), [result, payload, force], retain)| {
+            Command::Consume { who, id, token, result, retain, payload, force }
+        }),
+        4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
+            |((who, id, token), kind, [message, payload], retry)| {
+                Command::Fail { who, id, token, kind, message, retry, payload }
+            }
+        ),
+        2 => (named(), of(some_ms()), any::<bool>())
+            .prop_map(|((who, id, token), delay, reason)| Command::Abandon { who, id, token, delay, reason }),
+        1 => (named(), any::<bool>()).prop_map(|((who, id, token), reason)| Command::Trash { who, id, token, reason }),
+    ]
+}
+
+fn operator_verbs() -> impl Strategy<Value = Command> {
+    let states = || prop_oneof![Just(State::Claimed), Just(State::Ready), Just(State::Scheduled)];
+    let ends = || prop_oneof![Just(State::Failed), Just(State::Cancelled), Just(State::Trashed)];
+    let update = (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk());
+    prop_oneof![
+        2 => (states().prop_flat_map(target), any::<bool>()).prop_map(|(id, force)| Command::Cancel { id, force }),
+        1 => target(State::Claimed).prop_map(Command::Release),
+        2 => (ends().prop_flat_map(target), of(0..4u8)).prop_map(|(id, queue)| Command::Requeue { id, queue }),
+        1 => any::<u8>().prop_map(|n| Command::Delete(Target::Any(n))),
+        2 => (states().prop_flat_map(target), update).prop_map(
+            |(id, (priority, queue, delay, retries, lease, talk))| {
+                Command::Update { id, priority, queue, delay, retries, lease, talk }
+            }
+        ),
+    ]
+}
+
+/// A value within a setting's range, small for the most part.
+fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
+    let spec = setting.spec();
+    let (min, max) = (spec.min, spec.max);
+    let most = match setting {
+        Setting::Jitter => 100,
+        Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
+        Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
+        Setting::KeepTrashed | Setting::KeepCancelled => 6,
+        _ => 2_000,
+    };
+    prop_oneof![6 => min..=most, 1 => Just(min), 1 => Just(max)]
+}
+
+fn settings() -> impl Strategy<Value = Command> {
+    let any_setting = || (0..SPECS.len()).prop_map(|n| SPECS[n].setting);
+    let configure = (of(0..4u8), any_setting()).prop_flat_map(|(queue, setting)| {
+        let queue = queue.filter(|_| setting.spec().queue);
+        weighted(0.6, value_of(setting)).prop_map(move |value| Command::Configure { queue, setting, value })
+    });
+    let rule = any_setting()
+        .prop_filter("the module has it", |s| s.spec().module)
+        .prop_flat_map(|setting| value_of(setting).prop_map(move |value| Command::Rule { setting, value }));
+    prop_oneof![3 => configure, 1 => rule]
+}
+
+fn time() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        10 => (1..400i64).prop_map(Command::Pass),
+        3 => (400..60_000i64).prop_map(Command::Pass),
+        1 => (60_000..100_000_000i64).prop_map(Command::Pass),
+        1 => (-2_000..0i64).prop_map(Command::Pass),
+        1 => (1..3_000i64).prop_map(Command::Hold),
+        6 => (1..4u8, 1..5u32).prop_map(|(slices, n)| Command::Turn { slices, n }),
+        3 => Just(Command::Drain),
+    ]
+}
+
+fn post() -> impl Strategy<Value = Command> {
+    let exists = prop_oneof![
+        5 => Just(Exists::Refuse),
+        1 => Just(Exists::Skip),
+        1 => Just(Exists::OnlyReplace),
+        2 => Just(Exists::Replace)
+    ];
+    let meta = vec((0..3u8, any::<u8>()), 0..2);
+    let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
+    let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
+    (id, rest, options(), meta).prop_map(
+        |((id, again, exists), (queue, name, priority, delay), options, meta)| Command::Post {
+            id,
+            again,
+            exists,
+            queue,
+            name,
+            priority,
+            delay,
+            options,
+            meta,
+        },
+    )
+}
+
+fn claims() -> impl Strategy<Value = Command> {
+    let order = prop_oneof![Just(Order::Best), Just(Order::Listed), Just(Order::Rotate)];
+    prop_oneof![
+        6 => (0..4u8, vec(0..5u8, 0..4), order, of(lease()), 1..4usize).prop_map(
+            |(worker, queues, order, lease, count)| Command::Claim { worker, queues, order, lease, count }
+        ),
+        2 => (who(), target(State::Ready), of(lease())).prop_map(|(worker, id, lease)| Command::ClaimId { worker, id, lease }),
+    ]
+}
+
+fn reads() -> impl Strategy<Value = Command> {
+    let names = || vec(0..4u8, 0..3);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (vec(select(&State::ALL[..]), 0..3), names(), vec(0..4u8, 0..2), names(), flags, 1..6usize).prop_map(
+        |(state, queue, worker, name, (lapsed, not, reverse), page)| Command::List {
+            state,
+            queue,
+            worker,
+            name,
+            lapsed,
+            not,
+            page,
+            reverse,
+        },
+    )
+}
+
+pub fn command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        20 => post(),
+        20 => claims(),
+        25 => worker_verbs(),
+        10 => operator_verbs(),
+        4 => settings(),
+        20 => time(),
+        3 => reads(),
+        1 => Just(Command::Reload),
+        1 => Just(Command::ReplayOld),
+        1 => Just(Command::Gap),
+    ]
+}

@@ -1,0 +1,194 @@
+//! What has to be equal after every step.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use board::{Filter, Filters, Page, State};
+
+use crate::commands::Command;
+use crate::drive;
+use crate::naive::{Bytes, Job, Model};
+use crate::world::World;
+
+pub fn same<T: PartialEq + Debug>(what: &str, got: T, want: T) -> Result<(), String> {
+    if got == want {
+        return Ok(());
+    }
+    Err(format!("{what}: the board has {got:?}, the model {want:?}"))
+}
+
+pub fn copies(world: &World) -> Result<(), String> {
+    same("digest of the copy", world.copy.digest(), world.board.digest())?;
+    world.copy.check()
+}
+
+pub fn boards(world: &World, model: &Model) -> Result<(), String> {
+    let board = &world.board;
+    board.check()?;
+    same("number of records", board.len(), model.jobs.len())?;
+    let mut tokens = Vec::new();
+    for job in &model.jobs {
+        record(world, model, job).map_err(|e| format!("job {:?}: {e}", String::from_utf8_lossy(&job.id)))?;
+        tokens.extend(job.hold.as_ref().map(|h| h.token));
+    }
+    tokens.sort_unstable();
+    same("two claims of one token", tokens.windows(2).any(|w| w[0] == w[1]), false)?;
+    tallies(world, model)?;
+    same("broken", (board.broken(), world.copy.broken()), (false, false))?;
+    same("last token", board.token(), model.token)?;
+    same("revision of the copy", world.copy.revision(), board.revision())?;
+    same("tombstones", board.tombstones(), model.tombs.len())?;
+    for tomb in model.tombs.iter().filter_map(|t| t.id.as_ref()) {
+        let got = board.tombstone(tomb, world.now).map(|t| (t.token, t.state));
+        same("a tombstone", got, model.tomb(tomb).map(|t| (t.token, t.state)))?;
+    }
+    Ok(())
+}
+
+fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
+    let got = world.record(&job.id).ok_or("lost")?;
+    let owned = |b: Option<&[u8]>| b.map(<[u8]>::to_vec);
+    same("state", got.state(), job.state)?;
+    same("id", got.id().to_vec(), job.id.clone())?;
+    same("queue", got.queue(), &job.queue)?;
+    same("name", got.name().unwrap_or_default(), &job.name)?;
+    same("payload", got.payload(), &job.payload)?;
+    same("priority", got.priority(), job.priority)?;
+    same("attempt", got.attempt(), job.attempt)?;
+    same("retries left", got.left(&world.rules), model.left(job))?;
+    same("lapses", i64::from(got.lapses()), job.lapses)?;
+    let hold = job.hold.as_ref().or(job.past.as_ref().map(|p| &p.hold));
+    same("token", got.token(), job.hold.as_ref().map(|h| h.token))?;
+    same("worker", owned(got.worker()), job.hold.as_ref().map(|h| h.worker.clone()))?;
+    same("deadline", got.deadline(), job.hold.as_ref().map(|_| job.deadline()))?;
+    same("cancel", got.cancel(), job.hold.as_ref().is_some_and(|h| h.cancel))?;
+    same("claimed", got.claimed(), hold.map(|h| h.claimed))?;
+    same("previous", owned(got.previous()), job.past.as_ref().map(|p| p.hold.worker.clone()))?;
+    same("kind", owned(got.kind()), job.kind.clone())?;
+    same("message", owned(got.message()), job.message.clone())?;
+    same("stage", owned(got.stage()), job.stage.clone())?;
+    same("reason", owned(got.reason()), job.reason.clone())?;
+    same("result", owned(got.result()), job.result.clone())?;
+    same("progress", got.progress(), job.progress.map(|p| f64::from(p) / 100.0))?;
+    same("posted", got.posted(), job.posted)?;
+    same("due", got.due(), (job.state == State::Scheduled).then_some(job.due))?;
+    same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
+    let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
+    same("meta", meta, job.meta.clone())?;
+    // Nothing that is due is before the time at which the board looks again.
+    let next = if job.state == State::Claimed { job.next().max(model.hold) } else { job.next() };
+    same("wake in time", world.board.wake() <= next, true)
+}
+
+fn tallies(world: &World, model: &Model) -> Result<(), String> {
+    let board = &world.board;
+    let mut queues: BTreeMap<&[u8], [u64; 8]> = BTreeMap::new();
+    let mut workers: BTreeMap<&[u8], usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<&[u8], u64> = BTreeMap::new();
+    let mut states = [0; 8];
+    for job in &model.jobs {
+        states[job.state as usize] += 1;
+        queues.entry(&job.queue).or_default()[job.state as usize] += 1;
+        if let Some(hold) = &job.hold {
+            *workers.entry(&hold.worker).or_default() += 1;
+        }
+        if let (State::Failed, Some(kind)) = (job.state, &job.kind) {
+            *kinds.entry(kind).or_default() += 1;
+        }
+    }
+    for (queue, _) in model.own.keys() {
+        if let Some(queue) = queue {
+            queues.entry(queue).or_default();
+        }
+    }
+    same("counts", State::ALL.map(|s| board.count(s)), states)?;
+    same("queues", board.queue_names(), queues.keys().copied().collect())?;
+    for (queue, counts) in queues {
+        same("counts of a queue", State::ALL.map(|s| board.count_in(queue, s)), counts)?;
+    }
+    same("workers", world.holders(), workers.into_iter().collect())?;
+    same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
+}
+
+/// Walks a listing page by page: all that the filters allow, in order, each once.
+pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), String> {
+    let Command::List { state, queue, worker, name, lapsed, not, page, reverse } = command else {
+        return Ok(());
+    };
+    let mut some: Vec<Filter<'_>> = state.iter().map(|s| Filter::State(*s)).collect();
+    some.extend(queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])));
+    some.extend(worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])));
+    some.extend(name.iter().map(|n| Filter::Name(drive::NAMES[*n as usize])));
+    some.extend(lapsed.then_some(Filter::Lapsed));
+    let filters = match not {
+        true => Filters { any: Vec::new(), none: some },
+        false => Filters { any: some, none: Vec::new() },
+    };
+    let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(job, &filters)).collect();
+    want.sort_by_key(|job| place(job));
+    if *reverse {
+        want.reverse();
+    }
+    same(
+        "count",
+        world.board.count_jobs(&filters),
+        match filters.is_empty() {
+            true => model.jobs.iter().filter(|j| !j.state.ended()).count() as u64,
+            false => want.len() as u64,
+        },
+    )?;
+    let mut got = Vec::new();
+    let mut at = Page { filters, from: None, count: *page, reverse: *reverse };
+    loop {
+        let (slots, cursor) = world.board.list(&at);
+        same("a page is not too long", slots.len() <= *page, true)?;
+        got.extend(slots.into_iter().map(|s| world.board.record_of(s).unwrap().id().to_vec()));
+        match cursor {
+            Some(cursor) => at.from = board::Cursor::read(cursor.text().as_bytes()),
+            None => break,
+        }
+    }
+    same("listing", got, want.iter().map(|j| j.id.clone()).collect())
+}
+
+fn passes(job: &Job, filters: &Filters<'_>) -> bool {
+    let holds = |f: &Filter<'_>| match f {
+        Filter::State(s) => job.state == *s,
+        Filter::Queue(q) => job.queue == *q,
+        Filter::Worker(w) => job.hold.as_ref().is_some_and(|h| h.worker == *w),
+        Filter::Name(n) => job.name == *n && !n.is_empty(),
+        Filter::Lapsed => job.lapses > 0,
+    };
+    let kinds: [fn(&Filter<'_>) -> bool; 5] = [
+        |f| matches!(f, Filter::State(_)),
+        |f| matches!(f, Filter::Queue(_)),
+        |f| matches!(f, Filter::Worker(_)),
+        |f| matches!(f, Filter::Name(_)),
+        |f| matches!(f, Filter::Lapsed),
+    ];
+    let one_of_each = kinds.iter().all(|kind| {
+        let mut those = filters.any.iter().filter(|f| kind(f)).peekable();
+        those.peek().is_none() || those.any(holds)
+    });
+    one_of_each && !filters.none.iter().any(holds)
+}
+
+fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {
+    let walk = [
+        State::Claimed,
+        State::Ready,
+        State::Scheduled,
+        State::Blocked,
+        State::Complete,
+        State::Failed,
+        State::Cancelled,
+        State::Trashed,
+    ];
+    let within = match job.state {
+        State::Claimed => (job.deadline(), None, job.order),
+        State::Ready => job.rank(),
+        State::Scheduled => (job.due, None, job.order),
+        _ => (job.ended, None, job.order),
+    };
+    (walk.iter().position(|s| *s == job.state).unwrap(), within)
+}

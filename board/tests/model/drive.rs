@@ -1,0 +1,357 @@
+//! Runs one command on the board and on the model, and compares what they say.
+
+use board::*;
+
+use crate::commands::{Command, Talk, Target, Token, Who};
+use crate::compare::{self, same};
+use crate::naive::{Bytes, Job, Model};
+use crate::world::World;
+
+pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobody posts here"];
+pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
+pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
+const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
+const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
+
+fn text(n: u8) -> &'static [u8] {
+    TEXTS[n as usize % TEXTS.len()]
+}
+
+fn pairs(meta: &[(u8, u8)]) -> Meta<'static> {
+    meta.iter().map(|(f, v)| pair(WORKERS[*f as usize], text(*v))).collect()
+}
+
+fn report(talk: &Talk) -> Report<'static> {
+    Report {
+        progress: talk.progress,
+        stage: talk.stage.map(text),
+        payload: talk.payload.map(text),
+        meta: pairs(&talk.meta),
+        log: talk.log.then_some(b"a line"),
+    }
+}
+
+pub struct Pair {
+    world: World,
+    model: Model,
+    ids: Vec<Bytes>,
+    tokens: Vec<u64>,
+    step: u64,
+    /// What the last worker's verb was about, so that it can be sent again.
+    said: Option<(Bytes, Bytes, Option<u64>)>,
+}
+
+type Checked = Result<(), String>;
+
+impl Pair {
+    pub fn seeded(seed: u64) -> Pair {
+        let world = World::seeded(seed);
+        let ids = CHOSEN.iter().map(|id| id.to_vec()).collect();
+        let model = Model { now: world.now, ..Model::default() };
+        Pair { world, model, ids, tokens: vec![1], step: 0, said: None }
+    }
+
+    pub fn run(&mut self, command: &Command) -> Checked {
+        self.step += 1;
+        let token = self.world.board.token();
+        self.command(command)?;
+        if self.world.board.token() < token {
+            return Err("the last token fell".into());
+        }
+        compare::boards(&self.world, &self.model)?;
+        match self.step % 8 {
+            0 => compare::copies(&self.world),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn finish(&mut self) -> Checked {
+        compare::copies(&self.world)?;
+        self.world.reload();
+        compare::boards(&self.world, &self.model)
+    }
+
+    fn pick(&self, target: &Target) -> Bytes {
+        match target {
+            Target::Any(n) => self.ids[*n as usize % self.ids.len()].clone(),
+            Target::In(state, n) => {
+                let those: Vec<&Job> = self.model.jobs.iter().filter(|j| j.state == *state).collect();
+                match those.is_empty() {
+                    true => self.pick(&Target::Any(*n)),
+                    false => those[*n as usize % those.len()].id.clone(),
+                }
+            }
+        }
+    }
+
+    fn worker(&self, who: &Who, id: &[u8]) -> Bytes {
+        match who {
+            Who::Named(n) => WORKERS[*n as usize].to_vec(),
+            Who::Holder => {
+                let job = self.model.at(id).map(|at| &self.model.jobs[at]);
+                let hold = job.and_then(|j| j.hold.as_ref().or(j.past.as_ref().map(|p| &p.hold)));
+                hold.map_or(WORKERS[0].to_vec(), |h| h.worker.clone())
+            }
+        }
+    }
+
+    fn token(&self, token: &Token, id: &[u8]) -> Option<u64> {
+        let job = self.model.at(id).map(|at| &self.model.jobs[at]);
+        let hold = job.and_then(|j| j.hold.as_ref().or(j.past.as_ref().map(|p| &p.hold)));
+        match token {
+            Token::Absent => None,
+            Token::Old(n) => Some(self.tokens[*n as usize % self.tokens.len()]),
+            Token::Right => match hold {
+                Some(hold) => Some(hold.token),
+                None => self.model.tombs.iter().find(|t| t.id.as_deref() == Some(id)).map(|t| t.token),
+            },
+        }
+    }
+
+    /// Settles a job on both sides.
+    fn settle(&mut self, id: &[u8]) -> Checked {
+        // One at a time: the model reads each drawn pause from the board before it is gone.
+        for n in 0.. {
+            let rules = self.world.rules.clone();
+            let env = self.world.env(&rules);
+            let slot = self.world.board.find(id);
+            let effect = slot.and_then(|slot| self.world.board.overdue(slot, &env));
+            let due = self.model.at(id).is_some_and(|at| self.model.overdue(&self.model.jobs[at]));
+            same("overdue", effect.is_some(), due)?;
+            let Some(effect) = effect else { return same("settled in two", n <= 2, true) };
+            self.world.act(effect);
+            let board = &self.world.board;
+            self.model.settle_once(id, &|id| board.record_of(board.find(id)?)?.due());
+        }
+        Ok(())
+    }
+
+    fn named(&mut self, target: &Target) -> Result<Bytes, String> {
+        let id = self.pick(target);
+        self.settle(&id)?;
+        Ok(id)
+    }
+
+    /// Who says it, of which job, with which token.
+    fn spoken(
+        &mut self,
+        who: &Who,
+        id: &Target,
+        token: &Token,
+    ) -> Result<(Bytes, Bytes, Option<u64>), String> {
+        let id = self.named(id)?;
+        let said = (self.worker(who, &id), id.clone(), self.token(token, &id));
+        let repeat = matches!((who, token), (Who::Named(3), Token::Right | Token::Absent));
+        let said = match self.said.take() {
+            Some(before) if repeat => before,
+            _ => said,
+        };
+        self.settle(&said.1)?;
+        self.said = Some(said.clone());
+        Ok(said)
+    }
+
+    fn command(&mut self, command: &Command) -> Checked {
+        match command {
+            Command::Post { .. } => self.post(command),
+            Command::Claim { worker, queues, order, lease, count } => {
+                let queues: Vec<&[u8]> = queues.iter().map(|q| QUEUES[*q as usize]).collect();
+                let worker = WORKERS[*worker as usize];
+                let claim = Claim { worker, queues: &queues, order: *order, lease: *lease };
+                self.world.turn += 1;
+                let turn = self.world.turn;
+                let got = self.world.claim(&claim, *count);
+                let got: Vec<_> = got.into_iter().map(|g| (g.id, g.token)).collect();
+                let want = self.model.claim(&claim, *count, turn);
+                self.tokens.extend(want.iter().map(|(_, token)| *token));
+                same("claims", got, want)
+            }
+            Command::ClaimId { worker, id, lease } => {
+                let id = self.named(id)?;
+                let worker = self.worker(worker, &id);
+                let claim = Claim { worker: &worker, lease: *lease, ..Claim::default() };
+                let got = self.world.claim_id(&claim, &id).map(|g| (g.id, g.token));
+                let want = self.model.claim_id(&claim, &id);
+                self.tokens.extend(want.iter().map(|(_, token)| *token));
+                same("claim by id", got, want)
+            }
+            Command::Heartbeat { who, id, token, lease, talk } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let report = talk.as_ref().map(report);
+                let beat = Heartbeat { worker: &worker, id: &id, token, lease: *lease, report };
+                same("heartbeat", self.world.heartbeat(&beat), self.model.heartbeat(&beat))
+            }
+            Command::Consume { who, id, token, result, retain, payload, force } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let result = result.then_some(TEXTS[2]);
+                let payload = payload.then_some(TEXTS[3]);
+                let consume = Consume {
+                    worker: &worker,
+                    id: &id,
+                    token,
+                    result,
+                    retain: *retain,
+                    payload,
+                    force: *force,
+                };
+                same("consume", self.world.consume(&consume), self.model.consume(&consume))
+            }
+            Command::Fail { who, id, token, kind, message, retry, payload } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let message = if *message { TEXTS[2] } else { b"" };
+                let payload = payload.then_some(TEXTS[3]);
+                let kind = NAMES[1 + *kind as usize];
+                let fail = Fail { worker: &worker, id: &id, kind, message, token, retry: *retry, payload };
+                let got = self.world.fail(&fail);
+                let board = &self.world.board;
+                let want = self.model.fail(&fail, &|id| board.record_of(board.find(id)?)?.due());
+                same("fail", got, want)
+            }
+            Command::Abandon { who, id, token, delay, reason } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let reason = reason.then_some(TEXTS[2]);
+                let abandon = Abandon { worker: &worker, id: &id, token, delay: *delay, reason };
+                same("abandon", self.world.abandon(&abandon), self.model.abandon(&abandon))
+            }
+            Command::Trash { who, id, token, reason } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let reason = reason.then_some(TEXTS[2]);
+                let trash = Trash { worker: &worker, id: &id, token, reason };
+                same("trash", self.world.trash(&trash), self.model.trash(&trash))
+            }
+            Command::Cancel { id, force } => {
+                let id = self.named(id)?;
+                same("cancel", self.world.cancel(&id, *force), self.model.cancel(&id, *force))
+            }
+            Command::Release(id) => {
+                let id = self.named(id)?;
+                same("release", self.world.release(&id), self.model.release(&id))
+            }
+            Command::Requeue { id, queue } => {
+                let id = self.named(id)?;
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                same("requeue", self.world.requeue(&id, queue), self.model.requeue(&id, queue))
+            }
+            Command::Delete(id) => {
+                let id = self.named(id)?;
+                same("delete", self.world.delete(&id), self.model.delete(&id))
+            }
+            Command::Update { id, priority, queue, delay, retries, lease, talk } => {
+                let id = self.named(id)?;
+                let update = Update {
+                    priority: *priority,
+                    queue: queue.map(|q| QUEUES[q as usize]),
+                    due: delay.map(|ms| self.world.now + ms),
+                    retries: *retries,
+                    lease: *lease,
+                    report: talk.as_ref().map(report),
+                };
+                same("update", self.world.update(&id, &update), self.model.update(&id, &update))
+            }
+            Command::Configure { queue, setting, value } => {
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                self.world.configure(queue, *setting, *value);
+                self.model.configure(queue, *setting, *value);
+                let in_force = queue
+                    .map_or_else(|| self.model.board_rule(*setting), |q| self.model.queue_rule(q, *setting));
+                same("setting", self.world.board.setting(queue, *setting, &self.world.rules).0, in_force)
+            }
+            Command::Rule { setting, value } => {
+                self.world.rule(*setting, *value);
+                self.model.rules.set(*setting, *value);
+                Ok(())
+            }
+            Command::Pass(ms) => {
+                self.world.now += ms;
+                self.model.now = self.world.now;
+                Ok(())
+            }
+            Command::Hold(ms) => {
+                self.world.hold = self.world.hold.max(self.world.now + ms);
+                let rules = self.world.rules.clone();
+                let env = self.world.env(&rules);
+                self.world.board.reckon(&env);
+                self.model.hold = self.world.hold;
+                Ok(())
+            }
+            Command::Turn { slices, n } => self.turn(*slices as usize, *n),
+            Command::Drain => {
+                self.turn(usize::MAX, 3)?;
+                let rules = self.world.rules.clone();
+                let env = self.world.env(&rules);
+                let soonest = self.world.board.reckon(&env);
+                same("next event", soonest, self.model.soonest())
+            }
+            Command::List { .. } => compare::listing(&self.world, &self.model, command),
+            Command::Reload => {
+                self.world.reload();
+                Ok(())
+            }
+            Command::ReplayOld => {
+                let sent = &self.world.sent;
+                let Some(old) = sent.get(self.step as usize * 7 % sent.len().max(1)) else { return Ok(()) };
+                same("an old batch", self.world.copy.replay(old), Applied::Skipped)
+            }
+            Command::Gap => self.gap(),
+        }
+    }
+
+    fn post(&mut self, command: &Command) -> Checked {
+        let Command::Post { id, again, exists, queue, name, priority, delay, options, meta } = command else {
+            return Ok(());
+        };
+        let id = id.map(|n| match again {
+            true => self.ids[n as usize % self.ids.len()].clone(),
+            false => CHOSEN[n as usize % CHOSEN.len()].to_vec(),
+        });
+        if let Some(id) = &id {
+            self.settle(id)?;
+        }
+        let post = Post {
+            id: id.as_deref(),
+            exists: if id.is_some() { *exists } else { Exists::Refuse },
+            payload: text(self.step as u8),
+            name: name.map(|n| NAMES[n as usize]),
+            queue: queue.map(|q| QUEUES[q as usize]),
+            priority: *priority,
+            due: delay.map(|ms| self.world.now + ms),
+            options: *options,
+            meta: pairs(meta),
+        };
+        let got = self.world.post(&post);
+        let made = got.clone().ok().flatten().unwrap_or_default();
+        if id.is_none() {
+            self.ids.push(made.clone());
+        }
+        let want = self.model.post(&post, &made);
+        same("post", got.map(|id| id.is_some()), want)
+    }
+
+    fn turn(&mut self, slices: usize, n: u32) -> Checked {
+        let rules = self.world.rules.clone();
+        self.world.board.overfull(&rules);
+        for _ in 0..slices {
+            let some = self.world.slice(n);
+            let board = &self.world.board;
+            let want = self.model.slice(n, &|id| board.record_of(board.find(id)?)?.due());
+            same("a slice of time does something", some, want)?;
+            if !some {
+                break;
+            }
+        }
+        self.world.commit();
+        Ok(())
+    }
+
+    /// A copy that misses a batch says so, and takes no more.
+    fn gap(&mut self) -> Checked {
+        let mut copy = self.world.board.copy().map_err(|e| e.0.to_string())?;
+        let mut batch = Batch::default();
+        batch.begin(copy.revision() + 1, self.world.now);
+        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) }.into());
+        same("a gap", copy.replay(batch.bytes()), Applied::Broken)?;
+        same("broken", copy.broken(), true)?;
+        batch.begin(copy.revision(), self.world.now);
+        same("after a gap", copy.replay(batch.bytes()), Applied::Broken)
+    }
+}

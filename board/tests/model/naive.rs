@@ -1,0 +1,403 @@
+//! A naive board: a list of jobs with plain fields, and linear scans. Written from the
+//! description of the life of a job, to be compared with the real one.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use board::{Options, Rules, Setting, State};
+
+pub type Bytes = Vec<u8>;
+
+pub const NEVER: i64 = board::NEVER;
+
+/// How a claim ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Lapsed,
+    TimedOut,
+    Failed,
+    Abandoned,
+    Trashed,
+    Consumed,
+    Taken,
+}
+
+#[derive(Debug, Clone)]
+pub struct Hold {
+    pub worker: Bytes,
+    pub token: u64,
+    pub cancel: bool,
+    pub claimed: i64,
+    pub lease: i64,
+    pub lease_end: i64,
+    pub run_end: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Past {
+    pub hold: Hold,
+    pub way: Way,
+}
+
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub id: Bytes,
+    pub order: u64,
+    pub state: State,
+    pub queue: Bytes,
+    pub name: Bytes,
+    pub payload: Bytes,
+    pub priority: i32,
+    pub options: Options,
+    pub meta: Vec<(Bytes, Bytes)>,
+    pub posted: i64,
+    /// When it first could run.
+    pub since: Option<i64>,
+    pub due: i64,
+    /// Time in back-off so far, and since when it is in back-off now.
+    pub idle: i64,
+    pub idle_from: Option<i64>,
+    pub attempt: u32,
+    pub fails: i64,
+    pub lapses: i64,
+    pub hold: Option<Hold>,
+    pub past: Option<Past>,
+    /// Workers that lost a lease before the last claim.
+    pub ghosts: Vec<Bytes>,
+    pub kind: Option<Bytes>,
+    pub message: Option<Bytes>,
+    pub stage: Option<Bytes>,
+    pub reason: Option<Bytes>,
+    pub result: Option<Bytes>,
+    pub progress: Option<u16>,
+    pub ended: i64,
+    pub drop_at: i64,
+}
+
+impl Job {
+    pub fn deadline(&self) -> i64 {
+        self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end))
+    }
+
+    pub fn expires(&self) -> i64 {
+        match (self.options.expire, self.since) {
+            (Some(ms), Some(since)) if ms > 0 => since + self.idle + ms,
+            _ => NEVER,
+        }
+    }
+
+    /// When time next does something with it.
+    pub fn next(&self) -> i64 {
+        match self.state {
+            State::Scheduled => self.due,
+            State::Ready => self.expires(),
+            State::Claimed => self.deadline(),
+            _ => self.drop_at,
+        }
+    }
+
+    pub fn rank(&self) -> (i64, Option<i64>, u64) {
+        (-i64::from(self.priority), self.since, self.order)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Tomb {
+    pub id: Option<Bytes>,
+    pub token: u64,
+    pub state: State,
+    pub ended: i64,
+}
+
+#[derive(Default)]
+pub struct Model {
+    pub jobs: Vec<Job>,
+    pub tombs: VecDeque<Tomb>,
+    pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
+    pub rules: Rules,
+    pub token: u64,
+    pub posts: u64,
+    pub now: i64,
+    pub hold: i64,
+}
+
+/// Reads when the board lets a job try again: drawn at random, so the model only knows a
+/// range. `None` when it may at once.
+pub type Draw<'a> = &'a dyn Fn(&[u8]) -> Option<i64>;
+
+pub fn later(now: i64, ms: i64) -> i64 {
+    if ms < 0 {
+        NEVER
+    } else {
+        now + ms
+    }
+}
+
+impl Model {
+    pub fn at(&self, id: &[u8]) -> Option<usize> {
+        self.jobs.iter().position(|job| job.id == id)
+    }
+
+    pub fn board_rule(&self, setting: Setting) -> i64 {
+        self.own.get(&(None, setting)).copied().unwrap_or_else(|| self.rules.get(setting))
+    }
+
+    pub fn queue_rule(&self, queue: &[u8], setting: Setting) -> i64 {
+        let own = self.own.get(&(Some(queue.to_vec()), setting)).copied();
+        own.unwrap_or_else(|| self.board_rule(setting))
+    }
+
+    pub fn job_rule(&self, job: &Job, named: Option<i64>, setting: Setting) -> i64 {
+        named.unwrap_or_else(|| self.queue_rule(&job.queue, setting))
+    }
+
+    pub fn left(&self, job: &Job) -> i64 {
+        match self.job_rule(job, job.options.retries, Setting::Retries) {
+            n if n < 0 => -1,
+            n => (n - job.fails).max(0),
+        }
+    }
+
+    pub fn retention(&self, state: State) -> i64 {
+        self.board_rule(match state {
+            State::Failed => Setting::RetainFailed,
+            State::Trashed => Setting::RetainTrashed,
+            State::Cancelled => Setting::RetainCancelled,
+            _ => Setting::RetainComplete,
+        })
+    }
+
+    // --- moves ---
+
+    pub fn ready(&mut self, at: usize, now: i64) {
+        let job = &mut self.jobs[at];
+        job.state = State::Ready;
+        job.since.get_or_insert(now);
+        if let Some(from) = job.idle_from.take() {
+            job.idle += (now - from).max(0);
+        }
+    }
+
+    /// It waits until then; waiting after it could run once is back-off.
+    pub fn wait(&mut self, at: usize, due: i64) {
+        let now = self.now;
+        let job = &mut self.jobs[at];
+        if due <= now {
+            return self.ready(at, now);
+        }
+        job.state = State::Scheduled;
+        job.due = due;
+        if job.since.is_some() {
+            job.idle_from.get_or_insert(now);
+        }
+    }
+
+    pub fn end_claim(&mut self, at: usize, way: Way) {
+        let job = &mut self.jobs[at];
+        if let Some(hold) = job.hold.take() {
+            job.past = Some(Past { hold, way });
+        } else if let Some(past) = job.past.as_mut() {
+            past.way = way;
+        }
+    }
+
+    pub fn end(&mut self, at: usize, state: State, retain: i64) {
+        let now = self.now;
+        let job = &mut self.jobs[at];
+        job.state = state;
+        job.ended = now;
+        job.drop_at = later(now, retain);
+        job.idle_from = None;
+        if retain == 0 {
+            self.bury(at);
+        }
+    }
+
+    pub fn bury(&mut self, at: usize) {
+        let job = self.jobs.remove(at);
+        let (most, ttl) = (self.board_rule(Setting::Tombstones), self.board_rule(Setting::TombstoneTtl));
+        if job.ended + ttl <= self.now {
+            return;
+        }
+        if most == 0 {
+            self.tombs.clear();
+            return;
+        }
+        self.forget(&job.id);
+        let token = job.past.map_or(0, |p| p.hold.token);
+        self.tombs.push_back(Tomb { id: Some(job.id), token, state: job.state, ended: job.ended });
+        for _ in 0..2 {
+            let stale = self.tombs.front().is_some_and(|t| t.ended + ttl <= self.now);
+            if stale || self.tombs.len() as i64 > most {
+                self.tombs.pop_front();
+            }
+        }
+    }
+
+    pub fn forget(&mut self, id: &[u8]) {
+        for tomb in self.tombs.iter_mut().filter(|t| t.id.as_deref() == Some(id)) {
+            tomb.id = None;
+        }
+    }
+
+    pub fn tomb(&self, id: &[u8]) -> Option<&Tomb> {
+        let ttl = self.board_rule(Setting::TombstoneTtl);
+        self.tombs.iter().find(|t| t.id.as_deref() == Some(id) && t.ended + ttl > self.now)
+    }
+
+    /// A try failed and cost a retry; `retry` when the worker said how it goes on.
+    pub fn failure(
+        &mut self,
+        at: usize,
+        kind: &[u8],
+        message: &[u8],
+        retry: Option<Option<i64>>,
+        draw: Draw,
+    ) {
+        let job = &self.jobs[at];
+        let most = self.job_rule(job, job.options.retries, Setting::Retries);
+        let (base, max) = job.options.backoff.unzip();
+        let base = self.job_rule(job, base, Setting::BackoffBase);
+        let max = self.job_rule(job, max, Setting::BackoffMax);
+        let jitter = self.job_rule(job, job.options.jitter, Setting::Jitter);
+        let exhausted = most >= 0 && job.fails >= most;
+        let pause = (0..job.fails).fold(base, |p, _| p.saturating_mul(2).min(1 << 50)).min(max);
+        let job = &mut self.jobs[at];
+        job.kind = Some(kind.to_vec());
+        job.message = Some(message.to_vec()).filter(|m| !m.is_empty());
+        job.fails += 1;
+        let due = match retry {
+            _ if exhausted => None,
+            Some(None) => None,
+            Some(Some(ms)) => Some(later(self.now, ms)),
+            None => {
+                let due = draw(&self.jobs[at].id).unwrap_or(self.now);
+                let span = pause * jitter / 100;
+                let range = (self.now + pause - span).min(self.now + pause)..=self.now + pause + span;
+                assert!(range.contains(&due), "next try at {due}, not within {range:?}");
+                Some(due)
+            }
+        };
+        match due {
+            Some(due) => self.wait(at, due),
+            None => self.end(at, State::Failed, self.retention(State::Failed)),
+        }
+    }
+
+    // --- time ---
+
+    pub fn overdue(&self, job: &Job) -> bool {
+        let held = job.state == State::Claimed && self.hold > self.now;
+        !held && job.next() <= self.now
+    }
+
+    pub fn settle_once(&mut self, id: &[u8], draw: Draw) {
+        self.strike(self.at(id).unwrap(), draw);
+    }
+
+    /// When time next does something, claims held for a recovery.
+    pub fn soonest(&self) -> i64 {
+        if self.surplus().is_some() {
+            return 0;
+        }
+        let next = |job: &Job| match job.state {
+            State::Claimed => job.next().max(self.hold),
+            _ => job.next(),
+        };
+        self.jobs.iter().map(next).min().unwrap_or(NEVER).min(NEVER)
+    }
+
+    pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
+        let key = (queue.map(<[u8]>::to_vec), setting);
+        match value {
+            Some(value) => self.own.insert(key, value),
+            None => self.own.remove(&key),
+        };
+    }
+
+    /// One slice of a time turn: ends of claims first, then what is due, what expires, what is
+    /// dropped; each the earliest first; then the oldest of too many records.
+    pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
+        for line in 0..4 {
+            let of_line = |s: State| match line {
+                0 => s == State::Claimed,
+                1 => s == State::Scheduled,
+                2 => s == State::Ready,
+                _ => s.ended(),
+            };
+            let late = self.jobs.iter().filter(|j| of_line(j.state) && self.overdue(j));
+            let mut late: Vec<_> = late.map(|j| (j.next(), j.order, j.id.clone())).collect();
+            late.sort();
+            if !late.is_empty() {
+                for (_, _, id) in late.into_iter().take(n as usize) {
+                    self.strike(self.at(&id).unwrap(), draw);
+                }
+                return true;
+            }
+        }
+        self.trim(n)
+    }
+
+    pub fn surplus(&self) -> Option<(State, usize)> {
+        let kept = [
+            (State::Complete, Setting::KeepComplete),
+            (State::Failed, Setting::KeepFailed),
+            (State::Cancelled, Setting::KeepCancelled),
+            (State::Trashed, Setting::KeepTrashed),
+        ];
+        kept.into_iter().find_map(|(state, setting)| {
+            let have = self.jobs.iter().filter(|j| j.state == state).count();
+            let most = self.board_rule(setting) as usize;
+            (have > most).then(|| (state, have - most))
+        })
+    }
+
+    fn trim(&mut self, n: u32) -> bool {
+        let Some((state, over)) = self.surplus() else { return false };
+        for _ in 0..over.min(n as usize) {
+            let oldest = (0..self.jobs.len()).filter(|at| self.jobs[*at].state == state);
+            let oldest = oldest.min_by_key(|at| (self.jobs[*at].ended, self.jobs[*at].order));
+            self.bury(oldest.unwrap());
+        }
+        true
+    }
+
+    /// Time does with one job what is due.
+    fn strike(&mut self, at: usize, draw: Draw) {
+        let job = &mut self.jobs[at];
+        match job.state {
+            State::Scheduled => {
+                let due = job.due;
+                self.ready(at, due);
+            }
+            State::Ready => {
+                job.kind = Some(b"expired".to_vec());
+                job.message = None;
+                self.end(at, State::Failed, self.retention(State::Failed));
+            }
+            State::Claimed => self.claim_ends(at, draw),
+            _ => self.bury(at),
+        }
+    }
+
+    fn claim_ends(&mut self, at: usize, draw: Draw) {
+        let hold = self.jobs[at].hold.clone().unwrap();
+        let timeout = hold.run_end <= hold.lease_end;
+        self.end_claim(at, if timeout { Way::TimedOut } else { Way::Lapsed });
+        if hold.cancel {
+            return self.end(at, State::Cancelled, self.retention(State::Cancelled));
+        }
+        if timeout {
+            return self.failure(at, b"timeout", b"", None, draw);
+        }
+        let job = &self.jobs[at];
+        let most = self.job_rule(job, job.options.lapses, Setting::Lapses);
+        let job = &mut self.jobs[at];
+        job.lapses += 1;
+        if most >= 0 && job.lapses > most {
+            job.kind = Some(b"lapsed".to_vec());
+            job.message = None;
+            return self.end(at, State::Failed, self.retention(State::Failed));
+        }
+        self.ready(at, self.now);
+    }
+}

@@ -1,0 +1,405 @@
+//! The verbs of the naive board. What time has left undone with the job is settled before.
+
+use board::{Claim, Consume, Exists, Fail, Heartbeat, Order, Post, Report, Retry, Setting, State, Update};
+
+use crate::naive::*;
+use crate::world::Done;
+
+enum Stand {
+    Holds(usize),
+    Late(usize),
+    Again(State),
+}
+
+impl Model {
+    pub fn post(&mut self, post: &Post<'_>, made: &[u8]) -> Result<bool, String> {
+        let id = post.id.unwrap_or(made);
+        let at = self.at(id);
+        let known = at.is_some() || self.tomb(id).is_some();
+        match post.exists {
+            Exists::Refuse if known => return Err(format!("EXISTS {}", shown(id))),
+            Exists::Skip if known => return Ok(false),
+            Exists::OnlyReplace if at.is_none() => return Ok(false),
+            _ => {}
+        }
+        let old = at.map(|at| self.jobs.remove(at));
+        let was = |f: fn(&Job) -> Bytes, default: &[u8]| old.as_ref().map_or(default.to_vec(), f);
+        let mut past = old.as_ref().and_then(|j| j.past.clone());
+        if let Some(hold) = old.as_ref().and_then(|j| j.hold.clone()) {
+            past = Some(Past { hold, way: Way::Taken });
+        }
+        if let Some(past) = past.as_mut() {
+            past.way = Way::Taken;
+        }
+        self.posts += 1;
+        let mut job = Job {
+            id: id.to_vec(),
+            order: self.posts,
+            state: State::Ready,
+            queue: post.queue.map_or_else(|| was(|j| j.queue.clone(), b"default"), |q| q.to_vec()),
+            name: post.name.map_or_else(|| was(|j| j.name.clone(), b""), |n| n.to_vec()),
+            payload: post.payload.to_vec(),
+            priority: post.priority.unwrap_or_else(|| old.as_ref().map_or(0, |j| j.priority)),
+            options: post.options.or(old.as_ref().map(|j| j.options).unwrap_or_default()),
+            meta: old.as_ref().map(|j| j.meta.clone()).unwrap_or_default(),
+            posted: self.now,
+            since: None,
+            due: 0,
+            idle: 0,
+            idle_from: None,
+            attempt: 0,
+            fails: 0,
+            lapses: 0,
+            hold: None,
+            past,
+            ghosts: Vec::new(),
+            kind: None,
+            message: None,
+            stage: None,
+            reason: None,
+            result: None,
+            progress: None,
+            ended: 0,
+            drop_at: NEVER,
+        };
+        if old.is_none() && job.options.expire.is_none() {
+            let expire = self.queue_rule(&job.queue, Setting::Expire);
+            job.options.expire = Some(expire).filter(|ms| *ms > 0);
+        }
+        set_meta(&mut job, &post.meta);
+        self.jobs.push(job);
+        let at = self.jobs.len() - 1;
+        self.wait(at, post.due.unwrap_or(self.now));
+        Ok(true)
+    }
+
+    fn hand(&mut self, at: usize, claim: &Claim<'_>) -> (Bytes, u64) {
+        let job = &self.jobs[at];
+        let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, job.options.lease, Setting::Lease));
+        let timeout = self.job_rule(job, job.options.timeout, Setting::Timeout);
+        self.token = (self.token + 1).max((self.now as u64) << 11);
+        let hold = Hold {
+            worker: claim.worker.to_vec(),
+            token: self.token,
+            cancel: false,
+            claimed: self.now,
+            lease,
+            lease_end: self.now + lease,
+            run_end: if timeout > 0 { self.now + timeout } else { NEVER },
+        };
+        let job = &mut self.jobs[at];
+        job.state = State::Claimed;
+        job.attempt += 1;
+        if let Some(past) = job.past.take().filter(|p| p.way == Way::Lapsed) {
+            // Sixteen are remembered; from then on everybody counts.
+            if job.ghosts.len() < 16 && !job.ghosts.contains(&past.hold.worker) {
+                job.ghosts.push(past.hold.worker);
+            }
+        }
+        job.hold = Some(hold);
+        (job.id.clone(), self.token)
+    }
+
+    fn best(&self, queue: Option<&[u8]>) -> Option<usize> {
+        let ready = |j: &Job| j.state == State::Ready && queue.is_none_or(|q| q == j.queue);
+        (0..self.jobs.len()).filter(|at| ready(&self.jobs[*at])).min_by_key(|at| self.jobs[*at].rank())
+    }
+
+    pub fn claim(&mut self, claim: &Claim<'_>, count: usize, turn: u64) -> Vec<(Bytes, u64)> {
+        let mut got = Vec::new();
+        for n in 0..count as u64 {
+            let mut queues = claim.queues.to_vec();
+            let each = |queues: &[&[u8]]| queues.iter().find_map(|q| self.best(Some(q)));
+            let at = match claim.order {
+                _ if queues.is_empty() => self.best(None),
+                Order::Listed => each(&queues),
+                Order::Rotate => {
+                    let by = (turn + n) % queues.len() as u64;
+                    queues.rotate_left(by as usize);
+                    each(&queues)
+                }
+                Order::Best => {
+                    let heads = queues.iter().filter_map(|q| self.best(Some(q)));
+                    heads.min_by_key(|at| self.jobs[*at].rank())
+                }
+            };
+            let Some(at) = at else { break };
+            got.push(self.hand(at, claim));
+        }
+        got
+    }
+
+    pub fn claim_id(&mut self, claim: &Claim<'_>, id: &[u8]) -> Result<(Bytes, u64), String> {
+        let at = self.at(id).ok_or("NOJOB no such job")?;
+        let job = &self.jobs[at];
+        match (&job.hold, job.state) {
+            (Some(hold), _) if hold.worker == claim.worker => Err("CLAIMED you".into()),
+            (Some(hold), _) => Err(format!("CLAIMED {}", shown(&hold.worker))),
+            (_, State::Ready) => Ok(self.hand(at, claim)),
+            (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
+            (_, state) => Err(format!("NOTREADY {}", state.name())),
+        }
+    }
+
+    fn stand(&self, worker: &[u8], id: &[u8], token: Option<u64>, way: Option<Way>) -> Result<Stand, String> {
+        let Some(at) = self.at(id) else {
+            let same = |t: &Tomb| match t.state {
+                State::Complete => way == Some(Way::Consumed),
+                State::Failed => way == Some(Way::Failed),
+                State::Trashed => way == Some(Way::Trashed),
+                _ => false,
+            };
+            let tomb = self.tomb(id).filter(|t| token == Some(t.token) && same(t));
+            return tomb.map(|t| Stand::Again(t.state)).ok_or("NOJOB no such job".into());
+        };
+        let job = &self.jobs[at];
+        let ghost = job.ghosts.len() >= 16 || job.ghosts.iter().any(|w| w == worker);
+        let check = |current: u64| match token {
+            Some(t) if t != current => Err(format!("STALE token {t} is not the current one")),
+            None if ghost => Err("STALE an earlier claim of yours lapsed, the token is needed".to_string()),
+            _ => Ok(()),
+        };
+        if let Some(hold) = &job.hold {
+            if hold.worker != worker {
+                return Err(format!("NOTOWNER {}", shown(&hold.worker)));
+            }
+            return check(hold.token).map(|()| Stand::Holds(at));
+        }
+        if let Some(past) = job.past.as_ref().filter(|p| p.hold.worker == worker) {
+            if token == Some(past.hold.token) && way == Some(past.way) {
+                return Ok(Stand::Again(job.state));
+            }
+            if past.way == Way::Lapsed && !job.state.ended() {
+                return check(past.hold.token).map(|()| Stand::Late(at));
+            }
+        }
+        Err(match job.state {
+            State::Cancelled => "CANCELLED the job was cancelled".into(),
+            state if state.ended() => format!("ENDED {}", state.name()),
+            state => format!("NOTCLAIMED {}", state.name()),
+        })
+    }
+
+    pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
+        let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
+            Stand::Holds(at) => at,
+            Stand::Late(at) => {
+                let now = self.now;
+                let job = &mut self.jobs[at];
+                if let Some(from) = job.idle_from.take() {
+                    job.idle += (now - from).max(0);
+                }
+                job.state = State::Claimed;
+                job.hold = job.past.take().map(|p| p.hold);
+                at
+            }
+            Stand::Again(_) => unreachable!(),
+        };
+        let job = &mut self.jobs[at];
+        let hold = job.hold.as_mut().unwrap();
+        hold.lease = beat.lease.unwrap_or(hold.lease);
+        hold.lease_end = self.now + hold.lease;
+        let answer = (hold.lease_end.min(hold.run_end), hold.cancel);
+        if let Some(report) = &beat.report {
+            told(job, report, false);
+        }
+        Ok(answer)
+    }
+
+    pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
+        let at = match self.stand(consume.worker, consume.id, consume.token, Some(Way::Consumed))? {
+            Stand::Again(state) => return Ok(Done::Again(state)),
+            Stand::Holds(at) | Stand::Late(at) => at,
+        };
+        if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) && !consume.force {
+            return Err("CANCELLED cancel was requested".into());
+        }
+        let setting = match consume.result {
+            Some(_) => Setting::RetainResult,
+            None => Setting::RetainComplete,
+        };
+        let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
+        let retain = consume.retain.unwrap_or(retain);
+        self.end_claim(at, Way::Consumed);
+        let job = &mut self.jobs[at];
+        job.result = consume.result.map(<[u8]>::to_vec);
+        if let Some(payload) = consume.payload {
+            job.payload = payload.to_vec();
+        }
+        self.end(at, State::Complete, retain);
+        Ok(Done::Did)
+    }
+
+    /// A claim whose holder was asked to stop ends in a cancel.
+    fn cancelled(&mut self, at: usize, way: Way, reason: Option<&[u8]>) -> bool {
+        let asked = self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel);
+        if asked {
+            self.call_off(at, way, reason);
+        }
+        asked
+    }
+
+    fn call_off(&mut self, at: usize, way: Way, reason: Option<&[u8]>) {
+        if self.jobs[at].hold.is_some() {
+            self.end_claim(at, way);
+        }
+        self.jobs[at].reason = reason.map(<[u8]>::to_vec);
+        self.end(at, State::Cancelled, self.retention(State::Cancelled));
+    }
+
+    pub fn fail(&mut self, fail: &Fail<'_>, draw: Draw) -> Result<Done, String> {
+        let at = match self.stand(fail.worker, fail.id, fail.token, Some(Way::Failed))? {
+            Stand::Again(state) => return Ok(Done::Again(state)),
+            Stand::Holds(at) | Stand::Late(at) => at,
+        };
+        if self.cancelled(at, Way::Failed, Some(fail.message)) {
+            return Ok(Done::Did);
+        }
+        self.end_claim(at, Way::Failed);
+        if let Some(payload) = fail.payload {
+            self.jobs[at].payload = payload.to_vec();
+        }
+        let retry = match fail.retry {
+            Retry::Policy => None,
+            Retry::After(ms) => Some(Some(ms)),
+            Retry::No => Some(None),
+        };
+        self.failure(at, fail.kind, fail.message, retry, draw);
+        Ok(Done::Did)
+    }
+
+    pub fn abandon(&mut self, abandon: &board::Abandon<'_>) -> Result<Done, String> {
+        let at = match self.stand(abandon.worker, abandon.id, abandon.token, Some(Way::Abandoned))? {
+            Stand::Again(state) => return Ok(Done::Again(state)),
+            Stand::Holds(at) | Stand::Late(at) => at,
+        };
+        if self.cancelled(at, Way::Abandoned, abandon.reason) {
+            return Ok(Done::Did);
+        }
+        self.end_claim(at, Way::Abandoned);
+        self.jobs[at].reason = abandon.reason.map(<[u8]>::to_vec);
+        self.wait(at, self.now + abandon.delay.unwrap_or(0));
+        Ok(Done::Did)
+    }
+
+    pub fn trash(&mut self, trash: &board::Trash<'_>) -> Result<Done, String> {
+        let at = match self.stand(trash.worker, trash.id, trash.token, Some(Way::Trashed))? {
+            Stand::Again(state) => return Ok(Done::Again(state)),
+            Stand::Holds(at) | Stand::Late(at) => at,
+        };
+        if self.cancelled(at, Way::Trashed, trash.reason) {
+            return Ok(Done::Did);
+        }
+        self.end_claim(at, Way::Trashed);
+        self.jobs[at].reason = trash.reason.map(<[u8]>::to_vec);
+        self.end(at, State::Trashed, self.retention(State::Trashed));
+        Ok(Done::Did)
+    }
+
+    // --- operators ---
+
+    pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
+        let at = self.at(id)?;
+        let job = &mut self.jobs[at];
+        Some(match (job.state, job.hold.as_mut()) {
+            (State::Cancelled, _) => Ok("already"),
+            (state, _) if state.ended() => Err(format!("ENDED {}", state.name())),
+            (_, Some(hold)) if !force => match std::mem::replace(&mut hold.cancel, true) {
+                true => Ok("already"),
+                false => Ok("requested"),
+            },
+            _ => {
+                self.call_off(at, Way::Taken, None);
+                Ok("cancelled")
+            }
+        })
+    }
+
+    pub fn release(&mut self, id: &[u8]) -> Option<Result<(), String>> {
+        let at = self.at(id)?;
+        if self.jobs[at].hold.is_none() {
+            return Some(Err(format!("NOTCLAIMED {}", self.jobs[at].state.name())));
+        }
+        if !self.cancelled(at, Way::Taken, None) {
+            self.end_claim(at, Way::Taken);
+            self.ready(at, self.now);
+        }
+        Some(Ok(()))
+    }
+
+    pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
+        let at = self.at(id)?;
+        let now = self.now;
+        let job = &mut self.jobs[at];
+        match job.state {
+            State::Complete => return Some(Err("ENDED complete".into())),
+            state if !state.ended() => return Some(Err(format!("NOTENDED {}", state.name()))),
+            _ => {}
+        }
+        if let Some(queue) = queue {
+            job.queue = queue.to_vec();
+        }
+        (job.attempt, job.fails, job.lapses, job.idle) = (0, 0, 0, 0);
+        (job.progress, job.stage) = (None, None);
+        job.ghosts.clear();
+        job.since = Some(now);
+        if let Some(past) = job.past.as_mut() {
+            past.way = Way::Taken;
+        }
+        self.ready(at, now);
+        Some(Ok(()))
+    }
+
+    pub fn delete(&mut self, id: &[u8]) -> bool {
+        let Some(at) = self.at(id) else { return false };
+        self.jobs.remove(at);
+        self.forget(id);
+        true
+    }
+
+    pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {
+        let at = self.at(id)?;
+        let job = &mut self.jobs[at];
+        if job.state.ended() {
+            return Some(Err(format!("ENDED {}", job.state.name())));
+        }
+        if let (Some(hold), Some(_)) = (&job.hold, update.due) {
+            return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
+        }
+        job.priority = update.priority.unwrap_or(job.priority);
+        job.queue = update.queue.map_or(job.queue.clone(), <[u8]>::to_vec);
+        job.options.retries = update.retries.or(job.options.retries);
+        job.options.lease = update.lease.or(job.options.lease);
+        if let Some(report) = &update.report {
+            told(job, report, true);
+        }
+        if let Some(due) = update.due {
+            self.wait(at, due);
+        }
+        Some(Ok(()))
+    }
+}
+
+fn set_meta(job: &mut Job, meta: &board::Meta<'_>) {
+    for (field, value) in meta {
+        match job.meta.iter_mut().find(|(f, _)| f[..] == field[..]) {
+            Some(found) => found.1 = value.to_vec(),
+            None => job.meta.push((field.to_vec(), value.to_vec())),
+        }
+    }
+}
+
+fn told(job: &mut Job, report: &Report<'_>, back: bool) {
+    if let Some(progress) = report.progress {
+        let old = job.progress.filter(|_| !back);
+        job.progress = Some(progress.max(old.unwrap_or(0)));
+    }
+    job.stage = report.stage.map(<[u8]>::to_vec).or(job.stage.take());
+    job.payload = report.payload.map_or(job.payload.clone(), <[u8]>::to_vec);
+    set_meta(job, &report.meta);
+}
+
+/// Bytes as one line of text.
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace(|c: char| c.is_control(), "?")
+}

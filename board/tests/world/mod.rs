@@ -1,0 +1,346 @@
+//! A board with a clock, and a copy of it that gets every batch: what the tests act on.
+//!
+//! Verbs on named jobs first settle what time has left undone with them, as the server does.
+#![allow(dead_code)]
+
+use std::rc::Rc;
+
+use board::*;
+
+pub type Bytes = Vec<u8>;
+
+pub struct World {
+    pub board: Board,
+    pub copy: Board,
+    pub now: i64,
+    pub hold: i64,
+    pub turn: u64,
+    pub rules: Rc<Rules>,
+    /// Every batch so far.
+    pub sent: Vec<Bytes>,
+    token: u64,
+    draws: u64,
+    batch: Batch,
+    open: bool,
+}
+
+/// What a worker's verb did: something, or it had been done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    Did,
+    Again(State),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Got {
+    pub id: Bytes,
+    pub token: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World {
+            board: Board::default(),
+            copy: Board::default(),
+            now: 1_700_000_000_000,
+            hold: 0,
+            turn: 0,
+            rules: Rc::default(),
+            sent: Vec::new(),
+            token: 0,
+            draws: 0,
+            batch: Batch::default(),
+            open: false,
+        }
+    }
+}
+
+impl World {
+    pub fn seeded(seed: u64) -> World {
+        World { draws: seed, ..World::default() }
+    }
+
+    /// Goes on with a board that came from elsewhere.
+    pub fn on(board: Board) -> World {
+        World { copy: board.copy().expect("a whole board"), board, ..World::default() }
+    }
+
+    pub fn env<'r>(&mut self, rules: &'r Rules) -> Env<'r> {
+        self.draws = self.draws.wrapping_add(1);
+        let random = mix(self.draws.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Env { now: self.now, random, token: self.token, hold: self.hold, turn: self.turn, rules }
+    }
+
+    /// Applies one effect as part of the command that runs.
+    pub fn act<'e>(&mut self, effect: impl Into<Effect<'e>>) {
+        let effect = effect.into();
+        if !self.open {
+            self.batch.begin(self.board.revision(), self.now);
+            self.open = true;
+        }
+        self.batch.push(&effect);
+        assert_eq!(self.board.apply(&effect, self.now), Ok(()), "{effect:?}");
+        self.token = self.token.max(self.board.token());
+    }
+
+    /// Ends the command: the copy gets its batch.
+    pub fn commit(&mut self) {
+        if self.open {
+            let batch = self.batch.bytes();
+            assert_eq!(self.copy.replay(batch), Applied::Done);
+            self.sent.push(batch.to_vec());
+            self.open = false;
+        }
+    }
+
+    /// Does with one job what time should have done; gives how many things that were.
+    pub fn settle(&mut self, id: &[u8]) -> usize {
+        let rules = self.rules.clone();
+        let mut done = 0;
+        while let Some(effect) = {
+            let env = self.env(&rules);
+            self.board.find(id).and_then(|slot| self.board.overdue(slot, &env))
+        } {
+            self.act(effect);
+            done += 1;
+        }
+        done
+    }
+
+    /// One slice of a time turn, of at most `n` things; false when nothing was to be done.
+    pub fn slice(&mut self, n: u32) -> bool {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let effect = self.board.backlog(&env, n);
+        let some = effect.is_some();
+        if let Some(effect) = effect {
+            self.act(effect);
+        }
+        some
+    }
+
+    /// Time passes, and everything due is done.
+    pub fn pass(&mut self, ms: i64) {
+        self.now += ms;
+        let rules = self.rules.clone();
+        self.board.overfull(&rules);
+        while self.slice(7) {}
+        self.commit();
+        let env = self.env(&rules);
+        assert!(self.board.reckon(&env) > self.now);
+    }
+
+    pub fn post(&mut self, post: &Post<'_>) -> Result<Option<Bytes>, String> {
+        if let Some(id) = post.id {
+            self.settle(id);
+        }
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.post(&env, post, 0);
+        let done = answer.map_err(|refusal| refusal.to_string()).map(|answer| match answer {
+            PostAnswer::Skip => None,
+            PostAnswer::Do(posted) => {
+                let id = posted.text(<[u8]>::to_vec);
+                self.act(posted);
+                Some(id)
+            }
+        });
+        self.commit();
+        done
+    }
+
+    fn got(&mut self, claimed: Claimed<'_>) -> Got {
+        let (slot, token) = (claimed.slot, claimed.token);
+        self.act(claimed);
+        Got { id: self.board.record_of(slot).unwrap().id().to_vec(), token }
+    }
+
+    pub fn claim(&mut self, claim: &Claim<'_>, count: usize) -> Vec<Got> {
+        let rules = self.rules.clone();
+        let mut all = Vec::new();
+        for n in 0..count {
+            let env = self.env(&rules);
+            let Some(claimed) = self.board.claim(&env, claim, n as u64) else { break };
+            all.push(self.got(claimed));
+        }
+        self.commit();
+        all
+    }
+
+    pub fn claim_id(&mut self, claim: &Claim<'_>, id: &[u8]) -> Result<Got, String> {
+        self.settle(id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let claimed = self.board.claim_id(&env, claim, id).map_err(|r| r.to_string());
+        let got = claimed.map(|claimed| self.got(claimed));
+        self.commit();
+        got
+    }
+
+    pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
+        self.settle(beat.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.heartbeat(&env, beat).map_err(|r| r.to_string());
+        let done = decided.map(|(revived, beaten)| {
+            let slot = beaten.slot;
+            if let Some(revived) = revived {
+                self.act(revived);
+            }
+            self.act(beaten);
+            self.board.hold_on(slot).unwrap()
+        });
+        self.commit();
+        done
+    }
+
+    fn answered(&mut self, answer: Result<Answer<'_>, Refusal>) -> Result<Done, String> {
+        let done = match answer {
+            Ok(Answer::Do(effect)) => {
+                self.act(effect);
+                Ok(Done::Did)
+            }
+            Ok(Answer::Again(state)) => Ok(Done::Again(state)),
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        self.commit();
+        done
+    }
+
+    pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
+        self.settle(consume.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.consume(&env, consume);
+        self.answered(answer)
+    }
+
+    pub fn fail(&mut self, fail: &Fail<'_>) -> Result<Done, String> {
+        self.settle(fail.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.fail(&env, fail);
+        self.answered(answer)
+    }
+
+    pub fn abandon(&mut self, abandon: &Abandon<'_>) -> Result<Done, String> {
+        self.settle(abandon.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.abandon(&env, abandon);
+        self.answered(answer)
+    }
+
+    pub fn trash(&mut self, trash: &Trash<'_>) -> Result<Done, String> {
+        self.settle(trash.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.trash(&env, trash);
+        self.answered(answer)
+    }
+
+    /// The slot of a job, time settled; `None` for an unknown id.
+    fn named(&mut self, id: &[u8]) -> Option<u32> {
+        self.settle(id);
+        let slot = self.board.find(id);
+        if slot.is_none() {
+            self.commit();
+        }
+        slot
+    }
+
+    pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
+        let slot = self.named(id)?;
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let done = match self.board.cancel(&env, slot, force) {
+            Ok(CancelAnswer::Cancelled(effect)) => {
+                self.act(effect);
+                Ok("cancelled")
+            }
+            Ok(CancelAnswer::Requested(effect)) => {
+                self.act(effect);
+                Ok("requested")
+            }
+            Ok(CancelAnswer::Already) => Ok("already"),
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        self.commit();
+        Some(done)
+    }
+
+    fn operated<'e>(&mut self, decided: Result<Effect<'e>, Refusal>) -> Option<Result<(), String>> {
+        let done = decided.map(|effect| self.act(effect)).map_err(|r| r.to_string());
+        self.commit();
+        Some(done)
+    }
+
+    pub fn release(&mut self, id: &[u8]) -> Option<Result<(), String>> {
+        let slot = self.named(id)?;
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.release(&env, slot);
+        self.operated(decided)
+    }
+
+    pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
+        let slot = self.named(id)?;
+        let decided = self.board.requeue(slot, queue).map(Effect::from);
+        self.operated(decided)
+    }
+
+    pub fn delete(&mut self, id: &[u8]) -> bool {
+        let Some(slot) = self.named(id) else { return false };
+        self.act(Deleted { slot });
+        self.commit();
+        true
+    }
+
+    pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {
+        let slot = self.named(id)?;
+        let decided = self.board.update(slot, update).map(Effect::from);
+        self.operated(decided)
+    }
+
+    pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
+        self.act(Configured { queue, setting, value });
+        self.commit();
+    }
+
+    /// Another value in the server's configuration.
+    pub fn rule(&mut self, setting: Setting, value: i64) {
+        Rc::make_mut(&mut self.rules).set(setting, value);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        self.board.reckon(&env);
+    }
+
+    /// The same board, by way of a snapshot.
+    pub fn reload(&mut self) {
+        let mut loader = Loader::default();
+        self.board.snapshot(|part| loader.part(part).expect("a part of ours"));
+        let loaded = loader.finish().expect("a snapshot of ours");
+        assert_eq!(loaded.digest(), self.board.digest());
+        self.board = loaded;
+    }
+
+    // --- reading ---
+
+    pub fn record(&self, id: &[u8]) -> Option<Record<'_>> {
+        self.board.record_of(self.board.find(id)?)
+    }
+
+    /// The workers that hold jobs, by name, and how many.
+    pub fn holders(&self) -> Vec<(&[u8], usize)> {
+        self.board
+            .worker_names()
+            .into_iter()
+            .map(|(name, held, _)| (name, held))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+
+    pub fn state(&self, id: &[u8]) -> Option<State> {
+        self.board.state_of(id)
+    }
+}

@@ -1,0 +1,184 @@
+"""The syntax of every command of a board, as data: what stands after the board, and each option."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+DURATION = 2**40
+TIME = 2**47
+INT32 = 2**31
+BATCH = 10_000
+
+FIELDS = ("1", "id")
+META = ("1", "field", "value")
+
+
+class Call(NamedTuple):
+    """One command: the words that must follow the board, and each option with the words that follow it."""
+
+    name: str
+    head: tuple
+    options: dict
+
+
+WORKER = ("w1", "j")
+ONE_ID = ("1", "j")
+TOKEN = {"TOKEN": ("1",)}
+TOKENS = {"TOKENS": ("1", "1")}
+POST_SHARED = {
+    "NAME": ("n",),
+    "QUEUE": ("q",),
+    "PRIORITY": ("1",),
+    "DELAY": ("1",),
+    "AT": ("1",),
+    "RETRIES": ("1",),
+    "LAPSES": ("1",),
+    "BACKOFF": ("FIXED", "1"),
+    "JITTER": ("1",),
+    "LEASE": ("60000",),
+    "TIMEOUT": ("60000",),
+    "EXPIRE": ("60000",),
+    "RETAIN": ("1",),
+    "META": META,
+}
+FILTERS = {
+    "STATE": ("ready",),
+    "QUEUE": ("q",),
+    "WORKER": ("w1",),
+    "NAME": ("n",),
+    "LAPSED": (),
+}
+"""May be given more than once."""
+
+CALLS = [
+    Call("POST", ("payload",), {"ID": ("j",), **POST_SHARED}),
+    Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
+    Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
+    Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
+    Call(
+        "CLAIM",
+        ("w1",),
+        {
+            "QUEUES": ("1", "q"),
+            "ORDER": ("best",),
+            "COUNT": ("1",),
+            "LEASE": ("60000",),
+            "BLOCK": ("1",),
+            "SEEN": ("1",),
+            "FIELDS": FIELDS,
+        },
+    ),
+    Call("CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "FIELDS": FIELDS}),
+    Call(
+        "HEARTBEAT",
+        WORKER,
+        {
+            **TOKEN,
+            "LEASE": ("60000",),
+            "PROGRESS": ("1",),
+            "STAGE": ("s",),
+            "PAYLOAD": ("p",),
+            "META": META,
+            "LOG": ("l",),
+        },
+    ),
+    Call("MHEARTBEAT", ("w1", "1", "j"), {**TOKENS, "LEASE": ("60000",)}),
+    Call("MHEARTBEAT", ("w1", "ALL"), {"LEASE": ("60000",)}),
+    Call("CONSUME", WORKER, {**TOKEN, "RESULT": ("r",), "RETAIN": ("1",), "PAYLOAD": ("p",), "FORCE": ()}),
+    Call("MCONSUME", ("w1", "1", "j"), {**TOKENS, "RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
+    Call("MCONSUME", ("w1", "ALL"), {"RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
+    Call("FAIL", (*WORKER, "kind", "message"), {**TOKEN, "RETRY": ("1",), "NORETRY": (), "PAYLOAD": ("p",)}),
+    Call("ABANDON", WORKER, {**TOKEN, "DELAY": ("1",), "REASON": ("r",)}),
+    Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",)}),
+    Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",)}),
+    Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",)}),
+    Call("CANCEL", ONE_ID, {"FORCE": ()}),
+    Call("RELEASE", ONE_ID, {}),
+    Call("REQUEUE", ONE_ID, {"QUEUE": ("q",)}),
+    Call("DELETE", ONE_ID, {}),
+    Call(
+        "UPDATE",
+        (*ONE_ID, "SET"),
+        {
+            "PRIORITY": ("1",),
+            "QUEUE": ("q",),
+            "DELAY": ("1",),
+            "AT": ("1",),
+            "PAYLOAD": ("p",),
+            "RETRIES": ("1",),
+            "LEASE": ("60000",),
+            "META": META,
+            "LOG": ("l",),
+            "PROGRESS": ("1",),
+        },
+    ),
+    Call("GET", ("j",), {"FIELDS": FIELDS}),
+    Call("MGET", ONE_ID, {"FIELDS": FIELDS}),
+    Call(
+        "LIST",
+        (),
+        {**FILTERS, "REV": (), "CURSOR": ("0",), "COUNT": ("1",), "JUSTID": (), "FIELDS": FIELDS},
+    ),
+    Call("COUNT", (), FILTERS),
+    Call("HISTORY", ("j",), {}),
+    Call("QUEUES", (), {}),
+    Call("WORKERS", (), {}),
+    Call("KINDS", (), {}),
+    Call("INFO", (), {"DIGEST": ()}),
+]
+
+RANGES = {
+    "POST PRIORITY": (-INT32, INT32 - 1),
+    "POST DELAY": (0, DURATION),
+    "POST AT": (0, TIME),
+    "POST RETRIES": (-1, INT32 - 1),
+    "POST LAPSES": (-1, INT32 - 1),
+    "POST JITTER": (0, 100),
+    "POST LEASE": (1, DURATION),
+    "POST TIMEOUT": (-1, DURATION),
+    "POST EXPIRE": (-1, DURATION),
+    "POST RETAIN": (-1, DURATION),
+    "CLAIM COUNT": (1, BATCH),
+    "CLAIM LEASE": (1, DURATION),
+    "CLAIM BLOCK": (0, None),
+    "CLAIM SEEN": (0, None),
+    "HEARTBEAT LEASE": (1, DURATION),
+    "HEARTBEAT TOKEN": (None, None),
+    "MHEARTBEAT LEASE": (1, DURATION),
+    "CONSUME RETAIN": (-1, DURATION),
+    "CONSUME TOKEN": (None, None),
+    "MCONSUME RETAIN": (-1, DURATION),
+    "FAIL RETRY": (0, DURATION),
+    "FAIL TOKEN": (None, None),
+    "ABANDON DELAY": (0, DURATION),
+    "ABANDON TOKEN": (None, None),
+    "MABANDON DELAY": (0, DURATION),
+    "TRASH TOKEN": (None, None),
+    "UPDATE PRIORITY": (-INT32, INT32 - 1),
+    "UPDATE DELAY": (0, DURATION),
+    "UPDATE AT": (0, TIME),
+    "UPDATE RETRIES": (-1, INT32 - 1),
+    "UPDATE LEASE": (1, DURATION),
+    "LIST COUNT": (1, BATCH),
+}
+"""The integers of options: least and greatest; None where the contract names no bound."""
+
+LATER = {
+    "POST": ["GROUP", "COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS", "AFTER"]
+    + ["ONFAILURE", "STRICT", "PARENT", "SHARE"],
+    "CLAIM": ["SESSION"],
+    "CONSUME": ["NEXT", "CLAIM"],
+    "FAIL": ["CLAIM"],
+    "CANCEL": ["BY"],
+    "DELETE": ["RETURN"],
+    "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
+    "LIST": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "COUNT": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "GET": ["CHILDREN"],
+}
+"""Options of later releases: refused until they do something."""
+
+
+def find(name: str, option: str) -> Call:
+    """The call of this command that takes this option."""
+    return next(call for call in CALLS if call.name == name and option in call.options)

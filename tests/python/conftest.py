@@ -1,0 +1,148 @@
+"""Fixtures of the suite. Every test that uses one of the server fixtures runs once on each kind of server.
+
+server         a shared server (system clock), empty at the start of the test
+clocked        a shared server with `clock manual`, empty, its clock at harness.EPOCH
+clock          the clock of `clocked`: clock.advance(ms)
+board          Board "board" on `server` (RESP3, text replies)
+clocked_board  Board "board" on `clocked`
+fresh_server   a factory of servers of the test's own: fresh_server("clock", "manual", appendonly=True,
+               replicaof=other, config=["maxmemory 100mb"]); they are killed at the end of the test
+kind           redis70, redis82 or valkey91: the kind of server that the test runs on
+protocol       2 and 3: name it to run a test under both, as in server.board(protocol=protocol)
+
+A test fails when one of its servers has ended, crashed or panicked by its end (one that the test itself has
+stopped need not run). A test that leaves traces in a shared server which FLUSHALL does not remove (a reload,
+CONFIG SET) calls `server.spoil()`, uses `server.configured(...)`, or takes a `fresh_server`.
+
+--server=redis70 (repeatable) restricts the kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Callable
+
+import pytest
+from harness import EPOCH, KINDS, Board, Clock, Server
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--server", action="append", choices=KINDS, help="only this kind of server; repeatable")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server_kind" in metafunc.fixturenames:
+        metafunc.parametrize("server_kind", metafunc.config.getoption("--server") or KINDS, scope="session")
+
+
+class Pool:
+    """The shared servers of this process, one per kind and load arguments, started when first asked for."""
+
+    def __init__(self) -> None:
+        self.servers: dict[tuple[str, ...], Server] = {}
+
+    def borrow(self, kind: str, *module_args: str) -> Server:
+        """An empty, healthy server."""
+        key = (kind, *module_args)
+        server = self.servers.get(key)
+        if server is None or server.spoilt or not server.alive:
+            if server is not None:
+                server.close()
+            server = self.servers[key] = Server(kind, *module_args)
+        else:
+            server.flush()
+        return server
+
+    def close(self) -> None:
+        for server in self.servers.values():
+            server.close()
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+def _lent(server: Server) -> Iterator[Server]:
+    """Lends a shared server to a test and looks at it afterwards."""
+    yield server
+    try:
+        server.check_health()
+    except AssertionError:
+        server.spoil()
+        raise
+    finally:
+        server.close_clients()
+
+
+@pytest.fixture
+def kind(server_kind: str) -> str:
+    return server_kind
+
+
+@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
+def protocol(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture
+def server(pool: Pool, server_kind: str) -> Iterator[Server]:
+    yield from _lent(pool.borrow(server_kind))
+
+
+@pytest.fixture
+def clocked(pool: Pool, server_kind: str) -> Iterator[Server]:
+    server = pool.borrow(server_kind, "clock", "manual")
+    server.clock.set(EPOCH)
+    yield from _lent(server)
+
+
+@pytest.fixture
+def clock(clocked: Server) -> Clock:
+    return clocked.clock
+
+
+@pytest.fixture
+def board(server: Server) -> Board:
+    return server.board()
+
+
+@pytest.fixture
+def clocked_board(clocked: Server) -> Board:
+    return clocked.board()
+
+
+@pytest.fixture
+def fresh_server(server_kind: str) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def start(*module_args: object, kind: str = server_kind, **arguments: object) -> Server:
+        server = Server(kind, *module_args, **arguments)
+        started.append(server)
+        return server
+
+    yield start
+    try:
+        for server in started:
+            if server.process is not None:
+                server.check_health()
+            else:
+                server.check_log()
+    finally:
+        for server in started:
+            server.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Adds the end of the servers' logs to the report of a failed test."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.when != "call" or not report.failed:
+        return
+    for name in ("server", "clocked"):
+        server = getattr(item, "funcargs", {}).get(name)
+        if isinstance(server, Server) and server.log_file.exists():
+            report.sections.append((f"log of {name}", server.log_end(30)))

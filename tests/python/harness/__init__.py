@@ -1,0 +1,29 @@
+"""What the tests stand on: servers of three kinds, boards, a clock moved by hand, waiting for a condition.
+
+- `Server` (server.py): one running server with the module loaded; start, stop, restart, kill, read its log.
+- `Board` (board.py): JOB.* commands of one key as methods; keywords become options, records become dicts.
+- `Clock` (clock.py): JOB.CLOCK of a server started with `clock manual`.
+- `wait_until` (waiting.py): poll a condition instead of sleeping.
+- `KINDS`, `executable` (kinds.py): which servers there are and where their executables lie.
+"""
+
+from .board import Board, Selection, from_pairs, options, record
+from .clock import EPOCH, Clock
+from .kinds import KINDS, executable
+from .server import MODULE, Server
+from .waiting import wait_until
+
+__all__ = [
+    "Board",
+    "Clock",
+    "EPOCH",
+    "KINDS",
+    "MODULE",
+    "Selection",
+    "Server",
+    "executable",
+    "from_pairs",
+    "options",
+    "record",
+    "wait_until",
+]

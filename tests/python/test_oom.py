@@ -1,0 +1,125 @@
+"""`maxmemory` is reached and nothing may be evicted: posting is refused, everything that drains works."""
+
+from __future__ import annotations
+
+import lives
+import pytest
+from expect import drain, refused_like
+from harness import wait_until
+from lives import LONG
+from waiters import Waiter
+
+FULL = {"maxmemory": 1, "maxmemory_policy": "noeviction"}
+
+
+@pytest.fixture
+def full(server):
+    """Fills the server's memory on demand, and empties it afterwards."""
+    with server.configured(maxmemory_policy="noeviction", maxmemory=0):
+        control = server.connect()
+        yield lambda: control.config_set("maxmemory", 1)
+        control.config_set("maxmemory", 0)
+        control.close()
+
+
+@pytest.mark.parametrize(
+    "words", [["POST", "x"], ["POST", "x", "ID", "j", "REPLACE"], ["MPOST", 1, "x"]], ids=str
+)
+def test_posting_is_refused(board, full, words):
+    lives.ready(board)
+    full()
+    with refused_like("OOM .+", board):
+        board.call(*words)
+
+
+def test_settings_are_refused(board, full):
+    full()
+    with refused_like("OOM .+"):
+        board.set(lease=5)
+    assert not board.client.exists("board")
+
+
+def test_everything_that_drains_works(board, full):
+    for id in "abcdefgh":
+        lives.ready(board, id)
+    lives.failed(board, "failed")
+    full()
+    tokens = {job["id"]: job["token"] for job in board.claim("w1", count=7)}
+    assert list(tokens) == list("abcdefg")
+    assert board.heartbeat("w1", "a", token=tokens["a"], progress=5)["cancel"] == 0
+    assert board.mheartbeat("w1", "ALL")
+    assert board.consume("w1", "a", token=tokens["a"]) == "complete"
+    assert board.mconsume("w1", ["b"]) == ["complete"]
+    assert board.fail("w1", "c")["state"] == "scheduled"
+    assert board.abandon("w1", "d") == "OK"
+    assert board.trash("w1", "e") == "OK"
+    assert board.cancel("f", force=True) == ["cancelled"]
+    assert board.release("g").count == 1
+    assert board.requeue("failed").count == 1
+    assert board.delete("e").count == 1
+    assert board.mabandon("w1", "ALL") == []
+    assert drain(board) == ["d", "g", "h", "failed"]
+
+
+def test_everything_can_be_read(board, full):
+    lives.ready(board)
+    full()
+    assert (board.get("j")["state"], board.count(), board.list()[0]) == ("ready", 1, "0")
+    assert board.history("j") and board.queues() and board.info(digest=True) and board.settings()
+    assert board.workers() == board.kinds() == {}
+
+
+def test_time_goes_on(board, full):
+    lives.claimed(board, "lapses", lease=50)
+    lives.claimed(board, "times out", timeout=50, retries=0)
+    board.post(id="due", delay=50)
+    board.post(id="expires", expire=50, queue="q")
+    full()
+    wait_until(lambda: board.state("lapses") == board.state("due") == "ready")
+    wait_until(lambda: board.state("times out") == board.state("expires") == "failed")
+
+
+def test_waiters_are_served(server, board, full):
+    lives.claimed(board)
+    waiter = Waiter(server, "w2")
+    full()
+    board.abandon("w1", "j")
+    assert waiter.job() == "j"
+
+
+def test_a_claim_may_wait(server, board, full):
+    board.post(id="j", delay=100)
+    full()
+    assert Waiter(server, "w2").job() == "j"
+
+
+def test_draining_scripts_work(board, full):
+    lives.ready(board)
+    full()
+    script = """#!lua flags=allow-oom
+        return redis.call('JOB.CLAIM', KEYS[1], 'w1', 'FIELDS', 1, 'id')[1][2]
+    """
+    assert board.client.eval(script, 1, "board") == "j"
+
+
+def test_posting_works_again_when_there_is_memory(server, board):
+    with server.configured(**FULL):
+        with refused_like("OOM .+"):
+            board.post()
+    assert board.post(id="j") == "j"
+
+
+def test_a_replica_follows_a_full_primary(fresh_server):
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    board = primary.board()
+    board.post_many(10)
+    lives.claimed(board, "held", lease=100, priority=5)
+    replica.wait_synced(primary)
+    for server in (primary, replica):
+        server.client().config_set("maxmemory", 1)
+    board.claim("w1", count=10, lease=LONG)
+    board.mconsume("w1", "ALL")
+    wait_until(lambda: board.state("held") in ("ready", None))
+    replica.wait_synced(primary)
+    assert replica.board().digest() == board.digest()
