@@ -8,6 +8,8 @@
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
+use crate::env::mix;
+
 const SHARE: usize = 2048;
 
 /// A slot, and half of its id's hash: a split reads no record, which at 5 million ids makes
@@ -19,9 +21,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// The hash within a table: other bits than those that choose the table.
+    /// The hash within a table: spread, because all entries of a table share their low bits.
     fn inner(&self) -> u64 {
-        u64::from(self.hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        mix(u64::from(self.hash))
     }
 }
 

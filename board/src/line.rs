@@ -53,9 +53,15 @@ impl<K: Ord + Copy> Line<K> {
     /// Adds a slot at the place of its key.
     pub fn insert(&mut self, key: K, slot: u32, key_of: impl Fn(u32) -> K) {
         self.len += 1;
-        let (separator, run) = match self.rest.range_mut(..=key).next_back() {
-            Some((separator, run)) => (Some(*separator), run),
-            None => (None, &mut self.first),
+        // Nearly always the tail: found without a comparison on the way down.
+        let at_tail = self.rest.last_key_value().map(|(separator, _)| *separator <= key);
+        let run = match at_tail {
+            None => &mut self.first,
+            Some(true) => self.rest.last_entry().map_or(&mut self.first, |last| last.into_mut()),
+            Some(false) => match self.rest.range_mut(..=key).next_back() {
+                Some((_, run)) => run,
+                None => &mut self.first,
+            },
         };
         if run.back().is_none_or(|last| key_of(*last) <= key) {
             if run.len() < RUN {
@@ -76,14 +82,13 @@ impl<K: Ord + Copy> Line<K> {
                 self.rest.insert(key_of(*first), upper);
             }
         }
-        debug_assert!(separator.is_none_or(|s| s <= key));
     }
 
     /// Takes a slot with this key out; false when it does not stand here.
     pub fn remove(&mut self, key: K, slot: u32) -> bool {
         let mut separator = None;
         let mut run = &mut self.first;
-        if run.front() != Some(&slot) {
+        if run.front() != Some(&slot) && !self.rest.is_empty() {
             if let Some((s, found)) = self.rest.range_mut(..=key).next_back() {
                 separator = Some(*s);
                 run = found;

@@ -1,7 +1,7 @@
 //! What is remembered of jobs that have ended and gone, for a short while: a resent consume
 //! is answered as before, a resent post finds its id taken.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -23,13 +23,20 @@ pub struct Tombstone {
     pub ended: i64,
 }
 
-/// A ring of tombstones, found by id. The newest is counted `newest`; the table holds counts
-/// modulo 2^32, which is far more than stand in the ring.
+struct Entry {
+    tombstone: Tombstone,
+    /// Number of the entry of the same bucket before this one.
+    before: u32,
+}
+
+/// A ring of tombstones, found by id. Entries are numbered as they come; a bucket holds the
+/// number of its newest. An entry that has gone needs no work: its number is older than the
+/// oldest that is left, and ends the chain.
 #[derive(Default)]
 pub struct Tombstones {
-    ring: VecDeque<Tombstone>,
+    ring: VecDeque<Entry>,
     oldest: u32,
-    index: HashTable<u32>,
+    buckets: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
@@ -41,26 +48,33 @@ impl Tombstones {
 
     /// Oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Tombstone> {
-        self.ring.iter()
+        self.ring.iter().map(|entry| &entry.tombstone)
     }
 
-    fn position(&self, id: Id<&[u8]>) -> Option<u32> {
-        if self.ring.is_empty() {
-            return None;
+    fn bucket(&self, id: Id<&[u8]>) -> usize {
+        self.hasher.hash_one(id) as usize & self.buckets.len().wrapping_sub(1)
+    }
+
+    /// The place in the ring of the newest entry with that id.
+    fn position(&self, id: Id<&[u8]>) -> Option<usize> {
+        let mut number = *self.buckets.get(self.bucket(id))?;
+        loop {
+            let at = number.wrapping_sub(self.oldest) as usize;
+            let entry = self.ring.get(at)?;
+            if entry.tombstone.id.borrowed() == id {
+                return Some(at);
+            }
+            // Only ever further back: the walk ends.
+            if entry.before.wrapping_sub(self.oldest) as usize >= at {
+                return None;
+            }
+            number = entry.before;
         }
-        let hash = self.hasher.hash_one(id);
-        self.index
-            .find(hash, |n| {
-                let at = n.wrapping_sub(self.oldest) as usize;
-                self.ring.get(at).is_some_and(|t| t.id.borrowed() == id)
-            })
-            .copied()
     }
 
-    /// The tombstone of an id, if it is not older than `ttl` ms.
+    /// The tombstone of an id, if it is not older than `ttl` ms. O(1).
     pub fn get(&self, id: Id<&[u8]>, now: i64, ttl: i64) -> Option<&Tombstone> {
-        let number = self.position(id)?;
-        let tombstone = self.ring.get(number.wrapping_sub(self.oldest) as usize)?;
+        let tombstone = &self.ring.get(self.position(id)?)?.tombstone;
         (tombstone.ended.saturating_add(ttl) > now).then_some(tombstone)
     }
 
@@ -68,47 +82,45 @@ impl Tombstones {
     /// `ttl`. Two at most go in one call, so that no call pays for many.
     pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) {
         if most == 0 {
-            while self.pop() {}
+            self.ring.clear();
+            self.buckets.clear();
             return;
         }
-        self.forget(tombstone.id.borrowed());
-        let hash = self.hasher.hash_one(tombstone.id.borrowed());
-        let number = self.oldest.wrapping_add(self.ring.len() as u32);
-        self.ring.push_back(tombstone);
-        let (ring, oldest, hasher) = (&self.ring, self.oldest, &self.hasher);
-        self.index.insert_unique(hash, number, |n| {
-            let at = n.wrapping_sub(oldest) as usize;
-            ring.get(at).map_or(0, |t| hasher.hash_one(t.id.borrowed()))
-        });
+        if self.ring.len() >= self.buckets.len() {
+            self.grow();
+        }
+        self.ring.push_back(Entry { tombstone, before: 0 });
+        self.chain(self.ring.len() - 1);
         for _ in 0..2 {
-            let stale = self.ring.front().is_some_and(|t| t.ended.saturating_add(ttl) <= now);
+            let stale = self.ring.front().is_some_and(|e| e.tombstone.ended.saturating_add(ttl) <= now);
             if self.ring.len() > most || stale {
-                self.pop();
+                self.ring.pop_front();
+                self.oldest = self.oldest.wrapping_add(1);
             }
         }
     }
 
-    fn pop(&mut self) -> bool {
-        let Some(gone) = self.ring.pop_front() else { return false };
-        let number = self.oldest;
-        self.oldest = self.oldest.wrapping_add(1);
-        let hash = self.hasher.hash_one(gone.id.borrowed());
-        if let Ok(entry) = self.index.find_entry(hash, |n| *n == number) {
-            entry.remove();
+    /// Puts the entry at that place at the head of its bucket.
+    fn chain(&mut self, at: usize) {
+        let Some(entry) = self.ring.get(at) else { return };
+        let bucket = self.bucket(entry.tombstone.id.borrowed());
+        let number = self.oldest.wrapping_add(at as u32);
+        if let (Some(entry), Some(head)) = (self.ring.get_mut(at), self.buckets.get_mut(bucket)) {
+            entry.before = std::mem::replace(head, number);
         }
-        true
     }
 
-    /// Forgets one id. The ring keeps its place, under a name that cannot be asked for.
+    fn grow(&mut self) {
+        let gone = self.oldest.wrapping_sub(1);
+        self.buckets = vec![gone; (self.buckets.len() * 2).max(16)];
+        (0..self.ring.len()).for_each(|at| self.chain(at));
+    }
+
+    /// Forgets one id, however often it stands here. The ring keeps the places, under a name
+    /// that cannot be asked for.
     pub fn forget(&mut self, id: Id<&[u8]>) {
-        let Some(number) = self.position(id) else { return };
-        let hash = self.hasher.hash_one(id);
-        if let Ok(entry) = self.index.find_entry(hash, |n| *n == number) {
-            entry.remove();
-        }
-        let at = number.wrapping_sub(self.oldest) as usize;
-        if let Some(tombstone) = self.ring.get_mut(at) {
-            tombstone.id = Id::Named(Bin::default());
+        while let Some(entry) = self.position(id).and_then(|at| self.ring.get_mut(at)) {
+            entry.tombstone.id = Id::Named(Bin::default());
         }
     }
 
@@ -116,7 +128,7 @@ impl Tombstones {
     pub fn restore(&mut self, tombstone: Tombstone) {
         let now = tombstone.ended;
         if tombstone.id.is_blank() {
-            self.ring.push_back(tombstone);
+            self.ring.push_back(Entry { tombstone, before: self.oldest.wrapping_sub(1) });
         } else {
             self.push(tombstone, usize::MAX, now, i64::MAX);
         }
@@ -145,6 +157,19 @@ mod tests {
         assert!(all.get(named("j5"), 10, 60_000).is_none());
         assert_eq!(all.get(named("j6"), 10, 60_000).map(|t| t.token), Some(7));
         assert!(all.get(named("j6"), 60_006, 60_000).is_none());
+    }
+
+    #[test]
+    fn each_of_many_is_found_while_it_is_kept() {
+        let mut all = Tombstones::default();
+        for i in 0..5_000 {
+            all.push(tombstone(&format!("j{i}"), 0), 1_000, 0, 60_000);
+        }
+        for i in 0..5_000 {
+            let found = all.get(named(&format!("j{i}")), 0, 60_000).is_some();
+            assert_eq!(found, i >= 4_000, "{i}");
+        }
+        assert_eq!(all.buckets.len(), 1_024);
     }
 
     #[test]

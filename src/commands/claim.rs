@@ -2,6 +2,8 @@
 
 use board::{Claim as Request, FieldList, Order, CLAIM_FIELDS, LONGEST};
 
+use smallvec::{smallvec, SmallVec};
+
 use super::{fields, write_records, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::config::config;
@@ -15,6 +17,9 @@ use crate::world;
 /// [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
 /// `Beaten` for each that SEEN hands back. Settles up to 64 overdue things first.
 pub struct Claim;
+
+/// Most claims are for one job, and allocate nothing for its number.
+type Slots = SmallVec<[u32; 4]>;
 
 #[derive(Default)]
 struct Options<'a> {
@@ -87,7 +92,7 @@ impl Command for Claim {
         let reply = call.ctx.reply();
         let answered = Turn::run(call.ctx, &key, |turn| {
             let slots = match options.id {
-                Some(id) => vec![claim_id(turn, &request, id)?],
+                Some(id) => smallvec![claim_id(turn, &request, id)?],
                 None => claim(turn, &request, &options)?,
             };
             if !slots.is_empty() {
@@ -123,11 +128,11 @@ fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32
     Ok(slot)
 }
 
-fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> Result<Vec<u32>, Fault> {
+fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> Result<Slots, Fault> {
     turn.settle_due()?;
     let mut env = turn.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
-    let mut slots = Vec::new();
+    let mut slots = Slots::new();
     if let Some(seen) = options.seen {
         slots = turn.board().held(request.worker, seen).take(count).collect();
         for slot in &slots {

@@ -605,6 +605,63 @@ def test_unblocking_and_posting_at_once_loses_no_job_and_no_reply(server, transa
     assert (info["jobs"], info["claimed"], info["ready"]) == (10, taken, 10 - taken)
 
 
+TAKEN_AWAY = {
+    "delete": [("JOB.DELETE", "board", 1, "j")],
+    "cancel": [("JOB.CANCEL", "board", 1, "j", "FORCE")],
+    "del": [("DEL", "board")],
+    "flush": [("FLUSHALL",)],
+    "overwrite": [("SET", "board", "text"), ("DEL", "board")],
+    "rename": [("RENAME", "board", "elsewhere")],
+    "move": [("MOVE", "board", 5)],
+    "swap": [("SWAPDB", 0, 5)],
+    "expire": [("PEXPIRE", "board", 1), ("DEBUG", "SLEEP", 0.005)],
+}
+GIVEN_BACK = {
+    "release": [("JOB.RELEASE", "board", 1, "j")],
+    "replace": [("JOB.POST", "board", "x", "ID", "j", "REPLACE")],
+}
+
+
+@pytest.mark.parametrize("how", TAKEN_AWAY)
+def test_a_waiter_whose_job_is_taken_away_in_the_same_turn_waits_on(server, how):
+    first, second = Waiter(server, "w1"), Waiter(server, "w2")
+    together(server, ("JOB.POST", "board", "x", "ID", "j"), *TAKEN_AWAY[how], transaction=False)
+    assert first.still_waits() and second.still_waits()
+    board = server.board()
+    for id in ["a", "b"]:
+        board.post(id=id)
+    assert (first.job(), second.job()) == ("a", "b")
+
+
+@pytest.mark.parametrize("how", GIVEN_BACK)
+def test_a_waiter_whose_job_is_given_back_in_the_same_turn_gets_it_all_the_same(server, how):
+    first, second = Waiter(server, "w1"), Waiter(server, "w2")
+    together(server, ("JOB.POST", "board", "x", "ID", "j"), *GIVEN_BACK[how], transaction=False)
+    assert first.job() == "j"
+    assert second.still_waits()
+    assert server.board().get("j")["worker"] == "w1"
+
+
+UNHARMED = {
+    "request to cancel": [("JOB.CANCEL", "board", 1, "j")],
+    "update": [("JOB.UPDATE", "board", 1, "j", "SET", "PRIORITY", 3)],
+    "copy": [("COPY", "board", "copy")],
+    "pause of writes": [("CLIENT", "PAUSE", 100, "WRITE")],
+    "pause of all": [("CLIENT", "PAUSE", 100, "ALL")],
+    "sleep": [("DEBUG", "SLEEP", 0.02)],
+}
+
+
+@pytest.mark.parametrize("how", UNHARMED)
+def test_a_waiter_is_told_of_its_job_whatever_else_happens_in_the_same_turn(server, how):
+    first, second = Waiter(server, "w1"), Waiter(server, "w2")
+    together(server, ("JOB.POST", "board", "x", "ID", "j"), *UNHARMED[how], transaction=False)
+    assert first.job() == "j"
+    assert second.still_waits()
+    first.send("ECHO", "next")
+    assert first.connection.read_response() == "next", "two replies to one command"
+
+
 def test_a_timeout_and_a_post_at_once_lose_no_job_and_no_reply(server):
     board = server.board()
     taken = 0

@@ -217,7 +217,7 @@ def test_a_killed_server_with_everything_synced_loses_nothing_acknowledged(fresh
 
 
 def test_an_append_only_file_that_was_cut_short_loads_to_its_last_whole_command(fresh_server):
-    server = fresh_server(appendonly=True, config=["aof-load-truncated yes"])
+    server = fresh_server(appendonly=True, config=["aof-load-truncated yes", "appendfsync always"])
     board = server.board()
     for n in range(20):
         board.post(id=f"j{n}")
