@@ -31,10 +31,10 @@ build: ## Compile the module: target/release/libjobboard.so
 	cargo build --release --locked
 
 lint: setup ## Check format and lints of Rust and Python
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 test: setup lint test-rust test-python ## Everything: set up, lint, cargo tests, pytest on the three servers
 

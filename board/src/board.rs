@@ -606,17 +606,6 @@ impl Board {
         Ok(())
     }
 
-    /// Forgets that a job of that id has ended and gone.
-    pub(crate) fn forget_tombstone(&mut self, id: Id<&[u8]>) {
-        self.tombstones.forget(id);
-        if let Id::Named(name) = id {
-            // The id of a job of ours that has gone, chosen for a new one.
-            if let Some((made, _)) = id::read_made(name) {
-                self.tombstones.forget(Id::Made(made));
-            }
-        }
-    }
-
     /// Drops a record that stands nowhere.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
         let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();

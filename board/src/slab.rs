@@ -6,8 +6,12 @@
 //! last, so growth never copies and never stalls. All operations are O(1) but for the walk
 //! down the vacancy bitmap, which has one level for each factor of 64.
 
-const CHUNK: usize = 256;
-const WORDS: usize = CHUNK / 64;
+/// One short of 256: with its bookkeeping a chunk of records then fits into 16 KiB, a size
+/// of the allocator's; the next is a quarter more, or 16 bytes a job.
+const CHUNK: usize = 255;
+const WORDS: usize = CHUNK.div_ceil(64);
+/// The bits of the last word that stand for no slot.
+const BEYOND: u64 = !0 << (CHUNK % 64);
 /// No slot at or above this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
@@ -19,7 +23,11 @@ struct Chunk<T> {
 
 impl<T> Chunk<T> {
     fn new() -> Self {
-        Chunk { values: std::array::from_fn(|_| None), used: [0; WORDS], len: 0 }
+        let mut used = [0; WORDS];
+        if let Some(last) = used.last_mut() {
+            *last = BEYOND;
+        }
+        Chunk { values: std::array::from_fn(|_| None), used, len: 0 }
     }
 
     fn lowest_free(&self) -> Option<usize> {
@@ -214,6 +222,11 @@ impl Bitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chunk_of_records_fits_into_a_size_of_the_allocators() {
+        assert!(std::mem::size_of::<Chunk<crate::job::Job>>() <= 16 * 1024);
+    }
 
     #[test]
     fn the_lowest_free_slot_is_taken_next_at_any_size() {

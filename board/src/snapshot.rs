@@ -329,7 +329,10 @@ impl Loader {
     pub fn finish(mut self) -> Result<Board, Damage> {
         need(self.ended, "the end is missing")?;
         self.board.index()?;
-        self.board.check().or(damaged("a board that cannot be"))?;
+        // One that is broken says so itself, and answers nothing else.
+        if !self.board.broken() {
+            self.board.check().or(damaged("a board that cannot be"))?;
+        }
         Ok(self.board)
     }
 }

@@ -185,8 +185,9 @@ pub fn serve_touched(ctx: Ctx) {
     }
     for untold in RETURNED.with(std::mem::take) {
         on_board(ctx, &untold.place, |turn| {
+            let env = turn.env;
             for (slot, token) in &untold.claims {
-                if let Some(effect) = turn.board().undo_claim(*slot, *token) {
+                if let Some(effect) = turn.board().undo_claim(&env, *slot, *token) {
                     turn.apply(effect)?;
                 }
             }

@@ -18,7 +18,7 @@ impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         board.leave(self.slot)?;
         let job = board.drop_record(self.slot)?;
-        board.forget_tombstone(job.id());
+        job.id().text(|id| board.forget(id));
         Ok(())
     }
 }

@@ -40,8 +40,8 @@ impl Board {
     }
 
     /// Decides that a job goes back whose claim never reached its worker: at no cost.
-    pub fn undo_claim(&self, slot: u32, token: u64) -> Option<Effect<'static>> {
+    pub fn undo_claim(&self, env: &Env<'_>, slot: u32, token: u64) -> Option<Effect<'static>> {
         let claim = self.claim_of(self.jobs.get(slot)?)?;
-        (claim.token == token).then(|| Released { slot }.into())
+        (claim.token == token).then(|| self.release(env, slot).ok()).flatten()
     }
 }
