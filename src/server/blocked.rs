@@ -8,13 +8,16 @@
 //! A command or the timer chooses at its end: the jobs are claimed for the client then. The
 //! client is told when the event loop's turn ends, by unblocking it: the server runs its
 //! timeout callback, at once or (Redis 8) a little later, and there the jobs are written.
-//! Whatever ends the wait in between finds the client blocked as before; when it has gone, or
-//! was unblocked with an error, the jobs go back.
+//! Whatever ends the wait in between finds the client blocked as before: when it has gone, or
+//! was unblocked with an error, the jobs go back; when its jobs are taken away again in the
+//! same turn, it waits on at its old place.
 
 use redis_module::raw;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::os::raw::c_int;
+
+use board::Board;
 
 use crate::commands::write_records;
 use crate::fault::Fault;
@@ -30,13 +33,19 @@ struct Handle(*mut raw::RedisModuleBlockedClient);
 
 /// What a client was chosen for, until it is told.
 struct Served {
-    handle: Handle,
+    waiter: Waiter<Handle>,
     /// The server has been asked to unblock it.
     asked: bool,
-    place: Place,
     /// Slots and tokens.
     claims: Vec<(u32, u64)>,
-    fields: board::FieldList,
+}
+
+impl Served {
+    /// Those of its jobs that it still holds.
+    fn held(&self, board: &Board) -> Vec<u32> {
+        let holds = |slot: u32, token: u64| board.record_of(slot).is_some_and(|r| r.token() == Some(token));
+        self.claims.iter().filter(|(slot, token)| holds(*slot, *token)).map(|(slot, _)| *slot).collect()
+    }
 }
 
 static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
@@ -130,20 +139,14 @@ unsafe extern "C" fn unblocked(
 
 /// Answers with the jobs that a client was chosen for, those that it still holds.
 fn tell(ctx: Ctx, served: &Served) {
-    let (_, name) = &served.place;
+    let (_, name) = &served.waiter.place;
     let key = ctx.key(name);
     let mut open = ctx.open(&key);
     let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
-    let Some(board) = board else { return ctx.reply().null_array() };
-    let held: Vec<u32> = served
-        .claims
-        .iter()
-        .filter(|(slot, token)| board.record_of(*slot).is_some_and(|r| r.token() == Some(*token)))
-        .map(|(slot, _)| *slot)
-        .collect();
-    match held.is_empty() {
-        true => ctx.reply().null_array(),
-        false => write_records(ctx.reply(), board, &held, &served.fields),
+    let held = board.map(|board| served.held(board)).unwrap_or_default();
+    match board.filter(|_| !held.is_empty()) {
+        Some(board) => write_records(ctx.reply(), board, &held, &served.waiter.fields),
+        None => ctx.reply().null_array(),
     }
 }
 
@@ -170,6 +173,30 @@ pub fn touch_databases(dbs: &[i32]) {
     TOUCHED.with(|touched| touched.extend(places));
 }
 
+/// Puts clients that have lost all their jobs again since they were chosen back to their
+/// places in line. At the end of the event loop's turn, before others are served.
+pub fn recall_chosen(ctx: Ctx) {
+    for (number, served) in SERVED.with(std::mem::take) {
+        if served.asked || still_holds(ctx, &served) {
+            SERVED.with(|all| all.insert(number, served));
+        } else {
+            let place = served.waiter.place.clone();
+            with(|waiters| waiters.add(number, served.waiter));
+            touch(place);
+        }
+    }
+}
+
+fn still_holds(ctx: Ctx, served: &Served) -> bool {
+    let (db, name) = &served.waiter.place;
+    if !ctx.select(*db) {
+        return false;
+    }
+    let key = ctx.key(name);
+    ctx.open(&key)
+        .is_ok_and(|mut open| open.value().is_some_and(|value| !served.held(&value.board).is_empty()))
+}
+
 /// Serves those who wait for boards that were touched. At the end of the event loop's turn.
 pub fn serve_touched(ctx: Ctx) {
     let nothing = TOUCHED.with(|touched| touched.is_empty());
@@ -184,7 +211,7 @@ pub fn serve_touched(ctx: Ctx) {
         return;
     }
     for untold in RETURNED.with(std::mem::take) {
-        on_board(ctx, &untold.place, |turn| {
+        on_board(ctx, &untold.waiter.place, |turn| {
             let env = turn.env;
             for (slot, token) in &untold.claims {
                 if let Some(effect) = turn.board().undo_claim(&env, *slot, *token) {
@@ -207,7 +234,7 @@ pub fn serve_touched(ctx: Ctx) {
 pub fn unblock_chosen() {
     let handles: Vec<Handle> = SERVED.with(|served| {
         let chosen = served.values_mut().filter(|client| !client.asked);
-        chosen.map(|client| (client.asked = true, client.handle).1).collect()
+        chosen.map(|client| (client.asked = true, client.waiter.handle).1).collect()
     });
     for handle in handles {
         // SAFETY: the client is one which the server has not taken from us: `gone` would have
@@ -272,8 +299,6 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         with(|waiters| waiters.add(number, waiter));
         return done.map(|()| false);
     }
-    let Waiter { handle, place, fields, .. } = waiter;
-    let asked = false;
-    SERVED.with(|served| served.insert(number, Served { handle, asked, place, claims, fields }));
+    SERVED.with(|served| served.insert(number, Served { waiter, asked: false, claims }));
     done.map(|()| true)
 }

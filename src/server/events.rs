@@ -49,6 +49,7 @@ unsafe extern "C" fn event_loop(
     if sub == raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
         guard("the event loop", || {
             let ctx = Ctx(ctx);
+            blocked::recall_chosen(ctx);
             blocked::serve_touched(ctx);
             timer::arm(ctx);
             blocked::unblock_chosen();
