@@ -96,6 +96,8 @@ pub struct Board {
     woken: Vec<u32>,
     /// No time event before this: a lower bound, exact after [`Board::reckon`].
     wake: Wake,
+    /// Somebody other than its worker has ended a claim since [`Board::taken`] was asked.
+    taken: bool,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     grown: bool,
 }
@@ -663,8 +665,10 @@ impl Board {
         if !claim.told {
             self.push_history(slot, self.begin_of(&claim))?;
         }
-        if !matches!(end, End::Lapsed | End::TimedOut | End::Taken) {
-            self.saw_worker(claim.worker, now);
+        match end {
+            End::Lapsed | End::TimedOut => {}
+            End::Taken => self.taken = true,
+            _ => self.saw_worker(claim.worker, now),
         }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
@@ -772,6 +776,11 @@ impl Board {
             }
             each(self, queue);
         }
+    }
+
+    /// Whether an operator has ended a claim since the last call.
+    pub fn taken(&mut self) -> bool {
+        std::mem::take(&mut self.taken)
     }
 
     /// Takes every queue that has ready jobs for one that has just got them.

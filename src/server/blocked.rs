@@ -187,6 +187,18 @@ pub fn recall_chosen(ctx: Ctx) {
     }
 }
 
+/// Puts clients that were chosen for jobs of this board, and hold none of them any more, back
+/// to their places in line.
+fn recall(board: &Board, place: &Place) {
+    for (number, served) in SERVED.with(std::mem::take) {
+        if served.asked || served.waiter.place != *place || !served.held(board).is_empty() {
+            SERVED.with(|all| all.insert(number, served));
+        } else {
+            with(|waiters| waiters.add(number, served.waiter));
+        }
+    }
+}
+
 fn still_holds(ctx: Ctx, served: &Served) -> bool {
     let (db, name) = &served.waiter.place;
     if !ctx.select(*db) {
@@ -257,17 +269,21 @@ fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Re
 
 /// Hands work to those who wait for this board, in the order in which they came.
 pub fn serve(turn: &mut Turn<'_>) {
-    if waiting() == 0 {
+    if waiting() == 0 && SERVED.with(|served| served.is_empty()) {
         return turn.board().woken(|_, _| ());
     }
     let place = (turn.ctx.db(), turn.key.bytes().to_vec());
-    if !with(|waiters| waiters.waits_for(&place)) {
+    if !with(|waiters| waiters.waits_for(&place)) && SERVED.with(|served| served.is_empty()) {
         return turn.board().woken(|_, _| ());
     }
     if turn.ctx.in_transaction() {
         turn.board().woken(|_, _| ());
         TOUCHED.with(|touched| touched.insert(place));
         return;
+    }
+    if turn.board().taken() {
+        // Who was chosen for what has come back stands before all others.
+        recall(turn.board(), &place);
     }
     let mut queues = Vec::new();
     turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));

@@ -52,6 +52,7 @@ unsafe extern "C" fn event_loop(
             blocked::recall_chosen(ctx);
             blocked::serve_touched(ctx);
             timer::arm(ctx);
+            timer::sweep(ctx);
             blocked::unblock_chosen();
         });
     }

@@ -8,10 +8,11 @@
 use redis_module::raw;
 use std::collections::BTreeSet;
 use std::ffi::c_void;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::server::api;
-use crate::server::board_type::BoardValue;
+use crate::server::board_type::{BoardValue, BOARDS};
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::turn::Turn;
@@ -28,6 +29,8 @@ const ASK_AGAIN: i64 = 100;
 struct Timer {
     hints: BTreeSet<(i64, i32, Vec<u8>)>,
     armed: Option<(raw::RedisModuleTimerID, i64)>,
+    /// Where the last sweep ended.
+    swept: (i64, i32, Vec<u8>),
     stats: Stats,
 }
 
@@ -89,6 +92,36 @@ pub fn stats() -> Stats {
         let first = if first == 0 { now } else { first };
         Stats { hints: timer.hints.len(), overdue_ms: (now - first).clamp(0, now), ..timer.stats }
     })
+}
+
+/// So many hints at most are looked at by one sweep.
+const SWEEP: usize = 32;
+
+/// Drops hints of boards that have gone or moved, a few at a time, while there are many more
+/// hints than boards. At the end of the event loop's turn.
+pub fn sweep(ctx: Ctx) {
+    let most = 64 + 2 * BOARDS.load(Relaxed).max(0) as usize;
+    let some: Vec<(i64, i32, Vec<u8>)> = with(|timer| match timer.hints.len() > most {
+        true => timer.hints.range(timer.swept.clone()..).take(SWEEP).cloned().collect(),
+        false => Vec::new(),
+    });
+    for hint in &some {
+        let (at, db, name) = hint;
+        let key = ctx.key(name);
+        let lives = ctx.select(*db)
+            && ctx
+                .open(&key)
+                .is_ok_and(|mut open| open.value().is_some_and(|value| value.hint == *at || *at == 0));
+        if !lives {
+            with(|timer| timer.hints.remove(hint));
+        }
+    }
+    if let Some(last) = some.last() {
+        let end = some.len() < SWEEP;
+        with(|timer| timer.swept = if end { (0, 0, Vec::new()) } else { last.clone() });
+    } else {
+        with(|timer| timer.swept = (0, 0, Vec::new()));
+    }
 }
 
 /// Sets the server's timer for the earliest hint. With the manual clock there is none: what

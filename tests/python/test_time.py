@@ -450,3 +450,12 @@ def test_tokens_rise_over_a_restart_with_nothing_saved(fresh_server):
     first = lives.claimed(server.board(), "a")
     server.restart(kill=True)
     assert lives.claimed(server.board(), "a") > first
+
+
+def test_boards_that_have_gone_leave_nothing_to_the_timer(clocked):
+    client = clocked.client()
+    before = int(client.info("jobboard")["jobboard_timer_boards"])
+    for n in range(300):
+        client.execute_command("JOB.POST", f"gone{n}", "x", "DELAY", LONG)
+        client.delete(f"gone{n}")
+    wait_until(lambda: int(client.info("jobboard")["jobboard_timer_boards"]) <= before + 100)
