@@ -41,7 +41,7 @@ impl<'k> Turn<'k> {
     ) -> Result<R, Fault> {
         let mut open = ctx.open_writable(key)?;
         let value = open.value_or_new();
-        if value.board.broken() || value.loader.is_some() {
+        if value.is_broken() {
             return Err(Refusal::Broken.into());
         }
         let mut batch = BATCH.with(Option::take).unwrap_or_default();

@@ -50,7 +50,7 @@ impl Command for Info {
             ("token", board.token() as i64),
             ("next", if wake >= NEVER { -1 } else { (wake - env.now).max(0) }),
             ("overdue", i64::from(wake <= env.now)),
-            ("broken", i64::from(board.broken() || value.loader.is_some())),
+            ("broken", i64::from(value.is_broken())),
             ("bytes", board.bytes() as i64),
         ];
         reply.map(1 + State::ALL.len() + numbers.len() + usize::from(digest));

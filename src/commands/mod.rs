@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::config::config;
 use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
+use crate::server::cell::MainCell;
 use crate::server::register::Registrar;
 use crate::server::reply::Reply;
 
@@ -137,12 +138,15 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
 pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -> Result<R, Fault> {
     let key = call.key();
     let mut open = call.ctx.open(&key)?;
-    let value = open.value_or_new();
-    match value.board.broken() || value.loader.is_some() {
-        true => Err(Refusal::Broken.into()),
-        false => work(&value.board),
+    match open.value() {
+        None => EMPTY.with(|board| work(board.get_or_insert_with(Board::default))),
+        Some(value) if value.is_broken() => Err(Refusal::Broken.into()),
+        Some(value) => work(&value.board),
     }
 }
+
+/// Stands for every board that is absent.
+static EMPTY: MainCell<Option<Board>> = MainCell::new(None);
 
 /// Answers with records, as a claim does.
 pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {

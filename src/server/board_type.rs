@@ -29,6 +29,11 @@ impl BoardValue {
         world::saw_token(board.token());
         BoardValue { board, hint: NEVER, loader: None }
     }
+
+    /// Whether the board cannot be trusted: it missed something, or is not whole yet.
+    pub fn is_broken(&self) -> bool {
+        self.board.broken() || self.loader.is_some()
+    }
 }
 
 impl Default for BoardValue {
