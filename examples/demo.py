@@ -50,6 +50,8 @@ def main() -> None:
     try:
         with ExitStack() as stack:
             server = stack.enter_context(DemoServer(arguments.port, arguments.executable))
+            if server.port != arguments.port:
+                console.print(f"Port {arguments.port} is taken.")
             console.print(f"Server: {server.version} on port {server.port}, data in {server.folder}")
             demo = Demo(server.port, arguments.folder.resolve(), arguments.workers)
             try:
@@ -297,11 +299,11 @@ def batches(items: list) -> Iterator[list]:
 
 
 def spread(values: list[int]) -> str:
-    """Smallest, median and largest of some milliseconds."""
+    """Median, smallest and largest of some milliseconds."""
     if not values:
         return "-"
     values = sorted(values)
-    return f"{values[0]} to {values[-1]} ms, median {values[len(values) // 2]} ms"
+    return f"{values[len(values) // 2]} ms (smallest {values[0]}, largest {values[-1]})"
 
 
 def stay(server: DemoServer, demo: Demo) -> None:

@@ -132,10 +132,15 @@ impl Default for Config {
 /// Takes the arguments of `loadmodule`: names and values. True when the clock is manual.
 pub fn load_arguments(words: &[&[u8]]) -> Result<bool, String> {
     let mut manual = false;
+    let mut seen: Vec<Vec<u8>> = Vec::new();
     for pair in words.chunks(2) {
         let [name, value] = pair else {
             return Err(format!("load argument '{}' has no value", shown(pair)));
         };
+        if seen.contains(&name.to_ascii_lowercase()) {
+            return Err(format!("load argument '{}' is given twice", shown(pair)));
+        }
+        seen.push(name.to_ascii_lowercase());
         if name.eq_ignore_ascii_case(b"clock") {
             manual = match *value {
                 b"manual" => true,

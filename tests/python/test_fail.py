@@ -75,7 +75,8 @@ def test_jitter_varies_the_pause_by_so_many_per_cent(clocked_board):
     pauses = set()
     for n in range(100):
         lives.claimed(clocked_board, f"j{n}", backoff=("FIXED", 1000), jitter=100)
-        pauses.add(clocked_board.fail("w1", f"j{n}")["due"] - EPOCH)
+        # A pause of 0 makes the job ready at once.
+        pauses.add(clocked_board.fail("w1", f"j{n}").get("due", EPOCH) - EPOCH)
     assert 0 <= min(pauses) < 500
     assert 1500 < max(pauses) <= 2000
 

