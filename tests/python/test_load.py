@@ -69,6 +69,7 @@ def test_load_arguments_are_settings(fresh_server: Callable[..., Server]) -> Non
         ("lease", "soon"),
         ("lease", ""),
         ("lease",),
+        ("lease", 5, "lease", 6),
         ("retries", -2),
         ("jitter", 101),
         ("max-batch", 10**30),
