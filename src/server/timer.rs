@@ -25,12 +25,15 @@ const SLICE: u32 = 64;
 /// After so many ms the server is asked again whether it may write.
 const ASK_AGAIN: i64 = 100;
 
+/// When to look at a board, and where it is: Unix ms, database, key. 0: as soon as possible.
+type Hint = (i64, i32, Vec<u8>);
+
 #[derive(Default)]
 struct Timer {
-    hints: BTreeSet<(i64, i32, Vec<u8>)>,
+    hints: BTreeSet<Hint>,
     armed: Option<(raw::RedisModuleTimerID, i64)>,
     /// Where the last sweep ended.
-    swept: (i64, i32, Vec<u8>),
+    swept: Hint,
     stats: Stats,
 }
 
@@ -101,27 +104,18 @@ const SWEEP: usize = 32;
 /// hints than boards. At the end of the event loop's turn.
 pub fn sweep(ctx: Ctx) {
     let most = 64 + 2 * BOARDS.load(Relaxed).max(0) as usize;
-    let some: Vec<(i64, i32, Vec<u8>)> = with(|timer| match timer.hints.len() > most {
+    let some: Vec<Hint> = with(|timer| match timer.hints.len() > most {
         true => timer.hints.range(timer.swept.clone()..).take(SWEEP).cloned().collect(),
         false => Vec::new(),
     });
     for hint in &some {
         let (at, db, name) = hint;
-        let key = ctx.key(name);
-        let lives = ctx.select(*db)
-            && ctx
-                .open(&key)
-                .is_ok_and(|mut open| open.value().is_some_and(|value| value.hint == *at || *at == 0));
-        if !lives {
+        if !ctx.select(*db) || !is_current(ctx, &ctx.key(name), *at) {
             with(|timer| timer.hints.remove(hint));
         }
     }
-    if let Some(last) = some.last() {
-        let end = some.len() < SWEEP;
-        with(|timer| timer.swept = if end { (0, 0, Vec::new()) } else { last.clone() });
-    } else {
-        with(|timer| timer.swept = (0, 0, Vec::new()));
-    }
+    let last = some.last().filter(|_| some.len() == SWEEP);
+    with(|timer| timer.swept = last.cloned().unwrap_or_default());
 }
 
 /// Sets the server's timer for the earliest hint. With the manual clock there is none: what
@@ -184,8 +178,8 @@ fn turn(ctx: Ctx) {
             Some((at, _, _)) if *at <= now => timer.hints.pop_first(),
             _ => None,
         });
-        let Some((_, db, key)) = due else { break };
-        look_at(ctx, db, &key, begin);
+        let Some(hint) = due else { break };
+        look_at(ctx, &hint, begin);
     }
     let took = begin.elapsed().as_micros() as u64;
     with(|timer| {
@@ -194,12 +188,19 @@ fn turn(ctx: Ctx) {
     });
 }
 
-fn look_at(ctx: Ctx, db: i32, name: &[u8], begin: Instant) {
+/// Whether a hint is the one that its board goes by, and not one that was overtaken.
+fn is_current(ctx: Ctx, key: &Key, at: i64) -> bool {
+    let goes_by = |value: &BoardValue| at == 0 || value.hint == at;
+    ctx.open(key).is_ok_and(|mut open| open.value().is_some_and(|value| goes_by(value)))
+}
+
+fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
+    let db = *db;
     if !ctx.select(db) {
         return;
     }
     let key = ctx.key(name);
-    if !ctx.holds_board(&key) {
+    if !is_current(ctx, &key, *at) {
         return;
     }
     if !ctx.allows_write_to(&key) {
