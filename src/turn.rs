@@ -75,6 +75,9 @@ impl<'k> Turn<'k> {
     /// Does what time should have done with the job of that id by now, so that a verb that
     /// names it sees it as it is.
     pub fn settle(&mut self, id: &[u8]) -> Result<(), Fault> {
+        if self.board().wake() > self.env.now {
+            return Ok(());
+        }
         // A delayed job may be due and at once expired: two things at most.
         for _ in 0..2 {
             let env = self.env;
