@@ -129,8 +129,10 @@ class Server:
             if self.process.poll() is not None:
                 raise ServerExited(f"{self.kind} ended with {self.process.returncode}\n{self.log_end()}")
             with contextlib.suppress(redis.ConnectionError, redis.TimeoutError), self.connect() as client:
-                client.ping()
-                return
+                client.ping()  # not while it is loading
+                # Another server may have taken the port meanwhile: then this one is about to end.
+                if client.info("server")["process_id"] == self.process.pid:
+                    return
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.kind} did not answer within {timeout} s\n{self.log_end()}")
             time.sleep(0.01)
