@@ -109,7 +109,19 @@ impl<'k> Turn<'k> {
         }
     }
 
+    /// Tells those who wait for jobs that have ended, as far as a claim's bound goes: whom it
+    /// makes ready may be served at once.
+    fn tell(&mut self) {
+        let env = self.env;
+        let told = self.board().to_tell(&env, CLAIM_SETTLES);
+        // A refusal is a board that broke: nothing more is done on it.
+        if told.is_some_and(|told| self.apply(told).is_ok()) {
+            self.board().reckon(&env);
+        }
+    }
+
     fn finish(mut self) {
+        self.tell();
         if !self.batch.is_empty() {
             // Before anybody is served: who is may be told from the key at once.
             self.open.keep();

@@ -5,9 +5,11 @@
 //! | state | place | order |
 //! |---|---|---|
 //! | scheduled | `due` | when it is due |
+//! | blocked | `blocked` | when it is due |
 //! | ready | its queue's `ready`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
 //! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
 //! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
+//! | ended, others wait for it | `kept` of its state | when it ended |
 //!
 //! A job is taken out of its place ([`Board::leave`]) before any field that the place is
 //! ordered by changes, and put into the next ([`Board::enter`]) after.
@@ -27,6 +29,7 @@ use crate::pool::Pool;
 use crate::settings::{Overrides, Rules, Setting};
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
+use crate::waits::Waits;
 
 /// Best first: higher priority, then longer known to be ready, then posted earlier.
 pub(crate) type ReadyKey = (Reverse<i32>, i64, i64);
@@ -80,10 +83,13 @@ pub struct Board {
     pub(crate) workers: Pool<Bin, Worker>,
     pub(crate) classes: Pool<Class, ()>,
     pub(crate) due: Line<TimeKey>,
+    pub(crate) blocked: Line<TimeKey>,
     pub(crate) leases: Line<TimeKey>,
     pub(crate) expiries: Line<TimeKey>,
     pub(crate) drops: Line<TimeKey>,
     pub(crate) ended: [Line<TimeKey>; 4],
+    pub(crate) kept: [Line<TimeKey>; 4],
+    pub(crate) waits: Waits,
     pub(crate) counts: [u64; 8],
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
@@ -115,7 +121,8 @@ pub(crate) fn after(now: i64, ms: i64) -> i64 {
     now.saturating_add(ms).clamp(0, NEVER)
 }
 
-fn ended_line(state: State) -> usize {
+/// Which of the lines of ended jobs is that state's.
+pub(crate) fn ended_line(state: State) -> usize {
     (state as usize).saturating_sub(State::Complete as usize)
 }
 
@@ -157,17 +164,18 @@ impl Board {
 
     /// Bytes that the board takes, about. O(queues + workers), not O(jobs).
     pub fn bytes(&self) -> usize {
-        let lines = [&self.due, &self.leases, &self.expiries, &self.drops];
+        let lines = [&self.due, &self.blocked, &self.leases, &self.expiries, &self.drops];
         std::mem::size_of::<Self>()
             + self.jobs.bytes()
             + self.claims.bytes()
             + self.heap
             + self.ids.bytes()
-            + lines.into_iter().chain(&self.ended).map(Line::bytes).sum::<usize>()
+            + lines.into_iter().chain(&self.ended).chain(&self.kept).map(Line::bytes).sum::<usize>()
             + self.queues.iter().map(|(_, name, q)| 256 + name.len() + q.ready.bytes()).sum::<usize>()
             + self.workers.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
+            + self.waits.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
@@ -395,7 +403,7 @@ impl Board {
         let mut held = None;
         let stood = match state {
             State::Scheduled => self.due.remove(Self::at_key(job), slot),
-            State::Blocked => true,
+            State::Blocked => self.blocked.remove(Self::at_key(job), slot),
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
                 let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
@@ -425,7 +433,9 @@ impl Board {
                         }
                     }
                 }
-                let line = self.ended.get_mut(ended_line(state)).ok_or(Unfit)?;
+                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
+                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.remove(Self::ended_key(job), slot) && dropped
             }
         };
@@ -458,7 +468,7 @@ impl Board {
                 self.due.insert(Self::at_key(job), slot, at_key);
                 self.wake.lower(job.at.get());
             }
-            State::Blocked => {}
+            State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
             State::Ready => {
                 let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
                 lane.ready.insert(Self::ready_key(job), slot, |s| {
@@ -483,7 +493,9 @@ impl Board {
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
                 self.grown = true;
-                let line = self.ended.get_mut(ended_line(state)).ok_or(Unfit)?;
+                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
+                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.insert(Self::ended_key(job), slot, ended);
                 if job.at.get() != NEVER {
                     self.drops.insert(Self::at_key(job), slot, at_key);
@@ -545,9 +557,13 @@ impl Board {
         self.enter(slot, State::Claimed, i64::from(number))
     }
 
-    /// Makes a job that stands nowhere ready, with the place it had.
+    /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
+    /// for others.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
+        if job.rare.as_ref().is_some_and(|rare| !rare.after.is_empty()) {
+            return self.make_waiting(slot, State::Blocked, 0, now);
+        }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
         let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
         if job.since.get() == 0 {
@@ -561,8 +577,16 @@ impl Board {
         self.enter(slot, State::Ready, at)
     }
 
-    /// Lets a job that stands nowhere wait until it is due.
+    /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), Unfit> {
+        let state = match self.edges(slot).is_empty() {
+            true => State::Scheduled,
+            false => State::Blocked,
+        };
+        self.make_waiting(slot, state, due, now)
+    }
+
+    fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
         if self.job(slot)?.since.get() != 0 {
             self.reweigh(slot, |job| {
                 let rare = job.rare_mut();
@@ -572,7 +596,7 @@ impl Board {
                 Ok(())
             })?;
         }
-        self.enter(slot, State::Scheduled, due)
+        self.enter(slot, state, due)
     }
 
     /// Ends the life of a job that stands nowhere: its record stays for `retain` ms, or goes.
@@ -584,17 +608,27 @@ impl Board {
         retain: i64,
         now: i64,
     ) -> Result<(), Unfit> {
-        if retain == 0 {
+        let rare = self.rare(slot);
+        let waits = rare.is_some_and(|rare| !rare.after.is_empty());
+        let awaited = rare.is_some_and(|rare| rare.awaited > 0);
+        if waits {
+            self.detach_all(slot, now)?;
+        }
+        if awaited {
+            self.tell_from(slot, 0)?;
+        } else if retain == 0 {
             return self.bury(slot, state, token, now, now);
         }
+        let at = after(now, retain);
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.ended = now;
             rare.modified = now;
             rare.idle_from = 0;
+            rare.drop_at = if awaited { at } else { 0 };
             Ok(())
         })?;
-        self.enter(slot, state, after(now, retain))
+        self.enter(slot, state, if awaited { NEVER } else { at })
     }
 
     /// Drops a record that stands nowhere, and remembers it for a while.
@@ -622,14 +656,19 @@ impl Board {
 
     /// Drops the record of a job that has ended, as retention does.
     pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        if !self.job(slot)?.state.ended() || self.awaited(slot) {
+            return Err(Unfit);
+        }
+        self.leave(slot)?;
+        self.bury_ended(slot, now)
+    }
+
+    /// Drops the record of a job that has ended and stands nowhere.
+    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         let job = self.job(slot)?;
         let (state, rare) = (job.state, job.rare.as_ref());
         let token = rare.and_then(|r| r.last.as_ref()).map_or(0, |l| l.token);
         let ended = rare.map_or(0, |r| r.ended);
-        if !state.ended() {
-            return Err(Unfit);
-        }
-        self.leave(slot)?;
         self.bury(slot, state, token, ended, now)
     }
 
@@ -751,7 +790,7 @@ impl Board {
             .first()
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
-        if self.surplus(env.rules).is_some() {
+        if self.surplus(env.rules).is_some() || !self.waits.tells.is_empty() {
             0
         } else {
             soonest

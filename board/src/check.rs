@@ -1,9 +1,12 @@
 //! The invariants of a board, checked from the records up: for tests, and for boards that
 //! come from outside.
 
+use std::collections::BTreeMap;
+
 use crate::board::Board;
-use crate::job::{State, NEVER};
+use crate::job::{Job, State, NEVER};
 use crate::line::Line;
+use crate::waits::Outcome;
 
 impl Board {
     /// Finds the first thing that is not as it must be. O(n log n).
@@ -30,10 +33,11 @@ impl Board {
             if job.seq.get() > self.revision as i64 || job.version.get() > self.revision as i64 {
                 return fail("younger than its board");
             }
+            self.check_edges(slot, job).or_else(fail)?;
             let timed = job.at.get() != NEVER;
             match job.state {
                 State::Scheduled => places.due += 1,
-                State::Blocked => return fail("nothing can block it"),
+                State::Blocked => places.blocked += 1,
                 State::Ready => {
                     places.ready += 1;
                     places.expiries += usize::from(timed);
@@ -79,10 +83,11 @@ impl Board {
         let held = self.workers.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
         let here = Places {
             due: self.due.len(),
+            blocked: self.blocked.len(),
             ready,
             expiries: self.expiries.len(),
             claims: self.claims.len(),
-            ended: self.ended.iter().map(Line::len).sum(),
+            ended: self.ended.iter().chain(&self.kept).map(Line::len).sum(),
             drops: self.drops.len(),
         };
         if here != places || self.leases.len() != held || held != places.claims {
@@ -91,7 +96,73 @@ impl Board {
                 self.leases.len()
             ));
         }
+        self.check_waits()?;
         self.check_order()
+    }
+
+    fn check_edges(&self, slot: u32, job: &Job) -> Result<(), &'static str> {
+        let Some(rare) = &job.rare else {
+            return if job.state == State::Blocked { Err("it waits for nothing") } else { Ok(()) };
+        };
+        if rare.after.is_empty() == (job.state == State::Blocked) {
+            return Err("it waits, or does not, against its state");
+        }
+        for edge in &rare.after {
+            if edge.slot == slot || self.jobs.get(edge.slot).is_none() {
+                return Err("it waits for what is not there");
+            }
+            if self.waits.of(edge.slot, job.seq.get()).next() != Some((job.seq.get(), slot)) {
+                return Err("what it waits for does not know");
+            }
+        }
+        if self.waits.of(slot, 0).count() != rare.awaited as usize {
+            return Err("others wait for it, or do not, against its count");
+        }
+        let pinned = job.state.ended() && rare.awaited > 0;
+        if pinned && job.at.get() != NEVER || !pinned && rare.drop_at != 0 {
+            return Err("its time to go does not fit those who wait");
+        }
+        Ok(())
+    }
+
+    /// No cycle, no edge that nobody has, and nobody forgotten who is to be told.
+    fn check_waits(&self) -> Result<(), String> {
+        let waiting = || self.jobs.iter().filter(|(_, job)| job.state == State::Blocked);
+        let edges = waiting().map(|(slot, _)| self.edges(slot).len()).sum::<usize>();
+        if edges != self.waits.len() {
+            return Err(format!("{edges} edges, not {}", self.waits.len()));
+        }
+        let mut left: BTreeMap<u32, usize> = waiting().map(|(s, _)| (s, self.edges(s).len())).collect();
+        let mut free: Vec<u32> =
+            self.jobs.iter().map(|(slot, _)| slot).filter(|slot| !left.contains_key(slot)).collect();
+        while let Some(slot) = free.pop() {
+            for (_, waiter) in self.waits.of(slot, 0) {
+                if let Some(n) = left.get_mut(&waiter) {
+                    *n -= 1;
+                    if *n == 0 {
+                        left.remove(&waiter);
+                        free.push(waiter);
+                    }
+                }
+            }
+        }
+        if let Some(slot) = left.keys().next() {
+            return Err(format!("slot {slot} waits in a circle"));
+        }
+        let mut told: BTreeMap<(u32, i64), i64> = BTreeMap::new();
+        for tell in &self.waits.tells {
+            let from = told.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
+            *from = tell.from.min(*from);
+        }
+        for (slot, job) in waiting() {
+            for edge in self.edges(slot).iter().filter(|edge| self.outcome(edge) != Outcome::Waits) {
+                let seq = self.jobs.get(edge.slot).map_or(0, |other| other.seq.get());
+                if told.get(&(edge.slot, seq)).is_none_or(|from| *from > job.seq.get()) {
+                    return Err(format!("slot {slot} is never told of the end of {}", edge.slot));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_order(&self) -> Result<(), String> {
@@ -102,7 +173,8 @@ impl Board {
         sorted("expiries", &self.expiries, at)?;
         sorted("drops", &self.drops, at)?;
         sorted("leases", &self.leases, lease)?;
-        for line in &self.ended {
+        sorted("blocked", &self.blocked, at)?;
+        for line in self.ended.iter().chain(&self.kept) {
             sorted("ended", line, ended)?;
         }
         for (_, _, queue) in self.queues.iter() {
@@ -132,6 +204,7 @@ fn sorted<K: Ord + Copy + Default>(
 #[derive(Debug, Default, PartialEq)]
 struct Places {
     due: usize,
+    blocked: usize,
     ready: usize,
     expiries: usize,
     claims: usize,

@@ -127,6 +127,10 @@ effects! {
     18 Trimmed,
     /// A job that had gone is no longer remembered.
     19 Forgotten<'a>,
+    /// Jobs learned that what they wait for has ended.
+    20 Told,
+    /// A job waits for other jobs than before.
+    21 Depended,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

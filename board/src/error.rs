@@ -31,6 +31,10 @@ pub enum Refusal {
     Exists(Bin),
     /// Its life is not over.
     NotEnded(State),
+    /// Another job waits for it.
+    Depended(Bin),
+    /// Jobs would wait for each other.
+    Cycle,
     /// A bound is reached.
     Limit(&'static str),
     /// The copy of the board missed an effect, or holds what cannot be.
@@ -53,6 +57,8 @@ impl Refusal {
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
             Refusal::NotEnded(_) => "NOTENDED",
+            Refusal::Depended(_) => "DEPENDED",
+            Refusal::Cycle => "CYCLE",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
             Refusal::Of(_, inner) => inner.code(),
@@ -66,12 +72,16 @@ impl Refusal {
             Refusal::NotClaimed(s) | Refusal::NotReady(s) | Refusal::Ended(s) | Refusal::NotEnded(s) => {
                 s.name().into()
             }
-            Refusal::NotOwner(name) | Refusal::Claimed(name) | Refusal::Exists(name) => clean(name),
+            Refusal::NotOwner(name)
+            | Refusal::Claimed(name)
+            | Refusal::Exists(name)
+            | Refusal::Depended(name) => clean(name),
             Refusal::ClaimedYou => "you".into(),
             Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),
             Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
             Refusal::Cancelled(_) => "cancel was requested".into(),
+            Refusal::Cycle => "a job would wait for itself".into(),
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),

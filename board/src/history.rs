@@ -27,10 +27,12 @@ pub enum Event {
     Expired = 14,
     Complete = 15,
     Log = 16,
+    Dependency = 17,
+    Depends = 18,
 }
 
 impl Event {
-    const ALL: [(Event, &'static str); 17] = [
+    const ALL: [(Event, &'static str); 19] = [
         (Event::Posted, "posted"),
         (Event::Claimed, "claimed"),
         (Event::Lapsed, "lapsed"),
@@ -48,6 +50,8 @@ impl Event {
         (Event::Expired, "expired"),
         (Event::Complete, "complete"),
         (Event::Log, "log"),
+        (Event::Dependency, "dependency"),
+        (Event::Depends, "depends"),
     ];
 
     /// The word for it in replies.

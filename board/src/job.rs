@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | `posted` | at post, replace | when the client posted it |
 //! | `since` | when it first becomes ready; at requeue, replace | its place among equals; kept when it comes back |
-//! | `at` | with the state | scheduled: due; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
+//! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
 //! | `Claim::claimed` | at claim | begin of this run |
 //! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
@@ -24,6 +24,7 @@ use crate::bin::Bin;
 use crate::history::History;
 use crate::id::Id;
 use crate::settings::{LONGEST, MOST};
+use crate::waits::Edge;
 
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
@@ -352,6 +353,12 @@ pub struct Rare {
     pub ended: i64,
     /// When anything in here last changed.
     pub modified: i64,
+    /// What a blocked job waits for, by slot.
+    pub after: Vec<Edge>,
+    /// How many jobs wait for it.
+    pub awaited: u32,
+    /// When the record of one that has ended is dropped, once nobody waits for it.
+    pub drop_at: i64,
 }
 
 impl Rare {
@@ -368,6 +375,7 @@ impl Rare {
             + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
+            + std::mem::size_of_val(&*self.after)
     }
 
     /// Back-off ends.

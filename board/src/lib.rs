@@ -14,9 +14,10 @@
 //!                      |                 |                 none left-----> failed
 //!                      |<--lease ends----|--lease ends, no lapses left---> failed, kind `lapsed`
 //!                      |<--abandon, release                --trash-------> trashed
-//! scheduled, ready --cancel--> cancelled
+//! scheduled, blocked, ready --cancel--> cancelled
 //! claimed --cancel--> claimed, with a request; however it then ends but by consume with FORCE:
 //!                     cancelled
+//! blocked --all it waits for are complete--> ready; --one failed: ONFAILURE--> cancelled, failed
 //! ready too long --> failed, kind `expired`
 //! failed, trashed, cancelled --requeue--> ready
 //! ```
@@ -31,6 +32,7 @@
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
+//! | `waits` | who waits for whom | no cycles; an awaited record stays |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
@@ -59,6 +61,7 @@ mod slab;
 mod snapshot;
 mod tombstones;
 mod verbs;
+mod waits;
 
 pub use bin::Bin;
 pub use board::Board;
@@ -74,3 +77,4 @@ pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;
 pub use verbs::*;
+pub use waits::{Edge, OnFailure, AFTER_MOST};

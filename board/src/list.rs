@@ -191,13 +191,16 @@ impl Board {
             }
             State::Scheduled => directed(&self.due, key, page.reverse, at_key),
             State::Ready => self.walk_ready(from, page),
-            State::Blocked => Box::new(std::iter::empty()),
+            State::Blocked => directed(&self.blocked, key, page.reverse, at_key),
             _ => {
                 let at = (state as usize).saturating_sub(State::Complete as usize);
                 let key_of = |s: u32| self.jobs.get(s).map(Self::ended_key).unwrap_or_default();
-                match self.ended.get(at) {
-                    Some(line) => directed(line, key, page.reverse, key_of),
-                    None => Box::new(std::iter::empty()),
+                let lines = [&self.ended, &self.kept].into_iter().filter_map(|lines| lines.get(at));
+                let lines = lines.filter(|line| !line.is_empty());
+                let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
+                match page.reverse {
+                    true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
+                    false => Box::new(Merge::new(sources, key_of)),
                 }
             }
         }

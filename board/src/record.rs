@@ -65,6 +65,8 @@ bitflags! {
         const PREVIOUS = 1 << 24;
         /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
+        /// What it waits for.
+        const AFTER = 1 << 26;
     }
 }
 
@@ -178,9 +180,11 @@ impl<'a> Record<'a> {
     pub fn posted(&self) -> i64 {
         self.job.posted.get()
     }
-    /// When a delayed job becomes ready.
+    /// Before when a delayed job does not become ready.
     pub fn due(&self) -> Option<i64> {
-        (self.job.state == State::Scheduled).then(|| self.job.at.get())
+        let at = self.job.at.get();
+        let delayed = self.job.state == State::Scheduled || self.job.state == State::Blocked && at > 0;
+        delayed.then_some(at)
     }
     /// When its last claim began.
     pub fn claimed(&self) -> Option<i64> {
@@ -215,6 +219,13 @@ impl<'a> Record<'a> {
     pub fn reason(&self) -> Option<&'a [u8]> {
         self.rare?.reason.as_deref()
     }
+    /// The ids of the jobs that it waits for, in the order of their posts.
+    pub fn after(&self) -> Vec<Id<&'a [u8]>> {
+        let edges = self.rare.map_or(&[][..], |r| &r.after);
+        let mut jobs: Vec<&Job> = edges.iter().filter_map(|edge| self.board.jobs.get(edge.slot)).collect();
+        jobs.sort_unstable_by_key(|job| job.seq.get());
+        jobs.into_iter().map(Job::id).collect()
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -234,9 +245,8 @@ impl<'a> Record<'a> {
             | Fields::POSTED
             | Fields::MODIFIED
             | Fields::VERSION;
-        let mut present = always
-            | some(self.name().is_some(), Fields::NAME)
-            | some(self.job.state == State::Scheduled, Fields::DUE);
+        let mut present =
+            always | some(self.name().is_some(), Fields::NAME) | some(self.due().is_some(), Fields::DUE);
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
         }
@@ -250,7 +260,8 @@ impl<'a> Record<'a> {
                 | some(self.job.state.ended(), Fields::ENDED)
                 | some(rare.result.is_some(), Fields::RESULT)
                 | some(!rare.meta.is_empty(), Fields::META)
-                | some(rare.reason.is_some(), Fields::REASON);
+                | some(rare.reason.is_some(), Fields::REASON)
+                | some(!rare.after.is_empty(), Fields::AFTER);
         }
         present
     }
@@ -280,7 +291,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 26);
+        assert_eq!(all_fields().len(), 27);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

@@ -2,7 +2,7 @@
 //! migration, and digests.
 //!
 //! A snapshot is a sequence of parts: one head, then jobs in the order of their slots, then
-//! tombstones, then an end. Each part is a tag and a MessagePack value with fields by
+//! tombstones, then ends that are still to be told, then an end. Each part is a tag and a MessagePack value with fields by
 //! position. The parts follow from the state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
@@ -21,6 +21,7 @@ use crate::line::Line;
 use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
+use crate::waits::{Tell, AFTER_MOST};
 
 const FORMAT: u8 = 1;
 /// A part is closed when it is this long.
@@ -29,6 +30,7 @@ const HEAD: u8 = 1;
 const JOBS: u8 = 2;
 const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
+const TELLS: u8 = 5;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -134,6 +136,10 @@ impl Board {
         }
         for tombstone in self.tombstones.iter() {
             writer.put(TOMBSTONES, tombstone);
+            writer.close(&mut each, PART);
+        }
+        for tell in &self.waits.tells {
+            writer.put(TELLS, tell);
             writer.close(&mut each, PART);
         }
         writer.put(END, &());
@@ -247,6 +253,11 @@ impl Loader {
                     need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
                     need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
                     self.board.tombstones.restore(tombstone);
+                }
+                TELLS => {
+                    let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
+                    need(is_time(tell.seq) && is_time(tell.from), "tell")?;
+                    self.board.waits.tells.push_back(tell);
                 }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
@@ -362,10 +373,12 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 }
 
 fn sound_rare(rare: &Rare) -> bool {
-    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified];
+    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at];
     times.into_iter().all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.stale.len() <= STALE_MOST
+        && rare.after.len() <= AFTER_MOST
+        && rare.after.is_sorted_by(|a, b| a.slot < b.slot)
         && rare.history.entries().len() <= HISTORY_MOST
         && rare.history.entries().iter().all(|e| is_time(e.at))
         && rare.last.as_ref().is_none_or(|l| {
@@ -379,8 +392,11 @@ impl Board {
         let mut by_state: [Vec<u32>; 8] = Default::default();
         let mut expiries = Vec::new();
         let mut drops = Vec::new();
+        let mut kept: [Vec<u32>; 8] = Default::default();
         for (slot, job) in self.jobs.iter() {
-            if let Some(slots) = by_state.get_mut(job.state as usize) {
+            let awaited = job.state.ended() && job.rare.as_ref().is_some_and(|r| r.awaited > 0);
+            let places = if awaited { &mut kept } else { &mut by_state };
+            if let Some(slots) = places.get_mut(job.state as usize) {
                 slots.push(slot);
             }
             match job.state {
@@ -389,18 +405,21 @@ impl Board {
                 _ => {}
             }
         }
-        let [mut scheduled, blocked, mut ready, mut claimed, ended @ ..] = by_state;
-        need(blocked.is_empty(), "a blocked job")?;
+        let [mut scheduled, mut blocked, mut ready, mut claimed, ended @ ..] = by_state;
+        let [_, _, _, _, kept @ ..] = kept;
+        self.load_waits(&blocked)?;
+        self.blocked = self.line_of(&mut blocked, Board::at_key);
         self.due = self.line_of(&mut scheduled, Board::at_key);
         self.expiries = self.line_of(&mut expiries, Board::at_key);
         self.drops = self.line_of(&mut drops, Board::at_key);
-        for (at, mut slots) in ended.into_iter().enumerate() {
-            for slot in &slots {
+        for (at, (mut slots, mut kept)) in ended.into_iter().zip(kept).enumerate() {
+            for slot in slots.iter().chain(&kept) {
                 self.load_kind(*slot);
             }
             let line = self.line_of(&mut slots, Board::ended_key);
-            if let Some(place) = self.ended.get_mut(at) {
-                *place = line;
+            let kept = self.line_of(&mut kept, Board::ended_key);
+            if let (Some(place), Some(kept_place)) = (self.ended.get_mut(at), self.kept.get_mut(at)) {
+                (*place, *kept_place) = (line, kept);
             }
         }
         let (jobs, claims) = (&self.jobs, &self.claims);
@@ -444,6 +463,17 @@ impl Board {
         let key_of = |s: u32| self.jobs.get(s).map(key).unwrap_or_default();
         slots.sort_unstable_by_key(|s| key_of(*s));
         Line::from_sorted(slots, key_of)
+    }
+
+    /// Finds out who waits for whom from what each blocked job waits for.
+    fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
+        for slot in blocked {
+            let job = self.jobs.get(*slot).ok_or(Damage("slot"))?;
+            for edge in job.rare.as_ref().map_or(&[][..], |rare| &rare.after) {
+                need(self.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
+            }
+        }
+        Ok(())
     }
 
     fn load_kind(&mut self, slot: u32) {

@@ -55,6 +55,12 @@ fn full() -> World {
     w.take_id(ANN, "gone");
     w.done(ANN, "gone", None).unwrap();
     w.take_id(ANN, "ready");
+    w.put_after("blocked", &["ready", "claimed", "complete", "cancelled"], OnFailure::Hold);
+    w.put_after("untold", &["cancelled", "blocked"], OnFailure::Fail);
+    w.put_after("late", &["untold"], OnFailure::Cancel);
+    let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true };
+    w.depend(b"late", &Depend::Remove(vec![b"untold"])).unwrap().unwrap();
+    w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
     w.sound();
     w
 }
@@ -114,9 +120,8 @@ fn live_on(board: Board) {
     w.take_all(ANN);
     w.pass(1 << 41);
     w.sound();
-    for id in &ids {
-        w.delete(id);
-    }
+    let all: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
+    w.delete_all(&all).unwrap();
     w.sound();
 }
 

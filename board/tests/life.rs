@@ -3,6 +3,8 @@
 
 #[path = "life/cancels.rs"]
 mod cancels;
+#[path = "life/dependencies.rs"]
+mod dependencies;
 #[path = "life/ends.rs"]
 mod ends;
 #[path = "life/failures.rs"]

@@ -15,6 +15,8 @@ mod drive;
 mod naive;
 #[path = "model/verbs.rs"]
 mod verbs;
+#[path = "model/waits.rs"]
+mod waits;
 mod world;
 
 use proptest::collection::vec;

@@ -2,7 +2,7 @@
 
 use board::CancelAnswer;
 
-use super::selection::{ids, resolve};
+use super::selection::{distinct, ids, resolve};
 use super::{Command, KeyUse, Spec};
 use crate::args::{flag, Keyword};
 use crate::fault::{unexpected, Done};
@@ -37,7 +37,14 @@ impl Command for Cancel {
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
-            resolve(turn, &ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
+            let slots = resolve(turn, &ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
+            let chosen = distinct(&slots);
+            for (id, slot) in ids.iter().zip(&slots) {
+                let Some(slot) = slot else { continue };
+                if turn.board().cancel(&env, *slot, force)? != CancelAnswer::Already {
+                    turn.board().check_depended(*slot, &chosen).map_err(|refusal| refusal.of(id))?;
+                }
+            }
             reply.array(ids.len());
             for id in &ids {
                 // Looked up anew: with no retention a cancelled record has gone at once.

@@ -31,6 +31,11 @@ impl Command for Delete {
         Turn::run(call.ctx, &call.key(), |turn| {
             let slots = resolve(turn, &ids, |_, _| Ok(()))?;
             let known = distinct(&slots);
+            for (id, slot) in ids.iter().zip(&slots) {
+                if let Some(slot) = slot {
+                    turn.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
+                }
+            }
             for slot in &known {
                 turn.apply(Deleted { slot: *slot })?;
             }

@@ -11,12 +11,14 @@ use crate::server::register::Registrar;
 use crate::server::reply::Reply;
 
 mod abandon;
+mod after;
 mod cancel;
 mod claim;
 mod clock;
 mod consume;
 mod count;
 mod delete;
+mod depend;
 mod fail;
 mod get;
 mod heartbeat;
@@ -110,6 +112,10 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<requeue::Requeue>();
     to.add::<delete::Delete>();
     to.add::<update::Update>();
+    to.parent(&depend::PARENT);
+    to.add::<depend::Add>();
+    to.add::<depend::Remove>();
+    to.add::<depend::Clear>();
     to.add::<get::Get>();
     to.add::<get::MGet>();
     to.add::<list::List>();
@@ -218,6 +224,14 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         }
         Fields::PREVIOUS => bytes("previous", record.previous()),
         Fields::REASON => bytes("reason", record.reason()),
+        Fields::AFTER => {
+            reply.text("after");
+            let after = record.after();
+            reply.array(after.len());
+            for id in after {
+                id.text(|id| reply.bytes(id));
+            }
+        }
         _ => {}
     }
 }

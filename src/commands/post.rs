@@ -1,8 +1,9 @@
 //! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
 
-use board::{Exists, Options, Post as Request, PostAnswer, Refusal, LONGEST, MOST};
+use board::{Exists, Options, Post as Request, PostAnswer, LONGEST, MOST};
 use std::collections::HashSet;
 
+use super::after::Waits;
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -33,6 +34,7 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     let mut post = Request::default();
     let mut options = Options::default();
     let (mut ids, mut exists, mut start, mut meta) = (None, None, None, None);
+    let mut waits = Waits::default();
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
@@ -60,6 +62,7 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
             "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
             "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
             "META" => once(&mut meta, "META", args.meta()?)?,
+            other if waits.take(other, args)? => {}
             _ => return unexpected(word),
         }
     }
@@ -70,6 +73,7 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
     post.options = options;
     post.meta = meta.unwrap_or_default();
+    post.after = waits.finish()?;
     Ok(Shared { request: post, ids })
 }
 
@@ -108,7 +112,8 @@ impl Command for Post {
         complexity: "O(log N)",
         syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [META n field value [field value ...]]",
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [META n field value [field value ...]] \
+            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };
 
@@ -146,7 +151,8 @@ impl Command for MPost {
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] \
             [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
-            [RETAIN ms] [META n field value [field value ...]]",
+            [RETAIN ms] [META n field value [field value ...]] \
+            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };
 
@@ -171,12 +177,12 @@ impl Command for MPost {
             }
             let env = turn.env;
             // Whatever would refuse one refuses all, before anything changes.
-            for id in &ids {
-                let probe = Request { id: Some(id), meta: Default::default(), ..request.clone() };
-                if let Err(Refusal::Exists(id)) = turn.board().post(&env, &probe, 0) {
-                    return Err(Refusal::Exists(id).into());
-                }
+            let meta = std::mem::take(&mut request.meta);
+            for i in 0..ids.len().max(1) {
+                request.id = ids.get(i).copied();
+                turn.board().post(&env, &request, 0)?;
             }
+            request.meta = meta;
             reply.array(n);
             for (i, payload) in payloads.iter().enumerate() {
                 request.id = ids.get(i).copied();

@@ -40,6 +40,7 @@ POST_SHARED = {
     "EXPIRE": ("60000",),
     "RETAIN": ("1",),
     "META": META,
+    "AFTER": ("1", "x"),
 }
 FILTERS = {
     "STATE": ("ready",),
@@ -52,6 +53,7 @@ FILTERS = {
 
 CALLS = [
     Call("POST", ("payload",), {"ID": ("j",), **POST_SHARED}),
+    Call("POST", ("payload", "AFTER", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()}),
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
@@ -164,8 +166,8 @@ RANGES = {
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["GROUP", "COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS", "AFTER"]
-    + ["ONFAILURE", "STRICT", "PARENT", "SHARE"],
+    "POST": ["GROUP", "COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS"]
+    + ["PARENT", "SHARE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],

@@ -331,7 +331,7 @@ def syntax_lines() -> dict[str, str]:
         if block.info == "syntax":
             for entry in re.split(r"\n(?=JOB\.)", block.text):
                 line = " ".join(entry.split())
-                name = re.match(r"JOB\.[A-Z]+(?: (?:GET|SET|RESET|ADVANCE)\b)?", line)
+                name = re.match(r"JOB\.[A-Z]+(?: (?:GET|SET|RESET|ADVANCE|ADD|REMOVE|CLEAR)\b)?", line)
                 assert name, line
                 found[name.group()] = line
     return found
@@ -411,8 +411,10 @@ def test_links_within_commands_md_lead_to_headings() -> None:
 
 
 def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
-    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=1)
+    board.post(id_="first", queue="first")
+    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=1, after=["first"])
     seen = [list(board.get("a"))]
+    board.depend("CLEAR", "a")
     token = board.claim_one("alice", block=2000)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
     seen.append(list(board.get("a")))
@@ -435,6 +437,10 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
 def put_in(board: Board, clock: Clock, state: str) -> int | None:
     """Makes job `a` of an empty board stand in a row of the table; returns alice's token, if she has one."""
     if state == "unknown":
+        return None
+    if state == "blocked":
+        board.post(id_="first", queue="first")
+        board.post(id_="a", after=["first"])
         return None
     board.post(id_="a", delay=1000 if state == "scheduled" else None)
     if state in ("scheduled", "ready"):

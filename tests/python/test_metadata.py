@@ -27,6 +27,9 @@ WRITES = {
     "job.requeue": -4,
     "job.delete": -4,
     "job.update": -4,
+    "job.depend|add": -6,
+    "job.depend|remove": -6,
+    "job.depend|clear": 4,
     "job.settings|set": -5,
     "job.settings|reset": -3,
 }

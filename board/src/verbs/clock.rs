@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::Board;
+use crate::board::{ended_line, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
 use crate::history::{Entry, Event};
@@ -130,7 +130,7 @@ impl Board {
     fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
         let job = self.job(slot)?;
         match job.state {
-            State::Blocked => Err(Unfit),
+            State::Blocked => self.tell_one(slot, now, rules),
             State::Scheduled => {
                 let due = job.at.get();
                 self.leave(slot)?;
@@ -186,6 +186,9 @@ impl Board {
     /// What time should have done with one job by now: to be applied before anything is
     /// decided about that job. O(1).
     pub fn overdue(&self, slot: u32, env: &Env<'_>) -> Option<Effect<'static>> {
+        if self.jobs.get(slot)?.state == State::Blocked {
+            return self.untold(slot).then(|| Self::settled(slot, env).into());
+        }
         let time = self.time_of(slot)?;
         let held = self.jobs.get(slot)?.state == State::Claimed && env.hold > env.now;
         (time <= env.now && !held).then(|| Self::settled(slot, env).into())
@@ -196,6 +199,9 @@ impl Board {
     pub fn backlog(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         if self.wake() > env.now {
             return None;
+        }
+        if let Some(told) = self.to_tell(env, n) {
+            return Some(told.into());
         }
         let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
         let lines = ClockLine::ALL.iter().filter(|line| !held(line));
@@ -224,7 +230,8 @@ impl Board {
         ];
         kept.into_iter().find_map(|(state, setting)| {
             let most = self.rule(setting, u32::MAX, rules).max(0) as u64;
-            let over = self.count(state).saturating_sub(most);
+            let kept = self.ended.get(ended_line(state)).map_or(0, |line| line.len() as u64);
+            let over = kept.saturating_sub(most);
             (over > 0).then_some((state, over.min(u64::from(u32::MAX)) as u32))
         })
     }

@@ -57,7 +57,7 @@ impl Consumed<'_> {
         if let Some(claim) = &claim {
             board.saw_worker(claim.worker, now);
         }
-        if self.retain != 0 {
+        if self.retain != 0 || board.awaited(slot) {
             if let Some(claim) = claim {
                 board.note_end(slot, claim, End::Consumed, now)?;
             }

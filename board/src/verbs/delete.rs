@@ -15,8 +15,10 @@ pub struct Deleted {
 impl Sound for Deleted {}
 
 impl Deleted {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         board.leave(self.slot)?;
+        board.detach_all(self.slot, now)?;
+        board.let_go(self.slot, now)?;
         let job = board.drop_record(self.slot)?;
         job.id().text(|id| board.forget(id));
         Ok(())

@@ -140,7 +140,7 @@ impl Board {
             rare.kind = Some(kind.into());
             rare.message = super::some(message);
             rare.modified = now;
-            if !matches!(event, Event::Lapsed | Event::Expired) {
+            if !matches!(event, Event::Lapsed | Event::Expired | Event::Dependency) {
                 rare.fails = rare.fails.saturating_add(1);
             }
             Ok(())

@@ -139,7 +139,7 @@ impl Revived {
         let rare = board.rare(self.slot).ok_or(Unfit)?;
         let last = rare.last.clone().filter(|l| l.end == End::Lapsed).ok_or(Unfit)?;
         let attempt = rare.attempt;
-        if board.job(self.slot)?.state.ended() {
+        if board.job(self.slot)?.state.ended() || !rare.after.is_empty() {
             return Err(Unfit);
         }
         board.leave(self.slot)?;

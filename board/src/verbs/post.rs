@@ -11,6 +11,8 @@ use crate::history::{Entry, Event};
 use crate::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, U48};
 use crate::settings::Setting;
+use crate::verbs::depend::After;
+use crate::waits::Edge;
 
 /// What to do when the id is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Post<'a> {
     pub options: Options,
     /// Fields of the user's own.
     pub meta: Meta<'a>,
+    /// What it waits for.
+    pub after: Option<After<'a>>,
 }
 
 /// What a post comes to.
@@ -80,6 +84,7 @@ pub struct Posted<'a> {
     options: Option<Options>,
     #[serde(borrow)]
     meta: Meta<'a>,
+    after: Option<Vec<Edge>>,
 }
 
 /// The queue of jobs that name none.
@@ -96,6 +101,7 @@ impl Sound for Posted<'_> {
             && self.name.is_none_or(|name| name.len() <= 255)
             && self.options.is_none_or(|o| o.sound())
             && (self.replaces || free())
+            && self.after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
     }
 }
 
@@ -129,10 +135,16 @@ impl Posted<'_> {
             })?;
         }
         let revision = board.revision() as i64;
+        if self.replaces {
+            board.set_seq(self.slot, revision)?;
+        }
         let job = board.job_mut(self.slot)?;
         job.posted = U48::new(now);
         job.seq = U48::new(revision);
         job.since = U48::new(0);
+        if let Some(edges) = &self.after {
+            board.reattach(self.slot, edges, now)?;
+        }
         match self.due {
             Some(due) if due > now => board.make_scheduled(self.slot, due, now),
             _ => board.make_ready(self.slot, now),
@@ -155,6 +167,8 @@ impl Posted<'_> {
                 history: std::mem::take(&mut rare.history),
                 last: rare.last.take().map(|last| crate::job::Last { end: End::Taken, ..last }),
                 modified: now,
+                after: std::mem::take(&mut rare.after),
+                awaited: rare.awaited,
                 ..Rare::default()
             };
             Ok(())
@@ -180,6 +194,14 @@ impl Board {
             self.check_meta(slot, &post.meta)?;
         }
         let slot = taken.unwrap_or_else(|| self.jobs.next_free());
+        let after = match &post.after {
+            Some(after) => {
+                let edges = self.decide_edges(env, slot, post.id, after)?;
+                self.check_room(&[], &edges)?;
+                Some(edges)
+            }
+            None => None,
+        };
         let mut options = post.options;
         if taken.is_none() && options.expire.is_none() {
             let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE)).unwrap_or(u32::MAX);
@@ -206,6 +228,7 @@ impl Board {
             due: post.due,
             options: (options != Options::default()).then_some(options),
             meta: post.meta.clone(),
+            after,
         }))
     }
 

@@ -44,6 +44,7 @@ impl Requeued<'_> {
             rare.stage = None;
             rare.stale.clear();
             rare.ended = 0;
+            rare.drop_at = 0;
             rare.modified = now;
             // A worker of before has no say any more.
             if let Some(last) = rare.last.as_mut() {

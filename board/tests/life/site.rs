@@ -27,6 +27,13 @@ impl World {
         assert_eq!(self.post(&post), Ok(Some(id.as_bytes().to_vec())));
     }
 
+    /// A job that waits for others.
+    pub fn put_after(&mut self, id: &str, others: &[&str], on_failure: OnFailure) {
+        let jobs = others.iter().map(|other| (other.as_bytes(), on_failure)).collect();
+        let after = Some(After { jobs, strict: false });
+        self.put_with(id, |p| p.after = after);
+    }
+
     pub fn put_replacing(&mut self, id: &str, payload: &[u8]) {
         let exists = Exists::Replace;
         self.post(&Post { id: Some(id.as_bytes()), payload, exists, ..Post::default() }).unwrap();
@@ -108,7 +115,11 @@ impl World {
                 let due = Some(self.now + 1_000);
                 self.put_with(id, |p| p.due = due);
             }
-            Blocked => panic!("nothing blocks yet"),
+            Blocked => {
+                let other = format!("before {id}");
+                self.put(&other);
+                self.put_after(id, &[&other], OnFailure::Hold);
+            }
             Ready => self.put(id),
             Claimed => {
                 self.put(id);
@@ -135,6 +146,7 @@ impl World {
     }
 }
 
+/// Those in which a job can be without another.
 pub const STATES: [State; 7] = [Scheduled, Ready, Claimed, Complete, Failed, Cancelled, Trashed];
 pub const LIVE: [State; 3] = [Scheduled, Ready, Claimed];
 pub const ENDED: [State; 4] = [Complete, Failed, Cancelled, Trashed];

@@ -1,7 +1,7 @@
 //! Random commands. They name jobs, workers and tokens by how they stand to the board, so
 //! that most of them do something whatever came before and shrinking keeps their sense.
 
-use board::{Exists, Options, Order, Retry, Setting, State, SPECS};
+use board::{Exists, OnFailure, Options, Order, Retry, Setting, State, SPECS};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -41,6 +41,13 @@ pub struct Talk {
 }
 
 #[derive(Debug, Clone)]
+pub enum Change {
+    Add(Vec<(Target, OnFailure)>),
+    Remove(Vec<Target>),
+    Clear,
+}
+
+#[derive(Debug, Clone)]
 pub enum Command {
     Post {
         id: Option<u8>,
@@ -52,6 +59,13 @@ pub enum Command {
         delay: Option<i64>,
         options: Options,
         meta: Vec<(u8, u8)>,
+        after: Option<Vec<(Target, OnFailure)>>,
+        strict: bool,
+    },
+    Depend {
+        id: Target,
+        what: Change,
+        strict: bool,
     },
     Claim {
         worker: u8,
@@ -112,7 +126,8 @@ pub enum Command {
         id: Target,
         queue: Option<u8>,
     },
-    Delete(Target),
+    /// With all that wait for it, or alone.
+    Delete(Target, bool),
     Update {
         id: Target,
         priority: Option<i32>,
@@ -233,19 +248,41 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
 }
 
 fn operator_verbs() -> impl Strategy<Value = Command> {
-    let states = || prop_oneof![Just(State::Claimed), Just(State::Ready), Just(State::Scheduled)];
+    let waits = || prop_oneof![Just(State::Ready), Just(State::Scheduled), Just(State::Blocked)];
+    let states = || prop_oneof![1 => Just(State::Claimed), 3 => waits()];
     let ends = || prop_oneof![Just(State::Failed), Just(State::Cancelled), Just(State::Trashed)];
     let update = (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk());
     prop_oneof![
         2 => (states().prop_flat_map(target), any::<bool>()).prop_map(|(id, force)| Command::Cancel { id, force }),
         1 => target(State::Claimed).prop_map(Command::Release),
         2 => (ends().prop_flat_map(target), of(0..4u8)).prop_map(|(id, queue)| Command::Requeue { id, queue }),
-        1 => any::<u8>().prop_map(|n| Command::Delete(Target::Any(n))),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(n, all)| Command::Delete(Target::Any(n), all)),
+        3 => (waits().prop_flat_map(target), change(), weighted(0.1, Just(())))
+            .prop_map(|(id, what, strict)| Command::Depend { id, what, strict: strict.is_some() }),
         2 => (states().prop_flat_map(target), update).prop_map(
             |(id, (priority, queue, delay, retries, lease, talk))| {
                 Command::Update { id, priority, queue, delay, retries, lease, talk }
             }
         ),
+    ]
+}
+
+fn edges() -> impl Strategy<Value = Vec<(Target, OnFailure)>> {
+    use OnFailure::*;
+    let states = prop_oneof![
+        4 => Just(State::Ready),
+        2 => Just(State::Blocked),
+        1 => Just(State::Claimed),
+        1 => Just(State::Failed)
+    ];
+    vec((states.prop_flat_map(target), select(&[Hold, Cancel, Fail, Run][..])), 0..4)
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => edges().prop_map(Change::Add),
+        1 => edges().prop_map(|edges| Change::Remove(edges.into_iter().map(|(id, _)| id).collect())),
+        1 => Just(Change::Clear),
     ]
 }
 
@@ -297,17 +334,22 @@ fn post() -> impl Strategy<Value = Command> {
     let meta = vec((0..3u8, any::<u8>()), 0..2);
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
-    (id, rest, options(), meta).prop_map(
-        |((id, again, exists), (queue, name, priority, delay), options, meta)| Command::Post {
-            id,
-            again,
-            exists,
-            queue,
-            name,
-            priority,
-            delay,
-            options,
-            meta,
+    let after = (weighted(0.4, edges()), weighted(0.1, Just(())));
+    (id, rest, options(), meta, after).prop_map(
+        |((id, again, exists), (queue, name, priority, delay), options, meta, (after, strict))| {
+            Command::Post {
+                id,
+                again,
+                exists,
+                queue,
+                name,
+                priority,
+                delay,
+                options,
+                meta,
+                after,
+                strict: strict.is_some(),
+            }
         },
     )
 }
@@ -341,12 +383,12 @@ fn reads() -> impl Strategy<Value = Command> {
 
 pub fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
-        20 => post(),
-        20 => claims(),
-        25 => worker_verbs(),
-        10 => operator_verbs(),
-        4 => settings(),
-        20 => time(),
+        20 => post().boxed(),
+        20 => claims().boxed(),
+        25 => worker_verbs().boxed(),
+        10 => operator_verbs().boxed(),
+        4 => settings().boxed(),
+        20 => time().boxed(),
         3 => reads(),
         1 => Just(Command::Reload),
         1 => Just(Command::ReplayOld),

@@ -71,7 +71,10 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("result", owned(got.result()), job.result.clone())?;
     same("progress", got.progress(), job.progress.map(|p| f64::from(p) / 100.0))?;
     same("posted", got.posted(), job.posted)?;
-    same("due", got.due(), (job.state == State::Scheduled).then_some(job.due))?;
+    let delayed = job.state == State::Scheduled || job.state == State::Blocked && job.due > 0;
+    same("due", got.due(), delayed.then_some(job.due))?;
+    let after: Vec<Bytes> = got.after().into_iter().map(|id| id.to_vec()).collect();
+    same("after", after, model.edges(job).into_iter().map(|edge| edge.0).collect())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;
@@ -187,7 +190,7 @@ fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {
     let within = match job.state {
         State::Claimed => (job.deadline(), None, job.order),
         State::Ready => job.rank(),
-        State::Scheduled => (job.due, None, job.order),
+        State::Scheduled | State::Blocked => (job.due, None, job.order),
         _ => (job.ended, None, job.order),
     };
     (walk.iter().position(|s| *s == job.state).unwrap(), within)

@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Command, Talk, Target, Token, Who};
+use crate::commands::{Change, Command, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::naive::{Bytes, Job, Model};
 use crate::world::World;
@@ -29,6 +29,10 @@ fn report(talk: &Talk) -> Report<'static> {
         meta: pairs(&talk.meta),
         log: talk.log.then_some(b"a line"),
     }
+}
+
+fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
+    After { jobs: edges.iter().map(|(id, on)| (&id[..], *on)).collect(), strict }
 }
 
 pub struct Pair {
@@ -232,9 +236,29 @@ impl Pair {
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 same("requeue", self.world.requeue(&id, queue), self.model.requeue(&id, queue))
             }
-            Command::Delete(id) => {
+            Command::Delete(id, all) => {
                 let id = self.named(id)?;
-                same("delete", self.world.delete(&id), self.model.delete(&id))
+                let ids = if *all { self.model.with_waiters(&id) } else { vec![id] };
+                for id in &ids {
+                    self.settle(id)?;
+                }
+                let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
+                let want = self.model.delete(&ids);
+                same("delete", self.world.delete_all(&ids), want)
+            }
+            Command::Depend { id, what, strict } => {
+                let id = self.named(id)?;
+                let named: Vec<(Bytes, OnFailure)> = match what {
+                    Change::Add(edges) => edges.iter().map(|(id, on)| (self.pick(id), *on)).collect(),
+                    Change::Remove(ids) => ids.iter().map(|id| (self.pick(id), OnFailure::Hold)).collect(),
+                    Change::Clear => Vec::new(),
+                };
+                let depend = match what {
+                    Change::Add(_) => Depend::Add(after(&named, *strict)),
+                    Change::Remove(_) => Depend::Remove(named.iter().map(|(id, _)| &id[..]).collect()),
+                    Change::Clear => Depend::Clear,
+                };
+                same("depend", self.world.depend(&id, &depend), self.model.depend(&id, &depend))
             }
             Command::Update { id, priority, queue, delay, retries, lease, talk } => {
                 let id = self.named(id)?;
@@ -297,9 +321,13 @@ impl Pair {
     }
 
     fn post(&mut self, command: &Command) -> Checked {
-        let Command::Post { id, again, exists, queue, name, priority, delay, options, meta } = command else {
+        let Command::Post { id, again, exists, queue, name, priority, delay, options, meta, .. } = command
+        else {
             return Ok(());
         };
+        let Command::Post { after: edges, strict, .. } = command else { return Ok(()) };
+        let edges: Option<Vec<(Bytes, OnFailure)>> =
+            edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
         let id = id.map(|n| match again {
             true => self.ids[n as usize % self.ids.len()].clone(),
             false => CHOSEN[n as usize % CHOSEN.len()].to_vec(),
@@ -317,10 +345,11 @@ impl Pair {
             due: delay.map(|ms| self.world.now + ms),
             options: *options,
             meta: pairs(meta),
+            after: edges.as_ref().map(|edges| after(edges, *strict)),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
-        if id.is_none() {
+        if id.is_none() && !made.is_empty() {
             self.ids.push(made.clone());
         }
         let want = self.model.post(&post, &made);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use board::{Options, Rules, Setting, State};
+use board::{OnFailure, Options, Rules, Setting, State};
 
 pub type Bytes = Vec<u8>;
 
@@ -71,6 +71,10 @@ pub struct Job {
     pub progress: Option<u16>,
     pub ended: i64,
     pub drop_at: i64,
+    /// What it waits for.
+    pub after: Vec<(Bytes, OnFailure)>,
+    /// It has ended and others wait for it: it is not dropped.
+    pub pinned: bool,
 }
 
 impl Job {
@@ -91,6 +95,8 @@ impl Job {
             State::Scheduled => self.due,
             State::Ready => self.expires(),
             State::Claimed => self.deadline(),
+            State::Blocked => NEVER,
+            _ if self.pinned => NEVER,
             _ => self.drop_at,
         }
     }
@@ -112,6 +118,8 @@ pub struct Tomb {
 pub struct Model {
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,
+    /// Ended jobs that others are to be told of: id, order, and the order of who is next.
+    pub tells: VecDeque<(Bytes, u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
     pub rules: Rules,
     pub token: u64,
@@ -170,6 +178,9 @@ impl Model {
 
     pub fn ready(&mut self, at: usize, now: i64) {
         let job = &mut self.jobs[at];
+        if !job.after.is_empty() {
+            return self.block(at, 0);
+        }
         job.state = State::Ready;
         job.since.get_or_insert(now);
         if let Some(from) = job.idle_from.take() {
@@ -184,7 +195,20 @@ impl Model {
         if due <= now {
             return self.ready(at, now);
         }
+        if !job.after.is_empty() {
+            return self.block(at, due);
+        }
         job.state = State::Scheduled;
+        job.due = due;
+        if job.since.is_some() {
+            job.idle_from.get_or_insert(now);
+        }
+    }
+
+    fn block(&mut self, at: usize, due: i64) {
+        let now = self.now;
+        let job = &mut self.jobs[at];
+        job.state = State::Blocked;
         job.due = due;
         if job.since.is_some() {
             job.idle_from.get_or_insert(now);
@@ -207,8 +231,14 @@ impl Model {
         job.ended = now;
         job.drop_at = later(now, retain);
         job.idle_from = None;
-        if retain == 0 {
-            self.bury(at);
+        let (id, order) = (job.id.clone(), job.order);
+        let awaited = !self.waiters(&id).is_empty();
+        self.jobs[at].pinned = awaited;
+        self.detach_all(&id);
+        if awaited {
+            self.tells.push_back((id, order, 0));
+        } else if retain == 0 {
+            self.bury(self.at(&id).unwrap());
         }
     }
 
@@ -286,6 +316,9 @@ impl Model {
     // --- time ---
 
     pub fn overdue(&self, job: &Job) -> bool {
+        if job.state == State::Blocked {
+            return self.untold(job);
+        }
         let held = job.state == State::Claimed && self.hold > self.now;
         !held && job.next() <= self.now
     }
@@ -296,7 +329,7 @@ impl Model {
 
     /// When time next does something, claims held for a recovery.
     pub fn soonest(&self) -> i64 {
-        if self.surplus().is_some() {
+        if self.surplus().is_some() || !self.tells.is_empty() {
             return 0;
         }
         let next = |job: &Job| match job.state {
@@ -314,9 +347,13 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: ends of claims first, then what is due, what expires, what is
+    /// One slice of a time turn: telling first, then ends of claims, then what is due, what expires, what is
     /// dropped; each the earliest first; then the oldest of too many records.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
+        if !self.tells.is_empty() {
+            self.tell(n);
+            return true;
+        }
         for line in 0..4 {
             let of_line = |s: State| match line {
                 0 => s == State::Claimed,
@@ -345,7 +382,7 @@ impl Model {
             (State::Trashed, Setting::KeepTrashed),
         ];
         kept.into_iter().find_map(|(state, setting)| {
-            let have = self.jobs.iter().filter(|j| j.state == state).count();
+            let have = self.jobs.iter().filter(|j| j.state == state && !j.pinned).count();
             let most = self.board_rule(setting) as usize;
             (have > most).then(|| (state, have - most))
         })
@@ -354,7 +391,8 @@ impl Model {
     fn trim(&mut self, n: u32) -> bool {
         let Some((state, over)) = self.surplus() else { return false };
         for _ in 0..over.min(n as usize) {
-            let oldest = (0..self.jobs.len()).filter(|at| self.jobs[*at].state == state);
+            let oldest =
+                (0..self.jobs.len()).filter(|at| self.jobs[*at].state == state && !self.jobs[*at].pinned);
             let oldest = oldest.min_by_key(|at| (self.jobs[*at].ended, self.jobs[*at].order));
             self.bury(oldest.unwrap());
         }
@@ -375,6 +413,7 @@ impl Model {
                 self.end(at, State::Failed, self.retention(State::Failed));
             }
             State::Claimed => self.claim_ends(at, draw),
+            State::Blocked => self.tell_one(at),
             _ => self.bury(at),
         }
     }

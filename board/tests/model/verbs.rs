@@ -1,6 +1,8 @@
 //! The verbs of the naive board. What time has left undone with the job is settled before.
 
-use board::{Claim, Consume, Exists, Fail, Heartbeat, Order, Post, Report, Retry, Setting, State, Update};
+use board::{
+    Claim, Consume, Depend, Exists, Fail, Heartbeat, Order, Post, Report, Retry, Setting, State, Update,
+};
 
 use crate::naive::*;
 use crate::world::Done;
@@ -22,6 +24,7 @@ impl Model {
             Exists::OnlyReplace if at.is_none() => return Ok(false),
             _ => {}
         }
+        let edges = post.after.as_ref().map(|after| self.decide(id, post.id.is_some(), after)).transpose()?;
         let old = at.map(|at| self.jobs.remove(at));
         let was = |f: fn(&Job) -> Bytes, default: &[u8]| old.as_ref().map_or(default.to_vec(), f);
         let mut past = old.as_ref().and_then(|j| j.past.clone());
@@ -61,6 +64,8 @@ impl Model {
             progress: None,
             ended: 0,
             drop_at: NEVER,
+            after: old.as_ref().map(|j| j.after.clone()).unwrap_or_default(),
+            pinned: false,
         };
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
@@ -68,8 +73,10 @@ impl Model {
         }
         set_meta(&mut job, &post.meta);
         self.jobs.push(job);
-        let at = self.jobs.len() - 1;
-        self.wait(at, post.due.unwrap_or(self.now));
+        if let Some(edges) = edges {
+            self.reattach(id, &edges);
+        }
+        self.wait(self.at(id).unwrap(), post.due.unwrap_or(self.now));
         Ok(true)
     }
 
@@ -239,7 +246,7 @@ impl Model {
         asked
     }
 
-    fn call_off(&mut self, at: usize, way: Way, reason: Option<&[u8]>) {
+    pub fn call_off(&mut self, at: usize, way: Way, reason: Option<&[u8]>) {
         if self.jobs[at].hold.is_some() {
             self.end_claim(at, way);
         }
@@ -300,6 +307,11 @@ impl Model {
 
     pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
         let at = self.at(id)?;
+        let job = &self.jobs[at];
+        let asked = job.hold.as_ref().is_some_and(|h| h.cancel && !force);
+        if let (false, false, Err(refusal)) = (job.state.ended(), asked, self.depended(&[id])) {
+            return Some(Err(refusal));
+        }
         let job = &mut self.jobs[at];
         Some(match (job.state, job.hold.as_mut()) {
             (State::Cancelled, _) => Ok("already"),
@@ -343,6 +355,7 @@ impl Model {
         (job.progress, job.stage) = (None, None);
         job.ghosts.clear();
         job.since = Some(now);
+        job.pinned = false;
         if let Some(past) = job.past.as_mut() {
             past.way = Way::Taken;
         }
@@ -350,11 +363,49 @@ impl Model {
         Some(Ok(()))
     }
 
-    pub fn delete(&mut self, id: &[u8]) -> bool {
-        let Some(at) = self.at(id) else { return false };
-        self.jobs.remove(at);
-        self.forget(id);
-        true
+    pub fn delete(&mut self, ids: &[&[u8]]) -> Result<usize, String> {
+        self.depended(ids)?;
+        let ids: Vec<&[u8]> = ids.iter().copied().filter(|id| self.at(id).is_some()).collect();
+        for id in &ids {
+            self.detach_all(id);
+            for waiter in self.waiters(id) {
+                let at = self.at(&waiter).unwrap();
+                self.jobs[at].after.retain(|edge| edge.0 != *id);
+                self.unblock(&waiter);
+            }
+            self.jobs.remove(self.at(id).unwrap());
+            self.forget(id);
+        }
+        Ok(ids.len())
+    }
+
+    pub fn depend(&mut self, id: &[u8], depend: &Depend<'_>) -> Option<Result<(), String>> {
+        let at = self.at(id)?;
+        let job = &self.jobs[at];
+        if let Some(hold) = &job.hold {
+            return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
+        }
+        if job.state.ended() {
+            return Some(Err(format!("ENDED {}", job.state.name())));
+        }
+        if let (1.., Some(past)) = (job.attempt, &job.past) {
+            return Some(Err(format!("CLAIMED {}", shown(&past.hold.worker))));
+        }
+        let due = if job.state == State::Ready { 0 } else { job.due };
+        match depend {
+            Depend::Clear => self.detach_all(id),
+            Depend::Remove(ids) => {
+                let mut ids = ids.clone();
+                ids.sort_by_key(|id| self.at(id).map(|at| self.jobs[at].order));
+                ids.into_iter().for_each(|other| self.detach(id, other));
+            }
+            Depend::Add(after) => match self.decide(id, false, after) {
+                Ok(edges) => edges.into_iter().for_each(|edge| self.attach(id, edge)),
+                Err(refusal) => return Some(Err(refusal)),
+            },
+        }
+        self.wait(self.at(id).unwrap(), due);
+        Some(Ok(()))
     }
 
     pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {
@@ -400,6 +451,6 @@ fn told(job: &mut Job, report: &Report<'_>, back: bool) {
 }
 
 /// Bytes as one line of text.
-fn shown(bytes: &[u8]) -> String {
+pub fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace(|c: char| c.is_control(), "?")
 }

@@ -253,7 +253,11 @@ impl World {
         let slot = self.named(id)?;
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let done = match self.board.cancel(&env, slot, force) {
+        let decided = self.board.cancel(&env, slot, force).and_then(|answer| match answer {
+            CancelAnswer::Already => Ok(answer),
+            _ => self.board.check_depended(slot, &[slot]).map(|()| answer),
+        });
+        let done = match decided {
             Ok(CancelAnswer::Cancelled(effect)) => {
                 self.act(effect);
                 Ok("cancelled")
@@ -290,10 +294,31 @@ impl World {
     }
 
     pub fn delete(&mut self, id: &[u8]) -> bool {
-        let Some(slot) = self.named(id) else { return false };
-        self.act(Deleted { slot });
+        match self.delete_all(&[id]) {
+            Ok(n) => n == 1,
+            Err(refusal) => panic!("{refusal}"),
+        }
+    }
+
+    /// Deletes a selection; how many there were.
+    pub fn delete_all(&mut self, ids: &[&[u8]]) -> Result<usize, String> {
+        let slots: Vec<u32> = ids.iter().filter_map(|id| self.named(id)).collect();
+        let mut chosen = slots.clone();
+        chosen.sort_unstable();
+        let refused = chosen.iter().find_map(|slot| self.board.check_depended(*slot, &chosen).err());
+        if refused.is_none() {
+            slots.iter().for_each(|slot| self.act(Deleted { slot: *slot }));
+        }
         self.commit();
-        true
+        refused.map_or(Ok(chosen.len()), |refusal| Err(refusal.to_string()))
+    }
+
+    pub fn depend(&mut self, id: &[u8], depend: &Depend<'_>) -> Option<Result<(), String>> {
+        let slot = self.named(id)?;
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.depend(&env, slot, depend).map(Effect::from);
+        self.operated(decided)
     }
 
     pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-COUNTED = {"queues", "fields", "tokens", "ids", "meta"}
+COUNTED = {"queues", "fields", "tokens", "ids", "meta", "after"}
 """Options whose list is preceded by its length."""
 
 
@@ -182,6 +182,14 @@ class Board:
 
     def update(self, *ids: Any, **keywords: Any) -> Selection:
         return _selection(self.call("UPDATE", len(ids), *ids, "SET", *options(**keywords)))
+
+    def depend(self, verb: str, id: Any, others: Iterable = (), **keywords: Any) -> str:
+        """JOB.DEPEND ADD, REMOVE or CLEAR; returns the state of the job."""
+        others = list(others)
+        words = [len(others), *others] if others else []
+        return text(
+            self.client.execute_command("JOB.DEPEND", verb, self.key, id, *words, *options(**keywords))
+        )
 
     # Readers
 

@@ -1,0 +1,141 @@
+//! Depending: a job waits for other jobs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Sound, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{State, U48};
+use crate::waits::{Edge, OnFailure};
+
+/// The jobs that another is to wait for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct After<'a> {
+    /// Their ids, and what if they do not succeed. The last word on an id counts.
+    pub jobs: Vec<(&'a [u8], OnFailure)>,
+    /// Refuse ids that nothing is known of; otherwise they count as met.
+    pub strict: bool,
+}
+
+/// What is to become of what a job waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Depend<'a> {
+    /// It waits for these as well.
+    Add(After<'a>),
+    /// It waits for these no longer.
+    Remove(Vec<&'a [u8]>),
+    /// It waits for nothing any more.
+    Clear,
+}
+
+/// A job waits for other jobs than before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Depended {
+    slot: u32,
+    clear: bool,
+    remove: Vec<u32>,
+    add: Vec<Edge>,
+}
+
+impl Sound for Depended {
+    fn sound(&self, board: &Board) -> bool {
+        board.check_unclaimed(self.slot).is_ok()
+            && board.sound_edges(self.slot, board.edges(self.slot), &self.add)
+    }
+}
+
+impl Depended {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let slot = self.slot;
+        let job = board.job(slot)?;
+        let due = if job.state == State::Ready { 0 } else { job.at.get() };
+        board.leave(slot)?;
+        if self.clear {
+            board.detach_all(slot, now)?;
+        }
+        for awaited in &self.remove {
+            board.detach(slot, *awaited, now)?;
+        }
+        for edge in &self.add {
+            board.attach(slot, *edge, now)?;
+        }
+        match due > now {
+            true => board.make_scheduled(slot, due, now)?,
+            false => board.make_ready(slot, now)?,
+        }
+        board.record(slot, Entry { at: now, event: Event::Depends, worker: None, text: None })?;
+        let revision = board.revision() as i64;
+        board.job_mut(slot)?.version = U48::new(revision);
+        Ok(())
+    }
+}
+
+impl Board {
+    /// Refuses a job that has ended, is claimed or has been claimed in this life.
+    fn check_unclaimed(&self, slot: u32) -> Result<(), Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        if let Some(claim) = self.claim_of(job) {
+            return Err(Refusal::Claimed(self.worker_name(claim).into()));
+        }
+        if job.state.ended() {
+            return Err(Refusal::Ended(job.state));
+        }
+        match self.rare(slot).filter(|rare| rare.attempt > 0).and_then(|rare| rare.last.as_ref()) {
+            Some(last) => Err(Refusal::Claimed(last.worker.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// The edges that a job in `slot` gets: those to jobs that have not let it go on yet.
+    /// O(n log n) for n ids, and the search for a cycle when others wait for it.
+    pub(crate) fn decide_edges(
+        &self,
+        env: &Env<'_>,
+        slot: u32,
+        id: Option<&[u8]>,
+        after: &After<'_>,
+    ) -> Result<Vec<Edge>, Refusal> {
+        let mut edges: Vec<Edge> = Vec::with_capacity(after.jobs.len());
+        for (other, on_failure) in &after.jobs {
+            match self.find(other) {
+                _ if id == Some(other) => return Err(Refusal::Cycle),
+                Some(slot) => edges.push(Edge { slot, on_failure: *on_failure }),
+                None if after.strict => {
+                    let tombstone = self.tombstone(other, env.now);
+                    if tombstone.is_none_or(|t| t.state != State::Complete) {
+                        return Err(Refusal::NoJob.of(other));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.check_cycle(slot, &edges)?;
+        // The last of equal ones stays.
+        edges.reverse();
+        edges.sort_by_key(|edge| edge.slot);
+        edges.dedup_by_key(|edge| edge.slot);
+        Ok(self.by_seq(&edges))
+    }
+
+    /// Decides a change of what a job waits for; time is settled for the job before. O(n log n)
+    /// for n ids, and the search for a cycle when others wait for it.
+    pub fn depend(&self, env: &Env<'_>, slot: u32, depend: &Depend<'_>) -> Result<Depended, Refusal> {
+        self.check_unclaimed(slot)?;
+        let mut depended = Depended { slot, clear: false, remove: Vec::new(), add: Vec::new() };
+        match depend {
+            Depend::Clear => depended.clear = true,
+            Depend::Remove(ids) => {
+                let mut slots: Vec<u32> = ids.iter().filter_map(|id| self.find(id)).collect();
+                slots.sort_by_key(|slot| self.seq(*slot));
+                depended.remove = slots;
+            }
+            Depend::Add(after) => {
+                depended.add = self.decide_edges(env, slot, None, after)?;
+                self.check_room(self.edges(slot), &depended.add)?;
+            }
+        }
+        Ok(depended)
+    }
+}

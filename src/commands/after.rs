@@ -1,0 +1,59 @@
+//! What AFTER, ONFAILURE and STRICT say: the jobs that another is to wait for.
+
+use board::{After, OnFailure};
+
+use crate::args::{flag, Args, Keyword};
+use crate::fault::{syntax, Fault};
+
+/// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may come again, each with its own ONFAILURE.
+#[derive(Default)]
+pub struct Waits<'a> {
+    groups: Vec<(Vec<&'a [u8]>, Option<OnFailure>)>,
+    strict: bool,
+}
+
+/// The policy of that name.
+pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, Fault> {
+    match Keyword::of(args.value("ONFAILURE")?).text() {
+        "HOLD" => Ok(OnFailure::Hold),
+        "CANCEL" => Ok(OnFailure::Cancel),
+        "FAIL" => Ok(OnFailure::Fail),
+        "RUN" => Ok(OnFailure::Run),
+        _ => syntax("ONFAILURE must be hold, cancel, fail or run"),
+    }
+}
+
+impl<'a> Waits<'a> {
+    /// Takes an option if it is one of these; false when it is another.
+    pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
+        match option {
+            "AFTER" => self.groups.push((args.names("AFTER", 0)?, None)),
+            "ONFAILURE" => {
+                let named = on_failure(args)?;
+                match self.groups.last_mut() {
+                    None => return syntax("ONFAILURE must follow AFTER"),
+                    Some((_, Some(_))) => return syntax("ONFAILURE is given twice"),
+                    Some((_, place)) => *place = Some(named),
+                }
+            }
+            "STRICT" => flag(&mut self.strict, "STRICT")?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// All that was said; `None` when there was no AFTER.
+    pub fn finish(self) -> Result<Option<After<'a>>, Fault> {
+        if self.groups.is_empty() {
+            return match self.strict {
+                true => syntax("STRICT needs AFTER"),
+                false => Ok(None),
+            };
+        }
+        let jobs = self.groups.into_iter().flat_map(|(ids, on_failure)| {
+            let on_failure = on_failure.unwrap_or_default();
+            ids.into_iter().map(move |id| (id, on_failure))
+        });
+        Ok(Some(After { jobs: jobs.collect(), strict: self.strict }))
+    }
+}

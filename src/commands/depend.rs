@@ -1,0 +1,109 @@
+//! `JOB.DEPEND ADD`, `REMOVE` and `CLEAR`: what a job waits for.
+
+use board::{After, Depend, Refusal};
+
+use super::after::on_failure;
+use super::{Command, KeyUse, Spec};
+use crate::args::{flag, once, Keyword};
+use crate::fault::{unexpected, Done};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// The parent of the subcommands.
+pub const PARENT: Spec =
+    Spec { name: "job.depend", arity: -2, flags: "", summary: "Changes what a job waits for.", ..Spec::NONE };
+
+/// `JOB.DEPEND ADD board id n id… [ONFAILURE p] [STRICT]` → state. Replicates `Depended`.
+pub struct Add;
+
+/// `JOB.DEPEND REMOVE board id n id…` → state. Replicates `Depended`.
+pub struct Remove;
+
+/// `JOB.DEPEND CLEAR board id` → state. Replicates `Depended`.
+pub struct Clear;
+
+const SPEC: Spec = Spec {
+    name: "job.depend",
+    arity: -6,
+    flags: "write",
+    key: Some(KeyUse::Update),
+    complexity: "O(n log N)",
+    ..Spec::NONE
+};
+
+fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
+    let reply = call.ctx.reply();
+    Turn::run(call.ctx, &call.key(), |turn| {
+        turn.settle(id)?;
+        let env = turn.env;
+        let slot = turn.board().find(id).ok_or(Refusal::NoJob)?;
+        let depended = turn.board().depend(&env, slot, depend)?;
+        turn.apply(depended)?;
+        // What it waits for from now on may have ended without success.
+        turn.settle(id)?;
+        match turn.board().state_of(id).or_else(|| turn.board().tombstone(id, env.now).map(|t| t.state)) {
+            Some(state) => reply.text(state.name()),
+            None => reply.null(),
+        }
+        Ok(())
+    })
+}
+
+impl Command for Add {
+    const SPEC: Spec = Spec {
+        sub: Some("add"),
+        summary: "Lets a job wait for other jobs as well.",
+        syntax: "board id n other [other ...] [ONFAILURE <hold|cancel|fail|run>] [STRICT]",
+        ..SPEC
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let id = args.name("id")?;
+        let n = args.length("n", 1)?;
+        let others = args.many(n, "n", |args| args.name("other"))?;
+        let (mut named, mut strict) = (None, false);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "ONFAILURE" => once(&mut named, "ONFAILURE", on_failure(args)?)?,
+                "STRICT" => flag(&mut strict, "STRICT")?,
+                _ => return unexpected(word),
+            }
+        }
+        let on_failure = named.unwrap_or_default();
+        let jobs = others.into_iter().map(|other| (other, on_failure)).collect();
+        change(call, id, &Depend::Add(After { jobs, strict }))
+    }
+}
+
+impl Command for Remove {
+    const SPEC: Spec = Spec {
+        sub: Some("remove"),
+        summary: "Lets a job wait for some jobs no longer.",
+        syntax: "board id n other [other ...]",
+        ..SPEC
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = call.args.name("id")?;
+        let n = call.args.length("n", 1)?;
+        let others = call.args.many(n, "n", |args| args.name("other"))?;
+        call.args.end()?;
+        change(call, id, &Depend::Remove(others))
+    }
+}
+
+impl Command for Clear {
+    const SPEC: Spec = Spec {
+        sub: Some("clear"),
+        arity: 4,
+        summary: "Lets a job wait for nothing any more.",
+        syntax: "board id",
+        ..SPEC
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = call.args.name("id")?;
+        change(call, id, &Depend::Clear)
+    }
+}

@@ -1,0 +1,265 @@
+"""AFTER and JOB.DEPEND: a job waits for others, and what becomes of it when they end."""
+
+from __future__ import annotations
+
+import time
+
+import lives
+import pytest
+from expect import check_consistent, drain, ids, refused, refused_like
+from harness import wait_until
+from lives import LONG
+from waiters import Waiter
+
+
+def end(board, id, how="complete"):
+    token = board.claim_one("w9", id_=id)["token"]
+    if how == "complete":
+        board.consume("w9", id, token=token)
+    elif how == "failed":
+        board.fail("w9", id, token=token, noretry=True)
+    else:
+        board.trash("w9", id, token=token)
+
+
+def pair(board, on_failure=None):
+    board.post(id_="a")
+    board.post(id_="b", after=["a"], onfailure=on_failure)
+    assert board.state("b") == "blocked"
+
+
+def test_a_job_waits_until_all_are_complete(board):
+    board.mpost(["1", "2"], ids=["a", "b"])
+    assert board.post(id_="c", after=["b", "a"]) == "c"
+    assert board.get("c")["after"] == ["a", "b"]
+    assert ids(board.claim("w1", count=9, lease=LONG)) == ["a", "b"]
+    board.consume("w1", "a")
+    assert board.state("c") == "blocked"
+    board.consume("w1", "b")
+    assert board.state("c") == "ready"
+    assert "after" not in board.get("c")
+    assert board.get("a") is None
+    check_consistent(board)
+
+
+def test_a_blocked_job_is_listed_and_counted(board):
+    pair(board)
+    assert board.list(state="blocked", justid=True) == ("0", ["b"])
+    assert (board.count(state="blocked"), board.queues()["default"]["blocked"]) == (1, 1)
+    with refused("NOTREADY blocked", board):
+        board.claim(id_="b")
+    check_consistent(board)
+
+
+def test_unknown_ids_count_as_met_unless_strict(board):
+    board.post(id_="a", after=["nobody"])
+    assert board.state("a") == "ready"
+    with refused("NOJOB no such job nobody", board):
+        board.post(id_="b", after=["a", "nobody"], strict=True)
+    with refused("NOJOB no such job nobody", board):
+        board.mpost(["1", "2"], after=["nobody"], strict=True)
+    with refused("NOJOB no such job nobody", board):
+        board.depend("ADD", "a", ["nobody"], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "state"),
+    [(None, "blocked"), ("hold", "blocked"), ("cancel", "cancelled"), ("FAIL", "failed"), ("run", "ready")],
+)
+@pytest.mark.parametrize("how", ["failed", "trashed"])
+def test_a_failure_decides(board, on_failure, state, how):
+    pair(board, on_failure)
+    end(board, "a", how)
+    assert board.state("b") == state
+    job = board.get("b")
+    if state == "failed":
+        assert (job["kind"], job["message"]) == ("dependency", f"a {how}")
+    if state == "cancelled":
+        assert job["reason"] == f"a {how}"
+    check_consistent(board)
+
+
+def test_each_after_has_its_own_onfailure(board):
+    board.mpost(["1", "2"], ids=["a", "b"])
+    board.call("POST", "x", "ID", "c", "AFTER", 1, "a", "ONFAILURE", "run", "AFTER", 1, "b")
+    end(board, "a", "failed")
+    end(board, "b", "failed")
+    assert (board.state("c"), board.get("c")["after"]) == ("blocked", ["b"])
+    board.requeue("b")
+    end(board, "b")
+    assert board.state("c") == "ready"
+
+
+def test_words_that_do_not_fit_are_refused(board):
+    with refused("ERR ONFAILURE must follow AFTER"):
+        board.post(onfailure="run")
+    with refused("ERR STRICT needs AFTER"):
+        board.post(strict=True)
+    with refused("ERR ONFAILURE must be hold, cancel, fail or run"):
+        board.post(after=["a"], onfailure="stop")
+    with refused("ERR ONFAILURE is given twice"):
+        board.call("POST", "x", "AFTER", 1, "a", "ONFAILURE", "run", "ONFAILURE", "run")
+    with refused("NOJOB no such job"):
+        board.depend("CLEAR", "nobody")
+    with refused_like("ERR syntax error near 'x'|ERR wrong number.+"):
+        board.client.execute_command("JOB.DEPEND", "CLEAR", "board", "a", "x")
+
+
+def test_delay_and_dependency_must_both_be_met(clocked_board, clock):
+    board = clocked_board
+    board.mpost(["1", "2"], ids=["a", "b"])
+    board.post(id_="c", after=["a"], delay=1000)
+    board.post(id_="d", after=["b"], delay=1000)
+    end(board, "a")
+    assert board.state("c") == "scheduled"
+    clock.advance(1000)
+    assert (board.state("c"), board.state("d")) == ("ready", "blocked")
+    end(board, "b")
+    assert board.state("d") == "ready"
+
+
+def test_cycles_are_refused(board):
+    pair(board)
+    with refused("CYCLE a job would wait for itself", board):
+        board.depend("ADD", "a", ["b"])
+    with refused("CYCLE a job would wait for itself", board):
+        board.post(id_="a", replace=True, after=["b"])
+    with refused("CYCLE a job would wait for itself", board):
+        board.mpost(["1", "2"], ids=["x", "y"], after=["y"])
+
+
+def test_depend_adds_removes_and_clears(board):
+    board.mpost(["1", "2", "3"], ids=["a", "b", "c"])
+    assert board.depend("ADD", "c", ["a", "b"]) == "blocked"
+    assert board.depend("REMOVE", "c", ["a", "nobody"]) == "blocked"
+    assert board.depend("CLEAR", "c") == "ready"
+    lives.failed(board, "f")
+    assert board.depend("ADD", "c", ["f"], onfailure="cancel") == "cancelled"
+    with refused("ENDED cancelled", board):
+        board.depend("CLEAR", "c")
+    lives.claimed(board, "j")
+    with refused("CLAIMED w1", board):
+        board.depend("ADD", "j", ["a"])
+
+
+def test_what_others_wait_for_is_taken_away_only_with_them(board):
+    pair(board)
+    for call in [board.cancel, board.delete]:
+        with refused("DEPENDED b a", board):
+            call("a")
+    assert board.cancel("a", "b") == ["cancelled", "cancelled"]
+    pair_two = board.requeue("a", "b")
+    assert pair_two.count == 2
+    board.depend("ADD", "b", ["a"])
+    assert board.delete("a", "b").count == 2
+    assert board.info()["jobs"] == 0
+
+
+def test_a_replacing_post_keeps_dependencies_unless_named(board):
+    pair(board)
+    board.post("new", id_="b", replace=True)
+    assert board.state("b") == "blocked"
+    board.call("POST", "x", "ID", "b", "REPLACE", "AFTER", 0)
+    assert board.state("b") == "ready"
+
+
+def test_a_record_that_is_waited_for_stays(clocked_board, clock):
+    board = clocked_board
+    pair(board)
+    board.set(retain_failed=10)
+    end(board, "a", "failed")
+    clock.advance(1000)
+    assert board.state("a") == "failed"
+    assert board.depend("CLEAR", "b") == "ready"
+    assert board.get("a") is None
+
+
+def test_blocked_claimers_wake_when_a_job_goes_on(server, board):
+    pair(board)
+    token = board.claim_one("w1", lease=LONG)["token"]
+    waiter = Waiter(server, "w2")
+    board.consume("w1", "a", token=token)
+    assert waiter.job() == "b"
+
+
+def test_all_in_one_transaction(board):
+    pair(board)
+    with board.client.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB.CLAIM", "board", "w1", "FIELDS", 1, "id")
+        pipe.execute_command("JOB.CONSUME", "board", "w1", "a")
+        pipe.execute_command("JOB.CLAIM", "board", "w1", "ID", "b")
+        assert len(pipe.execute()) == 3
+    assert board.state("b") == "claimed"
+
+
+def test_twenty_thousand_are_told_in_turns_of_the_timer(server, board):
+    board.post(id_="a", queue="first")
+    for _ in range(20):
+        board.mpost(["x"] * 1000, after=["a"])
+    waiter = Waiter(server, "w2")
+    token = board.claim_one("w1", queues=["first"], lease=LONG)["token"]
+    start = time.perf_counter()
+    board.consume("w1", "a", token=token)
+    assert time.perf_counter() - start < 0.1
+    assert waiter.reply()
+    wait_until(lambda: board.count(state="blocked") == 0)
+    assert board.get("a") is None
+    seqs = [job["seq"] for job in board.claim("w3", count=10_000, fields=["seq"], lease=LONG)]
+    assert seqs == sorted(seqs) and len(seqs) == 10_000
+    check_consistent(board)
+
+
+def busy(board):
+    lives.busy(board)
+    pair(board)
+    lives.failed(board, "f")
+    board.post(id_="held", after=["f"])
+    board.post(id_="deep", after=["b", "held"], onfailure="cancel", delay=LONG)
+    board.post_many(500, queue="many", after=["a"])
+
+
+def test_dependencies_survive_reload_and_dump(board):
+    busy(board)
+    before = board.digest()
+    board.client.execute_command("DEBUG", "RELOAD")
+    assert board.digest() == before
+    board.client.restore("copy", 0, board.client.dump("board"))
+    end(board, "a")
+    wait_until(lambda: board.count(state="blocked") == 2)
+    assert (board.state("b"), board.state("held"), board.state("deep")) == ("ready", "blocked", "blocked")
+    check_consistent(board)
+
+
+@pytest.mark.parametrize("config", [["appendonly yes", "appendfsync always"], []], ids=["aof", "rdb"])
+def test_dependencies_survive_a_restart(fresh_server, config):
+    server = fresh_server(config=config)
+    board = server.board()
+    busy(board)
+    end(board, "a")
+    wait_until(lambda: board.count(state="blocked") == 2)
+    before = board.digest()
+    if not config:
+        board.client.save()
+    server.restart(kill=True)
+    board = server.board()
+    assert board.digest() == before
+    board.requeue("f")
+    end(board, "f")
+    assert board.state("held") == "ready"
+    drain(board)
+
+
+def test_a_replica_follows(fresh_server):
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    board = primary.board()
+    busy(board)
+    end(board, "a")
+    board.depend("ADD", "b", ["held"], onfailure="fail")
+    board.requeue("f")
+    end(board, "f", "trashed")
+    board.post("again", id_="held", replace=True)
+    wait_until(lambda: board.count(state="blocked") == 3)
+    replica.wait_synced(primary)
+    assert replica.board().digest() == board.digest()
+    assert not replica.board().info()["broken"]
