@@ -22,6 +22,8 @@ pub struct Turn<'k> {
     pub env: Env<'static>,
     open: OpenKey<'k>,
     batch: Batch,
+    /// Others were still to be told of ends when the turn began: the timer is at it.
+    telling: bool,
 }
 
 /// The buffer of the last batch, to be used again.
@@ -47,7 +49,8 @@ impl<'k> Turn<'k> {
         let mut batch = BATCH.with(Option::take).unwrap_or_default();
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);
-        let mut turn = Turn { ctx, key, env, open, batch };
+        let telling = value.board.is_telling();
+        let mut turn = Turn { ctx, key, env, open, batch, telling };
         let done = work(&mut turn);
         turn.finish();
         done
@@ -109,9 +112,12 @@ impl<'k> Turn<'k> {
         }
     }
 
-    /// Tells those who wait for jobs that have ended, as far as a claim's bound goes: whom it
-    /// makes ready may be served at once.
+    /// Tells those who wait for jobs that this turn has ended, as far as a claim's bound goes:
+    /// whom it makes ready may be served at once.
     fn tell(&mut self) {
+        if self.telling || !self.board().is_telling() || self.board().broken() {
+            return;
+        }
         let env = self.env;
         let told = self.board().to_tell(&env, CLAIM_SETTLES);
         // A refusal is a board that broke: nothing more is done on it.

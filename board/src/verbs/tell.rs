@@ -24,8 +24,13 @@ impl Told {
 }
 
 impl Board {
+    /// Whether anybody is to be told. O(1).
+    pub fn is_telling(&self) -> bool {
+        !self.waits.tells.is_empty()
+    }
+
     /// The next `n` steps of telling, if anybody is to be told. O(1).
     pub fn to_tell(&self, env: &Env<'_>, n: u32) -> Option<Told> {
-        (!self.waits.tells.is_empty()).then(|| Told { n, rules: env.rules.clone() })
+        self.is_telling().then(|| Told { n, rules: env.rules.clone() })
     }
 }
