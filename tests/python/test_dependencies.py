@@ -218,7 +218,9 @@ def busy(board):
     board.post_many(500, queue="many", after=["a"])
 
 
-def test_dependencies_survive_reload_and_dump(board):
+def test_dependencies_survive_reload_and_dump(fresh_server):
+    """On a server of its own: after a reload no lease ends for the recovery grace."""
+    board = fresh_server().board()
     busy(board)
     before = board.digest()
     board.client.execute_command("DEBUG", "RELOAD")
