@@ -23,6 +23,7 @@ use crate::id::{self, Id};
 use crate::ids::Ids;
 use crate::job::{Claim, Class, End, Job, Last, Options, Rare, State, NEVER, U48};
 use crate::line::Line;
+use crate::pauses::Pauses;
 use crate::pool::Pool;
 use crate::settings::{Overrides, Rules, Setting};
 use crate::slab::Slab;
@@ -39,10 +40,19 @@ pub struct Queue {
     pub(crate) ready: Line<ReadyKey>,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
+    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
+    pub(crate) paused: i64,
     /// Its place among the queues that have ready jobs.
     busy_at: Option<u32>,
     /// Noted in [`Board::woken`].
     woken: bool,
+}
+
+impl Queue {
+    /// How many of its jobs are in that state.
+    pub(crate) fn count(&self, state: State) -> u64 {
+        self.counts.get(state as usize).copied().unwrap_or(0)
+    }
 }
 
 /// A claimer.
@@ -88,6 +98,7 @@ pub struct Board {
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
+    pub(crate) pauses: Pauses,
     broken: bool,
     pub(crate) heap: usize,
     // What follows is local: in no snapshot, no digest.
@@ -168,6 +179,7 @@ impl Board {
             + self.workers.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
+            + self.pauses.iter().len() * 192
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
@@ -751,10 +763,11 @@ impl Board {
             .first()
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
-        if self.surplus(env.rules).is_some() {
+        let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
+        if self.surplus(env.rules).is_some() || self.pauses.next_release().is_some() {
             0
         } else {
-            soonest
+            soonest.min(lift)
         }
     }
 
@@ -781,6 +794,13 @@ impl Board {
     /// Whether an operator has ended a claim since the last call.
     pub fn taken(&mut self) -> bool {
         std::mem::take(&mut self.taken)
+    }
+
+    /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
+    pub(crate) fn wake_queue(&mut self, queue: u32) {
+        if self.queues.get(queue).is_some_and(|lane| !lane.ready.is_empty()) {
+            self.note_busy(queue);
+        }
     }
 
     /// Takes every queue that has ready jobs for one that has just got them.

@@ -127,6 +127,14 @@ effects! {
     18 Trimmed,
     /// A job that had gone is no longer remembered.
     19 Forgotten<'a>,
+    /// Nothing is claimed from a board or a queue.
+    30 Paused<'a>,
+    /// An operator ended a pause.
+    31 Resumed<'a>,
+    /// Time has ended pauses.
+    32 Lifted,
+    /// A pause took jobs from their workers.
+    33 Reclaimed,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

@@ -23,6 +23,8 @@ pub enum Refusal {
     Stale(u64),
     /// It cannot be claimed now.
     NotReady(State),
+    /// It cannot be claimed now: its queue or board is paused.
+    Paused,
     /// Its life is over.
     Ended(State),
     /// It has been, or shall be, called off.
@@ -48,7 +50,7 @@ impl Refusal {
             Refusal::NotOwner(_) => "NOTOWNER",
             Refusal::Claimed(_) | Refusal::ClaimedYou => "CLAIMED",
             Refusal::Stale(_) => "STALE",
-            Refusal::NotReady(_) => "NOTREADY",
+            Refusal::NotReady(_) | Refusal::Paused => "NOTREADY",
             Refusal::Ended(_) => "ENDED",
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
@@ -67,6 +69,7 @@ impl Refusal {
                 s.name().into()
             }
             Refusal::NotOwner(name) | Refusal::Claimed(name) | Refusal::Exists(name) => clean(name),
+            Refusal::Paused => "paused".into(),
             Refusal::ClaimedYou => "you".into(),
             Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),

@@ -31,6 +31,7 @@
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
+//! | `pauses` | what is paused | a lane knows until when it is |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
@@ -51,6 +52,7 @@ mod ids;
 mod job;
 mod line;
 mod list;
+mod pauses;
 mod pool;
 mod record;
 mod retry;

@@ -15,9 +15,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::{Board, Queue, Worker};
+use crate::effect::is_name;
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
+use crate::pauses::{Pause, Place};
 use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
@@ -44,6 +46,7 @@ struct Head {
     broken: bool,
     settings: Overrides,
     queues: Vec<(Bin, Overrides)>,
+    pauses: Vec<(Place, Pause)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,6 +128,7 @@ impl Board {
             broken: self.broken(),
             settings: self.settings.clone(),
             queues,
+            pauses: self.pauses.iter().map(|(place, pause)| (place.clone(), pause.clone())).collect(),
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
@@ -277,6 +281,13 @@ impl Loader {
             need(queue.settings.is_empty(), "a queue twice")?;
             queue.settings = settings;
             board.queues.hold(number);
+        }
+        need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
+        for (place, pause) in head.pauses {
+            let (time, seq) = pause.release.unwrap_or_default();
+            need(place.as_ref().is_none_or(|name| is_name(name)), "queue")?;
+            need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
+            board.set_pause(&place, Some(pause)).or(damaged("pause"))?;
         }
         Ok(())
     }

@@ -55,6 +55,8 @@ fn full() -> World {
     w.take_id(ANN, "gone");
     w.done(ANN, "gone", None).unwrap();
     w.take_id(ANN, "ready");
+    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true }, 1);
+    w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
     w.sound();
     w
 }

@@ -13,6 +13,8 @@ mod late;
 mod operators;
 #[path = "life/order.rs"]
 mod order;
+#[path = "life/pauses.rs"]
+mod pauses;
 #[path = "life/reads.rs"]
 mod reads;
 #[path = "life/settings.rs"]

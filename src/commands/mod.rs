@@ -1,6 +1,6 @@
 //! The commands. Each is a type with its [`Spec`] and its `run`.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
 
 use crate::args::Args;
 use crate::config::config;
@@ -25,6 +25,7 @@ mod info;
 mod internal;
 mod list;
 mod many;
+mod pause;
 mod post;
 mod release;
 mod requeue;
@@ -110,6 +111,8 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<requeue::Requeue>();
     to.add::<delete::Delete>();
     to.add::<update::Update>();
+    to.add::<pause::Pause>();
+    to.add::<pause::Resume>();
     to.add::<get::Get>();
     to.add::<get::MGet>();
     to.add::<list::List>();
@@ -147,6 +150,14 @@ pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -
 
 /// Stands for every board that is absent.
 static EMPTY: MainCell<Option<Board>> = MainCell::new(None);
+
+/// A pause as replies tell it: until when, Unix ms; -1 without end, 0 for none.
+pub fn pause_end(until: Option<i64>) -> i64 {
+    match until {
+        Some(NEVER) => -1,
+        until => until.unwrap_or(0),
+    }
+}
 
 /// Answers with records, as a claim does.
 pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {

@@ -371,7 +371,8 @@ def test_queues_are_counted_by_state_in_the_order_of_their_names(clocked_board):
     clocked_board.post_many(3, queue="B")
     queues = clocked_board.queues()
     assert list(queues) == ["B", "a", "b"]
-    assert queues["a"] == {state: int(state != "blocked") for state in STATES}
+    counts = {state: int(state != "blocked") for state in STATES}
+    assert queues["a"] == {**counts, "paused": 0}
     assert queues["B"]["ready"] == 3
     assert sum(queues["B"].values()) == 3
 

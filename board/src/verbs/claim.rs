@@ -106,23 +106,28 @@ impl Board {
         (last + 1).max((env.now.max(0) as u64) << 11)
     }
 
-    fn head(&self, queue: u32) -> Option<(ReadyKey, u32)> {
-        let slot = self.queues.get(queue)?.ready.first()?;
+    /// The best job of a queue that gives any now. O(1).
+    fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
+        let lane = self.queues.get(queue).filter(|lane| lane.paused <= now)?;
+        let slot = lane.ready.first()?;
         Some((Self::ready_key(self.jobs.get(slot)?), slot))
     }
 
-    fn best(&self, queues: impl Iterator<Item = u32>) -> Option<u32> {
-        queues.filter_map(|q| self.head(q)).min().map(|(_, slot)| slot)
+    fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
+        queues.filter_map(|q| self.head(q, now)).min().map(|(_, slot)| slot)
     }
 
-    fn pick(&self, claim: &Claim<'_>, turn: u64) -> Option<u32> {
+    fn pick(&self, claim: &Claim<'_>, turn: u64, now: i64) -> Option<u32> {
+        if self.is_paused(now) {
+            return None;
+        }
         if claim.queues.is_empty() {
-            return self.best(self.busy().iter().copied());
+            return self.best(self.busy().iter().copied(), now);
         }
         let mut named = claim.queues.iter().filter_map(|q| self.queues.find(*q));
-        let head = |queue| self.head(queue).map(|(_, slot)| slot);
+        let head = |queue| self.head(queue, now).map(|(_, slot)| slot);
         match claim.order {
-            Order::Best => self.best(named),
+            Order::Best => self.best(named, now),
             Order::Listed => named.find_map(head),
             Order::Rotate => {
                 let start = (turn % claim.queues.len() as u64) as usize;
@@ -134,14 +139,14 @@ impl Board {
 
     /// Whether there is anything for that claim. O(queues named), or of the queues that have
     /// ready jobs when none is named.
-    pub fn claimable(&self, claim: &Claim<'_>) -> bool {
-        self.pick(claim, 0).is_some()
+    pub fn claimable(&self, claim: &Claim<'_>, now: i64) -> bool {
+        self.pick(claim, 0, now).is_some()
     }
 
-    /// Decides the next claim: the best ready job of the queues named. What time has not been
+    /// Decides the next claim: the best ready job of those queues named that are not paused. What time has not been
     /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
     pub fn claim<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, turn: u64) -> Option<Claimed<'a>> {
-        let slot = self.pick(claim, env.turn.wrapping_add(turn))?;
+        let slot = self.pick(claim, env.turn.wrapping_add(turn), env.now)?;
         Some(self.claimed(env, slot, self.jobs.get(slot)?, claim))
     }
 
@@ -168,6 +173,9 @@ impl Board {
             });
         }
         match job.state {
+            State::Ready if self.paused(Some(self.queue_name(job)), env.now).is_some() => {
+                Err(Refusal::Paused)
+            }
             State::Ready => Ok(self.claimed(env, slot, job, claim)),
             state if state.ended() => Err(Refusal::Ended(state)),
             state => Err(Refusal::NotReady(state)),

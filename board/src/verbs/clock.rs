@@ -1,5 +1,5 @@
 //! What time does to a board: delayed jobs become ready, leases and runs end, jobs that
-//! nobody claimed expire, records that were kept long enough go.
+//! nobody claimed expire, records that were kept long enough go, pauses end.
 
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +197,9 @@ impl Board {
         if self.wake() > env.now {
             return None;
         }
+        if let Some(lifted) = self.lift(env, n) {
+            return Some(lifted);
+        }
         let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
         let lines = ClockLine::ALL.iter().filter(|line| !held(line));
         for line in lines {
@@ -209,6 +212,9 @@ impl Board {
                     }
                 });
             }
+        }
+        if let Some(reclaimed) = self.reclaim(env, n) {
+            return Some(reclaimed);
         }
         let (state, over) = self.surplus(env.rules)?;
         Some(Trimmed { state, n: n.min(over) }.into())

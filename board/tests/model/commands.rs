@@ -127,6 +127,13 @@ pub enum Command {
         setting: Setting,
         value: Option<i64>,
     },
+    Pause {
+        queue: Option<u8>,
+        time: Option<i64>,
+        release: bool,
+        slice: u32,
+    },
+    Resume(Option<u8>),
     Rule {
         setting: Setting,
         value: i64,
@@ -275,6 +282,14 @@ fn settings() -> impl Strategy<Value = Command> {
     prop_oneof![3 => configure, 1 => rule]
 }
 
+fn pauses() -> impl Strategy<Value = Command> {
+    let queue = || weighted(0.7, 0..5u8);
+    let time = weighted(0.5, prop_oneof![1..400i64, Just(1 << 40)]);
+    let pause = (queue(), time, any::<bool>(), 1..4u32)
+        .prop_map(|(queue, time, release, slice)| Command::Pause { queue, time, release, slice });
+    prop_oneof![2 => pause, 3 => queue().prop_map(Command::Resume)]
+}
+
 fn time() -> impl Strategy<Value = Command> {
     prop_oneof![
         10 => (1..400i64).prop_map(Command::Pass),
@@ -346,6 +361,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         25 => worker_verbs(),
         10 => operator_verbs(),
         4 => settings(),
+        4 => pauses(),
         20 => time(),
         3 => reads(),
         1 => Just(Command::Reload),

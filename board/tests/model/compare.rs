@@ -96,7 +96,7 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    for (queue, _) in model.own.keys() {
+    for queue in model.own.keys().map(|(queue, _)| queue).chain(model.pauses.keys()) {
         if let Some(queue) = queue {
             queues.entry(queue).or_default();
         }
@@ -104,8 +104,10 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     same("counts", State::ALL.map(|s| board.count(s)), states)?;
     same("queues", board.queue_names(), queues.keys().copied().collect())?;
     for (queue, counts) in queues {
+        same("paused", board.paused(Some(queue), world.now), model.paused(Some(queue)))?;
         same("counts of a queue", State::ALL.map(|s| board.count_in(queue, s)), counts)?;
     }
+    same("the board is paused", board.paused(None, world.now), model.paused(None))?;
     same("workers", world.holders(), workers.into_iter().collect())?;
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }

@@ -256,6 +256,17 @@ impl Pair {
                     .map_or_else(|| self.model.board_rule(*setting), |q| self.model.queue_rule(q, *setting));
                 same("setting", self.world.board.setting(queue, *setting, &self.world.rules).0, in_force)
             }
+            Command::Pause { queue, time, release, slice } => {
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                let halt = Halt { queue, time: *time, release: *release };
+                self.world.pause(&halt, *slice);
+                self.model.pause(&halt, *slice);
+                Ok(())
+            }
+            Command::Resume(queue) => {
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                same("resume", self.world.resume(queue), self.model.resume(queue))
+            }
             Command::Rule { setting, value } => {
                 self.world.rule(*setting, *value);
                 self.model.rules.set(*setting, *value);

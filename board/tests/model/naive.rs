@@ -108,11 +108,20 @@ pub struct Tomb {
     pub ended: i64,
 }
 
+/// Until when, and where in the order of the ends of claims the next to be taken back is.
+#[derive(Debug, Clone)]
+pub struct Pause {
+    pub until: i64,
+    pub release: Option<(i64, u64)>,
+}
+
 #[derive(Default)]
 pub struct Model {
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
+    /// The whole board's or a queue's.
+    pub pauses: BTreeMap<Option<Bytes>, Pause>,
     pub rules: Rules,
     pub token: u64,
     pub posts: u64,
@@ -296,14 +305,15 @@ impl Model {
 
     /// When time next does something, claims held for a recovery.
     pub fn soonest(&self) -> i64 {
-        if self.surplus().is_some() {
+        if self.surplus().is_some() || self.pauses.values().any(|p| p.release.is_some()) {
             return 0;
         }
+        let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
         let next = |job: &Job| match job.state {
             State::Claimed => job.next().max(self.hold),
             _ => job.next(),
         };
-        self.jobs.iter().map(next).min().unwrap_or(NEVER).min(NEVER)
+        self.jobs.iter().map(next).min().unwrap_or(NEVER).min(lift)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
@@ -314,9 +324,13 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: ends of claims first, then what is due, what expires, what is
-    /// dropped; each the earliest first; then the oldest of too many records.
+    /// One slice of a time turn: ends of pauses and of claims first, then what is due, what expires, what is
+    /// dropped; each the earliest first; then running jobs are taken back, and the oldest of too
+    /// many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
+        if self.lift(n as usize) {
+            return true;
+        }
         for line in 0..4 {
             let of_line = |s: State| match line {
                 0 => s == State::Claimed,
@@ -334,7 +348,7 @@ impl Model {
                 return true;
             }
         }
-        self.trim(n)
+        self.reclaim(n as usize) || self.trim(n)
     }
 
     pub fn surplus(&self) -> Option<(State, usize)> {

@@ -101,7 +101,11 @@ impl Model {
     }
 
     fn best(&self, queue: Option<&[u8]>) -> Option<usize> {
-        let ready = |j: &Job| j.state == State::Ready && queue.is_none_or(|q| q == j.queue);
+        let ready = |j: &Job| {
+            j.state == State::Ready
+                && queue.is_none_or(|q| q == j.queue)
+                && self.paused(Some(&j.queue)).is_none()
+        };
         (0..self.jobs.len()).filter(|at| ready(&self.jobs[*at])).min_by_key(|at| self.jobs[*at].rank())
     }
 
@@ -135,6 +139,7 @@ impl Model {
         match (&job.hold, job.state) {
             (Some(hold), _) if hold.worker == claim.worker => Err("CLAIMED you".into()),
             (Some(hold), _) => Err(format!("CLAIMED {}", shown(&hold.worker))),
+            (_, State::Ready) if self.paused(Some(&job.queue)).is_some() => Err("NOTREADY paused".into()),
             (_, State::Ready) => Ok(self.hand(at, claim)),
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, state) => Err(format!("NOTREADY {}", state.name())),

@@ -302,6 +302,28 @@ impl World {
         self.operated(decided)
     }
 
+    /// Pauses; with `halt.release` the command itself takes back up to `slice` jobs.
+    pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let paused = self.board.pause(&env, halt);
+        self.act(paused);
+        if let Some(reclaimed) = self.board.reclaim(&env, slice) {
+            self.act(reclaimed);
+        }
+        self.commit();
+    }
+
+    pub fn resume(&mut self, queue: Option<&[u8]>) -> bool {
+        let resumed = self.board.resume(queue);
+        let some = resumed.is_some();
+        if let Some(resumed) = resumed {
+            self.act(resumed);
+        }
+        self.commit();
+        some
+    }
+
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
         self.act(Configured { queue, setting, value });
         self.commit();

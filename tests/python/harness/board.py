@@ -183,6 +183,12 @@ class Board:
     def update(self, *ids: Any, **keywords: Any) -> Selection:
         return _selection(self.call("UPDATE", len(ids), *ids, "SET", *options(**keywords)))
 
+    def pause(self, **keywords: Any) -> Any:
+        return self.call("PAUSE", **keywords)
+
+    def resume(self, **keywords: Any) -> Any:
+        return self.call("RESUME", **keywords)
+
     # Readers
 
     def get(self, id: Any, **keywords: Any) -> dict | None:
