@@ -442,6 +442,9 @@ impl Board {
             }
         };
         self.tally(queue, state, -1);
+        if state == State::Claimed {
+            self.slot_freed(queue);
+        }
         stood.then_some(held).ok_or(Unfit)
     }
 

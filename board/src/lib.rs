@@ -36,6 +36,7 @@
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
+//! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `record`, `list` | reading | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
@@ -56,6 +57,7 @@ mod pauses;
 mod pool;
 mod record;
 mod retry;
+mod room;
 mod settings;
 mod slab;
 mod snapshot;

@@ -3,6 +3,8 @@
 
 #[path = "life/cancels.rs"]
 mod cancels;
+#[path = "life/concurrency.rs"]
+mod concurrency;
 #[path = "life/ends.rs"]
 mod ends;
 #[path = "life/failures.rs"]

@@ -35,7 +35,7 @@ impl Command for Queues {
             let now = world::now();
             reply.array(queues.len());
             for queue in queues {
-                reply.map(2 + State::ALL.len());
+                reply.map(3 + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(queue);
                 for state in State::ALL {
@@ -44,6 +44,8 @@ impl Command for Queues {
                 }
                 reply.text("paused");
                 reply.int(pause_end(board.paused(Some(queue), now)));
+                reply.text("concurrency");
+                reply.int(board.concurrency(queue));
             }
             Ok(())
         })

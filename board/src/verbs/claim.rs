@@ -108,7 +108,7 @@ impl Board {
 
     /// The best job of a queue that gives any now. O(1).
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
-        let lane = self.queues.get(queue).filter(|lane| lane.paused <= now)?;
+        let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = lane.ready.first()?;
         Some((Self::ready_key(self.jobs.get(slot)?), slot))
     }
@@ -143,7 +143,8 @@ impl Board {
         self.pick(claim, 0, now).is_some()
     }
 
-    /// Decides the next claim: the best ready job of those queues named that are not paused. What time has not been
+    /// Decides the next claim: the best ready job of those queues named that are
+    /// neither paused nor full. What time has not been
     /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
     pub fn claim<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, turn: u64) -> Option<Claimed<'a>> {
         let slot = self.pick(claim, env.turn.wrapping_add(turn), env.now)?;
@@ -176,7 +177,10 @@ impl Board {
             State::Ready if self.paused(Some(self.queue_name(job)), env.now).is_some() => {
                 Err(Refusal::Paused)
             }
-            State::Ready => Ok(self.claimed(env, slot, job, claim)),
+            State::Ready => {
+                self.check_slot(self.queue_number(job))?;
+                Ok(self.claimed(env, slot, job, claim))
+            }
             state if state.ended() => Err(Refusal::Ended(state)),
             state => Err(Refusal::NotReady(state)),
         }

@@ -262,6 +262,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
     let (min, max) = (spec.min, spec.max);
     let most = match setting {
         Setting::Jitter => 100,
+        Setting::Concurrency => 3,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
@@ -279,7 +280,12 @@ fn settings() -> impl Strategy<Value = Command> {
     let rule = any_setting()
         .prop_filter("the module has it", |s| s.spec().module)
         .prop_flat_map(|setting| value_of(setting).prop_map(move |value| Command::Rule { setting, value }));
-    prop_oneof![3 => configure, 1 => rule]
+    let few = (of(0..4u8), weighted(0.6, -1..3i64)).prop_map(|(queue, value)| Command::Configure {
+        queue,
+        setting: Setting::Concurrency,
+        value,
+    });
+    prop_oneof![3 => configure, 1 => rule, 1 => few]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {

@@ -96,10 +96,8 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    for queue in model.own.keys().map(|(queue, _)| queue).chain(model.pauses.keys()) {
-        if let Some(queue) = queue {
-            queues.entry(queue).or_default();
-        }
+    for queue in model.own.keys().map(|(queue, _)| queue).chain(model.pauses.keys()).flatten() {
+        queues.entry(queue).or_default();
     }
     same("counts", State::ALL.map(|s| board.count(s)), states)?;
     same("queues", board.queue_names(), queues.keys().copied().collect())?;

@@ -159,6 +159,16 @@ impl Model {
         named.unwrap_or_else(|| self.queue_rule(&job.queue, setting))
     }
 
+    pub fn running(&self, queue: &[u8]) -> usize {
+        self.jobs.iter().filter(|j| j.state == State::Claimed && j.queue == queue).count()
+    }
+
+    /// Whether no more jobs of that queue may run.
+    pub fn full(&self, queue: &[u8]) -> bool {
+        let most = self.queue_rule(queue, Setting::Concurrency);
+        most >= 0 && self.running(queue) as i64 >= most
+    }
+
     pub fn left(&self, job: &Job) -> i64 {
         match self.job_rule(job, job.options.retries, Setting::Retries) {
             n if n < 0 => -1,

@@ -105,6 +105,7 @@ impl Model {
             j.state == State::Ready
                 && queue.is_none_or(|q| q == j.queue)
                 && self.paused(Some(&j.queue)).is_none()
+                && !self.full(&j.queue)
         };
         (0..self.jobs.len()).filter(|at| ready(&self.jobs[*at])).min_by_key(|at| self.jobs[*at].rank())
     }
@@ -140,6 +141,7 @@ impl Model {
             (Some(hold), _) if hold.worker == claim.worker => Err("CLAIMED you".into()),
             (Some(hold), _) => Err(format!("CLAIMED {}", shown(&hold.worker))),
             (_, State::Ready) if self.paused(Some(&job.queue)).is_some() => Err("NOTREADY paused".into()),
+            (_, State::Ready) if self.full(&job.queue) => Err("LIMIT concurrency".into()),
             (_, State::Ready) => Ok(self.hand(at, claim)),
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, state) => Err(format!("NOTREADY {}", state.name())),
@@ -188,6 +190,7 @@ impl Model {
     pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
         let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
             Stand::Holds(at) => at,
+            Stand::Late(at) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
             Stand::Late(at) => {
                 let now = self.now;
                 let job = &mut self.jobs[at];
@@ -371,6 +374,11 @@ impl Model {
         if let (Some(hold), Some(_)) = (&job.hold, update.due) {
             return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
         }
+        let moves = update.queue.filter(|q| *q != job.queue && job.hold.is_some());
+        if moves.is_some_and(|queue| self.full(queue)) {
+            return Some(Err("LIMIT concurrency".into()));
+        }
+        let job = &mut self.jobs[at];
         job.priority = update.priority.unwrap_or(job.priority);
         job.queue = update.queue.map_or(job.queue.clone(), <[u8]>::to_vec);
         job.options.retries = update.retries.or(job.options.retries);
