@@ -384,7 +384,7 @@ impl Board {
     }
 
     fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
-        (claim.deadline(), job.seq.get())
+        (claim.ends_at(), job.seq.get())
     }
 
     /// The key of a slot in `leases`.

@@ -39,6 +39,11 @@ pub(crate) fn is_lease(ms: i64) -> bool {
     (1..=LONGEST).contains(&ms)
 }
 
+/// Whether a grace has a length that graces have.
+pub(crate) fn is_grace(ms: i64) -> bool {
+    (0..=LONGEST).contains(&ms)
+}
+
 macro_rules! effects {
     ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
         /// One thing that happens to a board.
@@ -231,8 +236,14 @@ mod tests {
 
     #[test]
     fn a_batch_is_read_as_it_was_written() {
-        let claimed =
-            Effect::from(Claimed { slot: 7, worker: b"w\0\xff", token: 1 << 52, lease: 30_000, timeout: -1 });
+        let claimed = Effect::from(Claimed {
+            slot: 7,
+            worker: b"w\0\xff",
+            token: 1 << 52,
+            lease: 30_000,
+            timeout: -1,
+            grace: 0,
+        });
         let mut batch = Batch::default();
         batch.begin(9, 1_700_000_000_000);
         batch.push(&claimed);

@@ -31,6 +31,8 @@ pub enum Setting {
     HistoryFirst = 19,
     HistoryLast = 20,
     Concurrency = 21,
+    Grace = 22,
+    CancelGrace = 23,
 }
 
 /// Where a setting can be set, and its bounds.
@@ -74,7 +76,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 22] = {
+pub const SPECS: [Spec; 24] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -99,6 +101,8 @@ pub const SPECS: [Spec; 22] = {
         board_only(spec(HistoryFirst, "history-first", 5, (0, 1_000))),
         board_only(spec(HistoryLast, "history-last", 15, (0, 1_000))),
         not_module(spec(Concurrency, "concurrency", -1, (-1, MOST))),
+        spec(Grace, "grace", 0, (0, LONGEST)),
+        spec(CancelGrace, "cancel-grace", -1, (-1, LONGEST)),
     ]
 };
 

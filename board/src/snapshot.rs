@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::{Board, Queue, Worker};
-use crate::effect::is_name;
+use crate::effect::{is_grace, is_name};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
@@ -61,6 +61,8 @@ struct ClaimImage<'a> {
     lease: i64,
     lease_end: i64,
     run_end: i64,
+    grace: i64,
+    cancel_end: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -176,6 +178,8 @@ impl Board {
                 lease: c.lease,
                 lease_end: c.lease_end,
                 run_end: c.run_end,
+                grace: c.grace,
+                cancel_end: c.cancel_end,
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
         }
@@ -352,7 +356,9 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
     need((1..=255).contains(&image.worker.len()), "worker")?;
     need((1..=board.token).contains(&image.token) && image.attempt > 0, "claim")?;
     need((1..=LONGEST).contains(&image.lease), "lease")?;
-    need([image.claimed, image.lease_end, image.run_end].into_iter().all(is_time), "time")?;
+    need(is_grace(image.grace) && (image.cancel || image.cancel_end == NEVER), "claim")?;
+    let times = [image.claimed, image.lease_end, image.run_end, image.cancel_end];
+    need(times.into_iter().all(is_time), "time")?;
     let worker = match board.workers.find(image.worker) {
         Some(number) => number,
         None => board.workers.add(image.worker.into()).0,
@@ -369,6 +375,8 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
         lease: image.lease,
         lease_end: image.lease_end,
         run_end: image.run_end,
+        grace: image.grace,
+        cancel_end: image.cancel_end,
     }))
 }
 

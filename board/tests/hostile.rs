@@ -267,7 +267,8 @@ fn a_batch_cut_at_any_byte_breaks_the_copy() {
 fn effects_that_do_not_fit_break_the_copy() {
     let w = full();
     let slot = |id: &str| w.board.find(id.as_bytes()).unwrap();
-    let claimed = |slot, token| Effect::from(Claimed { slot, worker: b"eve", token, lease: 9, timeout: -1 });
+    let claimed =
+        |slot, token| Effect::from(Claimed { slot, worker: b"eve", token, lease: 9, timeout: -1, grace: 0 });
     let fresh = w.board.token() + 1;
     let cases: Vec<Effect<'_>> = vec![
         claimed(999, fresh),
@@ -277,9 +278,20 @@ fn effects_that_do_not_fit_break_the_copy() {
         claimed(slot("failed"), w.board.token()),
         claimed(slot("failed"), 1 << 53),
         claimed(slot("failed"), u64::MAX),
-        Claimed { slot: slot("failed"), worker: b"", token: fresh, lease: 9, timeout: -1 }.into(),
-        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 0, timeout: -1 }.into(),
-        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: i64::MIN, timeout: -1 }.into(),
+        Claimed { slot: slot("failed"), worker: b"", token: fresh, lease: 9, timeout: -1, grace: 0 }.into(),
+        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 9, timeout: -1, grace: -1 }
+            .into(),
+        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 0, timeout: -1, grace: 0 }
+            .into(),
+        Claimed {
+            slot: slot("failed"),
+            worker: b"eve",
+            token: fresh,
+            lease: i64::MIN,
+            timeout: -1,
+            grace: 0,
+        }
+        .into(),
         Deleted { slot: 999 }.into(),
         Deleted { slot: u32::MAX }.into(),
         Configured { queue: None, setting: Setting::Lease, value: Some(0) }.into(),

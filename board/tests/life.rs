@@ -9,6 +9,8 @@ mod concurrency;
 mod ends;
 #[path = "life/failures.rs"]
 mod failures;
+#[path = "life/grace.rs"]
+mod grace;
 #[path = "life/late.rs"]
 mod late;
 #[path = "life/operators.rs"]

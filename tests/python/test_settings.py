@@ -21,6 +21,8 @@ OF_QUEUES = {
     "jitter": (10, 0, 100),
     "timeout": (-1, -1, T),
     "expire": (-1, -1, T),
+    "grace": (0, 0, T),
+    "cancel-grace": (-1, -1, T),
 }
 OF_QUEUES_AND_BOARDS = {
     "concurrency": (-1, -1, N),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, ReadyKey};
-use crate::effect::{is_lease, is_name, Sound, Unfit};
+use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
@@ -51,11 +51,17 @@ pub struct Claimed<'a> {
     pub lease: i64,
     /// The run's timeout, ms, or -1.
     pub timeout: i64,
+    /// The grace after the lease, ms.
+    pub grace: i64,
 }
 
 impl Sound for Claimed<'_> {
     fn sound(&self, board: &Board) -> bool {
-        is_name(self.worker) && is_lease(self.lease) && self.token > board.token && self.token < TOKENS
+        is_name(self.worker)
+            && is_lease(self.lease)
+            && is_grace(self.grace)
+            && self.token > board.token
+            && self.token < TOKENS
     }
 }
 
@@ -93,6 +99,8 @@ impl Claimed<'_> {
                 ms if ms > 0 => now.saturating_add(ms).clamp(0, NEVER),
                 _ => NEVER,
             },
+            grace: self.grace,
+            cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, self.worker)
     }
@@ -159,6 +167,7 @@ impl Board {
             token: self.next_token(env),
             lease: lease.max(1),
             timeout: self.job_rule(job, Setting::Timeout, env.rules),
+            grace: self.job_rule(job, Setting::Grace, env.rules),
         }
     }
 

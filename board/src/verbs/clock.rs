@@ -121,7 +121,7 @@ impl Board {
         let job = self.jobs.get(slot)?;
         Some(match job.state {
             State::Blocked => NEVER,
-            State::Claimed => self.claim_of(job)?.deadline(),
+            State::Claimed => self.claim_of(job)?.ends_at(),
             _ => job.at.get(),
         })
     }
@@ -148,10 +148,15 @@ impl Board {
 
     fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
         let claim = self.leave(slot)?.ok_or(Unfit)?;
-        let timed_out = claim.run_end <= claim.lease_end;
+        let timed_out = claim.run_end <= claim.lapses_at();
+        let called_off = claim.cancel_end <= claim.run_end.min(claim.lapses_at());
         let (cancel, token) = (claim.cancel, claim.token);
         let worker = Some(self.worker_name(&claim).into());
-        let end = if timed_out { End::TimedOut } else { End::Lapsed };
+        let end = match (called_off, timed_out) {
+            (true, _) => End::Taken,
+            (false, true) => End::TimedOut,
+            (false, false) => End::Lapsed,
+        };
         self.note_end(slot, claim, end, now)?;
         if cancel {
             self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;

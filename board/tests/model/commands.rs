@@ -285,7 +285,9 @@ fn settings() -> impl Strategy<Value = Command> {
         setting: Setting::Concurrency,
         value,
     });
-    prop_oneof![3 => configure, 1 => rule, 1 => few]
+    let graces = (of(0..4u8), select(&[Setting::Grace, Setting::CancelGrace][..]), weighted(0.7, 0..600i64))
+        .prop_map(|(queue, setting, value)| Command::Configure { queue, setting, value });
+    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {

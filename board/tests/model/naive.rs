@@ -30,6 +30,8 @@ pub struct Hold {
     pub lease: i64,
     pub lease_end: i64,
     pub run_end: i64,
+    pub grace: i64,
+    pub cancel_end: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +77,12 @@ pub struct Job {
 
 impl Job {
     pub fn deadline(&self) -> i64 {
-        self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end))
+        self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end).min(h.cancel_end))
+    }
+
+    /// When its claim ends, the grace after the lease counted.
+    pub fn claim_end(&self) -> i64 {
+        self.hold.as_ref().map_or(NEVER, |h| (h.lease_end + h.grace).min(h.run_end).min(h.cancel_end))
     }
 
     pub fn expires(&self) -> i64 {
@@ -90,7 +97,7 @@ impl Job {
         match self.state {
             State::Scheduled => self.due,
             State::Ready => self.expires(),
-            State::Claimed => self.deadline(),
+            State::Claimed => self.claim_end(),
             _ => self.drop_at,
         }
     }
@@ -405,7 +412,7 @@ impl Model {
 
     fn claim_ends(&mut self, at: usize, draw: Draw) {
         let hold = self.jobs[at].hold.clone().unwrap();
-        let timeout = hold.run_end <= hold.lease_end;
+        let timeout = hold.run_end <= hold.lease_end + hold.grace;
         self.end_claim(at, if timeout { Way::TimedOut } else { Way::Lapsed });
         if hold.cancel {
             return self.end(at, State::Cancelled, self.retention(State::Cancelled));

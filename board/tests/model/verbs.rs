@@ -86,6 +86,8 @@ impl Model {
             lease,
             lease_end: self.now + lease,
             run_end: if timeout > 0 { self.now + timeout } else { NEVER },
+            grace: self.queue_rule(&job.queue, Setting::Grace),
+            cancel_end: NEVER,
         };
         let job = &mut self.jobs[at];
         job.state = State::Claimed;
@@ -193,12 +195,13 @@ impl Model {
             Stand::Late(at) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
             Stand::Late(at) => {
                 let now = self.now;
+                let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
                 let job = &mut self.jobs[at];
                 if let Some(from) = job.idle_from.take() {
                     job.idle += (now - from).max(0);
                 }
                 job.state = State::Claimed;
-                job.hold = job.past.take().map(|p| p.hold);
+                job.hold = job.past.take().map(|p| Hold { grace, ..p.hold });
                 at
             }
             Stand::Again(_) => unreachable!(),
@@ -207,7 +210,8 @@ impl Model {
         let hold = job.hold.as_mut().unwrap();
         hold.lease = beat.lease.unwrap_or(hold.lease);
         hold.lease_end = self.now + hold.lease;
-        let answer = (hold.lease_end.min(hold.run_end), hold.cancel);
+        let cancel = hold.cancel;
+        let answer = (job.deadline(), cancel);
         if let Some(report) = &beat.report {
             told(job, report, false);
         }
@@ -308,13 +312,18 @@ impl Model {
 
     pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
         let at = self.at(id)?;
+        let grace = self.queue_rule(&self.jobs[at].queue, Setting::CancelGrace);
+        let cancel_end = later(self.now, grace);
         let job = &mut self.jobs[at];
         Some(match (job.state, job.hold.as_mut()) {
             (State::Cancelled, _) => Ok("already"),
             (state, _) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, Some(hold)) if !force => match std::mem::replace(&mut hold.cancel, true) {
                 true => Ok("already"),
-                false => Ok("requested"),
+                false => {
+                    hold.cancel_end = cancel_end;
+                    Ok("requested")
+                }
             },
             _ => {
                 self.call_off(at, Way::Taken, None);
