@@ -411,7 +411,7 @@ def test_links_within_commands_md_lead_to_headings() -> None:
 
 
 def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
-    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=1)
+    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=50)
     seen = [list(board.get("a"))]
     token = board.claim_one("alice", block=2000)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
