@@ -24,6 +24,7 @@ use crate::ids::Ids;
 use crate::job::{Claim, Class, End, Job, Last, Options, Rare, State, NEVER, U48};
 use crate::line::Line;
 use crate::pool::Pool;
+use crate::schedule::Schedules;
 use crate::settings::{Overrides, Rules, Setting};
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
@@ -88,6 +89,7 @@ pub struct Board {
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
+    pub(crate) schedules: Schedules,
     broken: bool,
     pub(crate) heap: usize,
     // What follows is local: in no snapshot, no digest.
@@ -168,6 +170,7 @@ impl Board {
             + self.workers.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
+            + self.schedules.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
@@ -751,6 +754,7 @@ impl Board {
             .first()
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
+        let soonest = soonest.min(self.schedules.soonest());
         if self.surplus(env.rules).is_some() {
             0
         } else {

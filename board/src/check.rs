@@ -91,6 +91,7 @@ impl Board {
                 self.leases.len()
             ));
         }
+        self.schedules.check()?;
         self.check_order()
     }
 

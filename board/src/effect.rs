@@ -127,6 +127,14 @@ effects! {
     18 Trimmed,
     /// A job that had gone is no longer remembered.
     19 Forgotten<'a>,
+    /// A schedule came, or is another from now on.
+    60 ScheduleSet,
+    /// A schedule is gone.
+    61 ScheduleDeleted,
+    /// A schedule goes on at another time, or stands still.
+    62 ScheduleMoved,
+    /// A schedule posted a child.
+    63 Fired,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

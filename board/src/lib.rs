@@ -31,6 +31,8 @@
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
+//! | `schedule` | schedules, by id and by when they fire | both orders agree |
+//! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
@@ -42,6 +44,7 @@
 mod bin;
 mod board;
 mod check;
+mod cron;
 mod effect;
 mod env;
 mod error;
@@ -54,6 +57,7 @@ mod list;
 mod pool;
 mod record;
 mod retry;
+mod schedule;
 mod settings;
 mod slab;
 mod snapshot;
@@ -62,6 +66,7 @@ mod verbs;
 
 pub use bin::Bin;
 pub use board::Board;
+pub use cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
@@ -70,6 +75,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;

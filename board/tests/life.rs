@@ -15,6 +15,8 @@ mod operators;
 mod order;
 #[path = "life/reads.rs"]
 mod reads;
+#[path = "life/schedules.rs"]
+mod schedules;
 #[path = "life/settings.rs"]
 mod settings;
 #[path = "life/site.rs"]

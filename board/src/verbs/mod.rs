@@ -13,6 +13,7 @@ mod holder;
 mod post;
 mod release;
 mod requeue;
+mod schedule;
 mod trash;
 mod update;
 
@@ -30,6 +31,9 @@ pub use holder::Answer;
 pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
 pub use release::Released;
 pub use requeue::Requeued;
+pub use schedule::{
+    is_schedule_id, Fired, ScheduleDeleted, ScheduleMoved, ScheduleSet, SetSchedule, When, LATE,
+};
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated};
 
