@@ -13,6 +13,8 @@ mod compare;
 mod drive;
 #[path = "model/naive.rs"]
 mod naive;
+#[path = "model/schedules.rs"]
+mod schedules;
 #[path = "model/verbs.rs"]
 mod verbs;
 mod world;
