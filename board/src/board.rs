@@ -25,6 +25,7 @@ use crate::job::{Claim, Class, End, Job, Last, Options, Rare, State, NEVER, U48}
 use crate::line::Line;
 use crate::pauses::Pauses;
 use crate::pool::Pool;
+use crate::schedule::Schedules;
 use crate::settings::{Overrides, Rules, Setting};
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
@@ -99,6 +100,7 @@ pub struct Board {
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
     pub(crate) pauses: Pauses,
+    pub(crate) schedules: Schedules,
     broken: bool,
     pub(crate) heap: usize,
     // What follows is local: in no snapshot, no digest.
@@ -180,6 +182,7 @@ impl Board {
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
             + self.pauses.iter().len() * 192
+            + self.schedules.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
@@ -767,6 +770,7 @@ impl Board {
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
         let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
+        let soonest = soonest.min(self.schedules.soonest());
         if self.surplus(env.rules).is_some() || self.pauses.next_release().is_some() {
             0
         } else {

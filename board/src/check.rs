@@ -93,6 +93,7 @@ impl Board {
             ));
         }
         self.check_pauses()?;
+        self.schedules.check()?;
         self.check_order()
     }
 

@@ -140,6 +140,14 @@ effects! {
     32 Lifted,
     /// A pause took jobs from their workers.
     33 Reclaimed,
+    /// A schedule came, or is another from now on.
+    60 ScheduleSet,
+    /// A schedule is gone.
+    61 ScheduleDeleted,
+    /// A schedule goes on at another time, or stands still.
+    62 ScheduleMoved,
+    /// A schedule posted a child.
+    63 Fired,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

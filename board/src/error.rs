@@ -33,6 +33,10 @@ pub enum Refusal {
     Exists(Bin),
     /// Its life is not over.
     NotEnded(State),
+    /// The board does not know the schedule.
+    NoSchedule,
+    /// An argument that cannot be what it is.
+    Argument(String),
     /// A bound is reached.
     Limit(&'static str),
     /// The copy of the board missed an effect, or holds what cannot be.
@@ -55,6 +59,8 @@ impl Refusal {
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
             Refusal::NotEnded(_) => "NOTENDED",
+            Refusal::NoSchedule => "NOSCHEDULE",
+            Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
             Refusal::Of(_, inner) => inner.code(),
@@ -75,6 +81,8 @@ impl Refusal {
             Refusal::Stale(token) => format!("token {token} is not the current one"),
             Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
             Refusal::Cancelled(_) => "cancel was requested".into(),
+            Refusal::NoSchedule => "no such schedule".into(),
+            Refusal::Argument(what) => what.clone(),
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),

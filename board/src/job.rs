@@ -368,6 +368,8 @@ pub struct Rare {
     pub ended: i64,
     /// When anything in here last changed.
     pub modified: i64,
+    /// The time of its schedule that it was posted for.
+    pub intended: Option<i64>,
 }
 
 impl Rare {

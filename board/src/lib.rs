@@ -32,6 +32,8 @@
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
 //! | `pauses` | what is paused | a lane knows until when it is |
+//! | `schedule` | schedules, by id and by when they fire | both orders agree |
+//! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
@@ -44,6 +46,7 @@
 mod bin;
 mod board;
 mod check;
+mod cron;
 mod effect;
 mod env;
 mod error;
@@ -58,6 +61,7 @@ mod pool;
 mod record;
 mod retry;
 mod room;
+mod schedule;
 mod settings;
 mod slab;
 mod snapshot;
@@ -66,6 +70,7 @@ mod verbs;
 
 pub use bin::Bin;
 pub use board::Board;
+pub use cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
@@ -74,6 +79,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;

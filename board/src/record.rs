@@ -65,6 +65,8 @@ bitflags! {
         const PREVIOUS = 1 << 24;
         /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
+        /// The time of its schedule that it was posted for, Unix ms.
+        const INTENDED = 1 << 26;
     }
 }
 
@@ -215,6 +217,10 @@ impl<'a> Record<'a> {
     pub fn reason(&self) -> Option<&'a [u8]> {
         self.rare?.reason.as_deref()
     }
+    /// The time of its schedule that it was posted for.
+    pub fn intended(&self) -> Option<i64> {
+        self.rare?.intended
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -250,7 +256,8 @@ impl<'a> Record<'a> {
                 | some(self.job.state.ended(), Fields::ENDED)
                 | some(rare.result.is_some(), Fields::RESULT)
                 | some(!rare.meta.is_empty(), Fields::META)
-                | some(rare.reason.is_some(), Fields::REASON);
+                | some(rare.reason.is_some(), Fields::REASON)
+                | some(rare.intended.is_some(), Fields::INTENDED);
         }
         present
     }
@@ -280,7 +287,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 26);
+        assert_eq!(all_fields().len(), 27);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

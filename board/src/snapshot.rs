@@ -2,7 +2,7 @@
 //! migration, and digests.
 //!
 //! A snapshot is a sequence of parts: one head, then jobs in the order of their slots, then
-//! tombstones, then an end. Each part is a tag and a MessagePack value with fields by
+//! tombstones, then schedules in the order of their ids, then an end. Each part is a tag and a MessagePack value with fields by
 //! position. The parts follow from the state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
@@ -20,6 +20,7 @@ use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
 use crate::pauses::{Pause, Place};
+use crate::schedule::Schedule;
 use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
@@ -31,6 +32,7 @@ const HEAD: u8 = 1;
 const JOBS: u8 = 2;
 const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
+const SCHEDULES: u8 = 5;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -140,6 +142,10 @@ impl Board {
         }
         for tombstone in self.tombstones.iter() {
             writer.put(TOMBSTONES, tombstone);
+            writer.close(&mut each, PART);
+        }
+        for schedule in self.schedules.after(None) {
+            writer.put(SCHEDULES, schedule);
             writer.close(&mut each, PART);
         }
         writer.put(END, &());
@@ -255,6 +261,12 @@ impl Loader {
                     need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
                     need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
                     self.board.tombstones.restore(tombstone);
+                }
+                SCHEDULES => {
+                    let schedule = Schedule::deserialize(&mut from).or(damaged("schedule"))?;
+                    need(schedule.sound(), "schedule")?;
+                    need(self.board.schedules.get(&schedule.id).is_none(), "a schedule twice")?;
+                    self.board.schedules.put(schedule);
                 }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
@@ -382,7 +394,7 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 
 fn sound_rare(rare: &Rare) -> bool {
     let times = [rare.idle, rare.idle_from, rare.ended, rare.modified];
-    times.into_iter().all(is_time)
+    times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.stale.len() <= STALE_MOST
         && rare.history.entries().len() <= HISTORY_MOST

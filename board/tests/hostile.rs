@@ -51,6 +51,29 @@ fn full() -> World {
     w.put_replacing("trashed", b"again");
     let update = Update { priority: Some(3), due: Some(w.now + 500), retries: Some(2), ..Update::default() };
     w.update(b"trashed", &update).unwrap().unwrap();
+    let set = SetSchedule {
+        id: b"tick",
+        payload: b"tock",
+        when: Some(When::Every(10)),
+        start: Some(w.now + 5),
+        end: Some(Some(w.now + 60)),
+        max: Some(Some(9)),
+        overlap: Some(Overlap::Replace),
+        backlog: Some(Backlog::All),
+        jitter: Some(2),
+        queue: Some(b"mail"),
+        meta: vec![pair(b"m", b"v")],
+        ..SetSchedule::default()
+    };
+    w.set_schedule(&set).unwrap();
+    let cron = Some(When::Cron(b"*/5 * * * *"));
+    w.set_schedule(&SetSchedule { id: b"cron", when: cron, zone: Some(b"Europe/Rome"), ..set.clone() })
+        .unwrap();
+    w.pass(16);
+    w.run_schedule(b"tick").unwrap();
+    w.pause_schedule(b"cron", true).unwrap();
+    w.set_schedule(&SetSchedule { id: b"gone", ..set }).unwrap();
+    w.delete_schedule(b"gone").unwrap();
     w.put("gone");
     w.take_id(ANN, "gone");
     w.done(ANN, "gone", None).unwrap();
@@ -111,6 +134,20 @@ fn live_on(board: Board) {
         let update =
             Update { priority: Some(1), queue: Some(b"q"), due: Some(w.now + 9), ..Update::default() };
         let _ = w.update(id, &update);
+    }
+    // A schedule that was changed may have any number of times to make up: some of them.
+    w.now += 1_000;
+    for _ in 0..20 {
+        w.slice(7);
+    }
+    w.commit();
+    let schedules: Vec<Bytes> = w.board.schedules_after(None).map(|s| s.id.to_vec()).collect();
+    for id in &schedules {
+        let _ = w.pause_schedule(id, false);
+        let _ = w.run_schedule(id);
+        let set = SetSchedule { id, payload: b"p", jitter: Some(3), ..SetSchedule::default() };
+        let _ = w.set_schedule(&set);
+        w.delete_schedule(id).unwrap();
     }
     w.pass(1_000_000);
     w.take_all(ANN);

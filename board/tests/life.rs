@@ -21,6 +21,8 @@ mod order;
 mod pauses;
 #[path = "life/reads.rs"]
 mod reads;
+#[path = "life/schedules.rs"]
+mod schedules;
 #[path = "life/settings.rs"]
 mod settings;
 #[path = "life/site.rs"]

@@ -29,6 +29,7 @@ mod pause;
 mod post;
 mod release;
 mod requeue;
+mod schedule;
 mod selection;
 mod settings;
 mod tables;
@@ -126,6 +127,14 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<settings::Get>();
     to.add::<settings::Set>();
     to.add::<settings::Reset>();
+    to.parent(&schedule::PARENT);
+    to.add::<schedule::Set>();
+    to.add::<schedule::Get>();
+    to.add::<schedule::List>();
+    to.add::<schedule::Del>();
+    to.add::<schedule::Pause>();
+    to.add::<schedule::Resume>();
+    to.add::<schedule::Run>();
     to.add::<internal::Apply>();
     to.add::<internal::Load>();
     to.add::<internal::Probe>();
@@ -229,6 +238,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         }
         Fields::PREVIOUS => bytes("previous", record.previous()),
         Fields::REASON => bytes("reason", record.reason()),
+        Fields::INTENDED => int("intended", record.intended()),
         _ => {}
     }
 }

@@ -1,5 +1,6 @@
-//! What time does to a board: delayed jobs become ready, leases and runs end, jobs that
-//! nobody claimed expire, records that were kept long enough go, pauses end.
+//! What time does to a board: leases and runs end, delayed jobs become ready, schedules fire,
+//! jobs that nobody claimed expire, records that were kept long enough go, pauses end: in this
+//! order.
 
 use serde::{Deserialize, Serialize};
 
@@ -197,7 +198,7 @@ impl Board {
     }
 
     /// The next `n` things, at most, that time should have done by now; `None` when it has
-    /// done all. O(1).
+    /// done all. A schedule does one thing. O(log n).
     pub fn backlog(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         if self.wake() > env.now {
             return None;
@@ -216,6 +217,11 @@ impl Board {
                             .into()
                     }
                 });
+            }
+            if *line == ClockLine::Due {
+                if let Some(effect) = self.due_schedule(env) {
+                    return Some(effect);
+                }
             }
         }
         if let Some(reclaimed) = self.reclaim(env, n) {

@@ -14,6 +14,7 @@ mod pause;
 mod post;
 mod release;
 mod requeue;
+mod schedule;
 mod trash;
 mod update;
 
@@ -32,6 +33,9 @@ pub use pause::{Halt, Lifted, Paused, Reclaimed, Resumed};
 pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
 pub use release::Released;
 pub use requeue::Requeued;
+pub use schedule::{
+    is_schedule_id, Fired, ScheduleDeleted, ScheduleMoved, ScheduleSet, SetSchedule, When, LATE,
+};
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated};
 

@@ -138,6 +138,22 @@ pub enum Command {
         setting: Setting,
         value: i64,
     },
+    Schedule {
+        id: u8,
+        every: Option<i64>,
+        cron: Option<u8>,
+        start: Option<i64>,
+        end: Option<i64>,
+        max: Option<u64>,
+        backlog: Option<u8>,
+        overlap: Option<u8>,
+        jitter: Option<i64>,
+        delay: Option<i64>,
+        queue: Option<u8>,
+    },
+    Unschedule(u8),
+    PauseSchedule(u8, bool),
+    RunSchedule(u8),
     Pass(i64),
     /// A recovery, for so many ms.
     Hold(i64),
@@ -362,6 +378,27 @@ fn reads() -> impl Strategy<Value = Command> {
     )
 }
 
+fn schedules() -> impl Strategy<Value = Command> {
+    let when = prop_oneof![
+        4 => prop_oneof![200..5_000i64, Just(60_000), 1_000_000..40_000_000i64].prop_map(|ms| (Some(ms), None)),
+        2 => (0..3u8).prop_map(|n| (None, Some(n))),
+        1 => Just((None, None)),
+    ];
+    let bounds = (weighted(0.2, -3_000..3_000i64), weighted(0.2, -1..20_000i64), weighted(0.2, 0..6u64));
+    let ways = (of(0..3u8), of(0..3u8), weighted(0.3, 0..3_000i64), weighted(0.2, some_ms()), of(0..4u8));
+    let set = (0..3u8, when, bounds, ways).prop_map(
+        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue))| {
+            Command::Schedule { id, every, cron, start, end, max, backlog, overlap, jitter, delay, queue }
+        },
+    );
+    prop_oneof![
+        6 => set,
+        2 => (0..3u8).prop_map(Command::Unschedule),
+        2 => (0..3u8, any::<bool>()).prop_map(|(id, paused)| Command::PauseSchedule(id, paused)),
+        2 => (0..3u8).prop_map(Command::RunSchedule),
+    ]
+}
+
 pub fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         20 => post(),
@@ -370,6 +407,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         10 => operator_verbs(),
         4 => settings(),
         4 => pauses(),
+        5 => schedules(),
         20 => time(),
         3 => reads(),
         1 => Just(Command::Reload),

@@ -34,6 +34,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     tokens.sort_unstable();
     same("two claims of one token", tokens.windows(2).any(|w| w[0] == w[1]), false)?;
     tallies(world, model)?;
+    schedules(world, model)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;
@@ -41,6 +42,19 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     for tomb in model.tombs.iter().filter_map(|t| t.id.as_ref()) {
         let got = board.tombstone(tomb, world.now).map(|t| (t.token, t.state));
         same("a tombstone", got, model.tomb(tomb).map(|t| (t.token, t.state)))?;
+    }
+    Ok(())
+}
+
+fn schedules(world: &World, model: &Model) -> Result<(), String> {
+    same("schedules", world.board.schedule_count(), model.schedules.len())?;
+    for want in &model.schedules {
+        let got = world.board.schedule(&want.id).ok_or("a schedule is lost")?;
+        same("next time", got.next, want.next)?;
+        same("time of the post", got.at, want.at)?;
+        same("children", (got.fired, got.last, got.intended), (want.fired, want.last, want.intended))?;
+        same("paused", got.paused, want.paused)?;
+        same("wakes in time", world.board.wake() <= got.at, true)?;
     }
     Ok(())
 }
@@ -72,6 +86,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("progress", got.progress(), job.progress.map(|p| f64::from(p) / 100.0))?;
     same("posted", got.posted(), job.posted)?;
     same("due", got.due(), (job.state == State::Scheduled).then_some(job.due))?;
+    same("intended", got.intended(), job.intended)?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;

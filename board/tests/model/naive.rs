@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use board::{Options, Rules, Setting, State};
 
+use crate::schedules::Schedule;
+
 pub type Bytes = Vec<u8>;
 
 pub const NEVER: i64 = board::NEVER;
@@ -73,6 +75,7 @@ pub struct Job {
     pub progress: Option<u16>,
     pub ended: i64,
     pub drop_at: i64,
+    pub intended: Option<i64>,
 }
 
 impl Job {
@@ -134,6 +137,7 @@ pub struct Model {
     pub posts: u64,
     pub now: i64,
     pub hold: i64,
+    pub schedules: Vec<Schedule>,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -330,7 +334,8 @@ impl Model {
             State::Claimed => job.next().max(self.hold),
             _ => job.next(),
         };
-        self.jobs.iter().map(next).min().unwrap_or(NEVER).min(lift)
+        let fires = self.schedules.iter().map(|s| s.at);
+        self.jobs.iter().map(next).chain(fires).min().unwrap_or(NEVER).min(lift).min(NEVER)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
@@ -362,6 +367,9 @@ impl Model {
                 for (_, _, id) in late.into_iter().take(n as usize) {
                     self.strike(self.at(&id).unwrap(), draw);
                 }
+                return true;
+            }
+            if line == 1 && self.fire() {
                 return true;
             }
         }

@@ -61,6 +61,7 @@ impl Model {
             progress: None,
             ended: 0,
             drop_at: NEVER,
+            intended: None,
         };
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
