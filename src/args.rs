@@ -162,6 +162,11 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Some bytes of an option's, not longer than it takes.
+    pub fn upto(&mut self, name: &str, most: usize) -> Result<&'a [u8], Fault> {
+        self.bounded(name, most as i64)
+    }
+
     /// A short text of a user's.
     pub fn text(&mut self, name: &str) -> Result<&'a [u8], Fault> {
         self.bounded(name, config().max_text)

@@ -91,6 +91,17 @@ impl<'k> Turn<'k> {
         Ok(())
     }
 
+    /// Does what time should have done with the schedule of that id by now, as far as a
+    /// claim's bound goes.
+    pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), Fault> {
+        for _ in 0..CLAIM_SETTLES {
+            let env = self.env;
+            let Some(effect) = self.board().overdue_schedule(&env, id) else { break };
+            self.apply(effect)?;
+        }
+        Ok(())
+    }
+
     /// Does what time should have done by now, as far as a claim's bound goes.
     pub fn settle_due(&mut self) -> Result<(), Fault> {
         self.settle_some(CLAIM_SETTLES)?;

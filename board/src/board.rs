@@ -25,7 +25,9 @@ use crate::id::{self, Id};
 use crate::ids::Ids;
 use crate::job::{Claim, Class, End, Job, Last, Options, Rare, State, NEVER, U48};
 use crate::line::Line;
+use crate::pauses::Pauses;
 use crate::pool::Pool;
+use crate::schedule::Schedules;
 use crate::settings::{Overrides, Rules, Setting};
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
@@ -42,10 +44,19 @@ pub struct Queue {
     pub(crate) ready: Line<ReadyKey>,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
+    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
+    pub(crate) paused: i64,
     /// Its place among the queues that have ready jobs.
     busy_at: Option<u32>,
     /// Noted in [`Board::woken`].
     woken: bool,
+}
+
+impl Queue {
+    /// How many of its jobs are in that state.
+    pub(crate) fn count(&self, state: State) -> u64 {
+        self.counts.get(state as usize).copied().unwrap_or(0)
+    }
 }
 
 /// A claimer.
@@ -94,6 +105,8 @@ pub struct Board {
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
+    pub(crate) pauses: Pauses,
+    pub(crate) schedules: Schedules,
     broken: bool,
     pub(crate) heap: usize,
     // What follows is local: in no snapshot, no digest.
@@ -176,6 +189,8 @@ impl Board {
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
             + self.waits.bytes()
+            + self.pauses.iter().len() * 192
+            + self.schedules.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
@@ -380,7 +395,7 @@ impl Board {
     }
 
     fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
-        (claim.deadline(), job.seq.get())
+        (claim.ends_at(), job.seq.get())
     }
 
     /// The key of a slot in `leases`.
@@ -440,6 +455,9 @@ impl Board {
             }
         };
         self.tally(queue, state, -1);
+        if state == State::Claimed {
+            self.slot_freed(queue);
+        }
         stood.then_some(held).ok_or(Unfit)
     }
 
@@ -790,10 +808,13 @@ impl Board {
             .first()
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
-        if self.surplus(env.rules).is_some() || !self.waits.tells.is_empty() {
+        let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
+        let soonest = soonest.min(self.schedules.soonest());
+        let at_once = self.pauses.next_release().is_some() || !self.waits.tells.is_empty();
+        if at_once || self.surplus(env.rules).is_some() {
             0
         } else {
-            soonest
+            soonest.min(lift)
         }
     }
 
@@ -820,6 +841,13 @@ impl Board {
     /// Whether an operator has ended a claim since the last call.
     pub fn taken(&mut self) -> bool {
         std::mem::take(&mut self.taken)
+    }
+
+    /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
+    pub(crate) fn wake_queue(&mut self, queue: u32) {
+        if self.queues.get(queue).is_some_and(|lane| !lane.ready.is_empty()) {
+            self.note_busy(queue);
+        }
     }
 
     /// Takes every queue that has ready jobs for one that has just got them.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bin::Bin;
 use crate::board::Board;
 use crate::job::{Job, State, NEVER};
 use crate::line::Line;
@@ -97,6 +98,8 @@ impl Board {
             ));
         }
         self.check_waits()?;
+        self.check_pauses()?;
+        self.schedules.check()?;
         self.check_order()
     }
 
@@ -163,6 +166,19 @@ impl Board {
             }
         }
         Ok(())
+    }
+
+    fn check_pauses(&self) -> Result<(), String> {
+        let lanes = self.queues.iter().filter(|(_, _, lane)| lane.paused > 0).count();
+        let known = |name: &Bin, until| {
+            self.queues.find(&**name).and_then(|q| self.queues.get(q)).is_some_and(|q| q.paused == until)
+        };
+        let queues: Vec<_> =
+            self.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
+        match self.pauses.is_sound() && queues.len() == lanes && queues.iter().all(|(q, u)| known(q, *u)) {
+            true => Ok(()),
+            false => Err("a pause that its queue does not know, or the reverse".into()),
+        }
     }
 
     fn check_order(&self) -> Result<(), String> {

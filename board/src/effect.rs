@@ -39,6 +39,11 @@ pub(crate) fn is_lease(ms: i64) -> bool {
     (1..=LONGEST).contains(&ms)
 }
 
+/// Whether a grace has a length that graces have.
+pub(crate) fn is_grace(ms: i64) -> bool {
+    (0..=LONGEST).contains(&ms)
+}
+
 macro_rules! effects {
     ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
         /// One thing that happens to a board.
@@ -131,6 +136,22 @@ effects! {
     20 Told,
     /// A job waits for other jobs than before.
     21 Depended,
+    /// Nothing is claimed from a board or a queue.
+    30 Paused<'a>,
+    /// An operator ended a pause.
+    31 Resumed<'a>,
+    /// Time has ended pauses.
+    32 Lifted,
+    /// A pause took jobs from their workers.
+    33 Reclaimed,
+    /// A schedule came, or is another from now on.
+    60 ScheduleSet,
+    /// A schedule is gone.
+    61 ScheduleDeleted,
+    /// A schedule goes on at another time, or stands still.
+    62 ScheduleMoved,
+    /// A schedule posted a child.
+    63 Fired,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that
@@ -227,8 +248,14 @@ mod tests {
 
     #[test]
     fn a_batch_is_read_as_it_was_written() {
-        let claimed =
-            Effect::from(Claimed { slot: 7, worker: b"w\0\xff", token: 1 << 52, lease: 30_000, timeout: -1 });
+        let claimed = Effect::from(Claimed {
+            slot: 7,
+            worker: b"w\0\xff",
+            token: 1 << 52,
+            lease: 30_000,
+            timeout: -1,
+            grace: 0,
+        });
         let mut batch = Batch::default();
         batch.begin(9, 1_700_000_000_000);
         batch.push(&claimed);

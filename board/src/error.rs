@@ -23,6 +23,8 @@ pub enum Refusal {
     Stale(u64),
     /// It cannot be claimed now.
     NotReady(State),
+    /// It cannot be claimed now: its queue or board is paused.
+    Paused,
     /// Its life is over.
     Ended(State),
     /// It has been, or shall be, called off.
@@ -35,6 +37,10 @@ pub enum Refusal {
     Depended(Bin),
     /// Jobs would wait for each other.
     Cycle,
+    /// The board does not know the schedule.
+    NoSchedule,
+    /// An argument that cannot be what it is.
+    Argument(String),
     /// A bound is reached.
     Limit(&'static str),
     /// The copy of the board missed an effect, or holds what cannot be.
@@ -52,13 +58,15 @@ impl Refusal {
             Refusal::NotOwner(_) => "NOTOWNER",
             Refusal::Claimed(_) | Refusal::ClaimedYou => "CLAIMED",
             Refusal::Stale(_) => "STALE",
-            Refusal::NotReady(_) => "NOTREADY",
+            Refusal::NotReady(_) | Refusal::Paused => "NOTREADY",
             Refusal::Ended(_) => "ENDED",
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
             Refusal::NotEnded(_) => "NOTENDED",
             Refusal::Depended(_) => "DEPENDED",
             Refusal::Cycle => "CYCLE",
+            Refusal::NoSchedule => "NOSCHEDULE",
+            Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
             Refusal::Of(_, inner) => inner.code(),
@@ -76,12 +84,15 @@ impl Refusal {
             | Refusal::Claimed(name)
             | Refusal::Exists(name)
             | Refusal::Depended(name) => clean(name),
+            Refusal::Paused => "paused".into(),
             Refusal::ClaimedYou => "you".into(),
             Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),
             Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
             Refusal::Cancelled(_) => "cancel was requested".into(),
             Refusal::Cycle => "a job would wait for itself".into(),
+            Refusal::NoSchedule => "no such schedule".into(),
+            Refusal::Argument(what) => what.clone(),
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),

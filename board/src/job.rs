@@ -15,6 +15,8 @@
 //! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
 //! | `Claim::claimed` | at claim | begin of this run |
 //! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
+//! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
+//! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
 //! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
 
@@ -247,12 +249,26 @@ pub struct Claim {
     pub lease_end: i64,
     /// When the run times out, or [`NEVER`].
     pub run_end: i64,
+    /// So many ms longer its holder keeps the job when the lease has ended.
+    pub grace: i64,
+    /// When it ends because somebody asked to cancel the job, or [`NEVER`].
+    pub cancel_end: i64,
 }
 
 impl Claim {
-    /// When it ends without a word from its worker.
+    /// By when its worker has to speak, as it is told.
     pub fn deadline(&self) -> i64 {
-        self.lease_end.min(self.run_end)
+        self.lease_end.min(self.run_end).min(self.cancel_end)
+    }
+
+    /// When the lease has ended and the grace after it has passed.
+    pub fn lapses_at(&self) -> i64 {
+        self.lease_end.saturating_add(self.grace).clamp(0, NEVER)
+    }
+
+    /// When it ends without a word from its worker.
+    pub fn ends_at(&self) -> i64 {
+        self.lapses_at().min(self.run_end).min(self.cancel_end)
     }
 }
 
@@ -359,6 +375,8 @@ pub struct Rare {
     pub awaited: u32,
     /// When the record of one that has ended is dropped, once nobody waits for it.
     pub drop_at: i64,
+    /// The time of its schedule that it was posted for.
+    pub intended: Option<i64>,
 }
 
 impl Rare {

@@ -33,10 +33,14 @@
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
+//! | `pauses` | what is paused | a lane knows until when it is |
+//! | `schedule` | schedules, by id and by when they fire | both orders agree |
+//! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
+//! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `record`, `list` | reading | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
@@ -44,6 +48,7 @@
 mod bin;
 mod board;
 mod check;
+mod cron;
 mod effect;
 mod env;
 mod error;
@@ -53,9 +58,12 @@ mod ids;
 mod job;
 mod line;
 mod list;
+mod pauses;
 mod pool;
 mod record;
 mod retry;
+mod room;
+mod schedule;
 mod settings;
 mod slab;
 mod snapshot;
@@ -65,6 +73,7 @@ mod waits;
 
 pub use bin::Bin;
 pub use board::Board;
+pub use cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
@@ -73,6 +82,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::board::{Board, ReadyKey};
+use crate::board::{Board, Queue, ReadyKey};
 use crate::job::{Job, State};
 use crate::line::Line;
 use crate::record::Record;
@@ -278,10 +278,10 @@ impl Board {
         lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
     }
 
-    /// The queues that hold jobs or have settings of their own, by name. O(queues).
+    /// The queues that hold jobs, have settings of their own or are paused, by name. O(queues).
     pub fn queue_names(&self) -> Vec<&[u8]> {
-        let used =
-            self.queues.iter().filter(|(_, _, q)| q.counts.iter().any(|n| *n > 0) || !q.settings.is_empty());
+        let own = |q: &Queue| !q.settings.is_empty() || q.paused > 0;
+        let used = self.queues.iter().filter(|(_, _, q)| q.counts.iter().any(|n| *n > 0) || own(q));
         let mut names: Vec<&[u8]> = used.map(|(_, name, _)| &**name).collect();
         names.sort_unstable();
         names

@@ -65,8 +65,10 @@ bitflags! {
         const PREVIOUS = 1 << 24;
         /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
+        /// The time of its schedule that it was posted for, Unix ms.
+        const INTENDED = 1 << 26;
         /// What it waits for.
-        const AFTER = 1 << 26;
+        const AFTER = 1 << 27;
     }
 }
 
@@ -226,6 +228,10 @@ impl<'a> Record<'a> {
         jobs.sort_unstable_by_key(|job| job.seq.get());
         jobs.into_iter().map(Job::id).collect()
     }
+    /// The time of its schedule that it was posted for.
+    pub fn intended(&self) -> Option<i64> {
+        self.rare?.intended
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -261,6 +267,7 @@ impl<'a> Record<'a> {
                 | some(rare.result.is_some(), Fields::RESULT)
                 | some(!rare.meta.is_empty(), Fields::META)
                 | some(rare.reason.is_some(), Fields::REASON)
+                | some(rare.intended.is_some(), Fields::INTENDED)
                 | some(!rare.after.is_empty(), Fields::AFTER);
         }
         present
@@ -291,7 +298,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 27);
+        assert_eq!(all_fields().len(), 28);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

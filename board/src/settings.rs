@@ -30,6 +30,9 @@ pub enum Setting {
     TombstoneTtl = 18,
     HistoryFirst = 19,
     HistoryLast = 20,
+    Concurrency = 21,
+    Grace = 22,
+    CancelGrace = 23,
 }
 
 /// Where a setting can be set, and its bounds.
@@ -64,12 +67,16 @@ const fn whole_board(spec: Spec) -> Spec {
     Spec { queue: false, ..spec }
 }
 
+const fn not_module(spec: Spec) -> Spec {
+    Spec { module: false, ..spec }
+}
+
 const fn board_only(spec: Spec) -> Spec {
     Spec { queue: false, module: false, ..spec }
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 21] = {
+pub const SPECS: [Spec; 24] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -93,6 +100,9 @@ pub const SPECS: [Spec; 21] = {
         board_only(spec(TombstoneTtl, "tombstone-ttl", 60_000, (0, LONGEST))),
         board_only(spec(HistoryFirst, "history-first", 5, (0, 1_000))),
         board_only(spec(HistoryLast, "history-last", 15, (0, 1_000))),
+        not_module(spec(Concurrency, "concurrency", -1, (-1, MOST))),
+        spec(Grace, "grace", 0, (0, LONGEST)),
+        spec(CancelGrace, "cancel-grace", -1, (-1, LONGEST)),
     ]
 };
 

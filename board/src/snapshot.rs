@@ -2,7 +2,8 @@
 //! migration, and digests.
 //!
 //! A snapshot is a sequence of parts: one head, then jobs in the order of their slots, then
-//! tombstones, then ends that are still to be told, then an end. Each part is a tag and a MessagePack value with fields by
+//! tombstones, then schedules in the order of their ids, then ends that are still to be told,
+//! then an end. Each part is a tag and a MessagePack value with fields by
 //! position. The parts follow from the state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
@@ -15,9 +16,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::{Board, Queue, Worker};
+use crate::effect::{is_grace, is_name};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
+use crate::pauses::{Pause, Place};
+use crate::schedule::Schedule;
 use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
@@ -30,7 +34,8 @@ const HEAD: u8 = 1;
 const JOBS: u8 = 2;
 const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
-const TELLS: u8 = 5;
+const SCHEDULES: u8 = 5;
+const TELLS: u8 = 6;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -46,6 +51,7 @@ struct Head {
     broken: bool,
     settings: Overrides,
     queues: Vec<(Bin, Overrides)>,
+    pauses: Vec<(Place, Pause)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -60,6 +66,8 @@ struct ClaimImage<'a> {
     lease: i64,
     lease_end: i64,
     run_end: i64,
+    grace: i64,
+    cancel_end: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -127,6 +135,7 @@ impl Board {
             broken: self.broken(),
             settings: self.settings.clone(),
             queues,
+            pauses: self.pauses.iter().map(|(place, pause)| (place.clone(), pause.clone())).collect(),
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
@@ -136,6 +145,10 @@ impl Board {
         }
         for tombstone in self.tombstones.iter() {
             writer.put(TOMBSTONES, tombstone);
+            writer.close(&mut each, PART);
+        }
+        for schedule in self.schedules.after(None) {
+            writer.put(SCHEDULES, schedule);
             writer.close(&mut each, PART);
         }
         for tell in &self.waits.tells {
@@ -178,6 +191,8 @@ impl Board {
                 lease: c.lease,
                 lease_end: c.lease_end,
                 run_end: c.run_end,
+                grace: c.grace,
+                cancel_end: c.cancel_end,
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
         }
@@ -254,6 +269,12 @@ impl Loader {
                     need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
                     self.board.tombstones.restore(tombstone);
                 }
+                SCHEDULES => {
+                    let schedule = Schedule::deserialize(&mut from).or(damaged("schedule"))?;
+                    need(schedule.sound(), "schedule")?;
+                    need(self.board.schedules.get(&schedule.id).is_none(), "a schedule twice")?;
+                    self.board.schedules.put(schedule);
+                }
                 TELLS => {
                     let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
                     need(is_time(tell.seq) && is_time(tell.from), "tell")?;
@@ -288,6 +309,13 @@ impl Loader {
             need(queue.settings.is_empty(), "a queue twice")?;
             queue.settings = settings;
             board.queues.hold(number);
+        }
+        need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
+        for (place, pause) in head.pauses {
+            let (time, seq) = pause.release.unwrap_or_default();
+            need(place.as_ref().is_none_or(|name| is_name(name)), "queue")?;
+            need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
+            board.set_pause(&place, Some(pause)).or(damaged("pause"))?;
         }
         Ok(())
     }
@@ -352,7 +380,9 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
     need((1..=255).contains(&image.worker.len()), "worker")?;
     need((1..=board.token).contains(&image.token) && image.attempt > 0, "claim")?;
     need((1..=LONGEST).contains(&image.lease), "lease")?;
-    need([image.claimed, image.lease_end, image.run_end].into_iter().all(is_time), "time")?;
+    need(is_grace(image.grace) && (image.cancel || image.cancel_end == NEVER), "claim")?;
+    let times = [image.claimed, image.lease_end, image.run_end, image.cancel_end];
+    need(times.into_iter().all(is_time), "time")?;
     let worker = match board.workers.find(image.worker) {
         Some(number) => number,
         None => board.workers.add(image.worker.into()).0,
@@ -369,12 +399,14 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
         lease: image.lease,
         lease_end: image.lease_end,
         run_end: image.run_end,
+        grace: image.grace,
+        cancel_end: image.cancel_end,
     }))
 }
 
 fn sound_rare(rare: &Rare) -> bool {
     let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at];
-    times.into_iter().all(is_time)
+    times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.stale.len() <= STALE_MOST
         && rare.after.len() <= AFTER_MOST

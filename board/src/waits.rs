@@ -175,7 +175,7 @@ impl Board {
     }
 
     /// Refuses more edges than a job may have, beside those that it keeps.
-    pub(crate) fn check_room(&self, kept: &[Edge], edges: &[Edge]) -> Result<(), Refusal> {
+    pub(crate) fn check_edge_count(&self, kept: &[Edge], edges: &[Edge]) -> Result<(), Refusal> {
         let known = |edge: &Edge| kept.binary_search_by_key(&edge.slot, |k| k.slot).is_ok();
         let fresh = edges.iter().filter(|edge| self.outcome(edge) != Outcome::Met && !known(edge));
         match kept.len() + fresh.count() > AFTER_MOST {
@@ -187,7 +187,7 @@ impl Board {
     /// Whether a job may wait for these as well, beside those that it keeps: what a decision
     /// has checked, for replay.
     pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge]) -> bool {
-        self.check_room(kept, edges).is_ok()
+        self.check_edge_count(kept, edges).is_ok()
             && edges.iter().all(|edge| self.jobs.get(edge.slot).is_some())
             && self.check_cycle(slot, edges).is_ok()
     }

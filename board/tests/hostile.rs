@@ -51,6 +51,29 @@ fn full() -> World {
     w.put_replacing("trashed", b"again");
     let update = Update { priority: Some(3), due: Some(w.now + 500), retries: Some(2), ..Update::default() };
     w.update(b"trashed", &update).unwrap().unwrap();
+    let set = SetSchedule {
+        id: b"tick",
+        payload: b"tock",
+        when: Some(When::Every(10)),
+        start: Some(w.now + 5),
+        end: Some(Some(w.now + 60)),
+        max: Some(Some(9)),
+        overlap: Some(Overlap::Replace),
+        backlog: Some(Backlog::All),
+        jitter: Some(2),
+        queue: Some(b"mail"),
+        meta: vec![pair(b"m", b"v")],
+        ..SetSchedule::default()
+    };
+    w.set_schedule(&set).unwrap();
+    let cron = Some(When::Cron(b"*/5 * * * *"));
+    w.set_schedule(&SetSchedule { id: b"cron", when: cron, zone: Some(b"Europe/Rome"), ..set.clone() })
+        .unwrap();
+    w.pass(16);
+    w.run_schedule(b"tick").unwrap();
+    w.pause_schedule(b"cron", true).unwrap();
+    w.set_schedule(&SetSchedule { id: b"gone", ..set }).unwrap();
+    w.delete_schedule(b"gone").unwrap();
     w.put("gone");
     w.take_id(ANN, "gone");
     w.done(ANN, "gone", None).unwrap();
@@ -61,6 +84,8 @@ fn full() -> World {
     let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true };
     w.depend(b"late", &Depend::Remove(vec![b"untold"])).unwrap().unwrap();
     w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
+    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true }, 1);
+    w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
     w.sound();
     w
 }
@@ -115,6 +140,20 @@ fn live_on(board: Board) {
         let update =
             Update { priority: Some(1), queue: Some(b"q"), due: Some(w.now + 9), ..Update::default() };
         let _ = w.update(id, &update);
+    }
+    // A schedule that was changed may have any number of times to make up: some of them.
+    w.now += 1_000;
+    for _ in 0..20 {
+        w.slice(7);
+    }
+    w.commit();
+    let schedules: Vec<Bytes> = w.board.schedules_after(None).map(|s| s.id.to_vec()).collect();
+    for id in &schedules {
+        let _ = w.pause_schedule(id, false);
+        let _ = w.run_schedule(id);
+        let set = SetSchedule { id, payload: b"p", jitter: Some(3), ..SetSchedule::default() };
+        let _ = w.set_schedule(&set);
+        w.delete_schedule(id).unwrap();
     }
     w.pass(1_000_000);
     w.take_all(ANN);
@@ -270,7 +309,8 @@ fn a_batch_cut_at_any_byte_breaks_the_copy() {
 fn effects_that_do_not_fit_break_the_copy() {
     let w = full();
     let slot = |id: &str| w.board.find(id.as_bytes()).unwrap();
-    let claimed = |slot, token| Effect::from(Claimed { slot, worker: b"eve", token, lease: 9, timeout: -1 });
+    let claimed =
+        |slot, token| Effect::from(Claimed { slot, worker: b"eve", token, lease: 9, timeout: -1, grace: 0 });
     let fresh = w.board.token() + 1;
     let cases: Vec<Effect<'_>> = vec![
         claimed(999, fresh),
@@ -280,9 +320,20 @@ fn effects_that_do_not_fit_break_the_copy() {
         claimed(slot("failed"), w.board.token()),
         claimed(slot("failed"), 1 << 53),
         claimed(slot("failed"), u64::MAX),
-        Claimed { slot: slot("failed"), worker: b"", token: fresh, lease: 9, timeout: -1 }.into(),
-        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 0, timeout: -1 }.into(),
-        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: i64::MIN, timeout: -1 }.into(),
+        Claimed { slot: slot("failed"), worker: b"", token: fresh, lease: 9, timeout: -1, grace: 0 }.into(),
+        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 9, timeout: -1, grace: -1 }
+            .into(),
+        Claimed { slot: slot("failed"), worker: b"eve", token: fresh, lease: 0, timeout: -1, grace: 0 }
+            .into(),
+        Claimed {
+            slot: slot("failed"),
+            worker: b"eve",
+            token: fresh,
+            lease: i64::MIN,
+            timeout: -1,
+            grace: 0,
+        }
+        .into(),
         Deleted { slot: 999 }.into(),
         Deleted { slot: u32::MAX }.into(),
         Configured { queue: None, setting: Setting::Lease, value: Some(0) }.into(),

@@ -3,20 +3,28 @@
 
 #[path = "life/cancels.rs"]
 mod cancels;
+#[path = "life/concurrency.rs"]
+mod concurrency;
 #[path = "life/dependencies.rs"]
 mod dependencies;
 #[path = "life/ends.rs"]
 mod ends;
 #[path = "life/failures.rs"]
 mod failures;
+#[path = "life/grace.rs"]
+mod grace;
 #[path = "life/late.rs"]
 mod late;
 #[path = "life/operators.rs"]
 mod operators;
 #[path = "life/order.rs"]
 mod order;
+#[path = "life/pauses.rs"]
+mod pauses;
 #[path = "life/reads.rs"]
 mod reads;
+#[path = "life/schedules.rs"]
+mod schedules;
 #[path = "life/settings.rs"]
 mod settings;
 #[path = "life/site.rs"]

@@ -13,6 +13,10 @@ mod compare;
 mod drive;
 #[path = "model/naive.rs"]
 mod naive;
+#[path = "model/pauses.rs"]
+mod pauses;
+#[path = "model/schedules.rs"]
+mod schedules;
 #[path = "model/verbs.rs"]
 mod verbs;
 #[path = "model/waits.rs"]

@@ -2,7 +2,7 @@
 
 use board::{State, NEVER};
 
-use super::{Command, KeyUse, Spec};
+use super::{pause_end, Command, KeyUse, Spec};
 use crate::args::{flag, Keyword};
 use crate::config::config;
 use crate::fault::{unexpected, Done};
@@ -45,6 +45,7 @@ impl Command for Info {
         let numbers = [
             ("queues", board.queue_names().len() as i64),
             ("workers", board.worker_names().len() as i64),
+            ("schedules", board.schedule_count() as i64),
             ("tombstones", board.tombstones() as i64),
             ("revision", board.revision() as i64),
             ("token", board.token() as i64),
@@ -52,6 +53,7 @@ impl Command for Info {
             ("overdue", i64::from(wake <= env.now)),
             ("broken", i64::from(value.is_broken())),
             ("bytes", board.bytes() as i64),
+            ("paused", pause_end(board.paused(None, env.now))),
         ];
         reply.map(1 + State::ALL.len() + numbers.len() + usize::from(digest));
         reply.text("jobs");

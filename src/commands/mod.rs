@@ -1,6 +1,6 @@
 //! The commands. Each is a type with its [`Spec`] and its `run`.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
 
 use crate::args::Args;
 use crate::config::config;
@@ -27,9 +27,11 @@ mod info;
 mod internal;
 mod list;
 mod many;
+mod pause;
 mod post;
 mod release;
 mod requeue;
+mod schedule;
 mod selection;
 mod settings;
 mod tables;
@@ -116,6 +118,8 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<depend::Add>();
     to.add::<depend::Remove>();
     to.add::<depend::Clear>();
+    to.add::<pause::Pause>();
+    to.add::<pause::Resume>();
     to.add::<get::Get>();
     to.add::<get::MGet>();
     to.add::<list::List>();
@@ -129,6 +133,14 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<settings::Get>();
     to.add::<settings::Set>();
     to.add::<settings::Reset>();
+    to.parent(&schedule::PARENT);
+    to.add::<schedule::Set>();
+    to.add::<schedule::Get>();
+    to.add::<schedule::List>();
+    to.add::<schedule::Del>();
+    to.add::<schedule::Pause>();
+    to.add::<schedule::Resume>();
+    to.add::<schedule::Run>();
     to.add::<internal::Apply>();
     to.add::<internal::Load>();
     to.add::<internal::Probe>();
@@ -153,6 +165,14 @@ pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -
 
 /// Stands for every board that is absent.
 static EMPTY: MainCell<Option<Board>> = MainCell::new(None);
+
+/// A pause as replies tell it: until when, Unix ms; -1 without end, 0 for none.
+pub fn pause_end(until: Option<i64>) -> i64 {
+    match until {
+        Some(NEVER) => -1,
+        until => until.unwrap_or(0),
+    }
+}
 
 /// Answers with records, as a claim does.
 pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {
@@ -232,6 +252,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
                 id.text(|id| reply.bytes(id));
             }
         }
+        Fields::INTENDED => int("intended", record.intended()),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
 
-use board::{Exists, Options, Post as Request, PostAnswer, LONGEST, MOST};
+use board::{Exists, Post as Request, PostAnswer, LONGEST, MOST};
 use std::collections::HashSet;
 
 use super::after::Waits;
@@ -30,10 +30,33 @@ struct Shared<'a> {
     ids: Option<Vec<&'a [u8]>>,
 }
 
+/// Reads an attribute of jobs if the word begins one; false when it does not.
+pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) -> Result<bool, Fault> {
+    let options = &mut post.options;
+    match word {
+        "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
+        "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
+        "PRIORITY" => {
+            let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+            once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
+        }
+        "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
+        "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
+        "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
+        "LEASE" => once(&mut options.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+        "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
+        "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
+        "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+        "META" if !post.meta.is_empty() => return syntax("META is given twice"),
+        "META" => post.meta = args.meta()?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     let mut post = Request::default();
-    let mut options = Options::default();
-    let (mut ids, mut exists, mut start, mut meta) = (None, None, None, None);
+    let (mut ids, mut exists, mut start) = (None, None, None);
     let mut waits = Waits::default();
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
@@ -45,23 +68,10 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
             "NX" => one_of(&mut exists, MODES, "NX", Exists::Skip)?,
             "XX" => one_of(&mut exists, MODES, "XX", Exists::OnlyReplace)?,
             "REPLACE" => one_of(&mut exists, MODES, "REPLACE", Exists::Replace)?,
-            "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
-            "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
-            "PRIORITY" => {
-                let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
-                once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
-            }
             "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
             "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
-            "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
-            "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
-            "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
-            "JITTER" => once(&mut options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
-            "LEASE" => once(&mut options.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
-            "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
-            "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
-            "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
-            "META" => once(&mut meta, "META", args.meta()?)?,
+            "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
+            other if attribute(other, args, &mut post)? => {}
             other if waits.take(other, args)? => {}
             _ => return unexpected(word),
         }
@@ -71,8 +81,6 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     }
     post.due = start.map(|(_, due)| due);
     post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
-    post.options = options;
-    post.meta = meta.unwrap_or_default();
     post.after = waits.finish()?;
     Ok(Shared { request: post, ids })
 }

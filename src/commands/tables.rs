@@ -2,7 +2,7 @@
 
 use board::State;
 
-use super::{read, Command, KeyUse, Spec};
+use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
 use crate::world;
@@ -22,7 +22,7 @@ impl Command for Queues {
         arity: 2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs of each queue by state.",
+        summary: "Counts the jobs of each queue by state, and tells which are paused.",
         complexity: "O(Q log Q) for Q queues",
         syntax: "board",
         ..Spec::NONE
@@ -32,15 +32,20 @@ impl Command for Queues {
         let reply = call.ctx.reply();
         read(call, |board| {
             let queues = board.queue_names();
+            let now = world::now();
             reply.array(queues.len());
             for queue in queues {
-                reply.map(1 + State::ALL.len());
+                reply.map(3 + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(queue);
                 for state in State::ALL {
                     reply.text(state.name());
                     reply.int(board.count_in(queue, state) as i64);
                 }
+                reply.text("paused");
+                reply.int(pause_end(board.paused(Some(queue), now)));
+                reply.text("concurrency");
+                reply.int(board.concurrency(queue));
             }
             Ok(())
         })

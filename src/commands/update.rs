@@ -68,6 +68,9 @@ impl Command for Update {
         Turn::run(call.ctx, &call.key(), |turn| {
             let slots = resolve(turn, &ids, |turn, slot| turn.board().update(slot, &change))?;
             let known = distinct(&slots);
+            if let Some(queue) = change.queue {
+                turn.board().check_room(queue, &known)?;
+            }
             for slot in &known {
                 let effect = turn.board().update(*slot, &change)?;
                 turn.apply(effect)?;

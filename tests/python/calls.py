@@ -114,6 +114,8 @@ CALLS = [
             "PROGRESS": ("1",),
         },
     ),
+    Call("PAUSE", (), {"QUEUE": ("q",), "FOR": ("1",), "RELEASE": ()}),
+    Call("RESUME", (), {"QUEUE": ("q",)}),
     Call("GET", ("j",), {"FIELDS": FIELDS}),
     Call("MGET", ONE_ID, {"FIELDS": FIELDS}),
     Call(
@@ -161,6 +163,7 @@ RANGES = {
     "UPDATE AT": (0, TIME),
     "UPDATE RETRIES": (-1, INT32 - 1),
     "UPDATE LEASE": (1, DURATION),
+    "PAUSE FOR": (1, DURATION),
     "LIST COUNT": (1, BATCH),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
@@ -176,6 +179,8 @@ LATER = {
     "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
     "LIST": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
     "COUNT": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "PAUSE": ["GROUP"],
+    "RESUME": ["GROUP"],
     "GET": ["CHILDREN"],
 }
 """Options of later releases: refused until they do something."""

@@ -331,7 +331,9 @@ def syntax_lines() -> dict[str, str]:
         if block.info == "syntax":
             for entry in re.split(r"\n(?=JOB\.)", block.text):
                 line = " ".join(entry.split())
-                name = re.match(r"JOB\.[A-Z]+(?: (?:GET|SET|RESET|ADVANCE|ADD|REMOVE|CLEAR)\b)?", line)
+                name = re.match(
+                    r"JOB\.[A-Z]+(?: (?:GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR)\b)?", line
+                )
                 assert name, line
                 found[name.group()] = line
     return found
@@ -412,7 +414,7 @@ def test_links_within_commands_md_lead_to_headings() -> None:
 
 def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.post(id_="first", queue="first")
-    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=1, after=["first"])
+    board.post(id_="a", name="mail", meta={"to": "ann"}, delay=50, after=["first"])
     seen = [list(board.get("a"))]
     board.depend("CLEAR", "a")
     token = board.claim_one("alice", block=2000)["token"]
@@ -425,6 +427,9 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     token = board.claim_one("alice")["token"]
     board.consume("alice", "a", token=token, result="done")
     seen.append(list(board.get("a")))
+    board.call("SCHEDULE SET", "s", "x", "EVERY", 1 << 40)
+    board.call("SCHEDULE RUN", "s")
+    seen.append(list(board.get("@s@1")))
     fields = re.findall(r"`([a-z]+)`", " ".join(row["field"] for row in table(COMMANDS, "Record fields")))
     assert {name for names in seen for name in names} == set(fields)
     for names in seen:

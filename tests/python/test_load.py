@@ -18,6 +18,8 @@ DEFAULTS = {
     "jitter": 10,
     "timeout": -1,
     "expire": -1,
+    "grace": 0,
+    "cancel-grace": -1,
     "retain-complete": 0,
     "retain-result": 3600000,
     "retain-failed": 2592000000,

@@ -32,6 +32,11 @@ WRITES = {
     "job.depend|clear": 4,
     "job.settings|set": -5,
     "job.settings|reset": -3,
+    "job.schedule|set": -5,
+    "job.schedule|del": 4,
+    "job.schedule|pause": 4,
+    "job.schedule|resume": 4,
+    "job.schedule|run": 4,
 }
 READS = {
     "job.get": -3,
@@ -44,10 +49,12 @@ READS = {
     "job.kinds": 2,
     "job.info": -2,
     "job.settings|get": -3,
+    "job.schedule|get": 4,
+    "job.schedule|list": -3,
 }
 """Commands and their arity."""
 
-ADDS = {"job.post", "job.mpost", "job.settings|set"}
+ADDS = {"job.post", "job.mpost", "job.settings|set", "job.schedule|set", "job.schedule|run"}
 """Commands that a full server refuses. All others drain, or change what is there."""
 
 FAST = {

@@ -254,6 +254,8 @@ def test_queues_workers_and_kinds(talk, protocol):
         "failed": 1,
         "cancelled": 0,
         "trashed": 0,
+        "paused": 0,
+        "concurrency": -1,
     }
     [worker] = talk.call("WORKERS")
     assert is_map(worker, protocol)
@@ -272,7 +274,7 @@ def test_a_board_about_itself(talk, protocol):
         list(info)
         == (
             "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers tombstones"
-            " revision token next overdue broken bytes digest"
+            " revision token next overdue broken bytes paused digest"
         ).split()
     )
     assert all(type(value) in (int, bool) for name, value in info.items() if name != "digest")

@@ -371,9 +371,10 @@ def test_queues_are_counted_by_state_in_the_order_of_their_names(clocked_board):
     clocked_board.post_many(3, queue="B")
     queues = clocked_board.queues()
     assert list(queues) == ["B", "a", "b"]
-    assert queues["a"] == {state: int(state != "blocked") for state in STATES}
+    counts = {state: int(state != "blocked") for state in STATES}
+    assert queues["a"] == {**counts, "paused": 0, "concurrency": -1}
     assert queues["B"]["ready"] == 3
-    assert sum(queues["B"].values()) == 3
+    assert sum(queues["B"][state] for state in STATES) == 3
 
 
 def test_workers_are_counted_in_the_order_of_their_names(clocked_board):

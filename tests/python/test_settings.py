@@ -21,6 +21,11 @@ OF_QUEUES = {
     "jitter": (10, 0, 100),
     "timeout": (-1, -1, T),
     "expire": (-1, -1, T),
+    "grace": (0, 0, T),
+    "cancel-grace": (-1, -1, T),
+}
+OF_QUEUES_AND_BOARDS = {
+    "concurrency": (-1, -1, N),
 }
 OF_BOARDS = {
     "retain-complete": (0, -1, T),
@@ -39,7 +44,7 @@ OF_BOARDS_ALONE = {
     "history-first": (5, 0, 1_000),
     "history-last": (15, 0, 1_000),
 }
-ALL = {**OF_QUEUES, **OF_BOARDS, **OF_BOARDS_ALONE}
+ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}
 MODULE_ALONE = ["recovery-grace", "max-payload", "max-text", "max-batch", "foreign-effects"]
 
@@ -132,7 +137,7 @@ def test_the_ends_of_a_range_are_accepted_and_no_more(clocked_board, name):
             clocked_board.set(**{name: value})
 
 
-@pytest.mark.parametrize("name", OF_QUEUES)
+@pytest.mark.parametrize("name", {**OF_QUEUES, **OF_QUEUES_AND_BOARDS})
 def test_a_queue_may_have_a_value_of_its_own(clocked_board, name):
     clocked_board.set(queue="mail", **{name: 7})
     assert clocked_board.settings(name, queue="mail") == {name: [7, "queue"]}

@@ -229,8 +229,10 @@ def test_a_refused_post_does_not_create_the_board(board, words):
     assert absent(board)
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if call.name not in ("POST", "MPOST")], ids=named)
-def test_only_a_post_creates_a_board(board, call):
+@pytest.mark.parametrize(
+    "call", [call for call in CALLS if call.name not in ("POST", "MPOST", "PAUSE")], ids=named
+)
+def test_only_a_post_or_a_pause_creates_a_board(board, call):
     option = ["PRIORITY", "1"] if call.name == "UPDATE" else []
     try:
         board.call(call.name, *call.head, *option)

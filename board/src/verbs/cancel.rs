@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::board::Board;
+use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
-use crate::job::{End, State, U48};
+use crate::job::{End, State, NEVER};
+use crate::settings::Setting;
 
 /// What a cancel comes to for one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,18 +25,23 @@ pub enum CancelAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CancelRequested {
     slot: u32,
+    /// The claim ends then at the latest.
+    end: i64,
 }
 
-impl Sound for CancelRequested {}
+impl Sound for CancelRequested {
+    fn sound(&self, _board: &Board) -> bool {
+        (0..=NEVER).contains(&self.end)
+    }
+}
 
 impl CancelRequested {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let revision = board.revision() as i64;
-        board.claim_mut(self.slot)?.cancel = true;
-        board
-            .record(self.slot, Entry { at: now, event: Event::CancelRequested, worker: None, text: None })?;
-        board.job_mut(self.slot)?.version = U48::new(revision);
-        Ok(())
+        board.retime(self.slot, |claim| {
+            claim.cancel = true;
+            claim.cancel_end = self.end;
+        })?;
+        board.record(self.slot, Entry { at: now, event: Event::CancelRequested, worker: None, text: None })
     }
 }
 
@@ -77,7 +83,10 @@ impl Board {
             (state, _) if state.ended() => Err(Refusal::Ended(state)),
             (_, Some(claim)) if !force => Ok(match claim.cancel {
                 true => CancelAnswer::Already,
-                false => CancelAnswer::Requested(CancelRequested { slot }.into()),
+                false => {
+                    let end = after(env.now, self.job_rule(job, Setting::CancelGrace, env.rules));
+                    CancelAnswer::Requested(CancelRequested { slot, end }.into())
+                }
             }),
             _ => {
                 let cancelled = Cancelled::at_end(self, env, slot, End::Taken, None);

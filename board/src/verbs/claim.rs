@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, ReadyKey};
-use crate::effect::{is_lease, is_name, Sound, Unfit};
+use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
@@ -51,11 +51,17 @@ pub struct Claimed<'a> {
     pub lease: i64,
     /// The run's timeout, ms, or -1.
     pub timeout: i64,
+    /// The grace after the lease, ms.
+    pub grace: i64,
 }
 
 impl Sound for Claimed<'_> {
     fn sound(&self, board: &Board) -> bool {
-        is_name(self.worker) && is_lease(self.lease) && self.token > board.token && self.token < TOKENS
+        is_name(self.worker)
+            && is_lease(self.lease)
+            && is_grace(self.grace)
+            && self.token > board.token
+            && self.token < TOKENS
     }
 }
 
@@ -93,6 +99,8 @@ impl Claimed<'_> {
                 ms if ms > 0 => now.saturating_add(ms).clamp(0, NEVER),
                 _ => NEVER,
             },
+            grace: self.grace,
+            cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, self.worker)
     }
@@ -106,23 +114,28 @@ impl Board {
         (last + 1).max((env.now.max(0) as u64) << 11)
     }
 
-    fn head(&self, queue: u32) -> Option<(ReadyKey, u32)> {
-        let slot = self.queues.get(queue)?.ready.first()?;
+    /// The best job of a queue that gives any now. O(1).
+    fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
+        let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
+        let slot = lane.ready.first()?;
         Some((Self::ready_key(self.jobs.get(slot)?), slot))
     }
 
-    fn best(&self, queues: impl Iterator<Item = u32>) -> Option<u32> {
-        queues.filter_map(|q| self.head(q)).min().map(|(_, slot)| slot)
+    fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
+        queues.filter_map(|q| self.head(q, now)).min().map(|(_, slot)| slot)
     }
 
-    fn pick(&self, claim: &Claim<'_>, turn: u64) -> Option<u32> {
+    fn pick(&self, claim: &Claim<'_>, turn: u64, now: i64) -> Option<u32> {
+        if self.is_paused(now) {
+            return None;
+        }
         if claim.queues.is_empty() {
-            return self.best(self.busy().iter().copied());
+            return self.best(self.busy().iter().copied(), now);
         }
         let mut named = claim.queues.iter().filter_map(|q| self.queues.find(*q));
-        let head = |queue| self.head(queue).map(|(_, slot)| slot);
+        let head = |queue| self.head(queue, now).map(|(_, slot)| slot);
         match claim.order {
-            Order::Best => self.best(named),
+            Order::Best => self.best(named, now),
             Order::Listed => named.find_map(head),
             Order::Rotate => {
                 let start = (turn % claim.queues.len() as u64) as usize;
@@ -134,14 +147,15 @@ impl Board {
 
     /// Whether there is anything for that claim. O(queues named), or of the queues that have
     /// ready jobs when none is named.
-    pub fn claimable(&self, claim: &Claim<'_>) -> bool {
-        self.pick(claim, 0).is_some()
+    pub fn claimable(&self, claim: &Claim<'_>, now: i64) -> bool {
+        self.pick(claim, 0, now).is_some()
     }
 
-    /// Decides the next claim: the best ready job of the queues named. What time has not been
+    /// Decides the next claim: the best ready job of those queues named that are
+    /// neither paused nor full. What time has not been
     /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
     pub fn claim<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, turn: u64) -> Option<Claimed<'a>> {
-        let slot = self.pick(claim, env.turn.wrapping_add(turn))?;
+        let slot = self.pick(claim, env.turn.wrapping_add(turn), env.now)?;
         Some(self.claimed(env, slot, self.jobs.get(slot)?, claim))
     }
 
@@ -153,6 +167,7 @@ impl Board {
             token: self.next_token(env),
             lease: lease.max(1),
             timeout: self.job_rule(job, Setting::Timeout, env.rules),
+            grace: self.job_rule(job, Setting::Grace, env.rules),
         }
     }
 
@@ -168,7 +183,13 @@ impl Board {
             });
         }
         match job.state {
-            State::Ready => Ok(self.claimed(env, slot, job, claim)),
+            State::Ready if self.paused(Some(self.queue_name(job)), env.now).is_some() => {
+                Err(Refusal::Paused)
+            }
+            State::Ready => {
+                self.check_slot(self.queue_number(job))?;
+                Ok(self.claimed(env, slot, job, claim))
+            }
             state if state.ended() => Err(Refusal::Ended(state)),
             state => Err(Refusal::NotReady(state)),
         }

@@ -1,5 +1,6 @@
-//! What time does to a board: delayed jobs become ready, leases and runs end, jobs that
-//! nobody claimed expire, records that were kept long enough go.
+//! What time does to a board: leases and runs end, delayed jobs become ready, schedules fire,
+//! jobs that nobody claimed expire, records that were kept long enough go, pauses end: in this
+//! order.
 
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +122,7 @@ impl Board {
         let job = self.jobs.get(slot)?;
         Some(match job.state {
             State::Blocked => NEVER,
-            State::Claimed => self.claim_of(job)?.deadline(),
+            State::Claimed => self.claim_of(job)?.ends_at(),
             _ => job.at.get(),
         })
     }
@@ -148,10 +149,15 @@ impl Board {
 
     fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
         let claim = self.leave(slot)?.ok_or(Unfit)?;
-        let timed_out = claim.run_end <= claim.lease_end;
+        let timed_out = claim.run_end <= claim.lapses_at();
+        let called_off = claim.cancel_end <= claim.run_end.min(claim.lapses_at());
         let (cancel, token) = (claim.cancel, claim.token);
         let worker = Some(self.worker_name(&claim).into());
-        let end = if timed_out { End::TimedOut } else { End::Lapsed };
+        let end = match (called_off, timed_out) {
+            (true, _) => End::Taken,
+            (false, true) => End::TimedOut,
+            (false, false) => End::Lapsed,
+        };
         self.note_end(slot, claim, end, now)?;
         if cancel {
             self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;
@@ -195,13 +201,16 @@ impl Board {
     }
 
     /// The next `n` things, at most, that time should have done by now; `None` when it has
-    /// done all. O(1).
+    /// done all. A schedule does one thing. O(log n).
     pub fn backlog(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         if self.wake() > env.now {
             return None;
         }
         if let Some(told) = self.to_tell(env, n) {
             return Some(told.into());
+        }
+        if let Some(lifted) = self.lift(env, n) {
+            return Some(lifted);
         }
         let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
         let lines = ClockLine::ALL.iter().filter(|line| !held(line));
@@ -215,6 +224,14 @@ impl Board {
                     }
                 });
             }
+            if *line == ClockLine::Due {
+                if let Some(effect) = self.due_schedule(env) {
+                    return Some(effect);
+                }
+            }
+        }
+        if let Some(reclaimed) = self.reclaim(env, n) {
+            return Some(reclaimed);
         }
         let (state, over) = self.surplus(env.rules)?;
         Some(Trimmed { state, n: n.min(over) }.into())

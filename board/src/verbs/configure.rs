@@ -61,6 +61,9 @@ impl Configured<'_> {
         let Some(name) = self.queue else {
             board.settings.set(self.setting, self.value);
             board.wake_at(0);
+            if self.setting == Setting::Concurrency {
+                board.wake_all();
+            }
             return Ok(());
         };
         if !spec.queue {
@@ -70,7 +73,11 @@ impl Configured<'_> {
         let queue = board.queues.get_mut(number).ok_or(Unfit)?;
         let before = queue.settings.is_empty();
         queue.settings.set(self.setting, self.value);
-        match (before, queue.settings.is_empty()) {
+        let after = queue.settings.is_empty();
+        if self.setting == Setting::Concurrency {
+            board.wake_queue(number);
+        }
+        match (before, after) {
             (true, false) => board.queues.hold(number),
             (false, true) => {
                 board.queues.release(number);

@@ -133,7 +133,7 @@ impl Board {
             }
             Depend::Add(after) => {
                 depended.add = self.decide_edges(env, slot, None, after)?;
-                self.check_room(self.edges(slot), &depended.add)?;
+                self.check_edge_count(self.edges(slot), &depended.add)?;
             }
         }
         Ok(depended)

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{is_lease, Meta, Sound, Unfit};
+use crate::effect::{is_grace, is_lease, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{self, End, State, META_MOST, NEVER};
+use crate::settings::Setting;
 use crate::verbs::holder::Standing;
 
 /// A worker's sign of life.
@@ -130,9 +131,15 @@ impl Beaten<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revived {
     slot: u32,
+    /// The grace after the lease, ms.
+    grace: i64,
 }
 
-impl Sound for Revived {}
+impl Sound for Revived {
+    fn sound(&self, _board: &Board) -> bool {
+        is_grace(self.grace)
+    }
+}
 
 impl Revived {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
@@ -162,6 +169,8 @@ impl Revived {
             lease: last.lease,
             lease_end: now.saturating_add(last.lease).clamp(0, NEVER),
             run_end: last.run_end,
+            grace: self.grace,
+            cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, &last.worker)
     }
@@ -170,25 +179,37 @@ impl Revived {
 impl Board {
     /// Moves the end of a lease.
     fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), Unfit> {
+        let worker = self.retime(slot, |claim| {
+            claim.lease = lease;
+            claim.lease_end = lease_end;
+            claim.worker
+        })?;
+        self.saw_worker(worker, now);
+        Ok(())
+    }
+
+    /// Changes the times of a claim, and with them its place.
+    pub(crate) fn retime<R>(
+        &mut self,
+        slot: u32,
+        change: impl FnOnce(&mut job::Claim) -> R,
+    ) -> Result<R, Unfit> {
         let revision = self.revision() as i64;
         let (jobs, claims) = (&self.jobs, &mut self.claims);
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
         let number = job.at.get() as u32;
         let claim = claims.get_mut(number).ok_or(Unfit)?;
-        let key = (claim.deadline(), job.seq.get());
+        let key = (claim.ends_at(), job.seq.get());
         if !self.leases.remove(key, slot) {
             return Err(Unfit);
         }
-        let worker = claim.worker;
-        claim.lease = lease;
-        claim.lease_end = lease_end;
-        let key = (claim.deadline(), job.seq.get());
+        let done = change(claim);
+        let key = (claim.ends_at(), job.seq.get());
         let claims = &self.claims;
         self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
         self.wake_at(key.0);
-        self.saw_worker(worker, now);
         self.job_mut(slot)?.version = crate::job::U48::new(revision);
-        Ok(())
+        Ok(done)
     }
 
     /// Decides a heartbeat: a late one first takes the job back (the first effect). O(log n).
@@ -199,7 +220,11 @@ impl Board {
     ) -> Result<(Option<Revived>, Beaten<'a>), Refusal> {
         let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
             Standing::Holds { slot, .. } => (slot, false),
-            Standing::Late { slot } => (slot, true),
+            Standing::Late { slot } => {
+                let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+                self.check_slot(self.queue_number(job))?;
+                (slot, true)
+            }
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
         };
         if let Some(report) = &beat.report {
@@ -207,7 +232,11 @@ impl Board {
         }
         let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
         let beaten = Beaten { slot, lease, report: beat.report.clone() };
-        Ok((late.then_some(Revived { slot }), beaten))
+        let revived = late.then(|| {
+            let grace = self.jobs.get(slot).map_or(0, |job| self.job_rule(job, Setting::Grace, env.rules));
+            Revived { slot, grace }
+        });
+        Ok((revived, beaten))
     }
 
     fn lease_of(&self, slot: u32) -> Option<i64> {

@@ -11,9 +11,11 @@ mod depend;
 mod fail;
 mod heartbeat;
 mod holder;
+mod pause;
 mod post;
 mod release;
 mod requeue;
+mod schedule;
 mod tell;
 mod trash;
 mod update;
@@ -31,9 +33,13 @@ pub(crate) use fail::Next;
 pub use fail::{Fail, FailAnswer, Failed, Retry};
 pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
 pub use holder::Answer;
+pub use pause::{Halt, Lifted, Paused, Reclaimed, Resumed};
 pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
 pub use release::Released;
 pub use requeue::Requeued;
+pub use schedule::{
+    is_schedule_id, Fired, ScheduleDeleted, ScheduleMoved, ScheduleSet, SetSchedule, When, LATE,
+};
 pub use tell::Told;
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated};

@@ -197,7 +197,7 @@ impl Board {
         let after = match &post.after {
             Some(after) => {
                 let edges = self.decide_edges(env, slot, post.id, after)?;
-                self.check_room(&[], &edges)?;
+                self.check_edge_count(&[], &edges)?;
                 Some(edges)
             }
             None => None,

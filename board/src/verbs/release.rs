@@ -13,7 +13,7 @@ use crate::verbs::cancel::Cancelled;
 /// An operator took a job from its worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Released {
-    slot: u32,
+    pub(crate) slot: u32,
 }
 
 impl Sound for Released {}

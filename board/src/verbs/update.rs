@@ -97,7 +97,10 @@ impl Board {
             (State::Claimed, Some(claim)) if update.due.is_some() => {
                 Err(Refusal::Claimed(self.worker_name(claim).into()))
             }
-            _ => Ok(Updated { slot, update: update.clone() }),
+            _ => {
+                update.queue.map_or(Ok(()), |queue| self.check_room(queue, &[slot]))?;
+                Ok(Updated { slot, update: update.clone() })
+            }
         }
     }
 }

@@ -142,10 +142,33 @@ pub enum Command {
         setting: Setting,
         value: Option<i64>,
     },
+    Pause {
+        queue: Option<u8>,
+        time: Option<i64>,
+        release: bool,
+        slice: u32,
+    },
+    Resume(Option<u8>),
     Rule {
         setting: Setting,
         value: i64,
     },
+    Schedule {
+        id: u8,
+        every: Option<i64>,
+        cron: Option<u8>,
+        start: Option<i64>,
+        end: Option<i64>,
+        max: Option<u64>,
+        backlog: Option<u8>,
+        overlap: Option<u8>,
+        jitter: Option<i64>,
+        delay: Option<i64>,
+        queue: Option<u8>,
+    },
+    Unschedule(u8),
+    PauseSchedule(u8, bool),
+    RunSchedule(u8),
     Pass(i64),
     /// A recovery, for so many ms.
     Hold(i64),
@@ -292,6 +315,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
     let (min, max) = (spec.min, spec.max);
     let most = match setting {
         Setting::Jitter => 100,
+        Setting::Concurrency => 3,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
@@ -309,7 +333,22 @@ fn settings() -> impl Strategy<Value = Command> {
     let rule = any_setting()
         .prop_filter("the module has it", |s| s.spec().module)
         .prop_flat_map(|setting| value_of(setting).prop_map(move |value| Command::Rule { setting, value }));
-    prop_oneof![3 => configure, 1 => rule]
+    let few = (of(0..4u8), weighted(0.6, -1..3i64)).prop_map(|(queue, value)| Command::Configure {
+        queue,
+        setting: Setting::Concurrency,
+        value,
+    });
+    let graces = (of(0..4u8), select(&[Setting::Grace, Setting::CancelGrace][..]), weighted(0.7, 0..600i64))
+        .prop_map(|(queue, setting, value)| Command::Configure { queue, setting, value });
+    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces]
+}
+
+fn pauses() -> impl Strategy<Value = Command> {
+    let queue = || weighted(0.7, 0..5u8);
+    let time = weighted(0.5, prop_oneof![1..400i64, Just(1 << 40)]);
+    let pause = (queue(), time, any::<bool>(), 1..4u32)
+        .prop_map(|(queue, time, release, slice)| Command::Pause { queue, time, release, slice });
+    prop_oneof![2 => pause, 3 => queue().prop_map(Command::Resume)]
 }
 
 fn time() -> impl Strategy<Value = Command> {
@@ -381,6 +420,27 @@ fn reads() -> impl Strategy<Value = Command> {
     )
 }
 
+fn schedules() -> impl Strategy<Value = Command> {
+    let when = prop_oneof![
+        4 => prop_oneof![200..5_000i64, Just(60_000), 1_000_000..40_000_000i64].prop_map(|ms| (Some(ms), None)),
+        2 => (0..3u8).prop_map(|n| (None, Some(n))),
+        1 => Just((None, None)),
+    ];
+    let bounds = (weighted(0.2, -3_000..3_000i64), weighted(0.2, -1..20_000i64), weighted(0.2, 0..6u64));
+    let ways = (of(0..3u8), of(0..3u8), weighted(0.3, 0..3_000i64), weighted(0.2, some_ms()), of(0..4u8));
+    let set = (0..3u8, when, bounds, ways).prop_map(
+        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue))| {
+            Command::Schedule { id, every, cron, start, end, max, backlog, overlap, jitter, delay, queue }
+        },
+    );
+    prop_oneof![
+        6 => set,
+        2 => (0..3u8).prop_map(Command::Unschedule),
+        2 => (0..3u8, any::<bool>()).prop_map(|(id, paused)| Command::PauseSchedule(id, paused)),
+        2 => (0..3u8).prop_map(Command::RunSchedule),
+    ]
+}
+
 pub fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         20 => post().boxed(),
@@ -388,6 +448,8 @@ pub fn command() -> impl Strategy<Value = Command> {
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),
         4 => settings().boxed(),
+        4 => pauses().boxed(),
+        5 => schedules().boxed(),
         20 => time().boxed(),
         3 => reads(),
         1 => Just(Command::Reload),

@@ -34,6 +34,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     tokens.sort_unstable();
     same("two claims of one token", tokens.windows(2).any(|w| w[0] == w[1]), false)?;
     tallies(world, model)?;
+    schedules(world, model)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;
@@ -41,6 +42,19 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     for tomb in model.tombs.iter().filter_map(|t| t.id.as_ref()) {
         let got = board.tombstone(tomb, world.now).map(|t| (t.token, t.state));
         same("a tombstone", got, model.tomb(tomb).map(|t| (t.token, t.state)))?;
+    }
+    Ok(())
+}
+
+fn schedules(world: &World, model: &Model) -> Result<(), String> {
+    same("schedules", world.board.schedule_count(), model.schedules.len())?;
+    for want in &model.schedules {
+        let got = world.board.schedule(&want.id).ok_or("a schedule is lost")?;
+        same("next time", got.next, want.next)?;
+        same("time of the post", got.at, want.at)?;
+        same("children", (got.fired, got.last, got.intended), (want.fired, want.last, want.intended))?;
+        same("paused", got.paused, want.paused)?;
+        same("wakes in time", world.board.wake() <= got.at, true)?;
     }
     Ok(())
 }
@@ -75,6 +89,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("due", got.due(), delayed.then_some(job.due))?;
     let after: Vec<Bytes> = got.after().into_iter().map(|id| id.to_vec()).collect();
     same("after", after, model.edges(job).into_iter().map(|edge| edge.0).collect())?;
+    same("intended", got.intended(), job.intended)?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;
@@ -99,16 +114,16 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    for (queue, _) in model.own.keys() {
-        if let Some(queue) = queue {
-            queues.entry(queue).or_default();
-        }
+    for queue in model.own.keys().map(|(queue, _)| queue).chain(model.pauses.keys()).flatten() {
+        queues.entry(queue).or_default();
     }
     same("counts", State::ALL.map(|s| board.count(s)), states)?;
     same("queues", board.queue_names(), queues.keys().copied().collect())?;
     for (queue, counts) in queues {
+        same("paused", board.paused(Some(queue), world.now), model.paused(Some(queue)))?;
         same("counts of a queue", State::ALL.map(|s| board.count_in(queue, s)), counts)?;
     }
+    same("the board is paused", board.paused(None, world.now), model.paused(None))?;
     same("workers", world.holders(), workers.into_iter().collect())?;
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }
@@ -188,7 +203,7 @@ fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {
         State::Trashed,
     ];
     let within = match job.state {
-        State::Claimed => (job.deadline(), None, job.order),
+        State::Claimed => (job.claim_end(), None, job.order),
         State::Ready => job.rank(),
         State::Scheduled | State::Blocked => (job.due, None, job.order),
         _ => (job.ended, None, job.order),

@@ -5,6 +5,7 @@ use board::*;
 use crate::commands::{Change, Command, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::naive::{Bytes, Job, Model};
+use crate::schedules;
 use crate::world::World;
 
 pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobody posts here"];
@@ -280,10 +281,38 @@ impl Pair {
                     .map_or_else(|| self.model.board_rule(*setting), |q| self.model.queue_rule(q, *setting));
                 same("setting", self.world.board.setting(queue, *setting, &self.world.rules).0, in_force)
             }
+            Command::Pause { queue, time, release, slice } => {
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                let halt = Halt { queue, time: *time, release: *release };
+                self.world.pause(&halt, *slice);
+                self.model.pause(&halt, *slice);
+                Ok(())
+            }
+            Command::Resume(queue) => {
+                let queue = queue.map(|q| QUEUES[q as usize]);
+                same("resume", self.world.resume(queue), self.model.resume(queue))
+            }
             Command::Rule { setting, value } => {
                 self.world.rule(*setting, *value);
                 self.model.rules.set(*setting, *value);
                 Ok(())
+            }
+            Command::Schedule { .. } => self.schedule(command),
+            Command::Unschedule(id) => {
+                let id = schedules::IDS[*id as usize];
+                let known = self.model.schedules.iter().any(|s| s.id == id);
+                self.model.schedules.retain(|s| s.id != id);
+                same("unschedule", self.world.delete_schedule(id).is_ok(), known)
+            }
+            Command::PauseSchedule(id, paused) => {
+                let id = schedules::IDS[*id as usize];
+                let got = self.world.pause_schedule(id, *paused).is_ok();
+                same("pause", got, self.model.pause_schedule(id, *paused))?;
+                self.drawn()
+            }
+            Command::RunSchedule(id) => {
+                let id = schedules::IDS[*id as usize];
+                same("run", self.world.run_schedule(id).ok(), self.model.run_schedule(id))
             }
             Command::Pass(ms) => {
                 self.world.now += ms;
@@ -356,6 +385,54 @@ impl Pair {
         same("post", got.map(|id| id.is_some()), want)
     }
 
+    fn schedule(&mut self, command: &Command) -> Checked {
+        let Command::Schedule { id, every, cron, start, end, max, backlog, overlap, jitter, delay, queue } =
+            command
+        else {
+            return Ok(());
+        };
+        let id = schedules::IDS[*id as usize];
+        let old = self.model.schedules.iter().find(|s| s.id == id);
+        // A child for each missed time only where these are few: a step may take a day.
+        let few = match (every, cron, old) {
+            (Some(ms), ..) => *ms >= 1_000_000,
+            (_, Some(n), _) => *n == 2,
+            (.., old) => old.is_some_and(|s| s.every >= 1_000_000 || (s.every == 0 && s.cron == 2)),
+        };
+        let backlog = backlog.and_then(|n| Backlog::try_from(n).ok());
+        let backlog =
+            if few { backlog } else { backlog.filter(|b| *b != Backlog::All).or(Some(Backlog::One)) };
+        let cron = cron.map(|n| When::Cron(schedules::CRONS[n as usize].0));
+        let set = SetSchedule {
+            id,
+            payload: text(self.step as u8),
+            when: every.map(When::Every).or(cron),
+            start: start.map(|ms| self.world.now + ms),
+            end: end.map(|ms| (ms >= 0).then_some(self.world.now + ms)),
+            max: max.map(|n| (n > 0).then_some(n)),
+            backlog,
+            overlap: overlap.and_then(|n| Overlap::try_from(n).ok()),
+            jitter: *jitter,
+            queue: queue.map(|q| QUEUES[q as usize]),
+            delay: *delay,
+            ..SetSchedule::default()
+        };
+        let got = self.world.set_schedule(&set).is_ok();
+        same("schedule", got, self.model.set_schedule(&set))?;
+        self.drawn()
+    }
+
+    /// What the jitter drew is read from the board, and must lie where it may.
+    fn drawn(&mut self) -> Checked {
+        for schedule in &mut self.model.schedules {
+            let Some(at) = self.world.board.schedule(&schedule.id).map(|s| s.at) else { continue };
+            let most = if schedule.next == NEVER { NEVER } else { schedule.next + schedule.jitter };
+            same("jitter within its bounds", (schedule.next..=most).contains(&at), true)?;
+            schedule.at = at;
+        }
+        Ok(())
+    }
+
     fn turn(&mut self, slices: usize, n: u32) -> Checked {
         let rules = self.world.rules.clone();
         self.world.board.overfull(&rules);
@@ -364,6 +441,7 @@ impl Pair {
             let board = &self.world.board;
             let want = self.model.slice(n, &|id| board.record_of(board.find(id)?)?.due());
             same("a slice of time does something", some, want)?;
+            self.drawn()?;
             if !some {
                 break;
             }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use board::{OnFailure, Options, Rules, Setting, State};
 
+use crate::schedules::Schedule;
+
 pub type Bytes = Vec<u8>;
 
 pub const NEVER: i64 = board::NEVER;
@@ -30,6 +32,8 @@ pub struct Hold {
     pub lease: i64,
     pub lease_end: i64,
     pub run_end: i64,
+    pub grace: i64,
+    pub cancel_end: i64,
 }
 
 #[derive(Debug, Clone)]
@@ -75,11 +79,17 @@ pub struct Job {
     pub after: Vec<(Bytes, OnFailure)>,
     /// It has ended and others wait for it: it is not dropped.
     pub pinned: bool,
+    pub intended: Option<i64>,
 }
 
 impl Job {
     pub fn deadline(&self) -> i64 {
-        self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end))
+        self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end).min(h.cancel_end))
+    }
+
+    /// When its claim ends, the grace after the lease counted.
+    pub fn claim_end(&self) -> i64 {
+        self.hold.as_ref().map_or(NEVER, |h| (h.lease_end + h.grace).min(h.run_end).min(h.cancel_end))
     }
 
     pub fn expires(&self) -> i64 {
@@ -94,7 +104,7 @@ impl Job {
         match self.state {
             State::Scheduled => self.due,
             State::Ready => self.expires(),
-            State::Claimed => self.deadline(),
+            State::Claimed => self.claim_end(),
             State::Blocked => NEVER,
             _ if self.pinned => NEVER,
             _ => self.drop_at,
@@ -114,6 +124,13 @@ pub struct Tomb {
     pub ended: i64,
 }
 
+/// Until when, and where in the order of the ends of claims the next to be taken back is.
+#[derive(Debug, Clone)]
+pub struct Pause {
+    pub until: i64,
+    pub release: Option<(i64, u64)>,
+}
+
 #[derive(Default)]
 pub struct Model {
     pub jobs: Vec<Job>,
@@ -121,11 +138,14 @@ pub struct Model {
     /// Ended jobs that others are to be told of: id, order, and the order of who is next.
     pub tells: VecDeque<(Bytes, u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
+    /// The whole board's or a queue's.
+    pub pauses: BTreeMap<Option<Bytes>, Pause>,
     pub rules: Rules,
     pub token: u64,
     pub posts: u64,
     pub now: i64,
     pub hold: i64,
+    pub schedules: Vec<Schedule>,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -156,6 +176,16 @@ impl Model {
 
     pub fn job_rule(&self, job: &Job, named: Option<i64>, setting: Setting) -> i64 {
         named.unwrap_or_else(|| self.queue_rule(&job.queue, setting))
+    }
+
+    pub fn running(&self, queue: &[u8]) -> usize {
+        self.jobs.iter().filter(|j| j.state == State::Claimed && j.queue == queue).count()
+    }
+
+    /// Whether no more jobs of that queue may run.
+    pub fn full(&self, queue: &[u8]) -> bool {
+        let most = self.queue_rule(queue, Setting::Concurrency);
+        most >= 0 && self.running(queue) as i64 >= most
     }
 
     pub fn left(&self, job: &Job) -> i64 {
@@ -329,14 +359,17 @@ impl Model {
 
     /// When time next does something, claims held for a recovery.
     pub fn soonest(&self) -> i64 {
-        if self.surplus().is_some() || !self.tells.is_empty() {
+        let released = self.pauses.values().any(|p| p.release.is_some());
+        if self.surplus().is_some() || released || !self.tells.is_empty() {
             return 0;
         }
+        let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
         let next = |job: &Job| match job.state {
             State::Claimed => job.next().max(self.hold),
             _ => job.next(),
         };
-        self.jobs.iter().map(next).min().unwrap_or(NEVER).min(NEVER)
+        let fires = self.schedules.iter().map(|s| s.at);
+        self.jobs.iter().map(next).chain(fires).min().unwrap_or(NEVER).min(lift).min(NEVER)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
@@ -347,11 +380,15 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: telling first, then ends of claims, then what is due, what expires, what is
-    /// dropped; each the earliest first; then the oldest of too many records.
+    /// One slice of a time turn: telling first, then ends of pauses and of claims, then what is due, what
+    /// expires, what is dropped; each the earliest first; then running jobs are taken back, and the oldest
+    /// of too many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
         if !self.tells.is_empty() {
             self.tell(n);
+            return true;
+        }
+        if self.lift(n as usize) {
             return true;
         }
         for line in 0..4 {
@@ -370,8 +407,11 @@ impl Model {
                 }
                 return true;
             }
+            if line == 1 && self.fire() {
+                return true;
+            }
         }
-        self.trim(n)
+        self.reclaim(n as usize) || self.trim(n)
     }
 
     pub fn surplus(&self) -> Option<(State, usize)> {
@@ -420,7 +460,7 @@ impl Model {
 
     fn claim_ends(&mut self, at: usize, draw: Draw) {
         let hold = self.jobs[at].hold.clone().unwrap();
-        let timeout = hold.run_end <= hold.lease_end;
+        let timeout = hold.run_end <= hold.lease_end + hold.grace;
         self.end_claim(at, if timeout { Way::TimedOut } else { Way::Lapsed });
         if hold.cancel {
             return self.end(at, State::Cancelled, self.retention(State::Cancelled));

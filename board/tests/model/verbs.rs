@@ -66,6 +66,7 @@ impl Model {
             drop_at: NEVER,
             after: old.as_ref().map(|j| j.after.clone()).unwrap_or_default(),
             pinned: false,
+            intended: None,
         };
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
@@ -93,6 +94,8 @@ impl Model {
             lease,
             lease_end: self.now + lease,
             run_end: if timeout > 0 { self.now + timeout } else { NEVER },
+            grace: self.queue_rule(&job.queue, Setting::Grace),
+            cancel_end: NEVER,
         };
         let job = &mut self.jobs[at];
         job.state = State::Claimed;
@@ -108,7 +111,12 @@ impl Model {
     }
 
     fn best(&self, queue: Option<&[u8]>) -> Option<usize> {
-        let ready = |j: &Job| j.state == State::Ready && queue.is_none_or(|q| q == j.queue);
+        let ready = |j: &Job| {
+            j.state == State::Ready
+                && queue.is_none_or(|q| q == j.queue)
+                && self.paused(Some(&j.queue)).is_none()
+                && !self.full(&j.queue)
+        };
         (0..self.jobs.len()).filter(|at| ready(&self.jobs[*at])).min_by_key(|at| self.jobs[*at].rank())
     }
 
@@ -142,6 +150,8 @@ impl Model {
         match (&job.hold, job.state) {
             (Some(hold), _) if hold.worker == claim.worker => Err("CLAIMED you".into()),
             (Some(hold), _) => Err(format!("CLAIMED {}", shown(&hold.worker))),
+            (_, State::Ready) if self.paused(Some(&job.queue)).is_some() => Err("NOTREADY paused".into()),
+            (_, State::Ready) if self.full(&job.queue) => Err("LIMIT concurrency".into()),
             (_, State::Ready) => Ok(self.hand(at, claim)),
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, state) => Err(format!("NOTREADY {}", state.name())),
@@ -190,14 +200,16 @@ impl Model {
     pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
         let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
             Stand::Holds(at) => at,
+            Stand::Late(at) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
             Stand::Late(at) => {
                 let now = self.now;
+                let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
                 let job = &mut self.jobs[at];
                 if let Some(from) = job.idle_from.take() {
                     job.idle += (now - from).max(0);
                 }
                 job.state = State::Claimed;
-                job.hold = job.past.take().map(|p| p.hold);
+                job.hold = job.past.take().map(|p| Hold { grace, ..p.hold });
                 at
             }
             Stand::Again(_) => unreachable!(),
@@ -206,7 +218,8 @@ impl Model {
         let hold = job.hold.as_mut().unwrap();
         hold.lease = beat.lease.unwrap_or(hold.lease);
         hold.lease_end = self.now + hold.lease;
-        let answer = (hold.lease_end.min(hold.run_end), hold.cancel);
+        let cancel = hold.cancel;
+        let answer = (job.deadline(), cancel);
         if let Some(report) = &beat.report {
             told(job, report, false);
         }
@@ -307,6 +320,8 @@ impl Model {
 
     pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
         let at = self.at(id)?;
+        let grace = self.queue_rule(&self.jobs[at].queue, Setting::CancelGrace);
+        let cancel_end = later(self.now, grace);
         let job = &self.jobs[at];
         let asked = job.hold.as_ref().is_some_and(|h| h.cancel && !force);
         if let (false, false, Err(refusal)) = (job.state.ended(), asked, self.depended(&[id])) {
@@ -318,7 +333,10 @@ impl Model {
             (state, _) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, Some(hold)) if !force => match std::mem::replace(&mut hold.cancel, true) {
                 true => Ok("already"),
-                false => Ok("requested"),
+                false => {
+                    hold.cancel_end = cancel_end;
+                    Ok("requested")
+                }
             },
             _ => {
                 self.call_off(at, Way::Taken, None);
@@ -417,6 +435,11 @@ impl Model {
         if let (Some(hold), Some(_)) = (&job.hold, update.due) {
             return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
         }
+        let moves = update.queue.filter(|q| *q != job.queue && job.hold.is_some());
+        if moves.is_some_and(|queue| self.full(queue)) {
+            return Some(Err("LIMIT concurrency".into()));
+        }
+        let job = &mut self.jobs[at];
         job.priority = update.priority.unwrap_or(job.priority);
         job.queue = update.queue.map_or(job.queue.clone(), <[u8]>::to_vec);
         job.options.retries = update.retries.or(job.options.retries);

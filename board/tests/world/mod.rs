@@ -327,8 +327,85 @@ impl World {
         self.operated(decided)
     }
 
+    /// Pauses; with `halt.release` the command itself takes back up to `slice` jobs.
+    pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let paused = self.board.pause(&env, halt);
+        self.act(paused);
+        if let Some(reclaimed) = self.board.reclaim(&env, slice) {
+            self.act(reclaimed);
+        }
+        self.commit();
+    }
+
+    pub fn resume(&mut self, queue: Option<&[u8]>) -> bool {
+        let resumed = self.board.resume(queue);
+        let some = resumed.is_some();
+        if let Some(resumed) = resumed {
+            self.act(resumed);
+        }
+        self.commit();
+        some
+    }
+
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
         self.act(Configured { queue, setting, value });
+        self.commit();
+    }
+
+    // --- schedules ---
+
+    fn settle_schedule(&mut self, id: &[u8]) {
+        let rules = self.rules.clone();
+        while let Some(effect) = {
+            let env = self.env(&rules);
+            self.board.overdue_schedule(&env, id)
+        } {
+            self.act(effect);
+        }
+    }
+
+    /// Decides and applies without a look at what time has left undone.
+    fn scheduled<'e, T>(
+        &mut self,
+        decide: impl FnOnce(&Board, &Env<'_>) -> Result<(T, Option<Effect<'e>>), Refusal>,
+    ) -> Result<T, String> {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = decide(&self.board, &env).map_err(|r| r.to_string());
+        let done = decided.map(|(value, effect)| {
+            if let Some(effect) = effect {
+                self.act(effect);
+            }
+            value
+        });
+        self.commit();
+        done
+    }
+
+    pub fn set_schedule(&mut self, set: &SetSchedule<'_>) -> Result<(), String> {
+        self.scheduled(|board, env| Ok(((), Some(board.set_schedule(env, set)?.into()))))
+    }
+
+    pub fn delete_schedule(&mut self, id: &[u8]) -> Result<(), String> {
+        self.scheduled(|board, _| Ok(((), Some(board.delete_schedule(id)?.into()))))
+    }
+
+    pub fn pause_schedule(&mut self, id: &[u8], paused: bool) -> Result<(), String> {
+        self.scheduled(|board, env| Ok(((), board.pause_schedule(env, id, paused)?.map(Effect::from))))
+    }
+
+    pub fn run_schedule(&mut self, id: &[u8]) -> Result<Option<Bytes>, String> {
+        self.scheduled(|board, env| {
+            let fired = board.run_schedule(env, id)?;
+            Ok((fired.as_ref().map(Fired::child), fired.map(Effect::from)))
+        })
+    }
+
+    /// Does with one schedule what time should have done.
+    pub fn catch_up(&mut self, id: &[u8]) {
+        self.settle_schedule(id);
         self.commit();
     }
 

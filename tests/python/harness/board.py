@@ -191,6 +191,12 @@ class Board:
             self.client.execute_command("JOB.DEPEND", verb, self.key, id, *words, *options(**keywords))
         )
 
+    def pause(self, **keywords: Any) -> Any:
+        return self.call("PAUSE", **keywords)
+
+    def resume(self, **keywords: Any) -> Any:
+        return self.call("RESUME", **keywords)
+
     # Readers
 
     def get(self, id: Any, **keywords: Any) -> dict | None:

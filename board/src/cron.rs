@@ -1,0 +1,193 @@
+//! Cron expressions and time zones: pure, with the zone data compiled in.
+//!
+//! Only decisions ask here. Effects carry the times that came out, so that a copy with other
+//! zone data comes to the same state.
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use croner::parser::{CronParser, Year};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, Zoned};
+
+/// An expression is no longer than this, bytes.
+pub const CRON_LONGEST: usize = 255;
+/// The name of a time zone is no longer than this, bytes.
+pub const ZONE_LONGEST: usize = 64;
+
+/// Why an expression or a zone is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CronFault {
+    /// The expression cannot be read: why.
+    Expression(String),
+    /// No zone has that name.
+    Zone,
+    /// It can be read and no time ever comes.
+    NoTime,
+}
+
+/// A cron expression in a time zone.
+pub(crate) struct Cron {
+    cron: croner::Cron,
+    zone: TimeZone,
+}
+
+fn zone_named(name: &str) -> Option<TimeZone> {
+    static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    match name {
+        "" => Some(TimeZone::UTC),
+        name => ZONES.get_or_init(TimeZoneDatabase::bundled).get(name).ok(),
+    }
+}
+
+fn reason(error: &croner::errors::CronError) -> String {
+    let text = error.to_string();
+    let text = text.split_once(": ").map_or(&*text, |(_, reason)| reason);
+    crate::error::clean(text.trim_end_matches('.').as_bytes())
+}
+
+impl Cron {
+    /// Reads an expression of five or six fields, and the name of a zone; none means UTC.
+    pub fn read(expression: &[u8], zone: &[u8]) -> Result<Cron, CronFault> {
+        let fault = |text: &str| CronFault::Expression(text.into());
+        if expression.len() > CRON_LONGEST {
+            return Err(fault("it is longer than 255 bytes"));
+        }
+        // Checked before a parser that knows characters of more than one byte.
+        let text = std::str::from_utf8(expression).ok().filter(|t| t.is_ascii());
+        let text = text.ok_or_else(|| fault("it has characters that mean nothing"))?;
+        if !text.starts_with('@') && !(5..=6).contains(&text.split_ascii_whitespace().count()) {
+            return Err(fault("it must have five or six fields"));
+        }
+        let parser = CronParser::builder().year(Year::Disallowed).build();
+        let cron = parser.parse(text).map_err(|e| CronFault::Expression(reason(&e)))?;
+        let zone = std::str::from_utf8(zone).ok().filter(|z| z.len() <= ZONE_LONGEST);
+        let zone = zone.and_then(zone_named).ok_or(CronFault::Zone)?;
+        Ok(Cron { cron, zone })
+    }
+
+    fn at_second(&self, second: i64) -> Option<Zoned> {
+        Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
+    }
+
+    /// The first time of it that is not before `ms`.
+    pub fn first_from(&self, ms: i64) -> Option<i64> {
+        let from = self.at_second(ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0))?;
+        let found = self.cron.find_next_occurrence(&from, true).ok()?;
+        Some(found.timestamp().as_millisecond())
+    }
+
+    /// The last time of it that is not after `ms`.
+    pub fn last_until(&self, ms: i64) -> Option<i64> {
+        let from = self.at_second(ms.div_euclid(1000))?;
+        let found = self.cron.find_previous_occurrence(&from, true).ok()?;
+        Some(found.timestamp().as_millisecond())
+    }
+}
+
+/// Whether an expression in a zone can be read and has a time from `now` on.
+pub fn check_cron(expression: &[u8], zone: &[u8], now: i64) -> Result<(), CronFault> {
+    let cron = Cron::read(expression, zone)?;
+    cron.first_from(now).map(|_| ()).ok_or(CronFault::NoTime)
+}
+
+/// Works with an expression that has been read before; `None` when it cannot be read here.
+/// The last one is kept: a schedule that catches up asks for the same again and again.
+pub(crate) fn with_cron<R>(
+    expression: &[u8],
+    zone: &[u8],
+    work: impl FnOnce(&Cron) -> Option<R>,
+) -> Option<R> {
+    type Kept = Option<(Vec<u8>, Vec<u8>, Cron)>;
+    thread_local! {
+        static LAST: RefCell<Kept> = const { RefCell::new(None) };
+    }
+    LAST.with(|last| {
+        let mut last = last.try_borrow_mut().ok()?;
+        let same = last.as_ref().is_some_and(|(e, z, _)| e == expression && z == zone);
+        if !same {
+            *last = Some((expression.to_vec(), zone.to_vec(), Cron::read(expression, zone).ok()?));
+        }
+        work(&last.as_ref()?.2)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(text: &str) -> i64 {
+        text.parse::<Timestamp>().map_or(-1, |t| t.as_millisecond())
+    }
+
+    /// The first times from a moment on.
+    fn times(expression: &str, zone: &str, from: &str, n: usize) -> Vec<String> {
+        let Ok(cron) = Cron::read(expression.as_bytes(), zone.as_bytes()) else { return Vec::new() };
+        let mut at = ms(from);
+        let mut all = Vec::new();
+        while let (Some(next), true) = (cron.first_from(at), all.len() < n) {
+            all.push(Timestamp::from_millisecond(next).map(|t| t.to_string()).unwrap_or_default());
+            at = next + 1;
+        }
+        all
+    }
+
+    #[test]
+    fn five_and_six_fields_names_and_the_last_day() {
+        let from = "2026-02-10T12:34:56.001Z";
+        assert_eq!(times("*/20 * * * *", "", from, 2), ["2026-02-10T12:40:00Z", "2026-02-10T13:00:00Z"]);
+        assert_eq!(times("57 * * * * *", "UTC", from, 1), ["2026-02-10T12:34:57Z"]);
+        assert_eq!(times("0 9 * MAR mon-fri", "", from, 1), ["2026-03-02T09:00:00Z"]);
+        assert_eq!(times("0 0 L * *", "", from, 2), ["2026-02-28T00:00:00Z", "2026-03-31T00:00:00Z"]);
+        assert_eq!(times("0 0 * * FRI#L", "", from, 1), ["2026-02-27T00:00:00Z"]);
+        assert_eq!(times("@daily", "", from, 1), ["2026-02-11T00:00:00Z"]);
+        assert_eq!(times("0 0 29 2 *", "", from, 1), ["2028-02-29T00:00:00Z"]);
+    }
+
+    #[test]
+    fn daylight_saving_is_that_of_the_zone() {
+        let berlin = |e, from, n| times(e, "Europe/Berlin", from, n);
+        // 29 March 2026: 2:00 becomes 3:00. A time that does not exist is the first after it.
+        let spring = "2026-03-28T12:00:00Z";
+        assert_eq!(berlin("30 2 * * *", spring, 2), ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]);
+        assert_eq!(berlin("0 9 * * *", spring, 1), ["2026-03-29T07:00:00Z"]);
+        // 25 October 2026: 3:00 becomes 2:00. A fixed time that comes twice counts once,
+        let autumn = "2026-10-24T22:00:00Z";
+        assert_eq!(berlin("30 2 * * *", autumn, 2), ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"]);
+        // and one of every hour each time.
+        let hours = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"];
+        assert_eq!(berlin("30 * * * *", "2026-10-25T00:00:00Z", 3), hours);
+    }
+
+    #[test]
+    fn the_last_time_before_a_moment() {
+        let cron = Cron::read(b"*/20 * * * *", b"").ok();
+        let last = |at: &str| cron.as_ref().and_then(|c| c.last_until(ms(at)));
+        assert_eq!(last("2026-02-10T12:39:59.999Z"), Some(ms("2026-02-10T12:20:00Z")));
+        assert_eq!(last("2026-02-10T12:40:00Z"), Some(ms("2026-02-10T12:40:00Z")));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_a_reason() {
+        for bad in ["", "* * * *", "* * * * * * *", "60 * * * *", "* * * FOO *", "a b c d e", "é * * * *"] {
+            let fault = check_cron(bad.as_bytes(), b"", 0);
+            assert!(matches!(&fault, Err(CronFault::Expression(why)) if !why.is_empty()), "{bad}: {fault:?}");
+        }
+        assert_eq!(check_cron(b"* * * * *", b"Mars/Olympus", 0), Err(CronFault::Zone));
+        assert_eq!(check_cron(b"* * * * *", &[b'x'; 65], 0), Err(CronFault::Zone));
+        assert_eq!(check_cron(b"0 0 30 2 *", b"", 0), Err(CronFault::NoTime));
+        assert!(check_cron(&[b'*'; 256], b"", 0).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_expression_makes_the_parser_panic(
+            text in "[-0-9*,/L#W+?@A-Z ]{0,24}",
+            fields in proptest::collection::vec("[-0-9*,/L#W+?A-Z]{1,6}", 5..7),
+        ) {
+            for text in [text, fields.join(" ")] {
+                let _ = check_cron(text.as_bytes(), b"America/New_York", 1_700_000_000_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Pausing: nothing is claimed from a board or a queue until it is resumed. Jobs that run go
+//! on, unless they are to be taken back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::board::{after, Board};
+use crate::effect::{is_name, Effect, Sound, Unfit};
+use crate::env::Env;
+use crate::job::{End, State, NEVER};
+use crate::pauses::{Pause, Place};
+use crate::verbs::configure::Scope;
+use crate::verbs::release::Released;
+
+/// So many claims at most are looked at for each that may be taken back.
+const LOOKS: usize = 16;
+
+/// An operator pauses a board or one of its queues.
+#[derive(Debug, Clone, Default)]
+pub struct Halt<'a> {
+    /// The queue, or the whole board.
+    pub queue: Scope<'a>,
+    /// For so many ms; otherwise until it is resumed.
+    pub time: Option<i64>,
+    /// Jobs that run there are taken back.
+    pub release: bool,
+}
+
+/// Nothing is claimed there until then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paused<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    queue: Scope<'a>,
+    until: i64,
+    release: bool,
+}
+
+impl Sound for Paused<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        self.queue.is_none_or(is_name) && (1..=NEVER).contains(&self.until)
+    }
+}
+
+impl Paused<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        let place = self.queue.map(Bin::from);
+        // What a pause before this one has begun to take back, goes on being taken back.
+        let before = board.pauses.get(&place).and_then(|p| p.release);
+        let release = before.or(self.release.then_some((0, 0)));
+        board.set_pause(&place, Some(Pause { until: self.until, release }))
+    }
+}
+
+/// An operator ended a pause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumed<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    queue: Scope<'a>,
+}
+
+impl Sound for Resumed<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        self.queue.is_none_or(is_name)
+    }
+}
+
+impl Resumed<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.set_pause(&self.queue.map(Bin::from), None)
+    }
+}
+
+/// Time has ended the first `n` pauses, as far as they were to end by `until`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lifted {
+    until: i64,
+    n: u32,
+}
+
+impl Sound for Lifted {}
+
+impl Lifted {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        for _ in 0..self.n {
+            let Some(place) = board.ended_pause(self.until).cloned() else { return Ok(()) };
+            board.set_pause(&place, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// Up to `n` jobs that ran where a pause takes them back were taken from their workers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reclaimed {
+    n: u32,
+    /// How long the records of those stay that were to be cancelled, ms.
+    retain: i64,
+}
+
+impl Sound for Reclaimed {}
+
+impl Reclaimed {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let Some(place) = board.pauses.next_release().cloned() else { return Ok(()) };
+        let Some(mut pause) = board.pauses.get(&place).cloned() else { return Err(Unfit) };
+        let queue = place.as_ref().map(|name| board.queues.find(&**name).ok_or(Unfit)).transpose()?;
+        let most = self.n as usize;
+        let key_of = |s| Board::lease_key_of(&board.jobs, &board.claims, s);
+        let looks = most.saturating_mul(LOOKS);
+        let mut some: Vec<u32> =
+            board.leases.iter_from(pause.release, key_of).take(looks.saturating_add(1)).collect();
+        let within = |slot: &u32| match (queue, board.jobs.get(*slot)) {
+            (Some(queue), Some(job)) => board.queue_number(job) == queue,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        let last = some.iter().enumerate().filter(|(_, s)| within(s)).nth(most).map_or(looks, |(at, _)| at);
+        pause.release = Some(some.get(last).map_or((0, 0), |slot| key_of(*slot)));
+        some.truncate(last);
+        some.retain(|slot| within(slot));
+        for slot in some {
+            board.take_back(slot, self.retain, now)?;
+        }
+        if board.running(queue) == 0 {
+            pause.release = None;
+        }
+        board.set_pause(&place, Some(pause))
+    }
+}
+
+impl Board {
+    /// Takes a running job from its worker, at no cost; one that was to be cancelled ends.
+    fn take_back(&mut self, slot: u32, retain: i64, now: i64) -> Result<(), Unfit> {
+        match self.claim_of(self.job(slot)?).ok_or(Unfit)?.cancel {
+            true => self.end_job(slot, State::Cancelled, End::Taken, None, retain, now),
+            false => Released { slot }.apply(self, now),
+        }
+    }
+
+    /// How many jobs run in a queue, or on the whole board.
+    fn running(&self, queue: Option<u32>) -> u64 {
+        match queue {
+            None => self.count(State::Claimed),
+            Some(queue) => self.queues.get(queue).map_or(0, |lane| lane.count(State::Claimed)),
+        }
+    }
+
+    /// Puts a pause there, or takes it away. O(log pauses); to take that of the whole board
+    /// away, O(queues that have ready jobs).
+    pub(crate) fn set_pause(&mut self, place: &Place, pause: Option<Pause>) -> Result<(), Unfit> {
+        let until = pause.as_ref().map(|p| p.until);
+        if let Some(pause) = &pause {
+            self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
+        }
+        let before = self.pauses.set(place, pause);
+        let Some(name) = place else {
+            if before && until.is_none() {
+                self.wake_all();
+            }
+            return Ok(());
+        };
+        if !before && until.is_none() {
+            return Ok(());
+        }
+        let queue = self.queue(name);
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        lane.paused = until.unwrap_or(0);
+        match (before, until) {
+            (false, Some(_)) => self.queues.hold(queue),
+            (true, None) => {
+                self.wake_queue(queue);
+                self.queues.release(queue);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The pause that time ends first, if it does so by then.
+    fn ended_pause(&self, until: i64) -> Option<&Place> {
+        self.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)
+    }
+
+    /// Decides a pause. O(log pauses).
+    pub fn pause<'a>(&self, env: &Env<'_>, halt: &Halt<'a>) -> Paused<'a> {
+        let until = halt.time.map_or(NEVER, |ms| after(env.now, ms));
+        Paused { queue: halt.queue, until, release: halt.release }
+    }
+
+    /// Decides the end of a pause; `None` when there is none. O(log pauses).
+    pub fn resume<'a>(&self, queue: Scope<'a>) -> Option<Resumed<'a>> {
+        self.pauses.get(&queue.map(Bin::from)).map(|_| Resumed { queue })
+    }
+
+    /// The next `n` pauses, at most, that time should have ended by now. O(log pauses).
+    pub(crate) fn lift(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
+        self.ended_pause(env.now).map(|_| Lifted { until: env.now, n }.into())
+    }
+
+    /// Decides that the next `n` jobs, at most, are taken back where pauses do so; `None` when
+    /// none are left. O(1).
+    pub fn reclaim(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
+        let retain = self.retention(State::Cancelled, env.rules);
+        self.pauses.next_release().map(|_| Reclaimed { n, retain }.into())
+    }
+
+    /// Whether nothing is claimed from the whole board. O(1).
+    pub(crate) fn is_paused(&self, now: i64) -> bool {
+        self.pauses.whole() > now
+    }
+
+    /// Until when nothing is claimed from a queue, for its own sake or the whole board's: Unix
+    /// ms, [`NEVER`] without end, `None` when it is not paused. Without a queue, the whole
+    /// board. O(1).
+    pub fn paused(&self, queue: Scope<'_>, now: i64) -> Option<i64> {
+        let lane = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
+        let until = self.pauses.whole().max(lane.map_or(0, |lane| lane.paused));
+        (until > now).then_some(until)
+    }
+}

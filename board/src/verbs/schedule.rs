@@ -1,0 +1,434 @@
+//! Schedules: set, deleted, paused, run by hand; and what time does to them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::cron::{check_cron, CronFault};
+use crate::effect::{is_name, Effect, Meta, Sound, Unfit};
+use crate::env::{mix, Env};
+use crate::error::{clean, Refusal};
+use crate::id::Id;
+use crate::job::{End, Job, Options, State, META_MOST, NEVER, U48};
+use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
+use crate::settings::{Setting, LONGEST};
+use crate::verbs::post::DEFAULT_QUEUE;
+
+/// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one
+/// has come.
+pub const LATE: i64 = 60_000;
+
+/// When a schedule fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When<'a> {
+    /// Every so many ms.
+    Every(i64),
+    /// By a cron expression.
+    Cron(&'a [u8]),
+}
+
+/// A request to make a schedule, or to change what it names of one.
+#[derive(Debug, Clone, Default)]
+pub struct SetSchedule<'a> {
+    /// Which one.
+    pub id: &'a [u8],
+    /// Opaque bytes of its children.
+    pub payload: &'a [u8],
+    /// When it fires; needed for a new one.
+    pub when: Option<When<'a>>,
+    /// The zone of the expression; empty for UTC.
+    pub zone: Option<&'a [u8]>,
+    /// No time before this, Unix ms.
+    pub start: Option<i64>,
+    /// No time after this, Unix ms, or without end.
+    pub end: Option<Option<i64>>,
+    /// No more children than this, or any number.
+    pub max: Option<Option<u64>>,
+    /// What becomes of missed times.
+    pub backlog: Option<Backlog>,
+    /// What becomes of a time while the last child lives.
+    pub overlap: Option<Overlap>,
+    /// By how much a child may come later, ms.
+    pub jitter: Option<i64>,
+    /// The children's type.
+    pub name: Option<&'a [u8]>,
+    /// Their lane.
+    pub queue: Option<&'a [u8]>,
+    /// Higher first.
+    pub priority: Option<i32>,
+    /// Ready so many ms after the intended time.
+    pub delay: Option<i64>,
+    /// Attributes with defaults in the settings.
+    pub options: Options,
+    /// Fields of the user's own.
+    pub meta: Meta<'a>,
+}
+
+/// A schedule came, or is another from now on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScheduleSet {
+    schedule: Schedule,
+}
+
+impl Sound for ScheduleSet {
+    fn sound(&self, board: &Board) -> bool {
+        let before = board.schedules.get(&self.schedule.id).map_or(0, |s| s.last);
+        self.schedule.sound() && self.schedule.last >= before
+    }
+}
+
+impl ScheduleSet {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.wake_at(self.schedule.at);
+        board.schedules.put(self.schedule.clone());
+        Ok(())
+    }
+}
+
+/// A schedule is gone. Its children stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScheduleDeleted {
+    id: Bin,
+}
+
+impl Sound for ScheduleDeleted {}
+
+impl ScheduleDeleted {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.schedules.remove(&self.id).then_some(()).ok_or(Unfit)
+    }
+}
+
+/// A schedule goes on at another time: paused or resumed, or times of it were passed over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScheduleMoved {
+    id: Bin,
+    paused: bool,
+    next: i64,
+    at: i64,
+}
+
+fn are_times(next: i64, at: i64) -> bool {
+    (0..=NEVER).contains(&next) && (next..=NEVER).contains(&at) && (next == NEVER) == (at == NEVER)
+}
+
+impl Sound for ScheduleMoved {
+    fn sound(&self, _board: &Board) -> bool {
+        are_times(self.next, self.at) && (!self.paused || self.next == NEVER)
+    }
+}
+
+impl ScheduleMoved {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.wake_at(self.at);
+        let found = board.schedules.change(&self.id, |schedule| {
+            (schedule.paused, schedule.next, schedule.at) = (self.paused, self.next, self.at);
+        });
+        found.then_some(()).ok_or(Unfit)
+    }
+}
+
+/// A schedule posted a child.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fired {
+    id: Bin,
+    n: u64,
+    slot: u32,
+    intended: i64,
+    next: i64,
+    at: i64,
+    expire: Option<i64>,
+    /// Slot of a child that is cancelled before, and how long its record stays.
+    replaces: Option<(u32, i64)>,
+}
+
+impl Sound for Fired {
+    fn sound(&self, board: &Board) -> bool {
+        let Some(schedule) = board.schedules.get(&self.id) else { return false };
+        are_times(self.next, self.at)
+            && (schedule.last + 1..NUMBERS).contains(&self.n)
+            && (0..NEVER).contains(&self.intended)
+            && (!schedule.paused || self.next == NEVER)
+            && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
+            && board.find(&child_id(&self.id, self.n)).is_none()
+    }
+}
+
+impl Fired {
+    /// The id of the child.
+    pub fn child(&self) -> Vec<u8> {
+        child_id(&self.id, self.n)
+    }
+
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        if let Some((slot, retain)) = self.replaces {
+            board.end_job(slot, State::Cancelled, End::Taken, Some(b"replaced"), retain, now)?;
+        }
+        let template = &board.schedules.get(&self.id).ok_or(Unfit)?.template;
+        let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
+        let (queue, name) = (template.queue.clone(), template.name.clone());
+        let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
+        let mut job =
+            Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0));
+        let rare = job.rare_mut();
+        rare.intended = Some(self.intended);
+        rare.meta = template.meta.clone();
+        rare.modified = now;
+        job.posted = U48::new(now);
+        job.seq = U48::new(board.revision() as i64);
+        let queue = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+        job.class = board.hold_class(queue, name.as_deref().unwrap_or_default(), options);
+        board.add_record(self.slot, job)?;
+        board.wake_at(self.at);
+        board.schedules.change(&self.id, |schedule| {
+            schedule.last = self.n;
+            schedule.fired = schedule.fired.saturating_add(1).min(NUMBERS - 1);
+            schedule.intended = Some(self.intended);
+            (schedule.next, schedule.at) = (self.next, self.at);
+        });
+        match due > now {
+            true => board.make_scheduled(self.slot, due, now),
+            false => board.make_ready(self.slot, now),
+        }
+    }
+}
+
+fn refuse<T>(text: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Argument(text.into()))
+}
+
+fn readable(expression: &[u8], zone: &[u8], now: i64) -> Result<(), Refusal> {
+    match check_cron(expression, zone, now) {
+        Ok(()) => Ok(()),
+        Err(CronFault::Expression(why)) => refuse(format!("CRON is not a cron expression: {why}")),
+        Err(CronFault::Zone) => refuse(format!("TZ names no time zone: '{}'", clean(zone))),
+        Err(CronFault::NoTime) => refuse("CRON names no time that ever comes"),
+    }
+}
+
+impl Schedule {
+    /// When a child with that intended time is posted.
+    fn posted_at(&self, next: i64, draw: u64) -> i64 {
+        match next {
+            NEVER => NEVER,
+            _ => next.saturating_add((draw % (self.jitter.max(0) as u64 + 1)) as i64).min(NEVER - 1),
+        }
+    }
+
+    fn full(&self, fired: u64) -> bool {
+        self.max.is_some_and(|max| fired >= max)
+    }
+
+    /// The first time from now on at which it fires when it is not paused, and never one again
+    /// that has had its child.
+    fn next_from(&self, now: i64) -> i64 {
+        match self.full(self.fired) {
+            true => NEVER,
+            false => self.first_from(now.max(self.intended.map_or(0, |t| t.saturating_add(1)))),
+        }
+    }
+
+    /// Takes over what the request names. True when its times are others from now on.
+    fn take(&mut self, set: &SetSchedule<'_>, now: i64) -> bool {
+        let before = (self.every, self.cron.clone(), self.zone.clone(), self.start);
+        match set.when {
+            Some(When::Every(ms)) => {
+                (self.every, self.cron, self.zone) = (ms, Bin::default(), Bin::default())
+            }
+            Some(When::Cron(text)) => (self.every, self.cron) = (0, text.into()),
+            None => {}
+        }
+        self.zone = set.zone.map_or_else(|| std::mem::take(&mut self.zone), Bin::from);
+        self.start = set.start.or(self.start);
+        self.end = set.end.unwrap_or(self.end);
+        self.max = set.max.unwrap_or(self.max);
+        self.backlog = set.backlog.unwrap_or(self.backlog);
+        self.overlap = set.overlap.unwrap_or(self.overlap);
+        self.jitter = set.jitter.unwrap_or(self.jitter);
+        let template = &mut self.template;
+        template.payload = set.payload.into();
+        template.name = set.name.map(Bin::from).or_else(|| template.name.take());
+        template.queue = set.queue.map(Bin::from).or_else(|| template.queue.take());
+        template.priority = set.priority.or(template.priority);
+        template.delay = set.delay.or(template.delay);
+        template.options = set.options.or(template.options);
+        for (field, value) in &set.meta {
+            match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
+                Some((_, old)) => *old = (&***value).into(),
+                None => template.meta.push(((&***field).into(), (&***value).into())),
+            }
+        }
+        let changed = before != (self.every, self.cron.clone(), self.zone.clone(), self.start);
+        if changed {
+            self.anchor = match self.start {
+                Some(start) if before.3 != Some(start) || start > now => start,
+                _ => now.saturating_add(self.every),
+            };
+        }
+        changed
+    }
+}
+
+impl Board {
+    /// The schedule of that id.
+    pub fn schedule(&self, id: &[u8]) -> Option<&Schedule> {
+        self.schedules.get(id)
+    }
+
+    /// How many schedules there are.
+    pub fn schedule_count(&self) -> usize {
+        self.schedules.len()
+    }
+
+    /// Schedules in the order of their ids, those behind one. O(log n) and what is taken.
+    pub fn schedules_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = &Schedule> {
+        self.schedules.after(after)
+    }
+
+    /// Decides the making or changing of a schedule. O(log n).
+    pub fn set_schedule(&self, env: &Env<'_>, set: &SetSchedule<'_>) -> Result<ScheduleSet, Refusal> {
+        let old = self.schedules.get(set.id);
+        if old.is_none() && set.when.is_none() {
+            return refuse("EVERY or CRON is needed for a new schedule");
+        }
+        let fresh = || Schedule { id: set.id.into(), next: NEVER, at: NEVER, ..Schedule::default() };
+        let mut schedule = old.cloned().unwrap_or_else(fresh);
+        let changed = schedule.take(set, env.now);
+        if schedule.every > 0 && set.zone.is_some() {
+            return refuse("TZ goes with CRON");
+        }
+        if schedule.every == 0 && (set.when.is_some() || set.zone.is_some()) {
+            readable(&schedule.cron, &schedule.zone, env.now)?;
+        }
+        if schedule.template.meta.len() > META_MOST {
+            return Err(Refusal::Limit("meta fields"));
+        }
+        let stands = schedule.next == NEVER || schedule.full(schedule.fired);
+        let ends = schedule.next > schedule.end.unwrap_or(NEVER);
+        if changed || stands || ends {
+            schedule.next = if schedule.paused { NEVER } else { schedule.next_from(env.now) };
+        }
+        if changed || stands || ends || set.jitter.is_some() {
+            schedule.at = schedule.posted_at(schedule.next, env.draw(0));
+        }
+        Ok(ScheduleSet { schedule })
+    }
+
+    /// Decides the end of a schedule.
+    pub fn delete_schedule(&self, id: &[u8]) -> Result<ScheduleDeleted, Refusal> {
+        self.schedules.get(id).map(|s| ScheduleDeleted { id: s.id.clone() }).ok_or(Refusal::NoSchedule)
+    }
+
+    /// Decides that a schedule stands still, or goes on with its first time from now on;
+    /// `None` when it does so already.
+    pub fn pause_schedule(
+        &self,
+        env: &Env<'_>,
+        id: &[u8],
+        paused: bool,
+    ) -> Result<Option<ScheduleMoved>, Refusal> {
+        let schedule = self.schedules.get(id).ok_or(Refusal::NoSchedule)?;
+        if schedule.paused == paused {
+            return Ok(None);
+        }
+        let next = if paused { NEVER } else { schedule.next_from(env.now) };
+        let at = schedule.posted_at(next, env.draw(0));
+        Ok(Some(ScheduleMoved { id: schedule.id.clone(), paused, next, at }))
+    }
+
+    /// Decides a child out of turn, whatever pause, END and MAX say; `None` when the last
+    /// child lives and nothing may overlap it.
+    pub fn run_schedule(&self, env: &Env<'_>, id: &[u8]) -> Result<Option<Fired>, Refusal> {
+        let schedule = self.schedules.get(id).ok_or(Refusal::NoSchedule)?;
+        let live = self.live_child(schedule);
+        if live.is_some() && schedule.overlap == Overlap::Skip {
+            return Ok(None);
+        }
+        let over = schedule.full(schedule.fired + 1);
+        let (next, at) = if over { (NEVER, NEVER) } else { (schedule.next, schedule.at) };
+        Ok(Some(self.fired(env, schedule, live, (env.now, next, at))))
+    }
+
+    /// The slot of the last child, if that has not ended.
+    fn live_child(&self, schedule: &Schedule) -> Option<u32> {
+        let slot = self.find(&child_id(&schedule.id, schedule.last))?;
+        self.jobs.get(slot).filter(|job| !job.state.ended()).map(|_| slot)
+    }
+
+    fn fired(
+        &self,
+        env: &Env<'_>,
+        schedule: &Schedule,
+        live: Option<u32>,
+        (intended, next, at): (i64, i64, i64),
+    ) -> Fired {
+        // A schedule of the same id may have had children before: steps that double find a
+        // free number without a walk over theirs.
+        let taken = |n: &u64| {
+            let child = child_id(&schedule.id, *n);
+            self.find(&child).is_some() || self.tombstone(&child, env.now).is_some()
+        };
+        let numbers = (0..53).map(|power| schedule.last + (1 << power));
+        let n = numbers.clone().find(|n| !taken(n)).unwrap_or(schedule.last + 1);
+        let queue = schedule.template.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+        let number = self.queues.find(queue).unwrap_or(u32::MAX);
+        let expire = self.rule(Setting::Expire, number, env.rules);
+        let replaces = live.filter(|_| schedule.overlap == Overlap::Replace);
+        Fired {
+            id: schedule.id.clone(),
+            n,
+            slot: self.jobs.next_free(),
+            intended,
+            next,
+            at,
+            expire: (expire > 0).then_some(expire),
+            replaces: replaces.map(|slot| (slot, self.retention(State::Cancelled, env.rules))),
+        }
+    }
+
+    /// What the schedule that is due first does; `None` when none is due.
+    /// O(log n).
+    pub(crate) fn due_schedule(&self, env: &Env<'_>) -> Option<Effect<'static>> {
+        self.strike(env, self.schedules.first()?)
+    }
+
+    /// What time should have done with one schedule by now, the next step of it: to be applied
+    /// before anything is decided about that schedule. O(log n).
+    pub fn overdue_schedule(&self, env: &Env<'_>, id: &[u8]) -> Option<Effect<'static>> {
+        self.strike(env, self.schedules.get(id)?)
+    }
+
+    fn strike(&self, env: &Env<'_>, schedule: &Schedule) -> Option<Effect<'static>> {
+        if schedule.at > env.now {
+            return None;
+        }
+        // Times after this are not late yet: jitter may still hold them.
+        let until = env.now.saturating_sub(schedule.jitter).max(schedule.next);
+        let intended = match schedule.backlog {
+            Backlog::All => schedule.next,
+            _ => schedule.last_until(until),
+        };
+        let draw = mix(env.draw(0) ^ schedule.last);
+        let missed = schedule.backlog == Backlog::Skip && until.saturating_sub(intended) > LATE;
+        let live = self.live_child(schedule);
+        if missed || schedule.full(schedule.fired) || (live.is_some() && schedule.overlap == Overlap::Skip) {
+            let next = match schedule.full(schedule.fired) {
+                true => NEVER,
+                false => schedule.first_from(until.max(intended) + 1),
+            };
+            let at = schedule.posted_at(next, draw);
+            return Some(ScheduleMoved { id: schedule.id.clone(), paused: schedule.paused, next, at }.into());
+        }
+        let next = match schedule.full(schedule.fired + 1) {
+            true => NEVER,
+            false => schedule.first_from(intended + 1),
+        };
+        let at = schedule.posted_at(next, draw);
+        Some(self.fired(env, schedule, live, (intended, next, at)).into())
+    }
+}
+
+/// Whether bytes can be the id of a schedule.
+pub fn is_schedule_id(id: &[u8]) -> bool {
+    is_name(id) && id.len() <= crate::schedule::SCHEDULE_ID_LONGEST && !id.starts_with(b"@")
+}

@@ -1,0 +1,174 @@
+//! The grace after a lease, and the one after a request to cancel.
+
+use board::*;
+
+use crate::site::*;
+use crate::world::World;
+
+/// A job of ann's with a lease of 1000 ms and a grace of 500; its token.
+fn held() -> (World, Option<u64>) {
+    let mut w = World::default();
+    w.configure(None, Setting::Grace, Some(500));
+    w.put_with("job", |p| p.options.lease = Some(1_000));
+    let token = w.take_id(ANN, "job");
+    (w, Some(token))
+}
+
+#[test]
+fn a_job_is_handed_over_when_the_grace_after_its_lease_has_passed() {
+    let (mut w, _) = held();
+    let deadline = w.now + 1_000;
+    assert_eq!(w.job("job").deadline(), Some(deadline));
+    w.pass(1_499);
+    assert_eq!((w.is("job"), w.job("job").deadline()), (Some(Claimed), Some(deadline)));
+    assert!(w.take(BOB).is_none());
+    w.pass(1);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 1));
+    assert!(w.take(BOB).is_some());
+    w.sound();
+}
+
+#[test]
+fn a_heartbeat_in_the_grace_renews() {
+    let (mut w, token) = held();
+    w.pass(1_400);
+    assert_eq!(w.beat(ANN, "job", token), Ok((w.now + 1_000, false)));
+    w.pass(1_499);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Claimed), 0));
+    w.pass(1);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 1));
+    w.sound();
+}
+
+#[test]
+fn all_verbs_of_the_holder_work_in_the_grace() {
+    let (mut w, token) = held();
+    w.pass(1_200);
+    assert_eq!(w.done(ANN, "job", token), DID);
+    let (mut w, token) = held();
+    w.pass(1_200);
+    assert_eq!(w.fails(ANN, "job", token), DID);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Scheduled), 0));
+    w.sound();
+}
+
+#[test]
+fn each_claim_has_its_grace_afresh() {
+    let (mut w, _) = held();
+    w.pass(1_500);
+    w.configure(None, Setting::Grace, Some(200));
+    w.take_id(BOB, "job");
+    // What is set later counts for later claims.
+    w.configure(None, Setting::Grace, Some(9_000));
+    w.pass(1_199);
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.pass(1);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 2));
+    w.sound();
+}
+
+#[test]
+fn a_job_that_came_back_to_its_worker_has_its_grace() {
+    let (mut w, token) = held();
+    w.pass(1_500);
+    assert_eq!(w.beat(ANN, "job", token), Ok((w.now + 1_000, false)));
+    w.pass(1_499);
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.pass(1);
+    assert_eq!(w.is("job"), Some(Ready));
+    w.sound();
+}
+
+#[test]
+fn the_timeout_of_a_run_knows_no_grace() {
+    let mut w = World::default();
+    w.configure(None, Setting::Grace, Some(500));
+    w.put_with("job", |p| (p.options.lease, p.options.timeout) = (Some(1_000), Some(1_200)));
+    w.take_id(ANN, "job");
+    w.pass(1_200);
+    assert_eq!((w.is("job"), w.job("job").kind()), (Some(Scheduled), Some(&b"timeout"[..])));
+    w.sound();
+}
+
+#[test]
+fn a_slot_stays_taken_during_the_grace() {
+    let (mut w, _) = held();
+    w.put("other");
+    w.configure(None, Setting::Concurrency, Some(1));
+    w.pass(1_400);
+    assert!(w.take(BOB).is_none());
+    w.pass(100);
+    assert!(w.take(BOB).is_some());
+    assert_eq!(w.board.count(Claimed), 1);
+    w.sound();
+}
+
+#[test]
+fn the_queue_has_a_grace_of_its_own_and_a_snapshot_keeps_it() {
+    let mut w = World::default();
+    w.configure(Some(b"mail"), Setting::Grace, Some(700));
+    w.put_with("job", |p| (p.queue, p.options.lease) = (Some(&b"mail"[..]), Some(100)));
+    w.take_id(ANN, "job");
+    w.reload();
+    w.pass(799);
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.pass(1);
+    assert_eq!(w.is("job"), Some(Ready));
+    w.sound();
+}
+
+#[test]
+fn a_claim_whose_holder_does_not_stop_in_time_is_cancelled() {
+    let mut w = World::default();
+    w.configure(None, Setting::CancelGrace, Some(300));
+    w.put("job");
+    let token = Some(w.take_id(ANN, "job"));
+    assert_eq!(w.cancel(b"job", false), Some(Ok("requested")));
+    let end = w.now + 300;
+    assert_eq!(w.job("job").deadline(), Some(end));
+    w.pass(200);
+    assert_eq!(w.cancel(b"job", false), Some(Ok("already")));
+    assert_eq!(w.beat(ANN, "job", token), Ok((end, true)));
+    w.reload();
+    w.pass(99);
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.pass(1);
+    assert_eq!(w.is("job"), Some(Cancelled));
+    assert_eq!(w.done(ANN, "job", token), refused("CANCELLED the job was cancelled"));
+    assert_eq!(w.job("job").lapses(), 0);
+    w.sound();
+}
+
+#[test]
+fn without_a_grace_of_the_cancel_the_holder_may_go_on() {
+    let mut w = World::default();
+    w.put("job");
+    let token = Some(w.take_id(ANN, "job"));
+    w.cancel(b"job", false).unwrap().unwrap();
+    w.pass(29_000);
+    assert!(w.beat(ANN, "job", token).is_ok());
+    w.pass(29_000);
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.configure(None, Setting::CancelGrace, Some(0));
+    w.put("other");
+    w.take_id(ANN, "other");
+    w.cancel(b"other", false).unwrap().unwrap();
+    w.pass(0);
+    assert_eq!((w.is("job"), w.is("other")), (Some(Claimed), Some(Cancelled)));
+    w.sound();
+}
+
+#[test]
+fn a_worker_that_consumes_by_force_is_in_time() {
+    let mut w = World::default();
+    w.configure(None, Setting::CancelGrace, Some(300));
+    w.put("job");
+    w.take_id(ANN, "job");
+    w.cancel(b"job", false).unwrap().unwrap();
+    w.pass(299);
+    let consume = Consume { worker: ANN, id: b"job", force: true, ..Consume::default() };
+    assert_eq!(w.consume(&consume), DID);
+    w.pass(1);
+    assert_eq!(w.is("job"), None);
+    w.sound();
+}

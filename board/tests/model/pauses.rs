@@ -1,0 +1,68 @@
+//! Pauses of the naive board.
+
+use board::{Halt, State};
+
+use crate::naive::*;
+
+impl Model {
+    pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
+        let until = halt.time.map_or(NEVER, |ms| self.now + ms);
+        let place = halt.queue.map(<[u8]>::to_vec);
+        let before = self.pauses.get(&place).and_then(|p| p.release);
+        let release = before.or(halt.release.then_some((0, 0)));
+        self.pauses.insert(place, Pause { until, release });
+        self.reclaim(slice as usize);
+    }
+
+    pub fn resume(&mut self, queue: Option<&[u8]>) -> bool {
+        self.pauses.remove(&queue.map(<[u8]>::to_vec)).is_some()
+    }
+
+    /// Until when nothing is claimed from a queue.
+    pub fn paused(&self, queue: Option<&[u8]>) -> Option<i64> {
+        let places = [None, queue.map(<[u8]>::to_vec)];
+        let until = places.iter().filter_map(|place| self.pauses.get(place)).map(|p| p.until).max();
+        until.filter(|until| *until > self.now)
+    }
+
+    /// Ends the first pauses that are to end by now.
+    pub fn lift(&mut self, n: usize) -> bool {
+        let ended = self.pauses.iter().filter(|(_, p)| p.until <= self.now);
+        let mut ended: Vec<_> = ended.map(|(place, p)| (p.until, place.clone())).collect();
+        ended.sort();
+        for (_, place) in ended.iter().take(n) {
+            self.pauses.remove(place);
+        }
+        !ended.is_empty()
+    }
+
+    /// Takes some jobs back where the first pause that does so is: in the order of the ends
+    /// of claims, 16 looked at for each.
+    pub fn reclaim(&mut self, n: usize) -> bool {
+        let first = self.pauses.iter().find_map(|(place, p)| Some((place.clone(), p.release?)));
+        let Some((place, from)) = first else { return false };
+        let running = self.jobs.iter().filter(|j| j.state == State::Claimed);
+        let mut after: Vec<_> = running.map(|j| ((j.claim_end(), j.order), j.id.clone())).collect();
+        after.retain(|(key, _)| *key >= from);
+        after.sort();
+        let (mut taken, mut next) = (0, (0, 0));
+        for (looked, (key, id)) in after.into_iter().enumerate() {
+            let job = self.at(&id).unwrap();
+            let here = place.as_ref().is_none_or(|queue| *queue == self.jobs[job].queue);
+            if looked == 16 * n || here && taken == n {
+                next = key;
+                break;
+            }
+            if here {
+                self.release(&id).unwrap().unwrap();
+                taken += 1;
+            }
+        }
+        let here = |j: &&Job| j.state == State::Claimed && place.as_ref().is_none_or(|q| *q == j.queue);
+        let done = !self.jobs.iter().any(|j| here(&j));
+        if let Some(pause) = self.pauses.get_mut(&place) {
+            pause.release = (!done).then_some(next);
+        }
+        true
+    }
+}

@@ -1,0 +1,86 @@
+//! `JOB.PAUSE` and `JOB.RESUME`: nothing is claimed for a while.
+
+use board::{Halt, LONGEST};
+
+use super::{Command, KeyUse, Spec};
+use crate::args::{flag, once, Keyword};
+use crate::fault::{unexpected, Done};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.PAUSE board [QUEUE q] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
+/// a first `Reclaimed`; the timer does the rest.
+pub struct Pause;
+
+/// `JOB.RESUME board [QUEUE q]` → OK. Replicates `Resumed` when there was a pause.
+pub struct Resume;
+
+/// So many jobs at most are taken back by the command itself.
+const RELEASES: u32 = 64;
+
+impl Command for Pause {
+    const SPEC: Spec = Spec {
+        name: "job.pause",
+        arity: -2,
+        flags: "write",
+        key: Some(KeyUse::Insert),
+        summary: "Lets nothing be claimed from a board or one of its queues.",
+        complexity: "O(log N); with RELEASE O(n log N) for n running jobs, in slices",
+        syntax: "board [QUEUE queue] [FOR ms] [RELEASE]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut halt = Halt::default();
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "QUEUE" => once(&mut halt.queue, "QUEUE", args.name("QUEUE")?)?,
+                "FOR" => once(&mut halt.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+                "RELEASE" => flag(&mut halt.release, "RELEASE")?,
+                _ => return unexpected(word),
+            }
+        }
+        Turn::run(call.ctx, &call.key(), |turn| {
+            let env = turn.env;
+            let paused = turn.board().pause(&env, &halt);
+            turn.apply(paused)?;
+            match turn.board().reclaim(&env, RELEASES) {
+                Some(reclaimed) => turn.apply(reclaimed),
+                None => Ok(()),
+            }
+        })?;
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}
+
+impl Command for Resume {
+    const SPEC: Spec = Spec {
+        name: "job.resume",
+        arity: -2,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Ends the pause of a board or of one of its queues.",
+        complexity: "O(log N) for a queue, O(Q) for a board with Q queues that have ready jobs",
+        syntax: "board [QUEUE queue]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut queue = None;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "QUEUE" => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
+                _ => return unexpected(word),
+            }
+        }
+        Turn::run(call.ctx, &call.key(), |turn| match turn.board().resume(queue) {
+            Some(resumed) => turn.apply(resumed),
+            None => Ok(()),
+        })?;
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! `JOB.SCHEDULE`: recurring jobs.
+
+use board::{
+    is_schedule_id, Backlog, Board, Overlap, Post, Schedule, SetSchedule, When, LONGEST, NEVER,
+    SCHEDULE_ID_LONGEST,
+};
+
+use super::post::{attribute, LATEST};
+use super::{read, Command, KeyUse, Spec};
+use crate::args::{once, one_of, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
+use crate::turn::Turn;
+
+/// The parent of the subcommands.
+pub const PARENT: Spec = Spec {
+    name: "job.schedule",
+    arity: -2,
+    flags: "",
+    summary: "Makes, changes, reads and runs schedules of recurring jobs.",
+    ..Spec::NONE
+};
+
+const COMPLEXITY: &str = "O(log N + n) for n schedules listed";
+/// What an interval and an expression are.
+const WHENS: &str = "EVERY and CRON";
+/// The highest MAX.
+const MANY: i64 = (1 << 53) - 1;
+
+/// `JOB.SCHEDULE SET board id payload [EVERY ms|CRON expression] [option …]` → OK. Replicates
+/// `ScheduleSet`.
+pub struct Set;
+
+/// `JOB.SCHEDULE GET board id` → a map, or null.
+pub struct Get;
+
+/// `JOB.SCHEDULE LIST board [CURSOR c] [COUNT n]` → cursor and maps, by id.
+pub struct List;
+
+/// `JOB.SCHEDULE DEL board id` → OK. Replicates `ScheduleDeleted`.
+pub struct Del;
+
+/// `JOB.SCHEDULE PAUSE board id` → OK. Replicates `ScheduleMoved`.
+pub struct Pause;
+
+/// `JOB.SCHEDULE RESUME board id` → OK. Replicates `ScheduleMoved`.
+pub struct Resume;
+
+/// `JOB.SCHEDULE RUN board id` → the child's id, or null. Replicates `Fired`.
+pub struct Run;
+
+/// A word out of a few.
+fn word<T>(
+    args: &mut Args<'_>,
+    name: &str,
+    all: &str,
+    named: impl Fn(&[u8]) -> Option<T>,
+) -> Result<T, Fault> {
+    named(args.value(name)?).map_or_else(|| syntax(format!("{name} must be {all}")), Ok)
+}
+
+fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fault> {
+    let (mut when, mut post) = (None, Post::default());
+    while let Some(text) = args.next() {
+        match Keyword::of(text).text() {
+            "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.int("EVERY", 1..=LONGEST)?))?,
+            "CRON" => one_of(&mut when, WHENS, "CRON", When::Cron(args.upto("CRON", board::CRON_LONGEST)?))?,
+            "TZ" => once(&mut set.zone, "TZ", args.upto("TZ", board::ZONE_LONGEST)?)?,
+            "START" => once(&mut set.start, "START", args.int("START", 0..=LATEST)?)?,
+            "END" => {
+                let end = args.int("END", -1..=LATEST)?;
+                once(&mut set.end, "END", (end >= 0).then_some(end))?;
+            }
+            "MAX" => match args.int("MAX", -1..=MANY)? {
+                0 => return syntax(format!("MAX must be -1 or an integer from 1 to {MANY}")),
+                max => once(&mut set.max, "MAX", u64::try_from(max).ok())?,
+            },
+            "BACKLOG" => {
+                once(
+                    &mut set.backlog,
+                    "BACKLOG",
+                    word(args, "BACKLOG", "skip, one or all", Backlog::named)?,
+                )?;
+            }
+            "OVERLAP" => {
+                let all = "allow, skip or replace";
+                once(&mut set.overlap, "OVERLAP", word(args, "OVERLAP", all, Overlap::named)?)?;
+            }
+            "JITTER" => once(&mut set.jitter, "JITTER", args.int("JITTER", 0..=LONGEST)?)?,
+            "DELAY" => once(&mut set.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+            "BACKOFF-JITTER" => {
+                let percent = args.int("BACKOFF-JITTER", 0..=100)?;
+                once(&mut post.options.jitter, "BACKOFF-JITTER", percent)?;
+            }
+            other if attribute(other, args, &mut post)? => {}
+            _ => return unexpected(text),
+        }
+    }
+    set.when = when.map(|(_, when)| when);
+    (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
+    (set.options, set.meta) = (post.options, post.meta);
+    Ok(())
+}
+
+fn new_id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], Fault> {
+    match args.value("id")? {
+        id if is_schedule_id(id) => Ok(id),
+        [b'@', ..] => syntax("id must not begin with '@'"),
+        _ => syntax(format!("id must be 1 to {SCHEDULE_ID_LONGEST} bytes long")),
+    }
+}
+
+/// The id of a schedule, and nothing after it.
+fn id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], Fault> {
+    let id = args.name("id")?;
+    args.end()?;
+    Ok(id)
+}
+
+/// The fields of a map, written when all are known.
+#[derive(Default)]
+struct Row<'a>(Vec<(&'static str, Cell<'a>)>);
+
+enum Cell<'a> {
+    Int(i64),
+    Bytes(&'a [u8]),
+    Meta(&'a [(board::Bin, board::Bin)]),
+}
+
+impl<'a> Row<'a> {
+    fn int(&mut self, name: &'static str, value: Option<i64>) {
+        self.0.extend(value.map(|n| (name, Cell::Int(n))));
+    }
+
+    fn bytes(&mut self, name: &'static str, value: Option<&'a [u8]>) {
+        self.0.extend(value.map(|text| (name, Cell::Bytes(text))));
+    }
+
+    fn write(self, reply: Reply) {
+        reply.map(self.0.len());
+        for (name, cell) in self.0 {
+            reply.text(name);
+            match cell {
+                Cell::Int(n) => reply.int(n),
+                Cell::Bytes(text) => reply.bytes(text),
+                Cell::Meta(meta) => {
+                    reply.map(meta.len());
+                    for (field, value) in meta {
+                        reply.bytes(field);
+                        reply.bytes(value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn write(reply: Reply, schedule: &Schedule) {
+    let some = |text: &'static str| Some(text.as_bytes());
+    let time = |t: i64| (t != NEVER).then_some(t);
+    let (template, mut row) = (&schedule.template, Row::default());
+    let options = &template.options;
+    row.bytes("id", Some(&schedule.id));
+    row.bytes("state", some(schedule.state()));
+    row.int("every", (schedule.every > 0).then_some(schedule.every));
+    row.bytes("cron", (schedule.every == 0).then_some(&*schedule.cron));
+    row.bytes("tz", Some(&*schedule.zone).filter(|zone| !zone.is_empty()));
+    row.int("start", schedule.start);
+    row.int("end", schedule.end);
+    row.int("max", schedule.max.map(|n| n as i64));
+    row.bytes("backlog", some(schedule.backlog.name()));
+    row.bytes("overlap", some(schedule.overlap.name()));
+    row.int("jitter", Some(schedule.jitter));
+    row.int("fired", Some(schedule.fired as i64));
+    row.int("last", (schedule.last > 0).then_some(schedule.last as i64));
+    row.int("intended", schedule.intended);
+    row.int("next", time(schedule.next));
+    row.int("due", time(schedule.at));
+    row.bytes("payload", Some(&template.payload));
+    row.bytes("name", template.name.as_deref());
+    row.bytes("queue", Some(template.queue.as_deref().unwrap_or(board::DEFAULT_QUEUE)));
+    row.int("priority", Some(template.priority.unwrap_or(0).into()));
+    row.int("delay", template.delay);
+    row.int("retries", options.retries);
+    row.int("lapses", options.lapses);
+    row.int("backoff-base", options.backoff.map(|(base, _)| base));
+    row.int("backoff-max", options.backoff.map(|(_, max)| max));
+    row.int("backoff-jitter", options.jitter);
+    row.int("lease", options.lease);
+    row.int("timeout", options.timeout);
+    row.int("expire", options.expire);
+    row.int("retain", options.retain);
+    if !template.meta.is_empty() {
+        row.0.push(("meta", Cell::Meta(&template.meta)));
+    }
+    row.write(reply);
+}
+
+impl Command for Set {
+    const SPEC: Spec = Spec {
+        name: "job.schedule",
+        sub: Some("set"),
+        arity: -5,
+        flags: "write deny-oom",
+        key: Some(KeyUse::Insert),
+        summary: "Makes a schedule, or changes what it names of one.",
+        complexity: COMPLEXITY,
+        syntax:
+            "board id payload [EVERY ms|CRON expression] [TZ zone] [START unix-ms] [END unix-ms] [MAX n] \
+            [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
+            [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
+            [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
+            [META n field value [field value ...]]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = new_id(&mut call.args)?;
+        let payload = call.args.payload("payload")?;
+        let mut set = SetSchedule { id, payload, ..SetSchedule::default() };
+        options(&mut call.args, &mut set)?;
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle_schedule(id)?;
+            let env = turn.env;
+            let effect = turn.board().set_schedule(&env, &set)?;
+            turn.apply(effect)
+        })?;
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}
+
+impl Command for Get {
+    const SPEC: Spec = Spec {
+        name: "job.schedule",
+        sub: Some("get"),
+        arity: 4,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Returns a schedule.",
+        complexity: COMPLEXITY,
+        syntax: "board id",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = id(&mut call.args)?;
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            match board.schedule(id) {
+                Some(schedule) => write(reply, schedule),
+                None => reply.null(),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// So many are given when COUNT does not say.
+const COUNT: usize = 100;
+
+/// `0`, or `>` and the id that was given last.
+fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
+    match args.value("CURSOR")? {
+        b"0" => Ok(None),
+        [b'>', id @ ..] => Ok(Some(id)),
+        _ => syntax("CURSOR must be 0 or one that the last call gave"),
+    }
+}
+
+impl Command for List {
+    const SPEC: Spec = Spec {
+        name: "job.schedule",
+        sub: Some("list"),
+        arity: -3,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Lists schedules in the order of their ids, page by page.",
+        complexity: COMPLEXITY,
+        syntax: "board [CURSOR cursor] [COUNT n]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let (mut from, mut count) = (None, None);
+        while let Some(word) = call.args.next() {
+            match Keyword::of(word).text() {
+                "CURSOR" => once(&mut from, "CURSOR", cursor(&mut call.args)?)?,
+                "COUNT" => once(&mut count, "COUNT", call.args.length("COUNT", 1)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        let reply = call.ctx.reply();
+        read(call, |board: &Board| {
+            let mut behind = board.schedules_after(from.flatten());
+            let page: Vec<&Schedule> = behind.by_ref().take(count.unwrap_or(COUNT)).collect();
+            reply.array(2);
+            match (behind.next(), page.last()) {
+                (Some(_), Some(last)) => reply.bytes(&[b">", &*last.id].concat()),
+                _ => reply.text("0"),
+            }
+            reply.array(page.len());
+            page.into_iter().for_each(|schedule| write(reply, schedule));
+            Ok(())
+        })
+    }
+}
+
+/// What the subcommands that change one schedule have in common.
+const CHANGE: Spec = Spec {
+    name: "job.schedule",
+    arity: 4,
+    flags: "write",
+    key: Some(KeyUse::Update),
+    complexity: COMPLEXITY,
+    syntax: "board id",
+    ..Spec::NONE
+};
+
+impl Command for Del {
+    const SPEC: Spec = Spec { sub: Some("del"), summary: "Deletes a schedule; its jobs stay.", ..CHANGE };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = id(&mut call.args)?;
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle_schedule(id)?;
+            let effect = turn.board().delete_schedule(id)?;
+            turn.apply(effect)
+        })?;
+        call.ctx.reply().ok();
+        Ok(())
+    }
+}
+
+fn pause(call: &mut Call<'_>, paused: bool) -> Done {
+    let id = id(&mut call.args)?;
+    Turn::run(call.ctx, &call.key(), |turn| {
+        turn.settle_schedule(id)?;
+        let env = turn.env;
+        match turn.board().pause_schedule(&env, id, paused)? {
+            Some(effect) => turn.apply(effect),
+            None => Ok(()),
+        }
+    })?;
+    call.ctx.reply().ok();
+    Ok(())
+}
+
+impl Command for Pause {
+    const SPEC: Spec =
+        Spec { sub: Some("pause"), summary: "Lets a schedule post nothing until it is resumed.", ..CHANGE };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        pause(call, true)
+    }
+}
+
+impl Command for Resume {
+    const SPEC: Spec =
+        Spec { sub: Some("resume"), summary: "Lets a schedule go on with its next time.", ..CHANGE };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        pause(call, false)
+    }
+}
+
+impl Command for Run {
+    const SPEC: Spec = Spec {
+        sub: Some("run"),
+        flags: "write deny-oom",
+        key: Some(KeyUse::Insert),
+        summary: "Posts a job of a schedule at once, beside its times.",
+        ..CHANGE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let id = id(&mut call.args)?;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle_schedule(id)?;
+            let env = turn.env;
+            match turn.board().run_schedule(&env, id)? {
+                Some(fired) => {
+                    reply.bytes(&fired.child());
+                    turn.apply(fired)
+                }
+                None => {
+                    reply.null();
+                    Ok(())
+                }
+            }
+        })
+    }
+}
