@@ -324,6 +324,9 @@ def test_each_section_has_a_syntax_line_and_an_example() -> None:
         assert {"syntax", "redis-cli"} <= infos.get(name, set()), name
 
 
+SUBCOMMANDS = "GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR"
+
+
 def syntax_lines() -> dict[str, str]:
     """Command (with its subcommand) to its syntax line, joined to one line."""
     found = {}
@@ -331,9 +334,7 @@ def syntax_lines() -> dict[str, str]:
         if block.info == "syntax":
             for entry in re.split(r"\n(?=JOB\.)", block.text):
                 line = " ".join(entry.split())
-                name = re.match(
-                    r"JOB\.[A-Z]+(?: (?:GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR)\b)?", line
-                )
+                name = re.match(rf"JOB\.[A-Z]+(?: (?:{SUBCOMMANDS})\b)?", line)
                 assert name, line
                 found[name.group()] = line
     return found

@@ -273,8 +273,8 @@ def test_a_board_about_itself(talk, protocol):
     assert (
         list(info)
         == (
-            "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers tombstones"
-            " revision token next overdue broken bytes paused digest"
+            "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers schedules"
+            " tombstones revision token next overdue broken bytes paused digest"
         ).split()
     )
     assert all(type(value) in (int, bool) for name, value in info.items() if name != "digest")
