@@ -26,7 +26,11 @@
 //!
 //! | file | holds | invariant |
 //! |---|---|---|
-//! | `board` | the indexes and moves between them | each job in the one place that its state says |
+//! | `board` | the indexes | |
+//! | `places` | moves of a job between them | each job in the one place that its state says |
+//! | `records` | records that come, change and go | the sum of their sizes |
+//! | `classes`, `rules` | shared names and options; values of settings | |
+//! | `wake` | when time is next, which queues got work | a lower bound |
 //! | `job` | the records | a job 64 bytes beside id and payload |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
@@ -48,6 +52,7 @@
 mod bin;
 mod board;
 mod check;
+mod classes;
 mod cron;
 mod effect;
 mod env;
@@ -59,10 +64,13 @@ mod job;
 mod line;
 mod list;
 mod pauses;
+mod places;
 mod pool;
 mod record;
+mod records;
 mod retry;
 mod room;
+mod rules;
 mod schedule;
 mod settings;
 mod slab;
@@ -70,6 +78,7 @@ mod snapshot;
 mod tombstones;
 mod verbs;
 mod waits;
+mod wake;
 
 pub use bin::Bin;
 pub use board::Board;

@@ -1,0 +1,291 @@
+//! The places of jobs, and the moves between them.
+//!
+//! Each job stands in exactly one place, which follows from its state:
+//!
+//! | state | place | order |
+//! |---|---|---|
+//! | scheduled | `due` | when it is due |
+//! | blocked | `blocked` | when it is due |
+//! | ready | its queue's `ready`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
+//! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
+//! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
+//! | ended, others wait for it | `kept` of its state | when it ended |
+//!
+//! A job is taken out of its place ([`Board::leave`]) before any field that the place is
+//! ordered by changes, and put into the next ([`Board::enter`]) after.
+
+use std::cmp::Reverse;
+
+use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
+use crate::effect::Unfit;
+use crate::job::{Claim, Job, State, NEVER, U48};
+use crate::slab::Slab;
+
+impl Board {
+    pub(crate) fn ready_key(job: &Job) -> ReadyKey {
+        (Reverse(job.priority), job.since.get(), job.seq.get())
+    }
+
+    pub(crate) fn at_key(job: &Job) -> TimeKey {
+        (job.at.get(), job.seq.get())
+    }
+
+    pub(crate) fn ended_key(job: &Job) -> TimeKey {
+        (job.rare.as_ref().map_or(0, |r| r.ended), job.seq.get())
+    }
+
+    pub(crate) fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
+        (claim.ends_at(), job.seq.get())
+    }
+
+    /// The key of a slot in `leases`.
+    pub(crate) fn lease_key_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> TimeKey {
+        jobs.get(slot)
+            .and_then(|job| Some(Self::lease_key(job, claims.get(job.at.get() as u32)?)))
+            .unwrap_or_default()
+    }
+
+    /// The key of a slot in its worker's `claims`.
+    pub(crate) fn token_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> u64 {
+        jobs.get(slot).and_then(|job| claims.get(job.at.get() as u32)).map_or(0, |c| c.token)
+    }
+
+    /// Takes a job out of its place. Gives its claim, if it had one.
+    pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let state = job.state;
+        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let mut held = None;
+        let stood = match state {
+            State::Scheduled => self.due.remove(Self::at_key(job), slot),
+            State::Blocked => self.blocked.remove(Self::at_key(job), slot),
+            State::Ready => {
+                let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let stood = lane.ready.remove(Self::ready_key(job), slot);
+                if lane.ready.is_empty() {
+                    self.idle_queue(queue);
+                }
+                stood && expires
+            }
+            State::Claimed => {
+                let claim = self.claims.remove(job.at.get() as u32).ok_or(Unfit)?;
+                let stood = self.leases.remove(Self::lease_key(job, &claim), slot);
+                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
+                let known = worker.claims.remove(claim.token, slot);
+                self.workers.release(claim.worker);
+                held = Some(claim);
+                stood && known
+            }
+            State::Complete | State::Failed | State::Cancelled | State::Trashed => {
+                let dropped = job.at.get() == NEVER || self.drops.remove(Self::at_key(job), slot);
+                let kind = job.rare.as_ref().and_then(|r| r.kind.as_ref());
+                if let (State::Failed, Some(kind)) = (state, kind) {
+                    if let Some(n) = self.kinds.get_mut(kind) {
+                        *n -= 1;
+                        if *n == 0 {
+                            self.kinds.remove(kind);
+                        }
+                    }
+                }
+                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
+                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                line.remove(Self::ended_key(job), slot) && dropped
+            }
+        };
+        self.tally(queue, state, -1);
+        if state == State::Claimed {
+            self.slot_freed(queue);
+        }
+        stood.then_some(held).ok_or(Unfit)
+    }
+
+    pub(crate) fn tally(&mut self, queue: u32, state: State, by: i64) {
+        let lane = self.queues.get_mut(queue).map(|q| &mut q.counts);
+        for counts in [Some(&mut self.counts), lane].into_iter().flatten() {
+            if let Some(n) = counts.get_mut(state as usize) {
+                *n = n.saturating_add_signed(by);
+            }
+        }
+    }
+
+    /// Puts a job that stands nowhere into the place of that state. `at` as in [`Job::at`].
+    pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), Unfit> {
+        let revision = self.revision as i64;
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        job.state = state;
+        job.at = U48::new(at);
+        job.version = U48::new(revision);
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let jobs = &self.jobs;
+        let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
+        match state {
+            State::Scheduled => {
+                self.due.insert(Self::at_key(job), slot, at_key);
+                self.wake.lower(job.at.get());
+            }
+            State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
+            State::Ready => {
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                lane.ready.insert(Self::ready_key(job), slot, |s| {
+                    jobs.get(s).map_or((Reverse(0), 0, 0), Self::ready_key)
+                });
+                if job.at.get() != NEVER {
+                    self.expiries.insert(Self::at_key(job), slot, at_key);
+                    self.wake.lower(job.at.get());
+                }
+                self.note_busy(queue);
+            }
+            State::Claimed => {
+                let claims = &self.claims;
+                let claim = claims.get(job.at.get() as u32).ok_or(Unfit)?;
+                let key = Self::lease_key(job, claim);
+                self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
+                self.wake.lower(key.0);
+                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
+                worker.claims.insert(claim.token, slot, |s| Self::token_of(jobs, claims, s));
+                self.workers.hold(claim.worker);
+            }
+            State::Complete | State::Failed | State::Cancelled | State::Trashed => {
+                let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
+                self.grown = true;
+                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
+                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                line.insert(Self::ended_key(job), slot, ended);
+                if job.at.get() != NEVER {
+                    self.drops.insert(Self::at_key(job), slot, at_key);
+                    self.wake.lower(job.at.get());
+                }
+                let kind = job.rare.as_ref().and_then(|r| r.kind.as_ref());
+                if let (State::Failed, Some(kind)) = (state, kind) {
+                    *self.kinds.entry(kind.clone()).or_default() += 1;
+                }
+            }
+        }
+        self.tally(queue, state, 1);
+        Ok(())
+    }
+
+    /// Notes that a queue has ready jobs.
+    pub(crate) fn note_busy(&mut self, queue: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        if lane.busy_at.is_none() {
+            lane.busy_at = Some(self.busy.len() as u32);
+            self.busy.push(queue);
+        }
+        if !lane.woken {
+            lane.woken = true;
+            self.woken.push(queue);
+        }
+    }
+
+    pub(crate) fn idle_queue(&mut self, queue: u32) {
+        let Some(at) = self.queues.get_mut(queue).and_then(|q| q.busy_at.take()) else { return };
+        if at as usize >= self.busy.len() {
+            return;
+        }
+        self.busy.swap_remove(at as usize);
+        if let Some(moved) = self.busy.get(at as usize).copied() {
+            if let Some(lane) = self.queues.get_mut(moved) {
+                lane.busy_at = Some(at);
+            }
+        }
+    }
+
+    /// Notes that a worker is alive.
+    pub(crate) fn saw_worker(&mut self, worker: u32, now: i64) {
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.seen = worker.seen.max(now);
+        }
+    }
+
+    /// Gives a job that stands nowhere to a worker.
+    pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), Unfit> {
+        claim.slot = slot;
+        claim.worker = match self.workers.find(worker) {
+            Some(number) => number,
+            None => self.workers.add(worker.into()).0,
+        };
+        self.saw_worker(claim.worker, claim.claimed);
+        self.token = self.token.max(claim.token);
+        let number = self.claims.insert(claim);
+        self.enter(slot, State::Claimed, i64::from(number))
+    }
+
+    /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
+    /// for others.
+    pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        if job.rare.as_ref().is_some_and(|rare| !rare.after.is_empty()) {
+            return self.make_waiting(slot, State::Blocked, 0, now);
+        }
+        let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        if job.since.get() == 0 {
+            job.since = U48::new(now.max(1));
+        }
+        let idle = job.rare.as_mut().map_or(0, |rare| {
+            rare.end_idle(now);
+            rare.idle
+        });
+        let at = expire.map_or(NEVER, |ms| after(job.since.get().saturating_add(idle), ms));
+        self.enter(slot, State::Ready, at)
+    }
+
+    /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.
+    pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), Unfit> {
+        let state = match self.edges(slot).is_empty() {
+            true => State::Scheduled,
+            false => State::Blocked,
+        };
+        self.make_waiting(slot, state, due, now)
+    }
+
+    pub(crate) fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
+        if self.job(slot)?.since.get() != 0 {
+            self.reweigh(slot, |job| {
+                let rare = job.rare_mut();
+                if rare.idle_from == 0 {
+                    rare.idle_from = now.max(1);
+                }
+                Ok(())
+            })?;
+        }
+        self.enter(slot, state, due)
+    }
+
+    /// Ends the life of a job that stands nowhere: its record stays for `retain` ms, or goes.
+    pub(crate) fn make_ended(
+        &mut self,
+        slot: u32,
+        state: State,
+        token: u64,
+        retain: i64,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        let rare = self.rare(slot);
+        let waits = rare.is_some_and(|rare| !rare.after.is_empty());
+        let awaited = rare.is_some_and(|rare| rare.awaited > 0);
+        if waits {
+            self.detach_all(slot, now)?;
+        }
+        if awaited {
+            self.tell_from(slot, 0)?;
+        } else if retain == 0 {
+            return self.bury(slot, state, token, now, now);
+        }
+        let at = after(now, retain);
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.ended = now;
+            rare.modified = now;
+            rare.idle_from = 0;
+            rare.drop_at = if awaited { at } else { 0 };
+            Ok(())
+        })?;
+        self.enter(slot, state, if awaited { NEVER } else { at })
+    }
+}

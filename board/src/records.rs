@@ -1,0 +1,149 @@
+//! Records that come, change and go: ids, heap, history.
+
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::history::{Entry, Event};
+use crate::job::{Claim, End, Job, Last, Rare, State};
+use crate::settings::Setting;
+use crate::tombstones::Tombstone;
+
+impl Board {
+    /// Drops a record that stands nowhere, and remembers it for a while.
+    pub(crate) fn bury(
+        &mut self,
+        slot: u32,
+        state: State,
+        token: u64,
+        ended: i64,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        let job = self.drop_record(slot)?;
+        let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
+        if ended.saturating_add(ttl) > now {
+            let tombstone = Tombstone { id: job.id().owned(), token, state, ended };
+            self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
+        }
+        Ok(())
+    }
+
+    /// Drops a record that stands nowhere.
+    pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
+        let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
+        if !chosen.is_empty() {
+            self.ids.remove(chosen, slot);
+        }
+        let job = self.jobs.remove(slot).ok_or(Unfit)?;
+        self.heap = self.heap.saturating_sub(job.heap());
+        self.release_class(job.class);
+        Ok(job)
+    }
+
+    /// Drops the record of a job that has ended, as retention does.
+    pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        if !self.job(slot)?.state.ended() || self.awaited(slot) {
+            return Err(Unfit);
+        }
+        self.leave(slot)?;
+        self.bury_ended(slot, now)
+    }
+
+    /// Drops the record of a job that has ended and stands nowhere.
+    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let (state, rare) = (job.state, job.rare.as_ref());
+        let token = rare.and_then(|r| r.last.as_ref()).map_or(0, |l| l.token);
+        let ended = rare.map_or(0, |r| r.ended);
+        self.bury(slot, state, token, ended, now)
+    }
+
+    /// Adds a record that stands nowhere yet.
+    pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
+        self.heap += job.heap();
+        let named = !job.chosen_id().is_empty();
+        if !self.jobs.insert_at(slot, job) {
+            return Err(Unfit);
+        }
+        if named {
+            self.ids.insert(self.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
+        }
+        Ok(())
+    }
+
+    /// Changes what a job holds on the heap, and keeps the sum right.
+    pub(crate) fn reweigh(
+        &mut self,
+        slot: u32,
+        change: impl FnOnce(&mut Job) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let before = job.heap();
+        change(job)?;
+        self.heap = (self.heap + job.heap()).saturating_sub(before);
+        Ok(())
+    }
+
+    /// Writes into a job's record that a claim of it has ended.
+    pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+        let worker = Bin::from(self.worker_name(&claim));
+        if !claim.told {
+            self.push_history(slot, self.begin_of(&claim))?;
+        }
+        match end {
+            End::Lapsed | End::TimedOut => {}
+            End::Taken => self.taken = true,
+            _ => self.saw_worker(claim.worker, now),
+        }
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.attempt = claim.attempt;
+            rare.modified = now;
+            rare.last = Some(Last {
+                worker,
+                token: claim.token,
+                end,
+                claimed: claim.claimed,
+                lease: claim.lease,
+                run_end: claim.run_end,
+            });
+            Ok(())
+        })
+    }
+
+    /// The entry for the begin of a claim.
+    pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
+        let worker = Some(self.worker_name(claim).into());
+        Entry { at: claim.claimed, event: Event::Claimed, worker, text: None }
+    }
+
+    /// Adds an entry to a job's history; before the first during a claim comes its begin.
+    pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+        let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
+        if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
+            self.claim_mut(slot)?.told = true;
+            self.push_history(slot, begin)?;
+        }
+        self.push_history(slot, entry)
+    }
+
+    /// How many entries of a history are kept: the first, and the last.
+    pub(crate) fn history_bounds(&self) -> (usize, usize) {
+        let bound = |setting| self.own(setting).max(0) as usize;
+        (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
+    }
+
+    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+        let (first, last) = self.history_bounds();
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.modified = entry.at;
+            rare.history.push(entry, first, last);
+            Ok(())
+        })
+    }
+
+    /// What few jobs have, of this job.
+    pub(crate) fn rare(&self, slot: u32) -> Option<&Rare> {
+        self.jobs.get(slot)?.rare.as_deref()
+    }
+}

@@ -1,0 +1,94 @@
+//! When time next does something with a board, and which queues have got work.
+
+use crate::board::{Board, TimeKey};
+use crate::env::Env;
+use crate::job::NEVER;
+use crate::line::Line;
+use crate::settings::Rules;
+
+impl Board {
+    /// No time event happens before this, Unix ms. A lower bound. O(1).
+    pub fn wake(&self) -> i64 {
+        self.wake.0
+    }
+
+    /// Something has to be looked at by then.
+    pub(crate) fn wake_at(&mut self, time: i64) {
+        self.wake.lower(time);
+    }
+
+    /// Finds out when the next time event is. O(1).
+    pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
+        self.wake.0 = self.soonest(env);
+        self.wake.0
+    }
+
+    /// When the next time event is, claims held until `hold`. O(1).
+    pub fn soonest(&self, env: &Env<'_>) -> i64 {
+        let at = |line: &Line<TimeKey>| {
+            line.first().and_then(|s| self.jobs.get(s)).map_or(NEVER, |job| job.at.get())
+        };
+        let lease = self
+            .leases
+            .first()
+            .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
+        let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
+        let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
+        let soonest = soonest.min(self.schedules.soonest());
+        let at_once = self.pauses.next_release().is_some() || !self.waits.tells.is_empty();
+        if at_once || self.surplus(env.rules).is_some() {
+            0
+        } else {
+            soonest.min(lift)
+        }
+    }
+
+    /// Whether more ended jobs are kept than shall be since the last call: then time has
+    /// something to do at once. O(1).
+    pub fn overfull(&mut self, rules: &Rules) -> bool {
+        if !std::mem::take(&mut self.grown) || self.surplus(rules).is_none() {
+            return false;
+        }
+        self.wake.0 = 0;
+        true
+    }
+
+    /// The queues that have got ready jobs since the last call, by number; cleared by it.
+    pub fn woken(&mut self, mut each: impl FnMut(&mut Board, u32)) {
+        while let Some(queue) = self.woken.pop() {
+            if let Some(lane) = self.queues.get_mut(queue) {
+                lane.woken = false;
+            }
+            each(self, queue);
+        }
+    }
+
+    /// Whether an operator has ended a claim since the last call.
+    pub fn taken(&mut self) -> bool {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
+    pub(crate) fn wake_queue(&mut self, queue: u32) {
+        if self.queues.get(queue).is_some_and(|lane| !lane.ready.is_empty()) {
+            self.note_busy(queue);
+        }
+    }
+
+    /// Takes every queue that has ready jobs for one that has just got them.
+    pub fn wake_all(&mut self) {
+        for queue in self.busy.clone() {
+            self.note_busy(queue);
+        }
+    }
+
+    /// Whether any queue has got ready jobs since [`Board::woken`].
+    pub fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    /// The name of a queue.
+    pub fn queue_named(&self, number: u32) -> &[u8] {
+        self.queues.key(number).map_or(&[], |name| name)
+    }
+}
