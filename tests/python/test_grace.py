@@ -60,10 +60,10 @@ def test_the_grace_of_the_module(clocked):
 
 def test_a_waiter_is_woken_when_the_grace_has_passed(server):
     board = server.board()
-    board.set(grace=80)
+    board.set(grace=800)
     lives.claimed(board, lease=20)
     waiter = Waiter(server, "w2")
-    assert not waiter.answered(0.04)
+    assert not waiter.answered(0.2)
     assert waiter.job() == "j"
 
 
