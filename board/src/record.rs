@@ -12,7 +12,7 @@ use crate::settings::Rules;
 bitflags! {
     /// The fields of a record, in the order in which replies give them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Fields: u32 {
+    pub struct Fields: u64 {
         /// The id.
         const ID = 1 << 0;
         /// Order of posting.
