@@ -138,6 +138,14 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A group's name.
+    pub fn group(&mut self) -> Result<&'a [u8], Fault> {
+        match self.name("GROUP")? {
+            b"*" => syntax("GROUP must not be '*'"),
+            group => Ok(group),
+        }
+    }
+
     /// A worker's name.
     pub fn worker(&mut self) -> Result<&'a [u8], Fault> {
         match self.name("worker")? {

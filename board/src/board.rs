@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::bin::Bin;
 use crate::effect::{Effect, Unfit};
+use crate::groups::Fair;
 use crate::id::{self, Id};
 use crate::ids::Ids;
 use crate::job::{Claim, Class, Job, State, NEVER};
@@ -25,7 +26,10 @@ pub(crate) type TimeKey = (i64, i64);
 /// A named lane.
 #[derive(Default)]
 pub struct Queue {
+    /// Ready jobs without a group.
     pub(crate) ready: Line<ReadyKey>,
+    /// Its groups, while it has any.
+    pub(crate) fair: Option<Box<Fair>>,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
     /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
@@ -93,6 +97,8 @@ pub struct Board {
     pub(crate) schedules: Schedules,
     pub(crate) broken: bool,
     pub(crate) heap: usize,
+    /// Counts the places that groups were given in the rounds of their queues.
+    pub(crate) turns: u64,
     // What follows is local: in no snapshot, no digest.
     pub(crate) last_class: u32,
     pub(crate) busy: Vec<u32>,
@@ -168,7 +174,13 @@ impl Board {
             + self.heap
             + self.ids.bytes()
             + lines.into_iter().chain(&self.ended).chain(&self.kept).map(Line::bytes).sum::<usize>()
-            + self.queues.iter().map(|(_, name, q)| 256 + name.len() + q.ready.bytes()).sum::<usize>()
+            + self
+                .queues
+                .iter()
+                .map(|(_, name, q)| {
+                    256 + name.len() + q.ready.bytes() + q.fair.as_ref().map_or(0, |f| f.bytes())
+                })
+                .sum::<usize>()
             + self.workers.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96

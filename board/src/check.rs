@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::bin::Bin;
 use crate::board::Board;
+use crate::groups::PLAIN;
 use crate::job::{Job, State, NEVER};
 use crate::line::Line;
 use crate::waits::Outcome;
@@ -80,7 +81,7 @@ impl Board {
         if counts != self.counts {
             return Err(format!("counts are {:?}, not {counts:?}", self.counts));
         }
-        let ready = self.queues.iter().map(|(_, _, q)| q.ready.len()).sum();
+        let ready = self.queues.iter().map(|(_, _, q)| q.ready_len()).sum();
         let held = self.workers.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
         let here = Places {
             due: self.due.len(),
@@ -99,6 +100,7 @@ impl Board {
         }
         self.check_waits()?;
         self.check_pauses()?;
+        self.check_groups()?;
         self.schedules.check()?;
         self.check_order()
     }
@@ -181,6 +183,65 @@ impl Board {
         }
     }
 
+    /// Every job is known to its group, and every group stands where its jobs and state say.
+    fn check_groups(&self) -> Result<(), String> {
+        let mut known: BTreeMap<(u32, u32), [u32; 9]> = BTreeMap::new();
+        for (_, job) in self.jobs.iter() {
+            let Some(at) = job.group() else { continue };
+            let counts = known.entry((self.queue_number(job), at)).or_default();
+            for place in [job.state as usize, 8] {
+                if let Some(n) = counts.get_mut(place) {
+                    *n += 1;
+                }
+            }
+        }
+        for (queue, name, lane) in self.queues.iter() {
+            let fail = |what: &str| Err(format!("queue {name:?}: {what}"));
+            let Some(fair) = &lane.fair else { continue };
+            if fair.groups.len() == 0 {
+                return fail("rounds without groups");
+            }
+            let mut rounds: BTreeMap<i32, u32> = BTreeMap::new();
+            let mut turns = 0;
+            let groups = fair.groups.iter().map(|(at, group)| (at, &group.ready));
+            for (at, line) in groups.chain([(PLAIN, &lane.ready)]) {
+                let seat = fair.seat(at).ok_or("a group without a seat")?;
+                fair.check_seat(at, line, &self.jobs, self.turns).or_else(fail)?;
+                turns += usize::from(seat.place.is_some());
+                for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
+                    *rounds.entry(level).or_default() += 1;
+                }
+            }
+            if turns != fair.turns.len() || !rounds.iter().eq(fair.rounds.iter().map(|(l, r)| (l, &r.groups)))
+            {
+                return fail("rounds of nobody");
+            }
+            let mut ready = 0;
+            for (at, group) in fair.groups.iter() {
+                let counts = known.remove(&(queue, at)).unwrap_or_default();
+                let [counts @ .., refs] = counts;
+                if (group.counts, group.refs) != (counts, refs) || fair.find(&group.name) != Some(at) {
+                    return fail("a group does not know its jobs");
+                }
+                let here = |slot| self.jobs.get(slot).is_some_and(|job| job.group() == Some(at));
+                if group.ready.len() as u64 != group.count(State::Ready)
+                    || !group.ready.iter_from(None, |_| Default::default()).all(here)
+                {
+                    return fail("a line of a group holds others");
+                }
+                ready += group.ready.len();
+            }
+            let plain = |slot| self.jobs.get(slot).is_some_and(|job| job.group().is_none());
+            if ready != fair.all.len() || !lane.ready.iter_from(None, |_| Default::default()).all(plain) {
+                return fail("groups and their queue disagree");
+            }
+        }
+        match known.keys().next() {
+            Some(at) => Err(format!("a job of a group that is not there: {at:?}")),
+            None => Ok(()),
+        }
+    }
+
     fn check_order(&self) -> Result<(), String> {
         let at = |s: u32| self.jobs.get(s).map(Self::at_key);
         let ended = |s: u32| self.jobs.get(s).map(Self::ended_key);
@@ -194,10 +255,13 @@ impl Board {
             sorted("ended", line, ended)?;
         }
         for (_, _, queue) in self.queues.iter() {
-            sorted("ready", &queue.ready, |s| self.jobs.get(s).map(Self::ready_key))?;
+            let groups = queue.fair.iter().flat_map(|fair| fair.groups.iter());
+            for line in queue.ready_lines().chain(groups.map(|(_, group)| &group.ready)) {
+                sorted("ready", line, |s| self.jobs.get(s).map(Self::ready_key))?;
+            }
         }
         for (number, _, queue) in self.queues.iter() {
-            if self.busy().contains(&number) == queue.ready.is_empty() {
+            if self.busy().contains(&number) == queue.is_idle() {
                 return Err("a queue is busy without ready jobs, or the reverse".into());
             }
         }

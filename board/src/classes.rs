@@ -62,9 +62,17 @@ impl Board {
         let options = options.or(class.options);
         let name = name.map_or_else(|| class.name.clone(), Bin::from);
         let queue = queue.map_or_else(|| Bin::from(self.queue_name(job)), Bin::from);
-        let old = job.class;
+        let (old, from) = (job.class, job.group().map(|at| (class.queue, at)));
+        let group = self.group_name(job).map(Bin::from);
         let fresh = self.hold_class(&queue, &name, options);
         self.job_mut(slot)?.class = fresh;
+        // Its group is that of the same name in the new queue.
+        let to = self.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
+        if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {
+            let number = self.hold_group(to, &name)?;
+            self.job_mut(slot)?.set_group(Some(number));
+            self.release_group(from, at);
+        }
         self.release_class(old);
         Ok(())
     }

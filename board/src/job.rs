@@ -125,8 +125,9 @@ impl TryFrom<u8> for State {
 
 /// What every job has. See the module's comment.
 pub struct Job {
-    /// Id and payload in one allocation: 16 bytes of a made id, or a length byte and a chosen
-    /// one; then the payload.
+    /// Group, id and payload in one allocation: 4 bytes of the number of its group in its
+    /// queue, if it has one; 16 bytes of a made id, or a length byte and a chosen one; then the
+    /// payload.
     blob: Box<[u8]>,
     /// What few jobs have.
     pub rare: Option<Box<Rare>>,
@@ -146,15 +147,23 @@ pub struct Job {
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    made: bool,
+    /// [`MADE`], [`GROUPED`].
+    flags: u8,
 }
 
+/// The server made its id.
+const MADE: u8 = 1;
+/// It belongs to a group.
+const GROUPED: u8 = 2;
+
 impl Job {
-    /// A record of a job that stands nowhere yet.
-    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32) -> Self {
+    /// A record of a job that stands nowhere yet, of that group of its queue.
+    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, group: Option<u32>) -> Self {
         let zero = U48::new(0);
+        let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
+        let grouped = if group.is_some() { GROUPED } else { 0 };
         Job {
-            blob: blob(id, payload),
+            blob: blob(group, id, payload),
             rare: None,
             class,
             priority,
@@ -164,15 +173,31 @@ impl Job {
             seq: zero,
             version: zero,
             state: State::Ready,
-            made: matches!(id, Id::Made(_)),
+            flags: made | grouped,
+        }
+    }
+
+    fn made(&self) -> bool {
+        self.flags & MADE != 0
+    }
+
+    /// The number of its group in its queue.
+    pub fn group(&self) -> Option<u32> {
+        match self.flags & GROUPED {
+            0 => None,
+            _ => self.blob.first_chunk().map(|number| u32::from_le_bytes(*number)),
         }
     }
 
     fn split(&self) -> (&[u8], &[u8]) {
-        if self.made {
-            return self.blob.split_at_checked(16).unwrap_or_default();
+        let blob = match self.flags & GROUPED {
+            0 => &self.blob,
+            _ => self.blob.get(4..).unwrap_or_default(),
+        };
+        if self.made() {
+            return blob.split_at_checked(16).unwrap_or_default();
         }
-        match self.blob.split_first() {
+        match blob.split_first() {
             Some((len, rest)) => rest.split_at_checked(*len as usize).unwrap_or_default(),
             None => Default::default(),
         }
@@ -182,14 +207,14 @@ impl Job {
     pub fn id(&self) -> Id<&[u8]> {
         let id = self.split().0;
         match id.try_into() {
-            Ok(bytes) if self.made => Id::Made(bytes),
+            Ok(bytes) if self.made() => Id::Made(bytes),
             _ => Id::Named(id),
         }
     }
 
     /// The bytes of a chosen id; nothing for a made one.
     pub fn chosen_id(&self) -> &[u8] {
-        match self.made {
+        match self.made() {
             true => &[],
             false => self.split().0,
         }
@@ -202,7 +227,13 @@ impl Job {
 
     /// Gives it another payload.
     pub fn set_payload(&mut self, payload: &[u8]) {
-        self.blob = blob(self.id(), payload);
+        self.blob = blob(self.group(), self.id(), payload);
+    }
+
+    /// Makes it one of another group, or of none.
+    pub fn set_group(&mut self, group: Option<u32>) {
+        self.blob = blob(group, self.id(), self.payload());
+        self.flags = self.flags & !GROUPED | if group.is_some() { GROUPED } else { 0 };
     }
 
     /// What few jobs have, made when it is not there yet.
@@ -216,9 +247,13 @@ impl Job {
     }
 }
 
-fn blob(id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
+fn blob(group: Option<u32>, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
     let id_bytes = id.bytes();
-    let mut blob = Vec::with_capacity(1 + id_bytes.len() + payload.len());
+    let heads = if group.is_some() { 4 } else { 0 } + usize::from(matches!(id, Id::Named(_)));
+    let mut blob = Vec::with_capacity(heads + id_bytes.len() + payload.len());
+    if let Some(number) = group {
+        blob.extend_from_slice(&number.to_le_bytes());
+    }
     if let Id::Named(name) = id {
         blob.push(name.len().min(255) as u8);
     }
@@ -504,13 +539,24 @@ mod tests {
 
     #[test]
     fn id_and_payload_share_one_allocation() {
-        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0);
+        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0, None);
         assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b"payload"[..]));
         job.set_payload(b"");
         assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b""[..]));
         let made = [9; 16];
-        let job = Job::new(Id::Made(made), b"x", 0, 0);
+        let job = Job::new(Id::Made(made), b"x", 0, 0, None);
         assert_eq!((job.id(), job.payload(), job.chosen_id()), (Id::Made(made), &b"x"[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_group_comes_and_goes_beside_id_and_payload() {
+        let mut job = Job::new(Id::Named(b"a"), b"x", 0, 0, Some(1 << 29));
+        assert_eq!((job.group(), job.id(), job.payload()), (Some(1 << 29), Id::Named(&b"a"[..]), &b"x"[..]));
+        job.set_payload(b"other");
+        job.set_group(Some(7));
+        assert_eq!((job.group(), job.payload()), (Some(7), &b"other"[..]));
+        job.set_group(None);
+        assert_eq!((job.group(), job.id(), job.payload()), (None, Id::Named(&b"a"[..]), &b"other"[..]));
     }
 
     #[test]

@@ -34,6 +34,7 @@
 //! | `job` | the records | a job 64 bytes beside id and payload |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
+//! | `groups`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
@@ -57,6 +58,7 @@ mod cron;
 mod effect;
 mod env;
 mod error;
+mod groups;
 mod history;
 mod id;
 mod ids;
@@ -70,6 +72,7 @@ mod record;
 mod records;
 mod retry;
 mod room;
+mod rounds;
 mod rules;
 mod schedule;
 mod settings;
@@ -91,6 +94,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use rounds::GroupOf;
 pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};

@@ -20,6 +20,8 @@ pub enum Filter<'a> {
     State(State),
     /// In that queue.
     Queue(&'a [u8]),
+    /// Of that group.
+    Group(&'a [u8]),
     /// Held by that worker.
     Worker(&'a [u8]),
     /// Of that name.
@@ -33,6 +35,7 @@ impl Filter<'_> {
         match self {
             Filter::State(state) => record.state() == *state,
             Filter::Queue(queue) => record.queue() == *queue,
+            Filter::Group(group) => record.group() == Some(group),
             Filter::Worker(worker) => record.worker() == Some(worker),
             Filter::Name(name) => record.name() == Some(name),
             Filter::Lapsed => record.lapses() > 0,
@@ -54,7 +57,21 @@ pub struct Filters<'a> {
     pub none: Vec<Filter<'a>>,
 }
 
-impl Filters<'_> {
+impl<'a> Filters<'a> {
+    /// The names in the queue or group filters that `of` picks, each once.
+    fn names(&self, of: fn(&Filter<'_>) -> bool) -> Vec<&'a [u8]> {
+        let those = self.any.iter().filter(|f| of(f));
+        let mut names: Vec<&[u8]> = those
+            .filter_map(|f| match f {
+                Filter::Queue(name) | Filter::Group(name) => Some(*name),
+                _ => None,
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Whether there is no condition.
     pub fn is_empty(&self) -> bool {
         self.any.is_empty() && self.none.is_empty()
@@ -220,21 +237,27 @@ impl Board {
         let busy = self.busy().iter().copied().filter(|q| named.is_empty() || named.contains(q));
         let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
         let key_of = |s: u32| self.jobs.get(s).map_or((Reverse(0), 0, 0), Job::ready_order);
-        let lines = busy.filter_map(|q| self.queues.get(q)).map(|q| &q.ready);
-        let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
+        let groups = page.filters.names(|f| matches!(f, Filter::Group(_)));
+        let lanes = busy.filter_map(|q| self.queues.get(q));
+        let lines: Vec<&Line<ReadyKey>> = match groups.is_empty() {
+            true => lanes.flat_map(Queue::ready_lines).collect(),
+            false => lanes.flat_map(|lane| groups.iter().filter_map(|name| lane.group_line(name))).collect(),
+        };
+        let sources = lines.into_iter().map(|line| directed(line, key, page.reverse, key_of)).collect();
         match page.reverse {
             true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
             false => Box::new(Merge::new(sources, key_of)),
         }
     }
 
-    /// How many jobs pass the filters. O(1) for none, one state, or one queue with states;
+    /// How many jobs pass the filters. O(1) for none, one state, or one queue with states,
+    /// O(queues) for a group;
     /// otherwise it walks the states that the filters allow, or what the worker holds.
     pub fn count_jobs(&self, filters: &Filters<'_>) -> u64 {
         if filters.is_empty() {
             return WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum();
         }
-        let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_));
+        let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_) | Filter::Group(_));
         if filters.none.is_empty() && filters.any.iter().all(by_count) {
             return self.count_from_tallies(filters);
         }
@@ -256,20 +279,21 @@ impl Board {
     }
 
     fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
-        let mut queues: Vec<&[u8]> = filters
-            .any
-            .iter()
-            .filter_map(|f| if let Filter::Queue(q) = f { Some(*q) } else { None })
-            .collect();
-        queues.sort_unstable();
-        queues.dedup();
-        let states = WALK.into_iter().filter(|s| filters.allows_state(*s));
-        states
-            .map(|state| match queues.is_empty() {
-                true => self.count(state),
-                false => queues.iter().map(|q| self.count_in(q, state)).sum(),
-            })
-            .sum()
+        let queues = filters.names(|f| matches!(f, Filter::Queue(_)));
+        let groups = filters.names(|f| matches!(f, Filter::Group(_)));
+        let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
+        let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
+        match (queues.is_empty(), groups.is_empty()) {
+            (true, true) => sum(&|state| self.count(state)),
+            (false, true) => queues.iter().map(|q| sum(&|state| self.count_in(q, state))).sum(),
+            (all, false) => {
+                let lanes = self.queues.iter().filter(|(_, name, _)| all || queues.contains(&&***name));
+                let each = |lane: &Queue, name: &[u8]| {
+                    lane.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
+                };
+                lanes.map(|(_, _, lane)| groups.iter().map(|name| each(lane, name)).sum::<u64>()).sum()
+            }
+        }
     }
 
     /// How many jobs of a queue are in that state. O(1).

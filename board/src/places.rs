@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | scheduled | `due` | when it is due |
 //! | blocked | `blocked` | when it is due |
-//! | ready | its queue's `ready`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
+//! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
 //! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
 //! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
 //! | ended, others wait for it | `kept` of its state | when it ended |
@@ -53,7 +53,7 @@ impl Board {
     /// Takes a job out of its place. Gives its claim, if it had one.
     pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
-        let state = job.state;
+        let (state, group) = (job.state, job.group());
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         let mut held = None;
         let stood = match state {
@@ -61,9 +61,8 @@ impl Board {
             State::Blocked => self.blocked.remove(Self::at_key(job), slot),
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
-                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-                let stood = lane.ready.remove(Self::ready_key(job), slot);
-                if lane.ready.is_empty() {
+                let stood = self.quit_ready(queue, slot)?;
+                if self.queues.get(queue).is_some_and(|lane| lane.is_idle()) {
                     self.idle_queue(queue);
                 }
                 stood && expires
@@ -94,16 +93,22 @@ impl Board {
                 line.remove(Self::ended_key(job), slot) && dropped
             }
         };
-        self.tally(queue, state, -1);
+        self.tally(queue, group, state, -1);
         if state == State::Claimed {
             self.slot_freed(queue);
         }
         stood.then_some(held).ok_or(Unfit)
     }
 
-    pub(crate) fn tally(&mut self, queue: u32, state: State, by: i64) {
-        let lane = self.queues.get_mut(queue).map(|q| &mut q.counts);
-        for counts in [Some(&mut self.counts), lane].into_iter().flatten() {
+    pub(crate) fn tally(&mut self, queue: u32, group: Option<u32>, state: State, by: i64) {
+        let mut lane = self.queues.get_mut(queue);
+        if let (Some(lane), Some(at)) = (lane.as_deref_mut(), group) {
+            let group = lane.fair.as_deref_mut().and_then(|fair| fair.groups.get_mut(at));
+            if let Some(n) = group.and_then(|group| group.counts.get_mut(state as usize)) {
+                *n = n.saturating_add_signed(by as i32);
+            }
+        }
+        for counts in [Some(&mut self.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
             if let Some(n) = counts.get_mut(state as usize) {
                 *n = n.saturating_add_signed(by);
             }
@@ -118,6 +123,7 @@ impl Board {
         job.at = U48::new(at);
         job.version = U48::new(revision);
         let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let group = job.group();
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         let jobs = &self.jobs;
         let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
@@ -128,14 +134,11 @@ impl Board {
             }
             State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
             State::Ready => {
-                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-                lane.ready.insert(Self::ready_key(job), slot, |s| {
-                    jobs.get(s).map_or((Reverse(0), 0, 0), Self::ready_key)
-                });
                 if job.at.get() != NEVER {
                     self.expiries.insert(Self::at_key(job), slot, at_key);
                     self.wake.lower(job.at.get());
                 }
+                self.join_ready(queue, slot)?;
                 self.note_busy(queue);
             }
             State::Claimed => {
@@ -165,7 +168,10 @@ impl Board {
                 }
             }
         }
-        self.tally(queue, state, 1);
+        self.tally(queue, group, state, 1);
+        if let Some(group) = group {
+            self.reseat(queue, group);
+        }
         Ok(())
     }
 

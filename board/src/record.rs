@@ -69,6 +69,8 @@ bitflags! {
         const INTENDED = 1 << 26;
         /// What it waits for.
         const AFTER = 1 << 27;
+        /// With whom it shares its turns.
+        const GROUP = 1 << 36;
     }
 }
 
@@ -134,6 +136,9 @@ impl<'a> Record<'a> {
     pub fn name(&self) -> Option<&'a [u8]> {
         let name: &[u8] = &self.board.class_of(self.job)?.name;
         (!name.is_empty()).then_some(name)
+    }
+    pub fn group(&self) -> Option<&'a [u8]> {
+        self.board.group_name(self.job)
     }
     pub fn payload(&self) -> &'a [u8] {
         self.job.payload()
@@ -253,6 +258,7 @@ impl<'a> Record<'a> {
             | Fields::VERSION;
         let mut present =
             always | some(self.name().is_some(), Fields::NAME) | some(self.due().is_some(), Fields::DUE);
+        present |= some(self.job.group().is_some(), Fields::GROUP);
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
         }
@@ -298,7 +304,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 28);
+        assert_eq!(all_fields().len(), 29);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

@@ -35,6 +35,9 @@ impl Board {
         }
         let job = self.jobs.remove(slot).ok_or(Unfit)?;
         self.heap = self.heap.saturating_sub(job.heap());
+        if let Some(group) = job.group() {
+            self.release_group(self.queue_number(&job), group);
+        }
         self.release_class(job.class);
         Ok(job)
     }

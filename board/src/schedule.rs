@@ -100,6 +100,8 @@ pub struct Template {
     pub options: Options,
     /// Fields of the user's own.
     pub meta: Vec<(Bin, Bin)>,
+    /// With whom the jobs share their turns.
+    pub group: Option<Bin>,
 }
 
 /// A schedule. See the module's comment.
@@ -208,6 +210,7 @@ impl Schedule {
             && (!self.paused || self.next == NEVER)
             && name(&template.name)
             && name(&template.queue)
+            && name(&template.group)
             && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
             && template.options.sound()
             && template.meta.len() <= META_MOST
@@ -224,6 +227,7 @@ impl Schedule {
             + template.payload.len()
             + text(&template.name)
             + text(&template.queue)
+            + text(&template.group)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
     }
 }

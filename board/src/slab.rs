@@ -149,6 +149,17 @@ impl<T> Slab<T> {
         self.chunks.get_mut(at)?.as_mut()?.values.get_mut(inside)?.as_mut()
     }
 
+    /// The values from a slot on, in the order of their slots.
+    pub fn iter_from(&self, slot: u32) -> impl Iterator<Item = (u32, &T)> {
+        let first = slot as usize / CHUNK;
+        let chunks = self.chunks.iter().enumerate().skip(first).filter_map(|(at, c)| Some((at, c.as_ref()?)));
+        let values = chunks.flat_map(|(at, chunk)| {
+            let all = chunk.values.iter().enumerate();
+            all.filter_map(move |(i, value)| Some(((at * CHUNK + i) as u32, value.as_ref()?)))
+        });
+        values.skip_while(move |(at, _)| *at < slot)
+    }
+
     /// All values in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.chunks.iter().enumerate().filter_map(|(at, c)| c.as_ref().map(|c| (at, c))).flat_map(
@@ -257,6 +268,8 @@ mod tests {
         assert!(slab.bytes() < full / 4);
         assert_eq!(slab.next_free(), 0);
         assert_eq!(slab.iter().collect::<Vec<_>>(), vec![(9_999, &9_999)]);
+        assert_eq!(slab.iter_from(9_999).count(), 1);
+        assert_eq!(slab.iter_from(10_000).count(), 0);
     }
 
     #[test]

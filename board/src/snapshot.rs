@@ -1,7 +1,8 @@
 //! Whole boards as bytes: for RDB files, `DUMP`, the rewrite of append-only files, slot
 //! migration, and digests.
 //!
-//! A snapshot is a sequence of parts: one head, then jobs in the order of their slots, then
+//! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
+//! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
 //! then an end. Each part is a tag and a MessagePack value with fields by
 //! position. The parts follow from the state alone, so equal boards give equal bytes.
@@ -10,13 +11,15 @@
 //! length, every number is checked, and the finished board must pass [`Board::check`].
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
-use crate::board::{Board, Queue, Worker};
+use crate::board::{Board, Worker};
 use crate::effect::{is_grace, is_name};
+use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
@@ -36,6 +39,8 @@ const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
 const SCHEDULES: u8 = 5;
 const TELLS: u8 = 6;
+const GROUPS: u8 = 13;
+const ROUNDS: u8 = 14;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -52,6 +57,54 @@ struct Head {
     settings: Overrides,
     queues: Vec<(Bin, Overrides)>,
     pauses: Vec<(Place, Pause)>,
+    turns: u64,
+}
+
+/// Where a group stands in the rounds, or the jobs without one.
+#[derive(Default, Serialize, Deserialize)]
+struct SeatImage {
+    top: Option<(i32, u64)>,
+    parked: Vec<(i32, u64)>,
+    /// The count of its place, 0 when it has none.
+    place: u64,
+}
+
+impl From<&Seat> for SeatImage {
+    fn from(seat: &Seat) -> Self {
+        SeatImage {
+            top: seat.top,
+            parked: seat.parked.iter().map(|(level, tag)| (*level, *tag)).collect(),
+            place: seat.place.map_or(0, |(_, _, count, _)| count),
+        }
+    }
+}
+
+impl SeatImage {
+    fn load(self, at: u32) -> Result<Seat, Damage> {
+        need(self.parked.is_sorted_by(|a, b| a.0 < b.0), "tags out of order")?;
+        let place = match (self.top, self.place) {
+            (_, 0) => None,
+            (Some((level, tag)), count) => Some((Reverse(level), tag, count, at)),
+            (None, _) => return damaged("a place without a tag"),
+        };
+        Ok(Seat { top: self.top, parked: self.parked.into_iter().collect(), place })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct RoundsImage {
+    queue: Bin,
+    plain: SeatImage,
+    /// Levels, and the tag of the last turn of each.
+    rounds: Vec<(i32, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GroupImage {
+    queue: Bin,
+    number: u32,
+    name: Bin,
+    seat: SeatImage,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,6 +146,8 @@ struct JobImage<'a> {
     #[serde(borrow)]
     claim: Option<ClaimImage<'a>>,
     rare: Option<Cow<'a, Rare>>,
+    /// The number of its group in its queue.
+    group: Option<u32>,
 }
 
 /// Encodes the parts of a snapshot one by one.
@@ -136,9 +191,11 @@ impl Board {
             settings: self.settings.clone(),
             queues,
             pauses: self.pauses.iter().map(|(place, pause)| (place.clone(), pause.clone())).collect(),
+            turns: self.turns,
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
+        self.write_groups(&mut writer, &mut each);
         for (slot, job) in self.jobs.iter() {
             writer.put(JOBS, &self.image(slot, job));
             writer.close(&mut each, PART);
@@ -157,6 +214,22 @@ impl Board {
         }
         writer.put(END, &());
         writer.close(&mut each, 0);
+    }
+
+    fn write_groups(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
+        let fair = self.queues.iter().filter_map(|(_, name, q)| Some((name, q.fair.as_deref()?)));
+        let mut fair: Vec<(&Bin, &Fair)> = fair.collect();
+        fair.sort_unstable_by_key(|(name, _)| *name);
+        for (queue, fair) in fair {
+            let rounds = fair.rounds.iter().map(|(level, round)| (*level, round.time)).collect();
+            writer.put(ROUNDS, &RoundsImage { queue: queue.clone(), plain: (&fair.plain).into(), rounds });
+            writer.close(each, PART);
+            for (number, group) in fair.groups.iter() {
+                let (queue, name) = (queue.clone(), group.name.clone());
+                writer.put(GROUPS, &GroupImage { queue, number, name, seat: (&group.seat).into() });
+                writer.close(each, PART);
+            }
+        }
     }
 
     fn image<'a>(&'a self, slot: u32, job: &'a Job) -> JobImage<'a> {
@@ -195,6 +268,7 @@ impl Board {
                 cancel_end: c.cancel_end,
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
+            group: job.group(),
         }
     }
 
@@ -225,6 +299,8 @@ pub struct Loader {
     headed: bool,
     ended: bool,
     next_slot: u32,
+    /// Queues with groups, held until all jobs are there.
+    fair: Vec<u32>,
 }
 
 fn damaged<T>(what: &'static str) -> Result<T, Damage> {
@@ -262,6 +338,8 @@ impl Loader {
             need(self.headed != (tag == HEAD), "head")?;
             match tag {
                 HEAD => self.head(Head::deserialize(&mut from).or(damaged("head"))?)?,
+                ROUNDS => self.rounds(RoundsImage::deserialize(&mut from).or(damaged("rounds"))?)?,
+                GROUPS => self.group(GroupImage::deserialize(&mut from).or(damaged("group"))?)?,
                 JOBS => self.job(JobImage::deserialize(&mut from).or(damaged("job"))?)?,
                 TOMBSTONES => {
                     let tombstone = Tombstone::deserialize(&mut from).or(damaged("tombstone"))?;
@@ -298,6 +376,7 @@ impl Loader {
         board.revision = head.revision;
         board.token = head.token;
         board.settings = head.settings;
+        board.turns = head.turns;
         if head.broken {
             board.set_broken();
         }
@@ -317,6 +396,37 @@ impl Loader {
             need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
             board.set_pause(&place, Some(pause)).or(damaged("pause"))?;
         }
+        Ok(())
+    }
+
+    fn rounds(&mut self, image: RoundsImage) -> Result<(), Damage> {
+        need(is_name(&image.queue), "queue")?;
+        need(image.rounds.is_sorted_by(|a, b| a.0 < b.0), "rounds out of order")?;
+        let number = self.board.queue(&image.queue);
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(lane.fair.is_none(), "rounds twice")?;
+        let rounds = image.rounds.into_iter();
+        lane.fair = Some(Box::new(Fair {
+            plain: image.plain.load(PLAIN)?,
+            rounds: rounds.map(|(level, time)| (level, Round { time, groups: 0 })).collect(),
+            ..Fair::default()
+        }));
+        // Until its jobs hold it: none of them is there yet.
+        self.board.queues.hold(number);
+        self.fair.push(number);
+        Ok(())
+    }
+
+    fn group(&mut self, image: GroupImage) -> Result<(), Damage> {
+        need(is_name(&image.name), "group")?;
+        let number = self.board.queues.find(&*image.queue).ok_or(Damage("queue"))?;
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        let fair = lane.fair.as_deref_mut().ok_or(Damage("a group without rounds"))?;
+        need(fair.find(&image.name).is_none(), "a group twice")?;
+        let seat = image.seat.load(image.number)?;
+        let group = Group { name: image.name.clone(), seat, ..Group::default() };
+        need(fair.groups.insert_at(image.number, Box::new(group)), "group")?;
+        fair.names.insert(&image.name, image.number);
         Ok(())
     }
 
@@ -345,7 +455,13 @@ impl Loader {
         need(image.claim.is_some() == (image.state == State::Claimed), "claim")?;
         let options = image.options.unwrap_or_default();
         let class = board.hold_class(image.queue, image.name, options);
-        let mut job = Job::new(id, image.payload, class, image.priority);
+        if let Some(at) = image.group {
+            let queue = board.classes.key(class).map_or(u32::MAX, |class| class.queue);
+            let lane = board.queues.get_mut(queue);
+            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(Damage("group"))?.refs += 1;
+        }
+        let mut job = Job::new(id, image.payload, class, image.priority, image.group);
         job.since = U48::new(image.since);
         job.posted = U48::new(image.posted);
         job.at = U48::new(image.at);
@@ -367,6 +483,9 @@ impl Loader {
     /// The board, when all parts have come.
     pub fn finish(mut self) -> Result<Board, Damage> {
         need(self.ended, "the end is missing")?;
+        for queue in std::mem::take(&mut self.fair) {
+            self.board.queues.release(queue);
+        }
         self.board.index()?;
         // One that is broken says so itself, and answers nothing else.
         if !self.board.broken() {
@@ -473,19 +592,36 @@ impl Board {
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
         let ready_key = |s: u32| jobs.get(s).map(Board::ready_key).unwrap_or_default();
         ready.sort_unstable_by_key(|s| (queue_of(*s), ready_key(*s)));
+        // Of each queue those without a group, then of each group, and all of groups again.
+        let group_of = |s: u32| jobs.get(s).and_then(Job::group);
         let mut lanes = Vec::new();
         for slots in ready.chunk_by(|a, b| queue_of(*a) == queue_of(*b)) {
-            if let Some(first) = slots.first() {
-                lanes.push((queue_of(*first), Line::from_sorted(slots, ready_key)));
-            }
+            let Some(queue) = slots.first().map(|first| queue_of(*first)) else { continue };
+            let (mut grouped, plain): (Vec<u32>, Vec<u32>) =
+                slots.iter().partition(|s| group_of(**s).is_some());
+            let all = Line::from_sorted(&grouped, ready_key);
+            grouped.sort_by_key(|s| group_of(*s));
+            let groups = grouped.chunk_by(|a, b| group_of(*a) == group_of(*b));
+            let groups =
+                groups.filter_map(|s| Some((group_of(*s.first()?)?, Line::from_sorted(s, ready_key))));
+            lanes.push((queue, Line::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
         }
         self.leases = leases;
         for (number, worker) in held {
             *self.workers.get_mut(number).ok_or(Damage("worker"))? = worker;
         }
-        for (number, line) in lanes {
-            self.open_lane(number, line)?;
+        for (number, line, all, groups) in lanes {
+            let queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
+            queue.ready = line;
+            if let Some(fair) = queue.fair.as_deref_mut() {
+                fair.all = all;
+                for (at, line) in groups {
+                    fair.groups.get_mut(at).ok_or(Damage("group"))?.ready = line;
+                }
+            }
+            self.note_busy(number);
         }
+        self.open_rounds();
         self.count_all();
         self.wake_at(0);
         Ok(())
@@ -515,18 +651,31 @@ impl Board {
         }
     }
 
-    fn open_lane(&mut self, number: u32, line: Line<crate::board::ReadyKey>) -> Result<(), Damage> {
-        let queue: &mut Queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
-        queue.ready = line;
-        self.note_busy(number);
-        Ok(())
+    /// Finds out who stands in the rounds of each queue from the places of its groups.
+    fn open_rounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        let lanes = numbers.into_iter();
+        for number in lanes {
+            let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
+                continue;
+            };
+            let Fair { groups, turns, rounds, plain, .. } = fair;
+            for seat in groups.iter().map(|(_, group)| &group.seat).chain([&*plain]) {
+                turns.extend(seat.place);
+                for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
+                    if let Some(round) = rounds.get_mut(&level) {
+                        round.groups += 1;
+                    }
+                }
+            }
+        }
     }
 
     fn count_all(&mut self) {
-        let places: Vec<(u32, State)> =
-            self.jobs.iter().map(|(_, job)| (self.queue_number(job), job.state)).collect();
-        for (queue, state) in places {
-            self.tally(queue, state, 1);
+        let place = |job: &Job| (self.queue_number(job), job.group(), job.state);
+        let places: Vec<_> = self.jobs.iter().map(|(_, job)| place(job)).collect();
+        for (queue, group, state) in places {
+            self.tally(queue, group, state, 1);
         }
     }
 }

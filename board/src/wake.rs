@@ -70,7 +70,7 @@ impl Board {
 
     /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
     pub(crate) fn wake_queue(&mut self, queue: u32) {
-        if self.queues.get(queue).is_some_and(|lane| !lane.ready.is_empty()) {
+        if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
             self.note_busy(queue);
         }
     }

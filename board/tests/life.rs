@@ -13,6 +13,8 @@ mod ends;
 mod failures;
 #[path = "life/grace.rs"]
 mod grace;
+#[path = "life/groups.rs"]
+mod groups;
 #[path = "life/late.rs"]
 mod late;
 #[path = "life/operators.rs"]

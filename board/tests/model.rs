@@ -15,6 +15,8 @@ mod drive;
 mod naive;
 #[path = "model/pauses.rs"]
 mod pauses;
+#[path = "model/rounds.rs"]
+mod rounds;
 #[path = "model/schedules.rs"]
 mod schedules;
 #[path = "model/verbs.rs"]

@@ -28,6 +28,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
             None => return syntax("STATE must be the name of a state"),
         },
         "QUEUE" => Filter::Queue(args.name("QUEUE")?),
+        "GROUP" => Filter::Group(args.name("GROUP")?),
         "WORKER" => Filter::Worker(args.name("WORKER")?),
         "NAME" => Filter::Name(args.name("NAME")?),
         "LAPSED" => Filter::Lapsed,
@@ -59,8 +60,8 @@ impl Command for List {
         key: Some(KeyUse::Read),
         summary: "Lists jobs by filters, page by page.",
         complexity: "O(log N + n) for n jobs looked at",
-        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] WORKER worker] [[NOT] NAME name] [[NOT] LAPSED] \
-            [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
+        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] \
+            [[NOT] WORKER worker] [[NOT] NAME name] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
         ..Spec::NONE
     };
 

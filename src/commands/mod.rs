@@ -21,6 +21,7 @@ mod delete;
 mod depend;
 mod fail;
 mod get;
+mod groups;
 mod heartbeat;
 mod history;
 mod info;
@@ -126,6 +127,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<count::Count>();
     to.add::<history::History>();
     to.add::<tables::Queues>();
+    to.add::<groups::Groups>();
     to.add::<tables::Workers>();
     to.add::<tables::Kinds>();
     to.add::<info::Info>();
@@ -253,6 +255,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
             }
         }
         Fields::INTENDED => int("intended", record.intended()),
+        Fields::GROUP => bytes("group", record.group()),
         _ => {}
     }
 }

@@ -36,6 +36,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     match word {
         "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
         "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
+        "GROUP" => once(&mut post.group, "GROUP", args.group()?)?,
         "PRIORITY" => {
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
             once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
@@ -118,7 +119,7 @@ impl Command for Post {
         key: Some(KeyUse::Insert),
         summary: "Posts a job.",
         complexity: "O(log N)",
-        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [PRIORITY priority] \
+        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
             [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [META n field value [field value ...]] \
             [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
@@ -156,7 +157,7 @@ impl Command for MPost {
         summary: "Posts several jobs that share their options, all or none.",
         complexity: "O(n log N)",
         syntax:
-            "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] \
+            "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
             [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
             [RETAIN ms] [META n field value [field value ...]] \

@@ -99,7 +99,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     }
     set.when = when.map(|(_, when)| when);
     (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
-    (set.options, set.meta) = (post.options, post.meta);
+    (set.options, set.meta, set.group) = (post.options, post.meta, post.group);
     Ok(())
 }
 
@@ -180,6 +180,7 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.bytes("payload", Some(&template.payload));
     row.bytes("name", template.name.as_deref());
     row.bytes("queue", Some(template.queue.as_deref().unwrap_or(board::DEFAULT_QUEUE)));
+    row.bytes("group", template.group.as_deref());
     row.int("priority", Some(template.priority.unwrap_or(0).into()));
     row.int("delay", template.delay);
     row.int("retries", options.retries);
@@ -209,7 +210,7 @@ impl Command for Set {
         syntax:
             "board id payload [EVERY ms|CRON expression] [TZ zone] [START unix-ms] [END unix-ms] [MAX n] \
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
-            [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
+            [GROUP group] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
             [META n field value [field value ...]]",
         ..Spec::NONE

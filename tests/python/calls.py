@@ -28,6 +28,7 @@ TOKENS = {"TOKENS": ("1", "1")}
 POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
+    "GROUP": ("g",),
     "PRIORITY": ("1",),
     "DELAY": ("1",),
     "AT": ("1",),
@@ -45,6 +46,7 @@ POST_SHARED = {
 FILTERS = {
     "STATE": ("ready",),
     "QUEUE": ("q",),
+    "GROUP": ("g",),
     "WORKER": ("w1",),
     "NAME": ("n",),
     "LAPSED": (),
@@ -126,6 +128,7 @@ CALLS = [
     Call("COUNT", (), FILTERS),
     Call("HISTORY", ("j",), {}),
     Call("QUEUES", (), {}),
+    Call("GROUPS", (), {"QUEUE": ("q",), "CURSOR": ("0",), "COUNT": ("1",)}),
     Call("WORKERS", (), {}),
     Call("KINDS", (), {}),
     Call("INFO", (), {"DIGEST": ()}),
@@ -165,20 +168,20 @@ RANGES = {
     "UPDATE LEASE": (1, DURATION),
     "PAUSE FOR": (1, DURATION),
     "LIST COUNT": (1, BATCH),
+    "GROUPS COUNT": (1, BATCH),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["GROUP", "COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS"]
-    + ["PARENT", "SHARE"],
+    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS"] + ["PARENT", "SHARE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
     "CANCEL": ["BY"],
     "DELETE": ["RETURN"],
     "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
-    "LIST": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
-    "COUNT": ["GROUP", "USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "LIST": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "COUNT": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
     "PAUSE": ["GROUP"],
     "RESUME": ["GROUP"],
     "GET": ["CHILDREN"],

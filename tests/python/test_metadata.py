@@ -47,6 +47,7 @@ READS = {
     "job.queues": 2,
     "job.workers": 2,
     "job.kinds": 2,
+    "job.groups": -2,
     "job.info": -2,
     "job.settings|get": -3,
     "job.schedule|get": 4,

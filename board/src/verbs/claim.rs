@@ -70,6 +70,7 @@ impl Claimed<'_> {
         if board.job(self.slot)?.state != State::Ready {
             return Err(Unfit);
         }
+        board.take_turn(self.slot);
         board.leave(self.slot)?;
         let mut attempt = 1;
         if board.job(self.slot)?.rare.is_some() {
@@ -114,10 +115,10 @@ impl Board {
         (last + 1).max((env.now.max(0) as u64) << 11)
     }
 
-    /// The best job of a queue that gives any now. O(1).
+    /// The job that a queue gives next, if it gives any now. O(log groups).
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
-        let slot = lane.ready.first()?;
+        let slot = lane.next()?;
         Some((Self::ready_key(self.jobs.get(slot)?), slot))
     }
 

@@ -51,6 +51,8 @@ pub struct Post<'a> {
     pub meta: Meta<'a>,
     /// What it waits for.
     pub after: Option<After<'a>>,
+    /// With whom it shares its turns.
+    pub group: Option<&'a [u8]>,
 }
 
 /// What a post comes to.
@@ -85,6 +87,8 @@ pub struct Posted<'a> {
     #[serde(borrow)]
     meta: Meta<'a>,
     after: Option<Vec<Edge>>,
+    #[serde(borrow, with = "serde_bytes")]
+    group: Option<&'a [u8]>,
 }
 
 /// The queue of jobs that name none.
@@ -100,6 +104,7 @@ impl Sound for Posted<'_> {
         id && self.queue.is_none_or(is_name)
             && self.name.is_none_or(|name| name.len() <= 255)
             && self.options.is_none_or(|o| o.sound())
+            && self.group.is_none_or(is_name)
             && (self.replaces || free())
             && self.after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
     }
@@ -125,7 +130,8 @@ impl Posted<'_> {
             let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
             let options = self.options.unwrap_or_default();
             let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
-            let job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0));
+            let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
+            let job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
             board.add_record(self.slot, job)?;
         }
         if !self.meta.is_empty() {
@@ -173,7 +179,8 @@ impl Posted<'_> {
             };
             Ok(())
         })?;
-        board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())
+        board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())?;
+        self.group.map_or(Ok(()), |name| board.regroup(self.slot, name))
     }
 }
 
@@ -229,6 +236,7 @@ impl Board {
             options: (options != Options::default()).then_some(options),
             meta: post.meta.clone(),
             after,
+            group: post.group,
         }))
     }
 

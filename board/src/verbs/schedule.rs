@@ -62,6 +62,8 @@ pub struct SetSchedule<'a> {
     pub options: Options,
     /// Fields of the user's own.
     pub meta: Meta<'a>,
+    /// With whom they share their turns.
+    pub group: Option<&'a [u8]>,
 }
 
 /// A schedule came, or is another from now on.
@@ -166,10 +168,10 @@ impl Fired {
         }
         let template = &board.schedules.get(&self.id).ok_or(Unfit)?.template;
         let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
-        let (queue, name) = (template.queue.clone(), template.name.clone());
+        let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
         let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
         let mut job =
-            Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0));
+            Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
         let rare = job.rare_mut();
         rare.intended = Some(self.intended);
         rare.meta = template.meta.clone();
@@ -178,6 +180,9 @@ impl Fired {
         job.seq = U48::new(board.revision() as i64);
         let queue = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
         job.class = board.hold_class(queue, name.as_deref().unwrap_or_default(), options);
+        if let Some(name) = group {
+            job.set_group(Some(board.hold_group_of(job.class, &name)?));
+        }
         board.add_record(self.slot, job)?;
         board.wake_at(self.at);
         board.schedules.change(&self.id, |schedule| {
@@ -252,6 +257,7 @@ impl Schedule {
         template.priority = set.priority.or(template.priority);
         template.delay = set.delay.or(template.delay);
         template.options = set.options.or(template.options);
+        template.group = set.group.map(Bin::from).or_else(|| template.group.take());
         for (field, value) in &set.meta {
             match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
                 Some((_, old)) => *old = (&***value).into(),

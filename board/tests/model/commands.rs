@@ -61,6 +61,7 @@ pub enum Command {
         meta: Vec<(u8, u8)>,
         after: Option<Vec<(Target, OnFailure)>>,
         strict: bool,
+        group: Option<u8>,
     },
     Depend {
         id: Target,
@@ -165,6 +166,7 @@ pub enum Command {
         jitter: Option<i64>,
         delay: Option<i64>,
         queue: Option<u8>,
+        group: Option<u8>,
     },
     Unschedule(u8),
     PauseSchedule(u8, bool),
@@ -181,6 +183,7 @@ pub enum Command {
     List {
         state: Vec<State>,
         queue: Vec<u8>,
+        group: Vec<u8>,
         worker: Vec<u8>,
         name: Vec<u8>,
         lapsed: bool,
@@ -373,9 +376,9 @@ fn post() -> impl Strategy<Value = Command> {
     let meta = vec((0..3u8, any::<u8>()), 0..2);
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
-    let after = (weighted(0.4, edges()), weighted(0.1, Just(())));
+    let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
     (id, rest, options(), meta, after).prop_map(
-        |((id, again, exists), (queue, name, priority, delay), options, meta, (after, strict))| {
+        |((id, again, exists), (queue, name, priority, delay), options, meta, (after, strict, group))| {
             Command::Post {
                 id,
                 again,
@@ -388,6 +391,7 @@ fn post() -> impl Strategy<Value = Command> {
                 meta,
                 after,
                 strict: strict.is_some(),
+                group,
             }
         },
     )
@@ -406,18 +410,19 @@ fn claims() -> impl Strategy<Value = Command> {
 fn reads() -> impl Strategy<Value = Command> {
     let names = || vec(0..4u8, 0..3);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (vec(select(&State::ALL[..]), 0..3), names(), vec(0..4u8, 0..2), names(), flags, 1..6usize).prop_map(
-        |(state, queue, worker, name, (lapsed, not, reverse), page)| Command::List {
+    let groups = vec(0..4u8, 0..2);
+    (vec(select(&State::ALL[..]), 0..3), (names(), groups), vec(0..4u8, 0..2), names(), flags, 1..6usize)
+        .prop_map(|(state, (queue, group), worker, name, (lapsed, not, reverse), page)| Command::List {
             state,
             queue,
+            group,
             worker,
             name,
             lapsed,
             not,
             page,
             reverse,
-        },
-    )
+        })
 }
 
 fn schedules() -> impl Strategy<Value = Command> {
@@ -427,10 +432,30 @@ fn schedules() -> impl Strategy<Value = Command> {
         1 => Just((None, None)),
     ];
     let bounds = (weighted(0.2, -3_000..3_000i64), weighted(0.2, -1..20_000i64), weighted(0.2, 0..6u64));
-    let ways = (of(0..3u8), of(0..3u8), weighted(0.3, 0..3_000i64), weighted(0.2, some_ms()), of(0..4u8));
+    let ways = (
+        of(0..3u8),
+        of(0..3u8),
+        weighted(0.3, 0..3_000i64),
+        weighted(0.2, some_ms()),
+        of(0..4u8),
+        of(0..3u8),
+    );
     let set = (0..3u8, when, bounds, ways).prop_map(
-        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue))| {
-            Command::Schedule { id, every, cron, start, end, max, backlog, overlap, jitter, delay, queue }
+        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue, group))| {
+            Command::Schedule {
+                id,
+                every,
+                cron,
+                start,
+                end,
+                max,
+                backlog,
+                overlap,
+                jitter,
+                delay,
+                queue,
+                group,
+            }
         },
     );
     prop_oneof![

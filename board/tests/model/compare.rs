@@ -65,6 +65,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("state", got.state(), job.state)?;
     same("id", got.id().to_vec(), job.id.clone())?;
     same("queue", got.queue(), &job.queue)?;
+    same("group", owned(got.group()), job.group.clone())?;
     same("name", got.name().unwrap_or_default(), &job.name)?;
     same("payload", got.payload(), &job.payload)?;
     same("priority", got.priority(), job.priority)?;
@@ -124,17 +125,27 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
         same("counts of a queue", State::ALL.map(|s| board.count_in(queue, s)), counts)?;
     }
     same("the board is paused", board.paused(None, world.now), model.paused(None))?;
+    let mut groups: BTreeMap<(&[u8], &[u8]), [u64; 8]> = BTreeMap::new();
+    for job in &model.jobs {
+        if let Some(group) = &job.group {
+            groups.entry((&job.queue, group)).or_default()[job.state as usize] += 1;
+        }
+    }
+    let (rows, next) = board.groups(None, None, usize::MAX);
+    let rows = rows.iter().map(|g| ((g.queue(), g.name()), State::ALL.map(|s| g.count(s)))).collect();
+    same("groups", (rows, next.is_none()), (groups, true))?;
     same("workers", world.holders(), workers.into_iter().collect())?;
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }
 
 /// Walks a listing page by page: all that the filters allow, in order, each once.
 pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), String> {
-    let Command::List { state, queue, worker, name, lapsed, not, page, reverse } = command else {
+    let Command::List { state, queue, group, worker, name, lapsed, not, page, reverse } = command else {
         return Ok(());
     };
     let mut some: Vec<Filter<'_>> = state.iter().map(|s| Filter::State(*s)).collect();
     some.extend(queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])));
+    some.extend(group.iter().map(|g| Filter::Group(drive::GROUPS[*g as usize])));
     some.extend(worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])));
     some.extend(name.iter().map(|n| Filter::Name(drive::NAMES[*n as usize])));
     some.extend(lapsed.then_some(Filter::Lapsed));
@@ -173,11 +184,13 @@ fn passes(job: &Job, filters: &Filters<'_>) -> bool {
     let holds = |f: &Filter<'_>| match f {
         Filter::State(s) => job.state == *s,
         Filter::Queue(q) => job.queue == *q,
+        Filter::Group(g) => job.group.as_deref() == Some(*g),
         Filter::Worker(w) => job.hold.as_ref().is_some_and(|h| h.worker == *w),
         Filter::Name(n) => job.name == *n && !n.is_empty(),
         Filter::Lapsed => job.lapses > 0,
     };
-    let kinds: [fn(&Filter<'_>) -> bool; 5] = [
+    let kinds: [fn(&Filter<'_>) -> bool; 6] = [
+        |f| matches!(f, Filter::Group(_)),
         |f| matches!(f, Filter::State(_)),
         |f| matches!(f, Filter::Queue(_)),
         |f| matches!(f, Filter::Worker(_)),

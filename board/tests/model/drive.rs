@@ -10,6 +10,7 @@ use crate::world::World;
 
 pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobody posts here"];
 pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
+pub const GROUPS: [&[u8]; 4] = [b"acme", b"g\0\xff", b"ann", b"nobody"];
 pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
@@ -165,9 +166,12 @@ impl Pair {
                 let claim = Claim { worker, queues: &queues, order: *order, lease: *lease };
                 self.world.turn += 1;
                 let turn = self.world.turn;
+                let version = |job: &Job| Some((job.id.clone(), self.world.record(&job.id)?.version()));
+                self.model.rounds.versions = self.model.jobs.iter().filter_map(version).collect();
                 let got = self.world.claim(&claim, *count);
                 let got: Vec<_> = got.into_iter().map(|g| (g.id, g.token)).collect();
-                let want = self.model.claim(&claim, *count, turn);
+                let chosen: Vec<Bytes> = got.iter().map(|(id, _)| id.clone()).collect();
+                let want = self.model.claim(&claim, *count, turn, &chosen);
                 self.tokens.extend(want.iter().map(|(_, token)| *token));
                 same("claims", got, want)
             }
@@ -354,7 +358,7 @@ impl Pair {
         else {
             return Ok(());
         };
-        let Command::Post { after: edges, strict, .. } = command else { return Ok(()) };
+        let Command::Post { after: edges, strict, group, .. } = command else { return Ok(()) };
         let edges: Option<Vec<(Bytes, OnFailure)>> =
             edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
         let id = id.map(|n| match again {
@@ -375,6 +379,7 @@ impl Pair {
             options: *options,
             meta: pairs(meta),
             after: edges.as_ref().map(|edges| after(edges, *strict)),
+            group: group.map(|n| GROUPS[n as usize]),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
@@ -386,8 +391,20 @@ impl Pair {
     }
 
     fn schedule(&mut self, command: &Command) -> Checked {
-        let Command::Schedule { id, every, cron, start, end, max, backlog, overlap, jitter, delay, queue } =
-            command
+        let Command::Schedule {
+            id,
+            every,
+            cron,
+            start,
+            end,
+            max,
+            backlog,
+            overlap,
+            jitter,
+            delay,
+            queue,
+            group,
+        } = command
         else {
             return Ok(());
         };
@@ -415,6 +432,7 @@ impl Pair {
             jitter: *jitter,
             queue: queue.map(|q| QUEUES[q as usize]),
             delay: *delay,
+            group: group.map(|n| GROUPS[n as usize]),
             ..SetSchedule::default()
         };
         let got = self.world.set_schedule(&set).is_ok();

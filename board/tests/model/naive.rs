@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use board::{OnFailure, Options, Rules, Setting, State};
 
+use crate::rounds::Rounds;
 use crate::schedules::Schedule;
 
 pub type Bytes = Vec<u8>;
@@ -80,6 +81,7 @@ pub struct Job {
     /// It has ended and others wait for it: it is not dropped.
     pub pinned: bool,
     pub intended: Option<i64>,
+    pub group: Option<Bytes>,
 }
 
 impl Job {
@@ -146,6 +148,7 @@ pub struct Model {
     pub now: i64,
     pub hold: i64,
     pub schedules: Vec<Schedule>,
+    pub rounds: Rounds,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a

@@ -34,6 +34,7 @@ pub struct Schedule {
     pub at: i64,
     pub payload: Bytes,
     pub queue: Option<Bytes>,
+    pub group: Option<Bytes>,
     pub delay: i64,
 }
 
@@ -115,6 +116,7 @@ impl Model {
         s.jitter = set.jitter.unwrap_or(s.jitter);
         s.payload = set.payload.to_vec();
         s.queue = set.queue.map(<[u8]>::to_vec).or(s.queue);
+        s.group = set.group.map(<[u8]>::to_vec).or(s.group);
         s.delay = set.delay.unwrap_or(s.delay);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
@@ -182,6 +184,7 @@ impl Model {
             id: Some(&[]),
             payload: &s.payload,
             queue: s.queue.as_deref(),
+            group: s.group.as_deref(),
             due: Some(intended + s.delay),
             ..board::Post::default()
         };

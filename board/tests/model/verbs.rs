@@ -67,6 +67,7 @@ impl Model {
             after: old.as_ref().map(|j| j.after.clone()).unwrap_or_default(),
             pinned: false,
             intended: None,
+            group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
         };
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
@@ -110,35 +111,43 @@ impl Model {
         (job.id.clone(), self.token)
     }
 
-    fn best(&self, queue: Option<&[u8]>) -> Option<usize> {
-        let ready = |j: &Job| {
-            j.state == State::Ready
-                && queue.is_none_or(|q| q == j.queue)
-                && self.paused(Some(&j.queue)).is_none()
-                && !self.full(&j.queue)
-        };
-        (0..self.jobs.len()).filter(|at| ready(&self.jobs[*at])).min_by_key(|at| self.jobs[*at].rank())
+    /// The queues in which any job is.
+    fn queues(&self) -> Vec<Bytes> {
+        let mut queues: Vec<Bytes> = self.jobs.iter().map(|j| j.queue.clone()).collect();
+        queues.sort();
+        queues.dedup();
+        queues
     }
 
-    pub fn claim(&mut self, claim: &Claim<'_>, count: usize, turn: u64) -> Vec<(Bytes, u64)> {
+    /// Claims; of groups whose turn it may be, those that were chosen.
+    pub fn claim(
+        &mut self,
+        claim: &Claim<'_>,
+        count: usize,
+        turn: u64,
+        chosen: &[Bytes],
+    ) -> Vec<(Bytes, u64)> {
         let mut got = Vec::new();
-        for n in 0..count as u64 {
-            let mut queues = claim.queues.to_vec();
-            let each = |queues: &[&[u8]]| queues.iter().find_map(|q| self.best(Some(q)));
+        for n in 0..count {
+            let chosen = chosen.get(n);
+            let mut queues: Vec<Bytes> = claim.queues.iter().map(|q| q.to_vec()).collect();
+            let each = |queues: &[Bytes]| queues.iter().find_map(|q| self.next_of(q, chosen));
+            let best = |queues: &[Bytes]| {
+                let heads = queues.iter().filter_map(|q| self.next_of(q, chosen));
+                heads.min_by_key(|at| self.jobs[*at].rank())
+            };
             let at = match claim.order {
-                _ if queues.is_empty() => self.best(None),
+                _ if queues.is_empty() => best(&self.queues()),
                 Order::Listed => each(&queues),
                 Order::Rotate => {
-                    let by = (turn + n) % queues.len() as u64;
+                    let by = (turn + n as u64) % queues.len() as u64;
                     queues.rotate_left(by as usize);
                     each(&queues)
                 }
-                Order::Best => {
-                    let heads = queues.iter().filter_map(|q| self.best(Some(q)));
-                    heads.min_by_key(|at| self.jobs[*at].rank())
-                }
+                Order::Best => best(&queues),
             };
             let Some(at) = at else { break };
+            self.turn(at);
             got.push(self.hand(at, claim));
         }
         got

@@ -240,6 +240,16 @@ class Board:
         rows = [from_pairs(one) for one in self.call("QUEUES")]
         return {text(row.pop("queue")): row for row in rows}
 
+    def groups(self, **keywords: Any) -> dict:
+        """Queue and group to the rest of the row, page by page."""
+        found, cursor = {}, "0"
+        while True:
+            cursor, rows = self.call("GROUPS", cursor=cursor, **keywords)
+            for row in map(from_pairs, rows):
+                found[text(row.pop("queue")), text(row.pop("group"))] = row
+            if text(cursor) == "0":
+                return found
+
     def workers(self) -> dict:
         """Worker name to the rest of its row."""
         rows = [from_pairs(one) for one in self.call("WORKERS")]

@@ -1,0 +1,267 @@
+//! Groups of jobs inside a queue, and the rounds in which they take their turns.
+//!
+//! A queue that has groups keeps beside its line of ready jobs without a group (which are one
+//! group of their own, [`PLAIN`]) a line for each group. Of the groups that have ready jobs
+//! those of the highest level, the priority of the job that they would give, go first. Within
+//! a level they go round: each has a *tag*, the lowest is next, and with its turn it grows by
+//! [`STEP`] divided by the group's weight (self-clocked fair queueing). A group that comes gets
+//! a tag one such step above that of the last turn, as if it had just had its turn: so it waits
+//! for one turn of each of the others at most, and gains nothing by going away. Nothing has to
+//! be remembered of a group that is not there.
+//!
+//! | what | invariant |
+//! |---|---|
+//! | [`Seat::top`] | the level of the job that the group would give, and its tag there |
+//! | [`Seat::parked`] | its tags at other levels, where it stood before a better job came |
+//! | [`Seat::place`] | where it stands in [`Fair::turns`]: at `top`, if nothing holds it |
+//! | [`Fair::rounds`] | the levels at which any group has a tag, how many, and the last turn's |
+//!
+//! Tags do not wrap within 2^44 turns of one level that never runs empty; then weights would
+//! count no more.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bin::Bin;
+use crate::board::{Board, ReadyKey};
+use crate::ids::Ids;
+use crate::job::{Job, State};
+use crate::line::Line;
+use crate::slab::Slab;
+
+/// The number of the jobs without a group.
+pub(crate) const PLAIN: u32 = u32::MAX;
+/// What a turn adds to the tag of a group of weight 1.
+const STEP: u64 = 1 << 20;
+
+/// Level, tag, the order in which equal tags were given, group: the lowest is next.
+pub(crate) type Turn = (Reverse<i32>, u64, u64, u32);
+
+/// Where a group stands in the rounds. See the module's comment.
+#[derive(Default)]
+pub(crate) struct Seat {
+    pub top: Option<(i32, u64)>,
+    pub parked: BTreeMap<i32, u64>,
+    pub place: Option<Turn>,
+}
+
+/// Jobs of one queue that share its turns with others'.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub name: Bin,
+    pub ready: Line<ReadyKey>,
+    pub counts: [u32; 8],
+    /// How many records name it.
+    pub refs: u32,
+    pub seat: Seat,
+}
+
+impl Group {
+    /// How many of its jobs are in that state.
+    pub fn count(&self, state: State) -> u64 {
+        self.counts.get(state as usize).copied().unwrap_or(0).into()
+    }
+}
+
+/// A level at which groups have tags.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Round {
+    /// The tag of the last turn.
+    pub time: u64,
+    /// How many groups have a tag here.
+    pub groups: u32,
+}
+
+/// The groups of one queue.
+#[derive(Default)]
+pub(crate) struct Fair {
+    pub groups: Slab<Box<Group>>,
+    pub names: Ids,
+    /// The ready jobs of all groups, in the order of their keys: for listings.
+    pub all: Line<ReadyKey>,
+    pub turns: BTreeSet<Turn>,
+    pub rounds: BTreeMap<i32, Round>,
+    pub plain: Seat,
+}
+
+fn join(rounds: &mut BTreeMap<i32, Round>, level: i32, weight: u64) -> u64 {
+    let round = rounds.entry(level).or_default();
+    round.groups += 1;
+    round.time.saturating_add(STEP / weight)
+}
+
+fn quit(rounds: &mut BTreeMap<i32, Round>, level: i32) {
+    if let Some(round) = rounds.get_mut(&level) {
+        round.groups = round.groups.saturating_sub(1);
+        if round.groups == 0 {
+            rounds.remove(&level);
+        }
+    }
+}
+
+/// The level of a key.
+pub(crate) fn level(key: ReadyKey) -> i32 {
+    key.0 .0
+}
+
+/// The key of a slot in a line of ready jobs.
+pub(crate) fn ready_key_of(jobs: &Slab<Job>, slot: u32) -> ReadyKey {
+    jobs.get(slot).map_or((Reverse(0), 0, 0), Board::ready_key)
+}
+
+/// Whether any job of that level stands in a line. O(log n).
+pub(crate) fn has_level(line: &Line<ReadyKey>, jobs: &Slab<Job>, wanted: i32) -> bool {
+    let from = (Reverse(wanted), i64::MIN, i64::MIN);
+    let key_of = |slot| ready_key_of(jobs, slot);
+    line.iter_from(Some(from), key_of).next().is_some_and(|slot| level(key_of(slot)) == wanted)
+}
+
+impl Fair {
+    /// The number of a group. O(1).
+    pub fn find(&self, name: &[u8]) -> Option<u32> {
+        self.names.get(name, |at| self.groups.get(at).map_or(&[], |group| &group.name))
+    }
+
+    /// Adds a group that is not there. Gives its number.
+    pub fn add(&mut self, name: &[u8]) -> u32 {
+        let at = self.groups.insert(Box::new(Group { name: name.into(), ..Group::default() }));
+        self.names.insert(name, at);
+        at
+    }
+
+    /// Takes a group away that nothing needs any more.
+    pub fn remove(&mut self, at: u32) {
+        if let Some(group) = self.groups.remove(at) {
+            self.names.remove(&group.name, at);
+        }
+    }
+
+    /// The job that the group of the next turn gives. O(log n).
+    pub fn next(&self, plain: &Line<ReadyKey>) -> Option<u32> {
+        match self.turns.first()?.3 {
+            PLAIN => plain.first(),
+            at => self.groups.get(at)?.ready.first(),
+        }
+    }
+
+    /// The place of a group in the rounds.
+    pub fn seat(&self, at: u32) -> Option<&Seat> {
+        match at {
+            PLAIN => Some(&self.plain),
+            at => self.groups.get(at).map(|group| &group.seat),
+        }
+    }
+
+    /// A job of a group has left its line; that level may be without jobs of it.
+    pub fn left(&mut self, at: u32, gone: i32, plain: &Line<ReadyKey>, jobs: &Slab<Job>) {
+        let (seat, line) = match at {
+            PLAIN => (&mut self.plain, plain),
+            at => match self.groups.get_mut(at) {
+                Some(group) => {
+                    let Group { seat, ready, .. } = &mut **group;
+                    (seat, &*ready)
+                }
+                None => return,
+            },
+        };
+        if !seat.parked.is_empty() && seat.parked.contains_key(&gone) && !has_level(line, jobs, gone) {
+            seat.parked.remove(&gone);
+            quit(&mut self.rounds, gone);
+        }
+    }
+
+    /// A group has had its turn at that level.
+    pub fn charge(&mut self, at: u32, level: i32) {
+        let weight = self.weight(at);
+        let seat = match at {
+            PLAIN => Some(&mut self.plain),
+            at => self.groups.get_mut(at).map(|group| &mut group.seat),
+        };
+        let (Some(seat), Some(round)) = (seat, self.rounds.get_mut(&level)) else { return };
+        if let Some((_, tag)) = seat.top.as_mut().filter(|(top, _)| *top == level) {
+            round.time = round.time.max(*tag);
+            *tag = round.time.saturating_add(STEP / weight);
+        }
+    }
+
+    /// How many turns a group has in a round.
+    pub fn weight(&self, _at: u32) -> u64 {
+        1
+    }
+
+    /// Puts a group where its jobs and its state say. True when it has come into the rounds.
+    /// O(log n).
+    pub fn reseat(&mut self, at: u32, plain: &Line<ReadyKey>, jobs: &Slab<Job>, given: &mut u64) -> bool {
+        let weight = self.weight(at);
+        let Fair { groups, plain: plain_seat, rounds, turns, .. } = self;
+        let (seat, line) = match at {
+            PLAIN => (plain_seat, plain),
+            at => match groups.get_mut(at) {
+                Some(group) => {
+                    let Group { seat, ready, .. } = &mut **group;
+                    (seat, &*ready)
+                }
+                None => return false,
+            },
+        };
+        let wanted = line.first().map(|slot| level(ready_key_of(jobs, slot)));
+        if seat.top.map(|(level, _)| level) != wanted {
+            if let Some((level, tag)) = seat.top.take() {
+                match has_level(line, jobs, level) {
+                    true => _ = seat.parked.insert(level, tag),
+                    false => quit(rounds, level),
+                }
+            }
+            seat.top = wanted.map(|level| {
+                let parked = seat.parked.remove(&level);
+                (level, parked.unwrap_or_else(|| join(rounds, level, weight)))
+            });
+        }
+        let stands = seat.place.map(|(level, tag, ..)| (level.0, tag));
+        if stands == seat.top {
+            return false;
+        }
+        if let Some(old) = seat.place.take() {
+            turns.remove(&old);
+        }
+        if let Some((level, tag)) = seat.top {
+            *given += 1;
+            let turn = (Reverse(level), tag, *given, at);
+            seat.place = Some(turn);
+            turns.insert(turn);
+        }
+        stands.is_none()
+    }
+
+    /// Whether a group stands where it belongs.
+    pub fn check_seat(
+        &self,
+        at: u32,
+        line: &Line<ReadyKey>,
+        jobs: &Slab<Job>,
+        given: u64,
+    ) -> Result<(), &'static str> {
+        let seat = self.seat(at).ok_or("a group without a seat")?;
+        let wanted = line.first().map(|slot| level(ready_key_of(jobs, slot)));
+        if seat.top.map(|(level, _)| level) != wanted {
+            return Err("a group has its turn at another level than its job");
+        }
+        let parked = |level: &i32| wanted != Some(*level) && has_level(line, jobs, *level);
+        if !seat.parked.keys().all(parked) {
+            return Err("a group keeps a tag for no job");
+        }
+        if seat.place.map(|(level, tag, ..)| (level.0, tag)) != seat.top {
+            return Err("a group does not stand in its round");
+        }
+        let stands = |turn| self.turns.contains(&turn) && (1..=given).contains(&turn.2);
+        match seat.place.is_none_or(stands) {
+            true => Ok(()),
+            false => Err("a group is not known to its round"),
+        }
+    }
+
+    /// Bytes that it takes, about. O(1) but for the names of its groups.
+    pub fn bytes(&self) -> usize {
+        self.groups.len() * 400 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
+    }
+}

@@ -1,0 +1,233 @@
+//! Jobs in and out of the ready lines of their queue, with or without groups.
+
+use crate::bin::Bin;
+use crate::board::{Board, Queue, ReadyKey};
+use crate::effect::Unfit;
+use crate::groups::{level, ready_key_of, Fair, Group, PLAIN};
+use crate::job::{Job, State};
+use crate::line::Line;
+
+impl Queue {
+    /// Whether it has no ready job. O(1).
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ready.is_empty() && self.fair.as_ref().is_none_or(|fair| fair.all.is_empty())
+    }
+
+    /// How many ready jobs it has. O(1).
+    pub(crate) fn ready_len(&self) -> usize {
+        self.ready.len() + self.fair.as_ref().map_or(0, |fair| fair.all.len())
+    }
+
+    /// Its lines of ready jobs, which together are all.
+    pub(crate) fn ready_lines(&self) -> impl Iterator<Item = &Line<ReadyKey>> {
+        std::iter::once(&self.ready).chain(self.fair.as_ref().map(|fair| &fair.all))
+    }
+
+    /// The job that it gives next. O(log groups), O(1) without groups.
+    pub(crate) fn next(&self) -> Option<u32> {
+        match &self.fair {
+            None => self.ready.first(),
+            Some(fair) => fair.next(&self.ready),
+        }
+    }
+
+    /// The group of that name. O(1).
+    pub(crate) fn group_named(&self, name: &[u8]) -> Option<&Group> {
+        let fair = self.fair.as_ref()?;
+        fair.groups.get(fair.find(name)?).map(|group| &**group)
+    }
+
+    /// The ready jobs of a group.
+    pub(crate) fn group_line(&self, name: &[u8]) -> Option<&Line<ReadyKey>> {
+        self.group_named(name).map(|group| &group.ready)
+    }
+
+    /// The group of that number.
+    pub(crate) fn group(&self, at: u32) -> Option<&Group> {
+        self.fair.as_ref()?.groups.get(at).map(|group| &**group)
+    }
+}
+
+impl Board {
+    /// Puts a job into the line of its group, or of those without.
+    pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (Self::ready_key(job), job.group());
+        let key_of = |s| ready_key_of(&self.jobs, s);
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        match (group, lane.fair.as_deref_mut()) {
+            (None, None) => lane.ready.insert(key, slot, key_of),
+            (None, Some(fair)) => {
+                lane.ready.insert(key, slot, key_of);
+                fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+            }
+            (Some(_), None) => return Err(Unfit),
+            (Some(at), Some(fair)) => {
+                fair.all.insert(key, slot, key_of);
+                fair.groups.get_mut(at).ok_or(Unfit)?.ready.insert(key, slot, key_of);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a job out of the line in which it stands; false when it does not.
+    pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (Self::ready_key(job), job.group());
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let Some(fair) = lane.fair.as_deref_mut() else {
+            return if group.is_none() { Ok(lane.ready.remove(key, slot)) } else { Err(Unfit) };
+        };
+        let stood = match group {
+            None => lane.ready.remove(key, slot),
+            Some(at) => {
+                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                group.ready.remove(key, slot) & fair.all.remove(key, slot)
+            }
+        };
+        let at = group.unwrap_or(PLAIN);
+        fair.left(at, level(key), &lane.ready, &self.jobs);
+        fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns);
+        Ok(stood)
+    }
+
+    /// Puts a group where it belongs in the rounds of its queue, after something about it has
+    /// changed. O(log n).
+    pub(crate) fn reseat(&mut self, queue: u32, at: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        let Some(fair) = lane.fair.as_deref_mut() else { return };
+        if fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns) {
+            self.note_busy(queue);
+        }
+    }
+
+    /// A job is about to be claimed: that was the turn of its group.
+    pub(crate) fn take_turn(&mut self, slot: u32) {
+        let Some(job) = self.jobs.get(slot) else { return };
+        let queue = self.queue_number(job);
+        let (group, level) = (job.group().unwrap_or(PLAIN), level(Self::ready_key(job)));
+        if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
+            fair.charge(group, level);
+        }
+    }
+
+    /// The number of a group of a queue, known or new; holds one reference to it.
+    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let opens = lane.fair.is_none();
+        let fair = lane.fair.get_or_insert_with(Box::<Fair>::default);
+        let at = fair.find(name).unwrap_or_else(|| fair.add(name));
+        if let Some(group) = fair.groups.get_mut(at) {
+            group.refs += 1;
+        }
+        if opens {
+            self.reseat(queue, PLAIN);
+        }
+        Ok(at)
+    }
+
+    /// The number of a group of the queue of that class; holds one reference to it.
+    pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let queue = self.classes.key(class).map_or(u32::MAX, |class| class.queue);
+        self.hold_group(queue, name)
+    }
+
+    /// Makes a job that stands nowhere one of another group of its queue.
+    pub(crate) fn regroup(&mut self, slot: u32, name: &[u8]) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let (queue, old) = (self.queue_number(job), job.group());
+        let group = self.hold_group(queue, name)?;
+        self.reweigh(slot, |job| {
+            job.set_group(Some(group));
+            Ok(())
+        })?;
+        if let Some(old) = old {
+            self.release_group(queue, old);
+        }
+        Ok(())
+    }
+
+    /// One reference less to a group, which goes with the last; the rounds of a queue go with
+    /// its last group.
+    pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        let Some(fair) = lane.fair.as_deref_mut() else { return };
+        let Some(group) = fair.groups.get_mut(at) else { return };
+        group.refs = group.refs.saturating_sub(1);
+        if group.refs > 0 {
+            self.reseat(queue, at);
+        } else {
+            fair.remove(at);
+            if fair.groups.len() == 0 {
+                lane.fair = None;
+            }
+        }
+    }
+
+    /// The name of a job's group.
+    pub(crate) fn group_name(&self, job: &Job) -> Option<&[u8]> {
+        let at = job.group()?;
+        self.queues.get(self.queue_number(job))?.group(at).map(|group| &*group.name)
+    }
+
+    /// How many jobs of a group are in that state. O(1).
+    pub fn count_group(&self, queue: &[u8], group: &[u8], state: State) -> u64 {
+        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        lane.and_then(|lane| lane.group_named(group)).map_or(0, |group| group.count(state))
+    }
+
+    /// Up to `n` groups, queue by queue in the order of their names, from a queue and a number
+    /// on; and where the next begin. O(Q log Q + n) for Q queues.
+    pub fn groups<'b>(
+        &'b self,
+        from: Option<(&[u8], u32)>,
+        only: Option<&[u8]>,
+        n: usize,
+    ) -> (Vec<GroupOf<'b>>, Option<GroupOf<'b>>) {
+        let (first, number) = from.unwrap_or_default();
+        let mut lanes: Vec<(&Bin, &Queue)> = self
+            .queues
+            .iter()
+            .map(|(_, name, lane)| (name, lane))
+            .filter(|(name, lane)| {
+                lane.fair.is_some() && ***name >= *first && only.is_none_or(|q| ***name == *q)
+            })
+            .collect();
+        lanes.sort_unstable_by_key(|(name, _)| *name);
+        let begin = |name: &Bin| if **name == *first { number } else { 0 };
+        let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
+            let groups = lane.fair.iter().flat_map(move |fair| fair.groups.iter_from(begin(queue)));
+            groups.map(move |(number, group)| GroupOf { queue, number, group })
+        });
+        (rows.by_ref().take(n).collect(), rows.next())
+    }
+}
+
+/// A group, to be read.
+pub struct GroupOf<'b> {
+    queue: &'b [u8],
+    number: u32,
+    group: &'b Group,
+}
+
+impl<'b> GroupOf<'b> {
+    /// Its queue.
+    pub fn queue(&self) -> &'b [u8] {
+        self.queue
+    }
+
+    /// Its number in its queue, the same on every copy.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'b [u8] {
+        &self.group.name
+    }
+
+    /// How many of its jobs are in that state.
+    pub fn count(&self, state: State) -> u64 {
+        self.group.count(state)
+    }
+}
