@@ -146,6 +146,11 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A worker's name, or `*` for whoever holds a job.
+    pub fn speaker(&mut self) -> Result<&'a [u8], Fault> {
+        self.name("worker")
+    }
+
     /// A worker's name.
     pub fn worker(&mut self) -> Result<&'a [u8], Fault> {
         match self.name("worker")? {

@@ -75,6 +75,11 @@ impl<'k> Turn<'k> {
         Err(Refusal::Broken.into())
     }
 
+    /// Refuses `*` as a worker's name where jobs have owners.
+    pub fn hear(&mut self, worker: &[u8]) -> Result<(), Fault> {
+        Ok(self.board().check_speaker(worker)?)
+    }
+
     /// Does what time should have done with the job of that id by now, so that a verb that
     /// names it sees it as it is.
     pub fn settle(&mut self, id: &[u8]) -> Result<(), Fault> {

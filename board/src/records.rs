@@ -55,9 +55,16 @@ impl Board {
     pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         let job = self.job(slot)?;
         let (state, rare) = (job.state, job.rare.as_ref());
-        let token = rare.and_then(|r| r.last.as_ref()).map_or(0, |l| l.token);
+        let token = self.last_token(slot);
         let ended = rare.map_or(0, |r| r.ended);
         self.bury(slot, state, token, ended, now)
+    }
+
+    /// The token under which the last holder of a job may say again how it ended; 0 when the
+    /// job was taken from it, or nobody held it.
+    pub(crate) fn last_token(&self, slot: u32) -> u64 {
+        let last = self.rare(slot).and_then(|r| r.last.as_ref());
+        last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
     }
 
     /// Adds a record that stands nowhere yet.

@@ -33,6 +33,7 @@ pub enum Setting {
     Concurrency = 21,
     Grace = 22,
     CancelGrace = 23,
+    Ownerless = 24,
 }
 
 /// Where a setting can be set, and its bounds.
@@ -76,7 +77,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 24] = {
+pub const SPECS: [Spec; 25] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -103,6 +104,7 @@ pub const SPECS: [Spec; 24] = {
         not_module(spec(Concurrency, "concurrency", -1, (-1, MOST))),
         spec(Grace, "grace", 0, (0, LONGEST)),
         spec(CancelGrace, "cancel-grace", -1, (-1, LONGEST)),
+        board_only(spec(Ownerless, "ownerless", 0, (0, 1))),
     ]
 };
 

@@ -21,6 +21,8 @@ mod late;
 mod operators;
 #[path = "life/order.rs"]
 mod order;
+#[path = "life/ownerless.rs"]
+mod ownerless;
 #[path = "life/pauses.rs"]
 mod pauses;
 #[path = "life/reads.rs"]

@@ -39,7 +39,7 @@ impl Command for Abandon {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
@@ -50,6 +50,7 @@ impl Command for Abandon {
         }
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             turn.settle(request.id)?;
             abandon(turn, &request)?;
             reply.ok();
@@ -72,7 +73,7 @@ impl Command for MAbandon {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, ..Request::default() };
         let targets = targets(args)?;
         let mut given = None;
         while let Some(word) = args.next() {
@@ -83,10 +84,11 @@ impl Command for MAbandon {
                 _ => return unexpected(word),
             }
         }
-        targets.check(&given)?;
+        targets.check(request.worker, &given)?;
         let all = targets.is_all();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             let targets = targets.paired(given, request.worker, turn);
             for_each(turn, reply, &targets, all, |turn, id, token| {
                 abandon(turn, &Request { id, token, ..request.clone() })?;

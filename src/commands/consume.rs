@@ -38,7 +38,7 @@ impl Command for Consume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
@@ -51,6 +51,7 @@ impl Command for Consume {
         }
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             turn.settle(request.id)?;
             consume(turn, &request)?;
             reply.text(State::Complete.name());
@@ -73,7 +74,7 @@ impl Command for MConsume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, ..Request::default() };
         let targets = targets(args)?;
         let mut given = None;
         while let Some(word) = args.next() {
@@ -85,10 +86,11 @@ impl Command for MConsume {
                 _ => return unexpected(word),
             }
         }
-        targets.check(&given)?;
+        targets.check(request.worker, &given)?;
         let all = targets.is_all();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             let targets = targets.paired(given, request.worker, turn);
             for_each(turn, reply, &targets, all, |turn, id, token| {
                 consume(turn, &Request { id, token, ..request.clone() })?;

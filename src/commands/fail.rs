@@ -30,7 +30,7 @@ impl Command for Fail {
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut request = Request {
-            worker: args.worker()?,
+            worker: args.speaker()?,
             id: args.name("id")?,
             kind: args.name("kind")?,
             message: args.text("message")?,
@@ -52,6 +52,7 @@ impl Command for Fail {
         request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             turn.settle(request.id)?;
             let env = turn.env;
             let ended = match turn.board().fail(&env, &request)? {

@@ -52,7 +52,7 @@ impl Command for Heartbeat {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
         let mut report = Report::default();
         let mut meta = None;
         while let Some(word) = args.next() {
@@ -71,6 +71,7 @@ impl Command for Heartbeat {
         request.report = (report != Report::default()).then_some(report);
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             turn.settle(request.id)?;
             let hold = beat(turn, &request)?;
             reply.map(2);
@@ -94,7 +95,7 @@ impl Command for MHeartbeat {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let worker = args.worker()?;
+        let worker = args.speaker()?;
         let targets = targets(args)?;
         let (mut lease, mut given) = (None, None);
         while let Some(word) = args.next() {
@@ -104,10 +105,11 @@ impl Command for MHeartbeat {
                 _ => return unexpected(word),
             }
         }
-        targets.check(&given)?;
+        targets.check(worker, &given)?;
         let all = targets.is_all();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(worker)?;
             let targets = targets.paired(given, worker, turn);
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use board::ANYBODY;
+
 use super::write_refusal;
 use crate::args::Args;
 use crate::fault::{syntax, Fault};
@@ -35,9 +37,10 @@ pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, Fault> {
 }
 
 impl<'a> Targets<'a> {
-    /// Whether these tokens go with them: one for each id, none with ALL.
-    pub fn check(&self, tokens: &Option<Vec<u64>>) -> Result<(), Fault> {
+    /// Whether that worker and these tokens go with them: one token for each id, none with ALL.
+    pub fn check(&self, worker: &[u8], tokens: &Option<Vec<u64>>) -> Result<(), Fault> {
         match (self, tokens) {
+            (Targets::All, _) if worker == ANYBODY => syntax("worker must not be '*' with ALL"),
             (Targets::All, Some(_)) => syntax("ALL excludes TOKENS"),
             (Targets::Ids(ids), Some(tokens)) if ids.len() != tokens.len() => {
                 syntax(format!("TOKENS must name {} tokens, one for each id", ids.len()))

@@ -44,6 +44,16 @@ fn named(name: &[u8], scope: Option<&[u8]>) -> Result<Setting, Fault> {
     }
 }
 
+/// The value of a setting; that of one which is on or off also as a word.
+fn value(args: &mut Args<'_>, spec: &board::Spec) -> Result<i64, Fault> {
+    let switch = (spec.min, spec.max) == (0, 1);
+    match switch && args.take("YES") {
+        true => Ok(1),
+        false if switch && args.take("NO") => Ok(0),
+        false => args.int(spec.name, spec.min..=spec.max),
+    }
+}
+
 fn names(args: &mut Args<'_>, scope: Option<&[u8]>) -> Result<Vec<Setting>, Fault> {
     let mut settings = Vec::new();
     while let Some(name) = args.next() {
@@ -111,7 +121,7 @@ impl Command for Set {
         while let Some(name) = args.next() {
             let setting = named(name, scope)?;
             let spec = setting.spec();
-            let value = args.int(spec.name, spec.min..=spec.max)?;
+            let value = value(args, spec)?;
             if values.iter().any(|(other, _)| *other == setting) {
                 return syntax(format!("{} is given twice", spec.name));
             }

@@ -26,7 +26,7 @@ impl Command for Trash {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.worker()?, id: args.name("id")?, ..Request::default() };
+        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
@@ -36,6 +36,7 @@ impl Command for Trash {
         }
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            turn.hear(request.worker)?;
             turn.settle(request.id)?;
             let env = turn.env;
             if let Answer::Do(effect) = turn.board().trash(&env, &request)? {

@@ -9,7 +9,7 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::End;
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{Answer, Standing};
+use crate::verbs::holder::{end_of, Answer, Standing};
 
 /// A worker gives its job back.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +33,8 @@ pub struct Abandoned<'a> {
     due: Option<i64>,
     #[serde(borrow, with = "serde_bytes")]
     reason: Option<&'a [u8]>,
+    /// Said by one who may not be the holder.
+    apart: bool,
 }
 
 impl Sound for Abandoned<'_> {}
@@ -42,19 +44,21 @@ impl Abandoned<'_> {
         if board.job(self.slot)?.state.ended() {
             return Err(Unfit);
         }
+        let end = end_of(End::Abandoned, self.apart);
         let claim = board.leave(self.slot)?;
         if let Some(claim) = claim {
-            board.note_end(self.slot, claim, End::Abandoned, now)?;
+            board.note_end(self.slot, claim, end, now)?;
         }
         board.reweigh(self.slot, |job| {
             let rare = job.rare_mut();
             rare.reason = self.reason.map(|r| r.into());
             if let Some(last) = rare.last.as_mut() {
-                last.end = End::Abandoned;
+                last.end = end;
             }
             Ok(())
         })?;
-        let worker = board.rare(self.slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+        let last = board.rare(self.slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+        let worker = last.map(|l| l.worker.clone());
         let text = self.reason.map(|r| r.into());
         board.record(self.slot, Entry { at: now, event: Event::Abandoned, worker, text })?;
         match self.due {
@@ -68,15 +72,16 @@ impl Board {
     /// Decides an abandon. O(log n).
     pub fn abandon<'a>(&self, env: &Env<'_>, abandon: &Abandon<'a>) -> Result<Answer<'a>, Refusal> {
         let verb = Some(End::Abandoned);
-        let slot = match self.standing(env, abandon.worker, abandon.id, abandon.token, verb)? {
-            Standing::Holds { slot, cancel: true } => {
-                let cancelled = Cancelled::at_end(self, env, slot, End::Abandoned, abandon.reason);
+        let (slot, apart) = match self.standing(env, abandon.worker, abandon.id, abandon.token, verb)? {
+            Standing::Holds { slot, cancel: true, apart } => {
+                let end = end_of(End::Abandoned, apart);
+                let cancelled = Cancelled::at_end(self, env, slot, end, abandon.reason);
                 return Ok(Answer::Do(cancelled.into()));
             }
-            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
         let due = abandon.delay.map(|ms| after(env.now, ms));
-        Ok(Answer::Do(Abandoned { slot, due, reason: abandon.reason }.into()))
+        Ok(Answer::Do(Abandoned { slot, due, reason: abandon.reason, apart }.into()))
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State};
 use crate::settings::Setting;
-use crate::verbs::holder::{Answer, Standing};
+use crate::verbs::holder::{end_of, Answer, Standing};
 
 /// A worker says that its job is done.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,8 @@ pub struct Consumed<'a> {
     retain: i64,
     #[serde(borrow, with = "serde_bytes")]
     payload: Option<&'a [u8]>,
+    /// Said by one who may not be the holder.
+    apart: bool,
 }
 
 impl Sound for Consumed<'_> {}
@@ -50,16 +52,20 @@ impl Consumed<'_> {
             return Err(Unfit);
         }
         let claim = board.leave(slot)?;
+        let end = end_of(End::Consumed, self.apart);
         let token = match (&claim, board.rare(slot).and_then(|r| r.last.as_ref())) {
+            _ if self.apart => 0,
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
         };
-        if let Some(claim) = &claim {
-            board.saw_worker(claim.worker, now);
+        match &claim {
+            Some(_) if self.apart => board.taken = true,
+            Some(claim) => board.saw_worker(claim.worker, now),
+            None => {}
         }
         if self.retain != 0 || board.awaited(slot) {
             if let Some(claim) = claim {
-                board.note_end(slot, claim, End::Consumed, now)?;
+                board.note_end(slot, claim, end, now)?;
             }
             board.reweigh(slot, |job| {
                 if let Some(payload) = self.payload {
@@ -68,11 +74,12 @@ impl Consumed<'_> {
                 let rare = job.rare_mut();
                 rare.result = self.result.map(|r| r.into());
                 if let Some(last) = rare.last.as_mut() {
-                    last.end = End::Consumed;
+                    last.end = end;
                 }
                 Ok(())
             })?;
-            let worker = board.rare(slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+            let last = board.rare(slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+            let worker = last.map(|l| l.worker.clone());
             board.record(slot, Entry { at: now, event: Event::Complete, worker, text: None })?;
         }
         board.make_ended(slot, State::Complete, token, self.retain, now)
@@ -83,11 +90,11 @@ impl Board {
     /// Decides a consume. O(log n).
     pub fn consume<'a>(&self, env: &Env<'_>, consume: &Consume<'a>) -> Result<Answer<'a>, Refusal> {
         let verb = Some(End::Consumed);
-        let slot = match self.standing(env, consume.worker, consume.id, consume.token, verb)? {
+        let (slot, apart) = match self.standing(env, consume.worker, consume.id, consume.token, verb)? {
             Standing::Holds { cancel: true, .. } if !consume.force => {
                 return Err(Refusal::Cancelled(State::Claimed));
             }
-            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
@@ -96,7 +103,7 @@ impl Board {
             None => Setting::RetainComplete,
         };
         let retain = consume.retain.unwrap_or_else(|| self.job_rule(job, setting, env.rules));
-        let consumed = Consumed { slot, result: consume.result, retain, payload: consume.payload };
+        let consumed = Consumed { slot, result: consume.result, retain, payload: consume.payload, apart };
         Ok(Answer::Do(consumed.into()))
     }
 }

@@ -11,7 +11,7 @@ use crate::job::{End, State};
 use crate::retry;
 use crate::settings::{Rules, Setting};
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{Answer, Standing};
+use crate::verbs::holder::{end_of, Answer, Standing};
 
 /// Whether and when another try follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Failed<'a> {
     retain: i64,
     #[serde(borrow, with = "serde_bytes")]
     payload: Option<&'a [u8]>,
+    /// Said by one who may not be the holder.
+    apart: bool,
 }
 
 /// How a failed try left a job.
@@ -77,11 +79,12 @@ impl Failed<'_> {
             return Err(Unfit);
         }
         let claim = board.leave(self.slot)?;
+        let end = end_of(End::Failed, self.apart);
         match claim {
-            Some(claim) => board.note_end(self.slot, claim, End::Failed, now)?,
+            Some(claim) => board.note_end(self.slot, claim, end, now)?,
             None => board.reweigh(self.slot, |job| {
                 if let Some(last) = job.rare_mut().last.as_mut() {
-                    last.end = End::Failed;
+                    last.end = end;
                 }
                 Ok(())
             })?,
@@ -129,7 +132,8 @@ impl Board {
         next: Next,
         now: i64,
     ) -> Result<(), Unfit> {
-        let worker = self.rare(slot).and_then(|r| r.last.as_ref()).map(|l| l.worker.clone());
+        let last = self.rare(slot).and_then(|r| r.last.as_ref()).filter(|l| l.end != End::Taken);
+        let worker = last.map(|l| l.worker.clone());
         let text = match message {
             [] => kind.to_vec(),
             _ => [kind, b": ", message].concat(),
@@ -149,7 +153,7 @@ impl Board {
             Next::Retry { due } if due > now => self.make_scheduled(slot, due, now),
             Next::Retry { .. } => self.make_ready(slot, now),
             Next::End { retain } => {
-                let token = self.rare(slot).and_then(|r| r.last.as_ref()).map_or(0, |l| l.token);
+                let token = self.last_token(slot);
                 self.make_ended(slot, State::Failed, token, retain, now)
             }
         }
@@ -158,12 +162,13 @@ impl Board {
     /// Decides a failure. O(log n).
     pub fn fail<'a>(&self, env: &Env<'_>, fail: &Fail<'a>) -> Result<Answer<'a>, Refusal> {
         let verb = Some(End::Failed);
-        let slot = match self.standing(env, fail.worker, fail.id, fail.token, verb)? {
-            Standing::Holds { slot, cancel: true } => {
-                let cancelled = Cancelled::at_end(self, env, slot, End::Failed, Some(fail.message));
+        let (slot, apart) = match self.standing(env, fail.worker, fail.id, fail.token, verb)? {
+            Standing::Holds { slot, cancel: true, apart } => {
+                let end = end_of(End::Failed, apart);
+                let cancelled = Cancelled::at_end(self, env, slot, end, Some(fail.message));
                 return Ok(Answer::Do(cancelled.into()));
             }
-            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
         let policy = self.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
@@ -173,8 +178,15 @@ impl Board {
             (Next::Retry { .. }, Retry::After(ms)) => (Some(after(env.now, ms)), 0),
             (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
         };
-        let failed =
-            Failed { slot, kind: fail.kind, message: fail.message, due, retain, payload: fail.payload };
+        let failed = Failed {
+            slot,
+            kind: fail.kind,
+            message: fail.message,
+            due,
+            retain,
+            payload: fail.payload,
+            apart,
+        };
         Ok(Answer::Do(failed.into()))
     }
 

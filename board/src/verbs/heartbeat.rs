@@ -220,7 +220,7 @@ impl Board {
     ) -> Result<(Option<Revived>, Beaten<'a>), Refusal> {
         let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
             Standing::Holds { slot, .. } => (slot, false),
-            Standing::Late { slot } => {
+            Standing::Late { slot, .. } => {
                 let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
                 self.check_slot(self.queue_number(job))?;
                 (slot, true)

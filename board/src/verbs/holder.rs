@@ -5,6 +5,10 @@ use crate::effect::Effect;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
+use crate::settings::Setting;
+
+/// In place of a worker's name on an ownerless board: whoever holds the job, or nobody.
+pub const ANYBODY: &[u8] = b"*";
 
 /// What a worker's verb comes to: something happens, or it already has.
 // It lives on the stack for one decision; a box would cost an allocation for each.
@@ -25,16 +29,45 @@ pub(crate) enum Standing {
         slot: u32,
         /// Somebody asked to cancel it.
         cancel: bool,
+        /// See [`Standing::Late`].
+        apart: bool,
     },
-    /// Its lease lapsed, and nobody has claimed the job since.
-    Late { slot: u32 },
+    /// Its lease lapsed, and nobody has claimed the job since; or it speaks for a job that
+    /// nobody holds.
+    Late {
+        slot: u32,
+        /// It does not show that it is the holder: the claim ends as taken, so that the
+        /// holder's own verb is not answered as if it were a repetition.
+        apart: bool,
+    },
     /// The very verb succeeded before, under the same token.
     Again(State),
 }
 
+/// How the claim of a job ends for one who may not be its holder.
+pub(crate) fn end_of(end: End, apart: bool) -> End {
+    match apart {
+        true => End::Taken,
+        false => end,
+    }
+}
+
 impl Board {
+    fn is_ownerless(&self) -> bool {
+        self.own(Setting::Ownerless) != 0
+    }
+
+    /// Refuses `*` as a worker's name where jobs have owners. O(1).
+    pub fn check_speaker(&self, worker: &[u8]) -> Result<(), Refusal> {
+        match worker == ANYBODY && !self.is_ownerless() {
+            true => Err(Refusal::Argument("worker must not be '*' on a board that is not ownerless".into())),
+            false => Ok(()),
+        }
+    }
+
     /// Finds the job and how this worker stands to it; `verb` is how the claim is to end.
-    /// Time has to be settled for the job before. O(1).
+    /// Time has to be settled for the job before. [`ANYBODY`] speaks for the holder, checked
+    /// by token alone; and for a job that nobody holds, where the verb ends it. O(1).
     pub(crate) fn standing(
         &self,
         env: &Env<'_>,
@@ -44,41 +77,54 @@ impl Board {
         verb: Option<End>,
     ) -> Result<Standing, Refusal> {
         let Some(slot) = self.find(id) else {
-            let again = self.tombstone(id, env.now).filter(|t| {
+            let Some(gone) = self.tombstone(id, env.now) else { return Err(Refusal::NoJob) };
+            let again = Some(gone).filter(|t| {
                 let as_asked = match verb {
                     Some(End::Consumed) => t.state == State::Complete,
                     Some(End::Failed) => t.state == State::Failed,
                     Some(End::Trashed) => t.state == State::Trashed,
                     _ => false,
                 };
-                as_asked && token == Some(t.token)
+                as_asked && t.token > 0 && token == Some(t.token)
             });
-            return again.map(|t| Standing::Again(t.state)).ok_or(Refusal::NoJob);
+            return match (again, gone.state) {
+                (Some(t), _) => Ok(Standing::Again(t.state)),
+                (None, _) if !self.is_ownerless() => Err(Refusal::NoJob),
+                (None, State::Cancelled) => Err(Refusal::Cancelled(State::Cancelled)),
+                (None, state) => Err(Refusal::Ended(state)),
+            };
         };
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         let rare = job.rare.as_deref();
-        let stale = || token.is_none() && rare.is_some_and(|r| r.is_stale(worker));
+        let anybody = worker == ANYBODY;
+        let stale = || !anybody && token.is_none() && rare.is_some_and(|r| r.is_stale(worker));
         if let Some(claim) = self.claim_of(job) {
             let holder = self.worker_name(claim);
             return match token {
-                _ if holder != worker => Err(Refusal::NotOwner(holder.into())),
+                _ if !anybody && holder != worker => Err(Refusal::NotOwner(holder.into())),
                 Some(t) if t != claim.token => Err(Refusal::Stale(t)),
                 _ if stale() => Err(Refusal::Stale(0)),
-                _ => Ok(Standing::Holds { slot, cancel: claim.cancel }),
+                _ => Ok(Standing::Holds { slot, cancel: claim.cancel, apart: anybody && token.is_none() }),
             };
         }
-        let last = rare.and_then(|r| r.last.as_ref()).filter(|last| *last.worker == *worker);
+        let last = rare.and_then(|r| r.last.as_ref()).filter(|last| anybody || *last.worker == *worker);
         if let Some(last) = last {
             if token == Some(last.token) && verb == Some(last.end) {
                 return Ok(Standing::Again(job.state));
             }
+            let keeps = verb.is_none();
             if last.end == End::Lapsed && !job.state.ended() {
                 return match token {
+                    _ if anybody && !keeps => Ok(Standing::Late { slot, apart: token != Some(last.token) }),
                     Some(t) if t != last.token => Err(Refusal::Stale(t)),
                     _ if stale() => Err(Refusal::Stale(0)),
-                    _ => Ok(Standing::Late { slot }),
+                    _ => Ok(Standing::Late { slot, apart: false }),
                 };
             }
+        }
+        let ends = matches!(verb, Some(End::Consumed | End::Failed | End::Trashed));
+        if anybody && ends && !job.state.ended() {
+            return Ok(Standing::Late { slot, apart: true });
         }
         Err(match job.state {
             State::Cancelled => Refusal::Cancelled(State::Cancelled),

@@ -32,7 +32,7 @@ pub use depend::{After, Depend, Depended};
 pub(crate) use fail::Next;
 pub use fail::{Fail, FailAnswer, Failed, Retry};
 pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
-pub use holder::Answer;
+pub use holder::{Answer, ANYBODY};
 pub use pause::{Halt, Lifted, Paused, Reclaimed, Resumed};
 pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
 pub use release::Released;

@@ -9,7 +9,7 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State};
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{Answer, Standing};
+use crate::verbs::holder::{end_of, Answer, Standing};
 
 /// A worker puts its job aside.
 #[derive(Debug, Clone, Default)]
@@ -31,13 +31,16 @@ pub struct Trashed<'a> {
     #[serde(borrow, with = "serde_bytes")]
     reason: Option<&'a [u8]>,
     retain: i64,
+    /// Said by one who may not be the holder.
+    apart: bool,
 }
 
 impl Sound for Trashed<'_> {}
 
 impl Trashed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        board.end_job(self.slot, State::Trashed, End::Trashed, self.reason, self.retain, now)
+        let end = end_of(End::Trashed, self.apart);
+        board.end_job(self.slot, State::Trashed, end, self.reason, self.retain, now)
     }
 }
 
@@ -56,24 +59,22 @@ impl Board {
             return Err(Unfit);
         }
         let claim = self.leave(slot)?;
-        let held = claim.is_some();
+        let (held, trashed) = (claim.is_some(), state == State::Trashed);
         if let Some(claim) = claim {
             self.note_end(slot, claim, end, now)?;
         }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.reason = reason.map(|r| r.into());
-            if let (Some(last), true) = (rare.last.as_mut(), held || end != End::Taken) {
+            if let (Some(last), true) = (rare.last.as_mut(), held || end != End::Taken || trashed) {
                 last.end = end;
             }
             Ok(())
         })?;
         let last = self.rare(slot).and_then(|r| r.last.as_ref());
-        let (worker, token) = (last.map(|l| l.worker.clone()), last.map_or(0, |l| l.token));
-        let event = match state {
-            State::Trashed => Event::Trashed,
-            _ => Event::Cancelled,
-        };
+        let said = last.filter(|_| !trashed || end != End::Taken);
+        let (worker, token) = (said.map(|l| l.worker.clone()), self.last_token(slot));
+        let event = if trashed { Event::Trashed } else { Event::Cancelled };
         self.record(slot, Entry { at: now, event, worker, text: reason.map(|r| r.into()) })?;
         self.make_ended(slot, state, token, retain, now)
     }
@@ -81,15 +82,16 @@ impl Board {
     /// Decides a trash. O(log n).
     pub fn trash<'a>(&self, env: &Env<'_>, trash: &Trash<'a>) -> Result<Answer<'a>, Refusal> {
         let verb = Some(End::Trashed);
-        let slot = match self.standing(env, trash.worker, trash.id, trash.token, verb)? {
-            Standing::Holds { slot, cancel: true } => {
-                let cancelled = Cancelled::at_end(self, env, slot, End::Trashed, trash.reason);
+        let (slot, apart) = match self.standing(env, trash.worker, trash.id, trash.token, verb)? {
+            Standing::Holds { slot, cancel: true, apart } => {
+                let end = end_of(End::Trashed, apart);
+                let cancelled = Cancelled::at_end(self, env, slot, end, trash.reason);
                 return Ok(Answer::Do(cancelled.into()));
             }
-            Standing::Holds { slot, .. } | Standing::Late { slot } => slot,
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
         let retain = self.retention(State::Trashed, env.rules);
-        Ok(Answer::Do(Trashed { slot, reason: trash.reason, retain }.into()))
+        Ok(Answer::Do(Trashed { slot, reason: trash.reason, retain, apart }.into()))
     }
 }

@@ -19,6 +19,8 @@ pub enum Target {
 pub enum Who {
     /// Who holds the job, or did last.
     Holder,
+    /// Whoever holds it, or nobody.
+    Anybody,
     Named(u8),
 }
 
@@ -228,6 +230,10 @@ fn target(likely: State) -> impl Strategy<Value = Target> {
 }
 
 fn who() -> impl Strategy<Value = Who> {
+    prop_oneof![6 => Just(Who::Holder), 1 => Just(Who::Anybody), 1 => (0..4u8).prop_map(Who::Named)]
+}
+
+fn claimer() -> impl Strategy<Value = Who> {
     prop_oneof![6 => Just(Who::Holder), 1 => (0..4u8).prop_map(Who::Named)]
 }
 
@@ -252,7 +258,8 @@ fn talk() -> impl Strategy<Value = Option<Talk>> {
 fn worker_verbs() -> impl Strategy<Value = Command> {
     let held = || (who(), target(State::Claimed), token());
     let late = || (Just(Who::Holder), target(State::Ready), token());
-    let named = || prop_oneof![4 => held(), 1 => late()];
+    let free = || (Just(Who::Anybody), select(&State::ALL[..]).prop_flat_map(target), token());
+    let named = || prop_oneof![8 => held(), 2 => late(), 1 => free()];
     let retry =
         prop_oneof![3 => Just(Retry::Policy), 1 => some_ms().prop_map(Retry::After), 1 => Just(Retry::No)];
     let retain = weighted(0.5, prop_oneof![Just(-1), Just(0), 1..3_000i64]);
@@ -319,6 +326,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
     let most = match setting {
         Setting::Jitter => 100,
         Setting::Concurrency => 3,
+        Setting::Ownerless => 1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
@@ -343,7 +351,12 @@ fn settings() -> impl Strategy<Value = Command> {
     });
     let graces = (of(0..4u8), select(&[Setting::Grace, Setting::CancelGrace][..]), weighted(0.7, 0..600i64))
         .prop_map(|(queue, setting, value)| Command::Configure { queue, setting, value });
-    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces]
+    let ownerless = weighted(0.8, 0..=1i64).prop_map(|value| Command::Configure {
+        queue: None,
+        setting: Setting::Ownerless,
+        value,
+    });
+    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {
@@ -403,7 +416,7 @@ fn claims() -> impl Strategy<Value = Command> {
         6 => (0..4u8, vec(0..5u8, 0..4), order, of(lease()), 1..4usize).prop_map(
             |(worker, queues, order, lease, count)| Command::Claim { worker, queues, order, lease, count }
         ),
-        2 => (who(), target(State::Ready), of(lease())).prop_map(|(worker, id, lease)| Command::ClaimId { worker, id, lease }),
+        2 => (claimer(), target(State::Ready), of(lease())).prop_map(|(worker, id, lease)| Command::ClaimId { worker, id, lease }),
     ]
 }
 

@@ -93,6 +93,7 @@ impl Pair {
     fn worker(&self, who: &Who, id: &[u8]) -> Bytes {
         match who {
             Who::Named(n) => WORKERS[*n as usize].to_vec(),
+            Who::Anybody => ANYBODY.to_vec(),
             Who::Holder => {
                 let job = self.model.at(id).map(|at| &self.model.jobs[at]);
                 let hold = job.and_then(|j| j.hold.as_ref().or(j.past.as_ref().map(|p| &p.hold)));

@@ -286,7 +286,7 @@ impl Model {
             return;
         }
         self.forget(&job.id);
-        let token = job.past.map_or(0, |p| p.hold.token);
+        let token = job.past.filter(|p| p.way != Way::Taken).map_or(0, |p| p.hold.token);
         self.tombs.push_back(Tomb { id: Some(job.id), token, state: job.state, ended: job.ended });
         for _ in 0..2 {
             let stale = self.tombs.front().is_some_and(|t| t.ended + ttl <= self.now);

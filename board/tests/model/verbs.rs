@@ -8,8 +8,9 @@ use crate::naive::*;
 use crate::world::Done;
 
 enum Stand {
-    Holds(usize),
-    Late(usize),
+    /// And whether somebody else may say it.
+    Holds(usize, bool),
+    Late(usize, bool),
     Again(State),
 }
 
@@ -168,6 +169,11 @@ impl Model {
     }
 
     fn stand(&self, worker: &[u8], id: &[u8], token: Option<u64>, way: Option<Way>) -> Result<Stand, String> {
+        let anybody = worker == b"*";
+        let ownerless = self.board_rule(Setting::Ownerless) == 1;
+        if anybody && !ownerless {
+            return Err("ERR worker must not be '*' on a board that is not ownerless".into());
+        }
         let Some(at) = self.at(id) else {
             let same = |t: &Tomb| match t.state {
                 State::Complete => way == Some(Way::Consumed),
@@ -175,29 +181,44 @@ impl Model {
                 State::Trashed => way == Some(Way::Trashed),
                 _ => false,
             };
-            let tomb = self.tomb(id).filter(|t| token == Some(t.token) && same(t));
-            return tomb.map(|t| Stand::Again(t.state)).ok_or("NOJOB no such job".into());
+            return match self.tomb(id) {
+                Some(t) if t.token > 0 && token == Some(t.token) && same(t) => Ok(Stand::Again(t.state)),
+                Some(t) if ownerless && t.state == State::Cancelled => {
+                    Err("CANCELLED the job was cancelled".into())
+                }
+                Some(t) if ownerless => Err(format!("ENDED {}", t.state.name())),
+                _ => Err("NOJOB no such job".into()),
+            };
         };
         let job = &self.jobs[at];
         let ghost = job.ghosts.len() >= 16 || job.ghosts.iter().any(|w| w == worker);
         let check = |current: u64| match token {
             Some(t) if t != current => Err(format!("STALE token {t} is not the current one")),
-            None if ghost => Err("STALE an earlier claim of yours lapsed, the token is needed".to_string()),
+            None if ghost && !anybody => {
+                Err("STALE an earlier claim of yours lapsed, the token is needed".to_string())
+            }
             _ => Ok(()),
         };
         if let Some(hold) = &job.hold {
-            if hold.worker != worker {
+            if hold.worker != worker && !anybody {
                 return Err(format!("NOTOWNER {}", shown(&hold.worker)));
             }
-            return check(hold.token).map(|()| Stand::Holds(at));
+            return check(hold.token).map(|()| Stand::Holds(at, anybody && token.is_none()));
         }
-        if let Some(past) = job.past.as_ref().filter(|p| p.hold.worker == worker) {
+        if let Some(past) = job.past.as_ref().filter(|p| anybody || p.hold.worker == worker) {
             if token == Some(past.hold.token) && way == Some(past.way) {
                 return Ok(Stand::Again(job.state));
             }
             if past.way == Way::Lapsed && !job.state.ended() {
-                return check(past.hold.token).map(|()| Stand::Late(at));
+                if anybody && way.is_some() {
+                    return Ok(Stand::Late(at, token != Some(past.hold.token)));
+                }
+                return check(past.hold.token).map(|()| Stand::Late(at, false));
             }
+        }
+        let ends = [Way::Consumed, Way::Failed, Way::Trashed].map(Some);
+        if anybody && !job.state.ended() && ends.contains(&way) {
+            return Ok(Stand::Late(at, true));
         }
         Err(match job.state {
             State::Cancelled => "CANCELLED the job was cancelled".into(),
@@ -208,9 +229,9 @@ impl Model {
 
     pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
         let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
-            Stand::Holds(at) => at,
-            Stand::Late(at) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
-            Stand::Late(at) => {
+            Stand::Holds(at, _) => at,
+            Stand::Late(at, _) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
+            Stand::Late(at, _) => {
                 let now = self.now;
                 let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
                 let job = &mut self.jobs[at];
@@ -236,9 +257,11 @@ impl Model {
     }
 
     pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
-        let at = match self.stand(consume.worker, consume.id, consume.token, Some(Way::Consumed))? {
+        let (at, way) = match self.stand(consume.worker, consume.id, consume.token, Some(Way::Consumed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at) | Stand::Late(at) => at,
+            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
+                (at, if apart { Way::Taken } else { Way::Consumed })
+            }
         };
         if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) && !consume.force {
             return Err("CANCELLED cancel was requested".into());
@@ -249,7 +272,7 @@ impl Model {
         };
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
-        self.end_claim(at, Way::Consumed);
+        self.end_claim(at, way);
         let job = &mut self.jobs[at];
         job.result = consume.result.map(<[u8]>::to_vec);
         if let Some(payload) = consume.payload {
@@ -277,14 +300,16 @@ impl Model {
     }
 
     pub fn fail(&mut self, fail: &Fail<'_>, draw: Draw) -> Result<Done, String> {
-        let at = match self.stand(fail.worker, fail.id, fail.token, Some(Way::Failed))? {
+        let (at, way) = match self.stand(fail.worker, fail.id, fail.token, Some(Way::Failed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at) | Stand::Late(at) => at,
+            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
+                (at, if apart { Way::Taken } else { Way::Failed })
+            }
         };
-        if self.cancelled(at, Way::Failed, Some(fail.message)) {
+        if self.cancelled(at, way, Some(fail.message)) {
             return Ok(Done::Did);
         }
-        self.end_claim(at, Way::Failed);
+        self.end_claim(at, way);
         if let Some(payload) = fail.payload {
             self.jobs[at].payload = payload.to_vec();
         }
@@ -298,28 +323,32 @@ impl Model {
     }
 
     pub fn abandon(&mut self, abandon: &board::Abandon<'_>) -> Result<Done, String> {
-        let at = match self.stand(abandon.worker, abandon.id, abandon.token, Some(Way::Abandoned))? {
+        let (at, way) = match self.stand(abandon.worker, abandon.id, abandon.token, Some(Way::Abandoned))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at) | Stand::Late(at) => at,
+            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
+                (at, if apart { Way::Taken } else { Way::Abandoned })
+            }
         };
-        if self.cancelled(at, Way::Abandoned, abandon.reason) {
+        if self.cancelled(at, way, abandon.reason) {
             return Ok(Done::Did);
         }
-        self.end_claim(at, Way::Abandoned);
+        self.end_claim(at, way);
         self.jobs[at].reason = abandon.reason.map(<[u8]>::to_vec);
         self.wait(at, self.now + abandon.delay.unwrap_or(0));
         Ok(Done::Did)
     }
 
     pub fn trash(&mut self, trash: &board::Trash<'_>) -> Result<Done, String> {
-        let at = match self.stand(trash.worker, trash.id, trash.token, Some(Way::Trashed))? {
+        let (at, way) = match self.stand(trash.worker, trash.id, trash.token, Some(Way::Trashed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at) | Stand::Late(at) => at,
+            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
+                (at, if apart { Way::Taken } else { Way::Trashed })
+            }
         };
-        if self.cancelled(at, Way::Trashed, trash.reason) {
+        if self.cancelled(at, way, trash.reason) {
             return Ok(Done::Did);
         }
-        self.end_claim(at, Way::Trashed);
+        self.end_claim(at, way);
         self.jobs[at].reason = trash.reason.map(<[u8]>::to_vec);
         self.end(at, State::Trashed, self.retention(State::Trashed));
         Ok(Done::Did)

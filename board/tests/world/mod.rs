@@ -177,7 +177,16 @@ impl World {
         got
     }
 
+    fn hear(&mut self, worker: &[u8]) -> Result<(), String> {
+        let heard = self.board.check_speaker(worker).map_err(|refusal| refusal.to_string());
+        if heard.is_err() {
+            self.commit();
+        }
+        heard
+    }
+
     pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
+        self.hear(beat.worker)?;
         self.settle(beat.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
@@ -208,6 +217,7 @@ impl World {
     }
 
     pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
+        self.hear(consume.worker)?;
         self.settle(consume.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
@@ -216,6 +226,7 @@ impl World {
     }
 
     pub fn fail(&mut self, fail: &Fail<'_>) -> Result<Done, String> {
+        self.hear(fail.worker)?;
         self.settle(fail.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
@@ -224,6 +235,7 @@ impl World {
     }
 
     pub fn abandon(&mut self, abandon: &Abandon<'_>) -> Result<Done, String> {
+        self.hear(abandon.worker)?;
         self.settle(abandon.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
@@ -232,6 +244,7 @@ impl World {
     }
 
     pub fn trash(&mut self, trash: &Trash<'_>) -> Result<Done, String> {
+        self.hear(trash.worker)?;
         self.settle(trash.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
