@@ -123,6 +123,9 @@ impl Board {
         if self.waits.of(slot, 0).count() != rare.awaited as usize {
             return Err("others wait for it, or do not, against its count");
         }
+        if rare.updated > self.revision as i64 {
+            return Err("it was updated in the future");
+        }
         let pinned = job.state.ended() && rare.awaited > 0;
         if pinned && job.at.get() != NEVER || !pinned && rare.drop_at != 0 {
             return Err("its time to go does not fit those who wait");

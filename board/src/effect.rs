@@ -144,6 +144,8 @@ effects! {
     32 Lifted,
     /// A pause took jobs from their workers.
     33 Reclaimed,
+    /// An operator changed several jobs alike.
+    40 UpdatedAll<'a>,
     /// A schedule came, or is another from now on.
     60 ScheduleSet,
     /// A schedule is gone.

@@ -412,6 +412,8 @@ pub struct Rare {
     pub drop_at: i64,
     /// The time of its schedule that it was posted for.
     pub intended: Option<i64>,
+    /// The board's revision when an operator last updated it.
+    pub updated: i64,
 }
 
 impl Rare {

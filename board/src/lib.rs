@@ -47,6 +47,7 @@
 //! | `retry` | the pause after a failure | pure |
 //! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `record`, `list` | reading | changes nothing |
+//! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
 
@@ -75,6 +76,7 @@ mod room;
 mod rounds;
 mod rules;
 mod schedule;
+mod selection;
 mod settings;
 mod slab;
 mod snapshot;
@@ -96,6 +98,7 @@ pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use rounds::GroupOf;
 pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
+pub use selection::{Chosen, Deed, Reached, Selection};
 pub use settings::{Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
 pub use tombstones::Tombstone;

@@ -77,13 +77,13 @@ impl<'a> Filters<'a> {
         self.any.is_empty() && self.none.is_empty()
     }
 
-    fn holds(&self, record: &Record<'_>) -> bool {
+    pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
         let kind_holds =
             |f: &Filter<'_>| self.any.iter().any(|other| other.same_kind(f) && other.holds(record));
         self.any.iter().all(kind_holds) && !self.none.iter().any(|f| f.holds(record))
     }
 
-    fn allows_state(&self, state: State) -> bool {
+    pub(crate) fn allows_state(&self, state: State) -> bool {
         let mut named = false;
         let mut allowed = false;
         for filter in &self.any {
@@ -103,10 +103,10 @@ impl<'a> Filters<'a> {
 /// Where a listing goes on: the state, and the key of the next job there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    state: State,
-    priority: i32,
-    time: i64,
-    seq: i64,
+    pub(crate) state: State,
+    pub(crate) priority: i32,
+    pub(crate) time: i64,
+    pub(crate) seq: i64,
 }
 
 impl Cursor {
@@ -154,9 +154,9 @@ const WALK: [State; 8] = [
 ];
 
 /// A call looks at no more jobs than this, and ten for each that it may give.
-const LOOK: usize = 10_000;
+pub(crate) const LOOK: usize = 10_000;
 
-type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
+pub(crate) type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
 
 impl Board {
     /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
@@ -186,7 +186,7 @@ impl Board {
         (found, None)
     }
 
-    fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
+    pub(crate) fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
         let job = self.jobs.get(slot)?;
         let (time, seq) = match state {
             State::Ready => (job.since.get(), job.seq.get()),
@@ -198,7 +198,7 @@ impl Board {
     }
 
     /// The slots of one state, in its order, from a cursor.
-    fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
+    pub(crate) fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
         let key = from.map(|c| (c.time, c.seq));
         let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
         match state {
@@ -350,14 +350,14 @@ fn directed<'a, K: Ord + Copy + 'a>(
 }
 
 /// Sorted sequences as one.
-struct Merge<'a, K, F> {
+pub(crate) struct Merge<'a, K, F> {
     sources: Vec<Slots<'a>>,
     heads: BinaryHeap<Reverse<(K, u32, usize)>>,
     key_of: F,
 }
 
 impl<'a, K: Ord, F: Fn(u32) -> K> Merge<'a, K, F> {
-    fn new(mut sources: Vec<Slots<'a>>, key_of: F) -> Self {
+    pub(crate) fn new(mut sources: Vec<Slots<'a>>, key_of: F) -> Self {
         let firsts = sources.iter_mut().enumerate().filter_map(|(i, s)| Some((s.next()?, i)));
         let heads = firsts.map(|(slot, i)| Reverse((key_of(slot), slot, i))).collect();
         Merge { sources, heads, key_of }

@@ -237,6 +237,10 @@ impl<'a> Record<'a> {
     pub fn intended(&self) -> Option<i64> {
         self.rare?.intended
     }
+    /// Bytes that its payload and all else of its own take, about.
+    pub fn weight(&self) -> usize {
+        self.job.heap()
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)

@@ -524,7 +524,7 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 }
 
 fn sound_rare(rare: &Rare) -> bool {
-    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at];
+    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at, rare.updated];
     times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.stale.len() <= STALE_MOST

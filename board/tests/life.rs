@@ -29,6 +29,8 @@ mod pauses;
 mod reads;
 #[path = "life/schedules.rs"]
 mod schedules;
+#[path = "life/selections.rs"]
+mod selections;
 #[path = "life/settings.rs"]
 mod settings;
 #[path = "life/site.rs"]

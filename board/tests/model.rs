@@ -19,6 +19,8 @@ mod pauses;
 mod rounds;
 #[path = "model/schedules.rs"]
 mod schedules;
+#[path = "model/selections.rs"]
+mod selections;
 #[path = "model/verbs.rs"]
 mod verbs;
 #[path = "model/waits.rs"]

@@ -1,16 +1,16 @@
 //! `JOB.CANCEL`: an operator calls jobs off.
 
-use board::CancelAnswer;
+use board::{CancelAnswer, Deed};
 
-use super::selection::{distinct, ids, resolve};
+use super::selection::{distinct, named, resolve, Named};
 use super::{Command, KeyUse, Spec};
 use crate::args::{flag, Keyword};
-use crate::fault::{unexpected, Done};
+use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.CANCEL board n id… [FORCE]` → for each id `cancelled`, `requested`, `already` or null.
-/// Replicates `Cancelled` or `CancelRequested` for each.
+/// `JOB.CANCEL board n id… [FORCE]` → for each id `cancelled`, `requested`, `already` or null;
+/// or `WHERE … [FORCE]` → count, cursor, ids held back. Replicates `Cancelled` or `CancelRequested` for each.
 pub struct Cancel;
 
 impl Command for Cancel {
@@ -21,23 +21,34 @@ impl Command for Cancel {
         key: Some(KeyUse::Update),
         summary: "Calls jobs off; asks the workers of those that are claimed to stop.",
         complexity: "O(n log N)",
-        syntax: "board n id [id ...] [FORCE]",
+        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> [FORCE]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let ids = ids(&mut call.args)?;
+        let args = &mut call.args;
+        let mut jobs = named(args)?;
         let mut force = false;
-        while let Some(word) = call.args.next() {
+        while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "FORCE" => flag(&mut force, "FORCE")?,
+                _ if jobs.take(args, word)? => {}
                 _ => return unexpected(word),
             }
         }
+        jobs.check()?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
-            let slots = resolve(turn, &ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
+            let ids = match &jobs {
+                Named::Where(chosen) => {
+                    return chosen.run(turn, reply, Deed::Cancel { force }, |turn, slot| {
+                        cancel(turn, slot, force).map(|_| ())
+                    });
+                }
+                Named::Ids(ids) => ids,
+            };
+            let slots = resolve(turn, ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
             let chosen = distinct(&slots);
             for (id, slot) in ids.iter().zip(&slots) {
                 let Some(slot) = slot else { continue };
@@ -46,7 +57,7 @@ impl Command for Cancel {
                 }
             }
             reply.array(ids.len());
-            for id in &ids {
+            for id in ids {
                 // Looked up anew: with no retention a cancelled record has gone at once.
                 let Some(slot) = turn.board().find(id) else {
                     match turn.board().tombstone(id, env.now) {
@@ -55,19 +66,19 @@ impl Command for Cancel {
                     }
                     continue;
                 };
-                match turn.board().cancel(&env, slot, force)? {
-                    CancelAnswer::Already => reply.text("already"),
-                    CancelAnswer::Requested(effect) => {
-                        turn.apply(effect)?;
-                        reply.text("requested");
-                    }
-                    CancelAnswer::Cancelled(effect) => {
-                        turn.apply(effect)?;
-                        reply.text("cancelled");
-                    }
-                }
+                reply.text(cancel(turn, slot, force)?);
             }
             Ok(())
         })
+    }
+}
+
+/// Cancels one job, and says what that came to.
+fn cancel(turn: &mut Turn<'_>, slot: u32, force: bool) -> Result<&'static str, Fault> {
+    let env = turn.env;
+    match turn.board().cancel(&env, slot, force)? {
+        CancelAnswer::Already => Ok("already"),
+        CancelAnswer::Requested(effect) => turn.apply(effect).map(|()| "requested"),
+        CancelAnswer::Cancelled(effect) => turn.apply(effect).map(|()| "cancelled"),
     }
 }

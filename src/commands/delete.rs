@@ -1,16 +1,95 @@
 //! `JOB.DELETE`: records go, whatever their state.
 
-use board::{Deleted, Forgotten};
+use board::{all_fields, Deed, Deleted, FieldList, Forgotten, Refusal};
 
-use super::selection::{distinct, ids, resolve, write};
-use super::{Command, KeyUse, Spec};
-use crate::fault::Done;
+use super::selection::{distinct, named, resolve, weight, write_named, Named, Where, BYTES};
+use super::{fields, write_record, write_records, Command, KeyUse, Spec};
+use crate::args::{flag, once, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
+use crate::server::reply::Reply;
 use crate::turn::Turn;
 
-/// `JOB.DELETE board n id…` → count, cursor, unknown ids. Replicates `Deleted` for each,
-/// and `Forgotten` for each that had gone.
+/// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with
+/// RETURN the records; or `WHERE …`: those held back in place of unknown ids. Replicates
+/// `Deleted` for each, and `Forgotten` for each that had gone.
 pub struct Delete;
+
+/// A job that is to go, so that it is known again: one that goes takes with it a record that
+/// was only kept for it.
+type Going = (u32, i64, Vec<u8>);
+
+fn delete(turn: &mut Turn<'_>, slots: &[u32]) -> Result<(), Fault> {
+    let board = &*turn.board();
+    let record = |slot: &u32| board.record_of(*slot).map(|r| (*slot, r.seq(), r.id().to_vec()));
+    let going: Vec<Going> = slots.iter().filter_map(record).collect();
+    for (slot, seq, id) in going {
+        match turn.board().seq(slot) == seq {
+            true => turn.apply(Deleted { slot })?,
+            false => forget(turn, &id)?,
+        }
+    }
+    Ok(())
+}
+
+fn forget(turn: &mut Turn<'_>, id: &[u8]) -> Result<(), Fault> {
+    let now = turn.env.now;
+    match turn.board().tombstone(id, now) {
+        Some(_) => turn.apply(Forgotten { id }),
+        None => Ok(()),
+    }
+}
+
+/// Answers for jobs named one by one, and gives those that are to go.
+fn by_ids(
+    turn: &mut Turn<'_>,
+    reply: Reply,
+    ids: &[&[u8]],
+    returned: Option<&FieldList>,
+) -> Result<Vec<u32>, Fault> {
+    let slots = resolve(turn, ids, |_, _| Ok(()))?;
+    let known = distinct(&slots);
+    for (id, slot) in ids.iter().zip(&slots) {
+        if let Some(slot) = slot {
+            turn.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
+        }
+    }
+    if returned.is_some() && known.len() > 1 && weight(turn.board(), &known) > BYTES {
+        return Err(Refusal::Limit("return").into());
+    }
+    for (id, _) in ids.iter().zip(&slots).filter(|(_, slot)| slot.is_none()) {
+        forget(turn, id)?;
+    }
+    reply.array(3 + usize::from(returned.is_some()));
+    write_named(reply, known.len(), ids, &slots);
+    if let Some(fields) = returned {
+        reply.array(ids.len());
+        for slot in &slots {
+            match slot {
+                Some(slot) => write_record(reply, turn.board(), *slot, fields),
+                None => reply.null(),
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Answers for a slice by filters, and gives those that are to go.
+fn by_filters(
+    turn: &mut Turn<'_>,
+    reply: Reply,
+    chosen: &Where<'_>,
+    returned: Option<&FieldList>,
+) -> Result<Vec<u32>, Fault> {
+    let bytes = returned.map_or(usize::MAX, |_| BYTES);
+    let slice = chosen.choose(turn, Deed::Delete, bytes)?;
+    reply.array(3 + usize::from(returned.is_some()));
+    slice.write(reply);
+    if let Some(fields) = returned {
+        write_records(reply, turn.board(), &slice.slots, fields);
+    }
+    Ok(if chosen.dry { Vec::new() } else { slice.slots })
+}
 
 impl Command for Delete {
     const SPEC: Spec = Spec {
@@ -20,32 +99,37 @@ impl Command for Delete {
         key: Some(KeyUse::Delete),
         summary: "Deletes the records of jobs in any state.",
         complexity: "O(n log N)",
-        syntax: "board n id [id ...]",
+        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
+            [RETURN [FIELDS n field [field ...]]]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let ids = ids(&mut call.args)?;
-        call.args.end()?;
+        let args = &mut call.args;
+        let mut jobs = named(args)?;
+        let (mut handed, mut asked) = (false, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "RETURN" => flag(&mut handed, "RETURN")?,
+                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+                _ if jobs.take(args, word)? => {}
+                _ => return unexpected(word),
+            }
+        }
+        jobs.check()?;
+        if asked.is_some() && !handed {
+            return syntax("FIELDS needs RETURN");
+        }
+        let returned = handed.then(|| asked.unwrap_or_else(all_fields));
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
-            let slots = resolve(turn, &ids, |_, _| Ok(()))?;
-            let known = distinct(&slots);
-            for (id, slot) in ids.iter().zip(&slots) {
-                if let Some(slot) = slot {
-                    turn.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
-                }
-            }
-            for slot in &known {
-                turn.apply(Deleted { slot: *slot })?;
-            }
-            let env = turn.env;
-            for (id, _) in ids.iter().zip(&slots).filter(|(_, slot)| slot.is_none()) {
-                if turn.board().tombstone(id, env.now).is_some() {
-                    turn.apply(Forgotten { id })?;
-                }
-            }
-            write(reply, known.len(), &ids, &slots);
+            let going = match &jobs {
+                Named::Ids(ids) => by_ids(turn, reply, ids, returned.as_ref())?,
+                Named::Where(chosen) => by_filters(turn, reply, chosen, returned.as_ref())?,
+            };
+            // The records are in the answer, so it stands before they go. Only a board that
+            // breaks refuses now, and that is in the log.
+            let _ = delete(turn, &going);
             Ok(())
         })
     }

@@ -1,12 +1,14 @@
 //! `JOB.RELEASE`: an operator takes jobs from their workers.
 
-use super::selection::{distinct, ids, resolve, write};
+use board::Deed;
+
+use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
-use crate::fault::Done;
+use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.RELEASE board n id…` → count, cursor, unknown ids. Replicates `Released` for each, or
+/// `JOB.RELEASE board n id…` → count, cursor, unknown ids; or `WHERE …`. Replicates `Released` for each, or
 /// `Cancelled` where the worker was asked to stop.
 pub struct Release;
 
@@ -18,24 +20,36 @@ impl Command for Release {
         key: Some(KeyUse::Update),
         summary: "Takes jobs from their workers, at no cost to the jobs.",
         complexity: "O(n log N)",
-        syntax: "board n id [id ...]",
+        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]>",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let ids = ids(&mut call.args)?;
-        call.args.end()?;
+        let mut jobs = named(&mut call.args)?;
+        while let Some(word) = call.args.next() {
+            if !jobs.take(&mut call.args, word)? {
+                return unexpected(word);
+            }
+        }
+        jobs.check()?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
-            let slots = resolve(turn, &ids, |turn, slot| turn.board().release(&env, slot))?;
+            let ids = match &jobs {
+                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Release, release),
+                Named::Ids(ids) => ids,
+            };
+            let slots = resolve(turn, ids, |turn, slot| turn.board().release(&env, slot))?;
             let known = distinct(&slots);
-            for slot in &known {
-                let effect = turn.board().release(&env, *slot)?;
-                turn.apply(effect)?;
-            }
-            write(reply, known.len(), &ids, &slots);
+            known.iter().try_for_each(|slot| release(turn, *slot))?;
+            write(reply, known.len(), ids, &slots);
             Ok(())
         })
     }
+}
+
+fn release(turn: &mut Turn<'_>, slot: u32) -> Result<(), Fault> {
+    let env = turn.env;
+    let effect = turn.board().release(&env, slot)?;
+    turn.apply(effect)
 }

@@ -1,14 +1,16 @@
 //! `JOB.REQUEUE`: jobs that failed, were trashed or cancelled are to be done after all.
 
-use super::selection::{distinct, ids, resolve, write};
+use board::Deed;
+
+use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done};
+use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.REQUEUE board n id… [QUEUE q]` → count, cursor, unknown ids. Replicates `Requeued` for
-/// each, oldest first.
+/// `JOB.REQUEUE board n id… [QUEUE q]` → count, cursor, unknown ids; or `WHERE … [TO q]`,
+/// where QUEUE is a filter. Replicates `Requeued` for each, oldest first.
 pub struct Requeue;
 
 impl Command for Requeue {
@@ -19,29 +21,40 @@ impl Command for Requeue {
         key: Some(KeyUse::Update),
         summary: "Makes failed, trashed and cancelled jobs ready again, oldest first.",
         complexity: "O(n log N)",
-        syntax: "board n id [id ...] [QUEUE queue]",
+        syntax: "board <n id [id ...] [QUEUE queue]|WHERE filter [filter ...] [TO queue] [COUNT n] [CURSOR cursor] \
+            [DRYRUN]>",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let ids = ids(&mut call.args)?;
+        let args = &mut call.args;
+        let mut jobs = named(args)?;
+        let by_id = jobs.by_id();
         let mut queue = None;
-        while let Some(word) = call.args.next() {
+        while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "QUEUE" => once(&mut queue, "QUEUE", call.args.name("QUEUE")?)?,
+                "QUEUE" if by_id => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
+                "TO" if !by_id => once(&mut queue, "TO", args.name("TO")?)?,
+                _ if jobs.take(args, word)? => {}
                 _ => return unexpected(word),
             }
         }
+        jobs.check()?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
-            let slots = resolve(turn, &ids, |turn, slot| turn.board().requeue(slot, queue))?;
+            let requeue = |turn: &mut Turn<'_>, slot| -> Result<(), Fault> {
+                let effect = turn.board().requeue(slot, queue)?;
+                turn.apply(effect)
+            };
+            let ids = match &jobs {
+                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Requeue, requeue),
+                Named::Ids(ids) => ids,
+            };
+            let slots = resolve(turn, ids, |turn, slot| turn.board().requeue(slot, queue))?;
             let mut known = distinct(&slots);
             known.sort_by_key(|slot| turn.board().seq(*slot));
-            for slot in &known {
-                let effect = turn.board().requeue(*slot, queue)?;
-                turn.apply(effect)?;
-            }
-            write(reply, known.len(), &ids, &slots);
+            known.iter().try_for_each(|slot| requeue(turn, *slot))?;
+            write(reply, known.len(), ids, &slots);
             Ok(())
         })
     }

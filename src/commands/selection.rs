@@ -1,16 +1,153 @@
-//! Selections: the jobs that an operator's verb is for, all or nothing.
+//! Selections: the jobs that an operator's verb is for, by id or by filters.
+//!
+//! By id it is all or nothing: `n id…`. By filters it goes slice by slice: `WHERE filter…
+//! [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
 
-use board::Refusal;
+use board::{Board, Deed, Filters, Reached, Refusal, Selection};
 
-use crate::args::Args;
-use crate::fault::Fault;
+use super::list::filter;
+use crate::args::{flag, once, Args, Keyword};
+use crate::fault::{syntax, Fault};
 use crate::server::reply::Reply;
 use crate::turn::Turn;
+
+/// So many jobs are chosen when COUNT does not say.
+const COUNT: usize = 1000;
+
+/// A slice ends when the records that it hands back, or what it writes into its jobs, are
+/// this many bytes together.
+pub const BYTES: usize = 16 << 20;
+
+/// How an operator names jobs.
+pub enum Named<'a> {
+    /// One by one.
+    Ids(Vec<&'a [u8]>),
+    /// By what they are like.
+    Where(Where<'a>),
+}
+
+/// What stands after WHERE.
+#[derive(Default)]
+pub struct Where<'a> {
+    filters: Filters<'a>,
+    count: Option<usize>,
+    cursor: Option<Option<Reached>>,
+    /// Nothing is to be changed.
+    pub dry: bool,
+}
 
 /// Reads `n id…`.
 pub fn ids<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
     let n = args.length("n", 1)?;
     args.many(n, "n", |args| args.name("id"))
+}
+
+/// Reads `n id…` or `WHERE`.
+pub fn named<'a>(args: &mut Args<'a>) -> Result<Named<'a>, Fault> {
+    match args.take("WHERE") {
+        true => Ok(Named::Where(Where::default())),
+        false => Ok(Named::Ids(ids(args)?)),
+    }
+}
+
+impl<'a> Named<'a> {
+    /// Reads what belongs to WHERE if the word begins it.
+    pub fn take(&mut self, args: &mut Args<'a>, word: &[u8]) -> Result<bool, Fault> {
+        let Named::Where(chosen) = self else { return Ok(false) };
+        if filter(args, word, &mut chosen.filters)? {
+            return Ok(true);
+        }
+        match Keyword::of(word).text() {
+            "COUNT" => once(&mut chosen.count, "COUNT", args.length("COUNT", 1)?)?,
+            "CURSOR" => once(&mut chosen.cursor, "CURSOR", cursor(args)?)?,
+            "DRYRUN" => flag(&mut chosen.dry, "DRYRUN")?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Whether jobs are named one by one.
+    pub fn by_id(&self) -> bool {
+        matches!(self, Named::Ids(_))
+    }
+
+    /// Refuses a selection without any filter.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            Named::Where(chosen) if chosen.filters.is_empty() => syntax("WHERE needs a filter"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn cursor(args: &mut Args<'_>) -> Result<Option<Reached>, Fault> {
+    match args.value("CURSOR")? {
+        b"0" => Ok(None),
+        text => match Reached::read(text) {
+            Some(reached) => Ok(Some(reached)),
+            None => syntax("CURSOR must be 0 or one that the last call gave"),
+        },
+    }
+}
+
+/// A slice of a selection by filters: what is to be done, and what is to be told.
+pub struct Slice {
+    /// The jobs, in the order in which it is to be done.
+    pub slots: Vec<u32>,
+    held: Vec<Vec<u8>>,
+    next: Option<Reached>,
+}
+
+impl Where<'_> {
+    /// Chooses the next slice; `bytes` bounds it as [`Selection::bytes`] says.
+    pub fn choose(&self, turn: &mut Turn<'_>, deed: Deed<'_>, bytes: usize) -> Result<Slice, Fault> {
+        turn.settle_due()?;
+        let selection = Selection {
+            deed,
+            filters: self.filters.clone(),
+            from: self.cursor.flatten(),
+            count: self.count.unwrap_or(COUNT),
+            bytes,
+            dry: self.dry,
+        };
+        let env = turn.env;
+        let chosen = turn.board().select(&env, &selection);
+        let id = |slot: &u32| turn.board().record_of(*slot).map(|record| record.id().to_vec());
+        let held = chosen.held.iter().filter_map(id).collect();
+        Ok(Slice { slots: chosen.slots, held, next: chosen.next })
+    }
+
+    /// Chooses the next slice, lets `each` do its deed with each job unless this is a dry
+    /// run, and answers.
+    pub fn run(
+        &self,
+        turn: &mut Turn<'_>,
+        reply: Reply,
+        deed: Deed<'_>,
+        mut each: impl FnMut(&mut Turn<'_>, u32) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let slice = self.choose(turn, deed, usize::MAX)?;
+        if !self.dry {
+            slice.slots.iter().try_for_each(|slot| each(turn, *slot))?;
+        }
+        reply.array(3);
+        slice.write(reply);
+        Ok(())
+    }
+}
+
+impl Slice {
+    /// Answers with three things: the count of jobs, where to go on, and the ids of those
+    /// that are held back.
+    pub fn write(&self, reply: Reply) {
+        reply.int(self.slots.len() as i64);
+        match &self.next {
+            Some(reached) => reply.text(&reached.text()),
+            None => reply.text("0"),
+        }
+        reply.array(self.held.len());
+        self.held.iter().for_each(|id| reply.bytes(id));
+    }
 }
 
 /// The slots of the ids, `None` for those that the board does not know. Time is settled for
@@ -44,13 +181,23 @@ pub fn distinct(slots: &[Option<u32>]) -> Vec<u32> {
 
 /// Answers with the count of jobs, the cursor of a finished selection, and the unknown ids.
 pub fn write(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
+    reply.array(3);
+    write_named(reply, count, ids, slots);
+}
+
+/// The three things of [`write`] alone.
+pub fn write_named(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
     let unknown: Vec<&[u8]> =
         ids.iter().zip(slots).filter(|(_, slot)| slot.is_none()).map(|(id, _)| *id).collect();
-    reply.array(3);
     reply.int(count as i64);
     reply.text("0");
     reply.array(unknown.len());
     for id in unknown {
         reply.bytes(id);
     }
+}
+
+/// Bytes of these records together, about.
+pub fn weight(board: &Board, slots: &[u32]) -> usize {
+    slots.iter().filter_map(|slot| board.record_of(*slot)).map(|record| record.weight()).sum()
 }

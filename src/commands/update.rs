@@ -1,17 +1,17 @@
 //! `JOB.UPDATE`: an operator changes jobs that have not ended.
 
-use board::{Report, Update as Change, LONGEST, MOST};
+use board::{Deed, Report, Update as Change, LONGEST, MOST};
 
 use super::post::{delay, LATEST, START};
-use super::selection::{distinct, ids, resolve, write};
+use super::selection::{distinct, named, resolve, write, Named, BYTES};
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids. Replicates `Updated` for
-/// each.
+/// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
+/// option…`. Replicates `Updated`, or `UpdatedAll` for several.
 pub struct Update;
 
 fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
@@ -53,30 +53,59 @@ impl Command for Update {
         key: Some(KeyUse::Update),
         summary: "Changes jobs that have not ended.",
         complexity: "O(n log N)",
-        syntax: "board n id [id ...] SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
+        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
             [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let ids = ids(&mut call.args)?;
-        if !call.args.take("SET") {
-            return call.args.next().map_or_else(|| syntax("SET is missing"), unexpected);
+        let args = &mut call.args;
+        let mut jobs = named(args)?;
+        while !args.take("SET") {
+            match args.next() {
+                None => return syntax("SET is missing"),
+                Some(word) if jobs.take(args, word)? => {}
+                Some(word) => return unexpected(word),
+            }
         }
-        let change = change(&mut call.args)?;
+        jobs.check()?;
+        let change = change(args)?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
-            let slots = resolve(turn, &ids, |turn, slot| turn.board().update(slot, &change))?;
+            let ids = match &jobs {
+                Named::Ids(ids) => ids,
+                Named::Where(chosen) => {
+                    let slice = chosen.choose(turn, Deed::Update(&change), BYTES)?;
+                    if !chosen.dry {
+                        update(turn, &slice.slots, &change)?;
+                    }
+                    reply.array(3);
+                    slice.write(reply);
+                    return Ok(());
+                }
+            };
+            let slots = resolve(turn, ids, |turn, slot| turn.board().check_update(slot, &change))?;
             let known = distinct(&slots);
             if let Some(queue) = change.queue {
                 turn.board().check_room(queue, &known)?;
             }
-            for slot in &known {
-                let effect = turn.board().update(*slot, &change)?;
-                turn.apply(effect)?;
-            }
-            write(reply, known.len(), &ids, &slots);
+            update(turn, &known, &change)?;
+            write(reply, known.len(), ids, &slots);
             Ok(())
         })
+    }
+}
+
+fn update(turn: &mut Turn<'_>, slots: &[u32], change: &Change<'_>) -> Result<(), Fault> {
+    match slots {
+        [] => Ok(()),
+        [slot] => {
+            let effect = turn.board().update(*slot, change)?;
+            turn.apply(effect)
+        }
+        _ => {
+            let effect = turn.board().update_all(slots.to_vec(), change);
+            turn.apply(effect)
+        }
     }
 }

@@ -23,6 +23,8 @@ class Call(NamedTuple):
 
 WORKER = ("w1", "j")
 ONE_ID = ("1", "j")
+WHERE = ("WHERE", "STATE", "ready")
+SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
 POST_SHARED = {
@@ -97,9 +99,14 @@ CALLS = [
     Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",)}),
     Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",)}),
     Call("CANCEL", ONE_ID, {"FORCE": ()}),
+    Call("CANCEL", WHERE, {**SLICE, "FORCE": ()}),
     Call("RELEASE", ONE_ID, {}),
+    Call("RELEASE", WHERE, SLICE),
     Call("REQUEUE", ONE_ID, {"QUEUE": ("q",)}),
-    Call("DELETE", ONE_ID, {}),
+    Call("REQUEUE", WHERE, {**SLICE, "TO": ("q",)}),
+    Call("DELETE", ONE_ID, {"RETURN": ()}),
+    Call("DELETE", WHERE, {**SLICE, "RETURN": ()}),
+    Call("DELETE", (*ONE_ID, "RETURN"), {"FIELDS": FIELDS}),
     Call(
         "UPDATE",
         (*ONE_ID, "SET"),
@@ -167,6 +174,8 @@ RANGES = {
     "UPDATE RETRIES": (-1, INT32 - 1),
     "UPDATE LEASE": (1, DURATION),
     "PAUSE FOR": (1, DURATION),
+    "CANCEL COUNT": (1, BATCH),
+    "DELETE COUNT": (1, BATCH),
     "LIST COUNT": (1, BATCH),
     "GROUPS COUNT": (1, BATCH),
 }
@@ -178,7 +187,6 @@ LATER = {
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
     "CANCEL": ["BY"],
-    "DELETE": ["RETURN"],
     "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
     "LIST": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
     "COUNT": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],

@@ -164,13 +164,6 @@ def test_an_option_of_a_later_release_is_refused_not_ignored(board, name, option
         board.call(name, *call.head, option, "1", "x")
 
 
-@pytest.mark.parametrize("name", ["CANCEL", "RELEASE", "REQUEUE", "DELETE", "UPDATE"])
-def test_a_selection_by_condition_is_not_there_yet(board, name):
-    ready(board)
-    with refused_like("ERR .+", board):
-        board.call(name, "WHERE", "STATE", "ready")
-
-
 def test_a_strange_word_is_cleaned_and_cut_in_the_error(board):
     with refused_like(r"ERR syntax error near '[^\r\n\0]{1,64}'", board):
         board.call("POST", "payload", b"bad\r\n-OK\0" + b"x" * 500, "1")

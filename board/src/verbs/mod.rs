@@ -42,7 +42,7 @@ pub use schedule::{
 };
 pub use tell::Told;
 pub use trash::{Trash, Trashed};
-pub use update::{Update, Updated};
+pub use update::{Update, Updated, UpdatedAll};
 
 /// `Some` when the bytes name something.
 fn some(text: &[u8]) -> Option<crate::bin::Bin> {

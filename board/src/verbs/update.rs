@@ -38,15 +38,55 @@ pub struct Updated<'a> {
 
 impl Sound for Updated<'_> {
     fn sound(&self, _board: &Board) -> bool {
-        let Update { queue, retries, lease, report, .. } = &self.update;
-        let options = Options { retries: *retries, lease: *lease, ..Options::default() };
-        queue.is_none_or(is_name) && options.sound() && report.as_ref().is_none_or(Report::sound)
+        self.update.sound()
     }
 }
 
 impl Updated<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let (slot, update) = (self.slot, &self.update);
+        self.update.apply(board, self.slot, now)
+    }
+}
+
+/// An operator changed several jobs alike: what they get is told once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpdatedAll<'a> {
+    slots: Vec<u32>,
+    #[serde(borrow)]
+    update: Update<'a>,
+}
+
+impl Sound for UpdatedAll<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        self.update.sound()
+    }
+}
+
+impl UpdatedAll<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        self.slots.iter().try_for_each(|slot| self.update.apply(board, *slot, now))
+    }
+}
+
+impl Update<'_> {
+    /// Bytes that it writes into each job, about.
+    pub(crate) fn weight(&self) -> usize {
+        let report = self.report.as_ref();
+        report.map_or(0, |r| {
+            let text = |t: Option<&[u8]>| t.map_or(0, <[u8]>::len);
+            let meta: usize = r.meta.iter().map(|(f, v)| f.len() + v.len()).sum();
+            text(r.payload) + text(r.stage) + text(r.log) + meta
+        })
+    }
+
+    fn sound(&self) -> bool {
+        let Update { queue, retries, lease, report, .. } = self;
+        let options = Options { retries: *retries, lease: *lease, ..Options::default() };
+        queue.is_none_or(is_name) && options.sound() && report.as_ref().is_none_or(Report::sound)
+    }
+
+    fn apply(&self, board: &mut Board, slot: u32, now: i64) -> Result<(), Unfit> {
+        let update = self;
         let job = board.job(slot)?;
         let state = job.state;
         let at = job.at.get();
@@ -80,7 +120,9 @@ impl Updated<'_> {
             board.record(slot, Entry { at: now, event: Event::Updated, worker: None, text: None })?;
         }
         let revision = board.revision() as i64;
-        board.job_mut(slot)?.version = U48::new(revision);
+        let job = board.job_mut(slot)?;
+        job.version = U48::new(revision);
+        job.rare_mut().updated = revision;
         Ok(())
     }
 }
@@ -88,6 +130,17 @@ impl Updated<'_> {
 impl Board {
     /// Decides an update of one job. O(log n).
     pub fn update<'a>(&self, slot: u32, update: &Update<'a>) -> Result<Updated<'a>, Refusal> {
+        self.check_update(slot, update)?;
+        Ok(Updated { slot, update: update.clone() })
+    }
+
+    /// The same update of several jobs, each of which has been checked.
+    pub fn update_all<'a>(&self, slots: Vec<u32>, update: &Update<'a>) -> UpdatedAll<'a> {
+        UpdatedAll { slots, update: update.clone() }
+    }
+
+    /// Refuses an update that a job cannot take. O(log n).
+    pub fn check_update(&self, slot: u32, update: &Update<'_>) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         if let Some(report) = &update.report {
             self.check_meta(slot, &report.meta)?;
@@ -97,10 +150,7 @@ impl Board {
             (State::Claimed, Some(claim)) if update.due.is_some() => {
                 Err(Refusal::Claimed(self.worker_name(claim).into()))
             }
-            _ => {
-                update.queue.map_or(Ok(()), |queue| self.check_room(queue, &[slot]))?;
-                Ok(Updated { slot, update: update.clone() })
-            }
+            _ => update.queue.map_or(Ok(()), |queue| self.check_room(queue, &[slot])),
         }
     }
 }

@@ -50,6 +50,15 @@ pub enum Change {
 }
 
 #[derive(Debug, Clone)]
+pub enum Act {
+    Cancel(bool),
+    Release,
+    Requeue(Option<u8>),
+    Delete,
+    Update { priority: Option<i32>, queue: Option<u8>, delay: Option<i64>, talk: Option<Talk> },
+}
+
+#[derive(Debug, Clone)]
 pub enum Command {
     Post {
         id: Option<u8>,
@@ -139,6 +148,13 @@ pub enum Command {
         retries: Option<i64>,
         lease: Option<i64>,
         talk: Option<Talk>,
+    },
+    /// An operator's verb on a selection by the filters of a listing, slice by slice.
+    Select {
+        deed: Act,
+        list: Box<Command>,
+        count: usize,
+        bytes: usize,
     },
     Configure {
         queue: Option<u8>,
@@ -438,6 +454,19 @@ fn reads() -> impl Strategy<Value = Command> {
         })
 }
 
+fn selections() -> impl Strategy<Value = Command> {
+    let update = (of(-2..3i32), of(0..4u8), weighted(0.2, some_ms()), talk());
+    let deed = prop_oneof![
+        2 => any::<bool>().prop_map(Act::Cancel),
+        2 => Just(Act::Release),
+        3 => of(0..4u8).prop_map(Act::Requeue),
+        1 => Just(Act::Delete),
+        3 => update.prop_map(|(priority, queue, delay, talk)| Act::Update { priority, queue, delay, talk }),
+    ];
+    (deed, reads(), 1..6usize, prop_oneof![Just(usize::MAX), Just(300)])
+        .prop_map(|(deed, list, count, bytes)| Command::Select { deed, list: Box::new(list), count, bytes })
+}
+
 fn schedules() -> impl Strategy<Value = Command> {
     let when = prop_oneof![
         4 => prop_oneof![200..5_000i64, Just(60_000), 1_000_000..40_000_000i64].prop_map(|ms| (Some(ms), None)),
@@ -485,6 +514,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         20 => claims().boxed(),
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),
+        3 => selections().boxed(),
         4 => settings().boxed(),
         4 => pauses().boxed(),
         5 => schedules().boxed(),

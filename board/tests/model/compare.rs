@@ -138,10 +138,10 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }
 
-/// Walks a listing page by page: all that the filters allow, in order, each once.
-pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), String> {
-    let Command::List { state, queue, group, worker, name, lapsed, not, page, reverse } = command else {
-        return Ok(());
+/// The filters of a listing.
+pub fn filters(command: &Command) -> Filters<'static> {
+    let Command::List { state, queue, group, worker, name, lapsed, not, .. } = command else {
+        return Filters::default();
     };
     let mut some: Vec<Filter<'_>> = state.iter().map(|s| Filter::State(*s)).collect();
     some.extend(queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])));
@@ -149,10 +149,18 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
     some.extend(worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])));
     some.extend(name.iter().map(|n| Filter::Name(drive::NAMES[*n as usize])));
     some.extend(lapsed.then_some(Filter::Lapsed));
-    let filters = match not {
+    match not {
         true => Filters { any: Vec::new(), none: some },
         false => Filters { any: some, none: Vec::new() },
+    }
+}
+
+/// Walks a listing page by page: all that the filters allow, in order, each once.
+pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), String> {
+    let Command::List { page, reverse, .. } = command else {
+        return Ok(());
     };
+    let filters = filters(command);
     let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(job, &filters)).collect();
     want.sort_by_key(|job| place(job));
     if *reverse {
@@ -180,7 +188,7 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
     same("listing", got, want.iter().map(|j| j.id.clone()).collect())
 }
 
-fn passes(job: &Job, filters: &Filters<'_>) -> bool {
+pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
     let holds = |f: &Filter<'_>| match f {
         Filter::State(s) => job.state == *s,
         Filter::Queue(q) => job.queue == *q,

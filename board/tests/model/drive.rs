@@ -6,6 +6,7 @@ use crate::commands::{Change, Command, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::naive::{Bytes, Job, Model};
 use crate::schedules;
+use crate::selections;
 use crate::world::World;
 
 pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobody posts here"];
@@ -23,7 +24,7 @@ fn pairs(meta: &[(u8, u8)]) -> Meta<'static> {
     meta.iter().map(|(f, v)| pair(WORKERS[*f as usize], text(*v))).collect()
 }
 
-fn report(talk: &Talk) -> Report<'static> {
+pub fn report(talk: &Talk) -> Report<'static> {
     Report {
         progress: talk.progress,
         stage: talk.stage.map(text),
@@ -277,6 +278,9 @@ impl Pair {
                     report: talk.as_ref().map(report),
                 };
                 same("update", self.world.update(&id, &update), self.model.update(&id, &update))
+            }
+            Command::Select { deed, list, count, bytes } => {
+                selections::select(&mut self.world, &mut self.model, deed, list, *count, *bytes)
             }
             Command::Configure { queue, setting, value } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);

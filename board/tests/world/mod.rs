@@ -37,6 +37,14 @@ pub struct Got {
     pub token: u64,
 }
 
+/// What a slice of a selection came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected {
+    pub ids: Vec<Bytes>,
+    pub held: Vec<Bytes>,
+    pub next: Option<Reached>,
+}
+
 impl Default for World {
     fn default() -> Self {
         World {
@@ -324,6 +332,37 @@ impl World {
         }
         self.commit();
         refused.map_or(Ok(chosen.len()), |refusal| Err(refusal.to_string()))
+    }
+
+    /// The next slice of a selection by filters, and its deed unless it is dry. Gives the ids,
+    /// in the order in which it was done, those held back, and where to go on.
+    pub fn select(&mut self, selection: &Selection<'_>, queue: Option<&[u8]>) -> Selected {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let chosen = self.board.select(&env, selection);
+        let id = |slot: &u32| self.board.record_of(*slot).unwrap().id().to_vec();
+        let ids: Vec<Bytes> = chosen.slots.iter().map(id).collect();
+        let held = chosen.held.iter().map(id).collect();
+        let seqs: Vec<i64> = chosen.slots.iter().map(|slot| self.board.seq(*slot)).collect();
+        if let (Deed::Update(update), false) = (selection.deed, selection.dry || ids.is_empty()) {
+            self.act(self.board.update_all(chosen.slots.clone(), update));
+        }
+        for (slot, seq) in chosen.slots.into_iter().zip(seqs).filter(|_| !selection.dry) {
+            match selection.deed {
+                Deed::Cancel { force } => match self.board.cancel(&env, slot, force).unwrap() {
+                    CancelAnswer::Cancelled(effect) | CancelAnswer::Requested(effect) => self.act(effect),
+                    CancelAnswer::Already => panic!("already cancelled"),
+                },
+                Deed::Release => self.act(self.board.release(&env, slot).unwrap()),
+                Deed::Requeue => self.act(self.board.requeue(slot, queue).unwrap()),
+                // One that was kept for another alone has gone with it.
+                Deed::Delete if self.board.seq(slot) != seq => {}
+                Deed::Delete => self.act(Deleted { slot }),
+                Deed::Update(_) => {}
+            }
+        }
+        self.commit();
+        Selected { ids, held, next: chosen.next }
     }
 
     pub fn depend(&mut self, id: &[u8], depend: &Depend<'_>) -> Option<Result<(), String>> {

@@ -23,11 +23,21 @@ COUNTED = {"queues", "fields", "tokens", "ids", "meta", "after"}
 
 
 class Selection(NamedTuple):
-    """The reply of an operator's verb: jobs changed, where to go on ("0": done), which ids are unknown."""
+    """The reply of an operator's verb: jobs changed, where to go on ("0": done), which ids are unknown, or
+    with WHERE held back."""
 
     count: int
     cursor: str
     unknown: list
+
+
+class Returned(NamedTuple):
+    """The same with the records that were handed back."""
+
+    count: int
+    cursor: str
+    unknown: list
+    records: list
 
 
 def options(**keywords: Any) -> list:
@@ -177,11 +187,26 @@ class Board:
     def requeue(self, *ids: Any, **keywords: Any) -> Selection:
         return _selection(self.call("REQUEUE", len(ids), *ids, **keywords))
 
-    def delete(self, *ids: Any, **keywords: Any) -> Selection:
+    def delete(self, *ids: Any, **keywords: Any) -> Any:
         return _selection(self.call("DELETE", len(ids), *ids, **keywords))
 
     def update(self, *ids: Any, **keywords: Any) -> Selection:
         return _selection(self.call("UPDATE", len(ids), *ids, "SET", *options(**keywords)))
+
+    def where(self, command: str, *words: Any, set_: dict | None = None, **keywords: Any) -> Any:
+        """One slice of an operator's verb on a selection: `where("cancel", queue="mail", count=10)`."""
+        change = ["SET", *options(**set_)] if set_ is not None else []
+        return _selection(self.call(command, "WHERE", *options(**keywords), *words, *change))
+
+    def where_all(self, command: str, *words: Any, **keywords: Any) -> int:
+        """All slices, from the beginning to the end; how many jobs it was done with."""
+        done, slices = self.where(command, *words, **keywords), 1
+        total = done.count
+        while done.cursor != "0":
+            done, slices = self.where(command, *words, **keywords, cursor=done.cursor), slices + 1
+            total += done.count
+            assert slices < 10_000, "a loop without end"
+        return total
 
     def depend(self, verb: str, id: Any, others: Iterable = (), **keywords: Any) -> str:
         """JOB.DEPEND ADD, REMOVE or CLEAR; returns the state of the job."""
@@ -289,6 +314,8 @@ def _ids_or_all(ids: Iterable | str) -> list:
     return [len(ids), *ids]
 
 
-def _selection(reply: Any) -> Selection:
-    count, cursor, unknown = reply
+def _selection(reply: Any) -> Any:
+    count, cursor, unknown, *handed = reply
+    if handed:
+        return Returned(count, text(cursor), unknown, records(handed[0]))
     return Selection(count, text(cursor), unknown)

@@ -1,0 +1,115 @@
+//! An operator's verb on a selection by filters: which jobs it is for, and that slices until
+//! the end do it to each of them once.
+
+use board::{Deed, Filters, Reached, Selection, State, Update};
+
+use crate::commands::{Act, Command};
+use crate::compare::{filters, passes, same};
+use crate::drive::{report, QUEUES};
+use crate::naive::{Bytes, Job, Model};
+use crate::world::World;
+
+impl Model {
+    /// Whether the verb is for a job, leaving aside who waits for it.
+    fn is_for(&self, deed: &Deed<'_>, job: &Job) -> bool {
+        let asked = job.hold.as_ref().is_some_and(|hold| hold.cancel);
+        match deed {
+            Deed::Cancel { force } => !job.state.ended() && (*force || !asked),
+            Deed::Release => job.hold.is_some(),
+            Deed::Requeue => job.state.ended() && job.state != State::Complete,
+            Deed::Delete => true,
+            Deed::Update(update) => !job.state.ended() && (update.due.is_none() || job.hold.is_none()),
+        }
+    }
+
+    /// Those the verb is for, and of these the ones that are held back by who waits for them.
+    fn selected(&self, deed: &Deed<'_>, filters: &Filters<'_>) -> (Vec<Bytes>, Vec<Bytes>) {
+        let inside = |job: &&Job| self.is_for(deed, job) && passes(job, filters);
+        let all: Vec<Bytes> = self.jobs.iter().filter(inside).map(|job| job.id.clone()).collect();
+        let takes_away = matches!(deed, Deed::Cancel { .. } | Deed::Delete);
+        let stays = |id: &Bytes| takes_away && !self.with_waiters(id).iter().all(|w| all.contains(w));
+        all.iter().cloned().partition(|id| !stays(id))
+    }
+
+    fn act(&mut self, deed: &Deed<'_>, queue: Option<&[u8]>, id: &[u8]) -> Result<(), String> {
+        match deed {
+            Deed::Cancel { force } => self.cancel(id, *force).map(|done| done.map(|_| ())),
+            Deed::Release => self.release(id),
+            Deed::Requeue => self.requeue(id, queue),
+            Deed::Delete => Some(self.delete(&[id]).map(|_| ())),
+            Deed::Update(update) => self.update(id, update),
+        }
+        .unwrap_or_else(|| Err("not there".into()))
+    }
+}
+
+pub fn select(
+    world: &mut World,
+    model: &mut Model,
+    act: &Act,
+    list: &Command,
+    count: usize,
+    bytes: usize,
+) -> Result<(), String> {
+    let mut update = Update::default();
+    let mut to = None;
+    let deed = match act {
+        Act::Cancel(force) => Deed::Cancel { force: *force },
+        Act::Release => Deed::Release,
+        Act::Requeue(queue) => {
+            to = queue.map(|q| QUEUES[q as usize]);
+            Deed::Requeue
+        }
+        Act::Delete => Deed::Delete,
+        Act::Update { priority, queue, delay, talk } => {
+            update.priority = *priority;
+            update.queue = queue.map(|q| QUEUES[q as usize]);
+            update.due = delay.map(|ms| world.now + ms);
+            update.report = talk.as_ref().map(report);
+            Deed::Update(&update)
+        }
+    };
+    let filters = filters(list);
+    let (want, mut kept) = model.selected(&deed, &filters);
+    let mut once = |dry: bool| -> Result<(Vec<Bytes>, Vec<Bytes>), String> {
+        let mut slice = Selection { deed, filters: filters.clone(), from: None, count, bytes, dry };
+        let (mut ids, mut held) = (Vec::new(), Vec::new());
+        loop {
+            let got = world.select(&slice, to);
+            same("a slice is not too long", got.ids.len() + got.held.len() <= count, true)?;
+            for id in got.ids.iter().filter(|_| !dry) {
+                // A record that was kept for one that goes may have gone with it.
+                let gone = matches!(deed, Deed::Delete) && model.at(id).is_none();
+                same("refused", if gone { Ok(()) } else { model.act(&deed, to, id) }, Ok(()))?;
+            }
+            ids.extend(got.ids);
+            held.extend(got.held);
+            match got.next {
+                Some(next) => slice.from = Reached::read(next.text().as_bytes()),
+                None => return Ok((ids, held)),
+            }
+        }
+    };
+    let (dry, _) = once(true)?;
+    let (mut ids, mut held) = once(false)?;
+    // A dry run does not know how full the new queue would be after earlier slices.
+    if update.queue.is_none() {
+        same("of a dry run", dry.len(), ids.len())?;
+    }
+    // Who does not fit into its new queue is held back, and would not fit now.
+    for id in held.iter().filter(|_| update.queue.is_some()) {
+        same("held", model.update(id, &update), Some(Err("LIMIT concurrency".into())))?;
+    }
+    if update.queue.is_some() {
+        kept = held.clone();
+        ids.extend(held.clone());
+    }
+    ids.sort();
+    held.sort();
+    let sorted = |mut ids: Vec<Bytes>| {
+        ids.sort();
+        ids
+    };
+    same("selected", ids, sorted(want))?;
+    same("held back", held, sorted(kept))
+}
