@@ -2,13 +2,17 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench clean
+.PHONY: help setup build lint test test-rust test-python run bench chaos clean
 
 # make run
 PORT    ?= 6379
 FOLDER  ?= .
 WORKERS ?= 4
 ONCE    ?=
+# make chaos
+SECONDS ?=
+SEED    ?=
+REPORT  ?=
 # make test-python, make bench
 SERVER  ?=
 K       ?=
@@ -49,6 +53,9 @@ run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.
 
 bench: setup build ## Server CPU, memory and latency beside Streams, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000]
 	$(VENV)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+
+chaos: setup build ## Kill servers and workers at work, and check that nothing is lost [SECONDS=60] [SEED=n] [SERVER=redis70] [REPORT=file]
+	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
 clean: ## Remove what was built and .venv
 	cargo clean

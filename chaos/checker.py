@@ -1,0 +1,167 @@
+"""Decides from what all clients wrote down whether the server has kept its word."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from actors import LIMIT
+from journal import Call
+
+ENDS = ("consume", "fail", "abandon")
+NEVER = float("inf")
+
+
+class Checker:
+    """The calls of a run, and what was found wrong with them.
+
+    A node that has been deposed may answer for a moment as if it were not: what a replicated run promises, it
+    promises of durable answers (WAIT for both replicas) only.
+    """
+
+    def __init__(self, calls: list[Call], replicated: bool) -> None:
+        self.calls, self.replicated = calls, replicated
+        self.wrong: list[str] = []
+        self.of: dict[str, list[Call]] = defaultdict(list)
+        for call in calls:
+            self.of[call.verb].append(call)
+        self.claims = list(self._claimed())
+        self.counted: Counter = Counter()
+
+    def _claimed(self) -> Iterator[tuple[Call, str, int, str]]:
+        for call in self.of["claim"]:
+            for job in call.reply or []:
+                yield call, job["id"], job["token"], job["queue"]
+
+    def certain(self, call: Call) -> bool:
+        """Whether it was answered for good: not by a node that may have been deposed."""
+        return call.answered and (call.durable or not self.replicated)
+
+    def check(self) -> list[str]:
+        """All that is wrong, each in a sentence."""
+        self.posts_are_kept()
+        self.tokens_are_of_one_claim()
+        self.tokens_rise()
+        self.consumed_once()
+        self.held_by_one()
+        self.limits_hold()
+        self.dependencies_hold()
+        self.children_are_whole()
+        return self.wrong
+
+    def _count(self, what: str, n: int = 1) -> None:
+        self.counted[what] += n
+
+    def posts_are_kept(self) -> None:
+        """What was posted for good was done: the drain after the run has taken the rest."""
+        perhaps = {call.about["id"] for call in self.of["consume"] if not call.refused}
+        for call in self.of["post"]:
+            if self.certain(call):
+                self._count("posts that had to be there")
+                if call.about["id"] not in perhaps:
+                    self.wrong.append(f"the job {call.about['id']} was acknowledged and is lost")
+
+    def tokens_are_of_one_claim(self) -> None:
+        holders: dict[int, tuple[str, str]] = {}
+        for call, id, token, _ in self.claims:
+            if not self.certain(call):
+                continue
+            self._count("claims")
+            who = (id, call.about["worker"])
+            if holders.setdefault(token, who) != who:
+                self.wrong.append(f"the token {token} was given to {holders[token]} and to {who}")
+
+    def tokens_rise(self) -> None:
+        """A claim that began after another had been answered has the higher token."""
+        ended: list[tuple[float, int]] = []
+        highest = 0
+        certain = [found for found in self.claims if self.certain(found[0])]
+        for call, id, token, _ in sorted(certain, key=lambda found: found[0].begin):
+            while ended and ended[0][0] < call.begin:
+                highest = max(highest, heapq.heappop(ended)[1])
+            if token <= highest:
+                self.wrong.append(f"the claim of {id} got the token {token}, not above {highest}")
+            heapq.heappush(ended, (call.end, token))
+
+    def consumed_once(self) -> None:
+        done: dict[str, Call] = {}
+        for call in self.of["consume"]:
+            if not call.answered:
+                continue
+            self._count("jobs consumed")
+            id = call.about["id"]
+            first = done.get(id)
+            if first is None:
+                done[id] = call
+            elif not self.replicated or (first.durable and first.end < call.begin):
+                self.wrong.append(f"{id} was consumed under {first.about['token']} and {call.about['token']}")
+            elif call.durable and not first.durable:
+                done[id] = call
+
+    def _holds(self) -> Iterator[tuple[float, float, Call, str, str]]:
+        """From when until when a worker surely held a job: its lease not over, nothing said that ends it."""
+        said: dict[tuple[str, int], float] = {}
+        for verb in ENDS:
+            for call in self.of[verb]:
+                key = (call.about["id"], call.about["token"])
+                said[key] = min(said.get(key, NEVER), call.begin)
+        for call, id, token, queue in self.claims:
+            if call.about["session"] or not call.answered:
+                continue
+            until = min(call.begin + call.about["lease"] / 1000, said.get((id, token), NEVER))
+            if call.end < until:
+                yield call.end, until, call, id, queue
+
+    def held_by_one(self) -> None:
+        """While one surely holds a job, nobody else gets it. With replicas a claim itself may be lost."""
+        if self.replicated:
+            return
+        by_job: dict[str, list[tuple[float, float, Call]]] = defaultdict(list)
+        for begin, until, call, id, _ in self._holds():
+            by_job[id].append((begin, until, call))
+        for other, id, token, _ in self.claims:
+            for begin, until, call in by_job.get(id, []):
+                if call is not other and begin < other.begin and other.end < until:
+                    self.wrong.append(f"{id} was given to {other.actor} ({token}) while {call.actor} held it")
+
+    def limits_hold(self) -> None:
+        if self.replicated:
+            return
+        edges = []
+        for begin, until, _, _, queue in self._holds():
+            if queue == "limited":
+                edges += [(begin, 1), (until, -1)]
+        running = 0
+        for _, step in sorted(edges):
+            running += step
+            self.counted["most jobs of the limited queue at once"] = max(
+                self.counted["most jobs of the limited queue at once"], running
+            )
+            if running > LIMIT:
+                self.wrong.append(f"{running} jobs of the queue limited ran at once")
+
+    def dependencies_hold(self) -> None:
+        """A job is claimed only after somebody has tried to consume what it waits for."""
+        tried: dict[str, float] = {}
+        for call in self.of["consume"]:
+            if not call.refused:
+                id = call.about["id"]
+                tried[id] = min(tried.get(id, NEVER), call.begin)
+        needs = {call.about["id"]: call.about["after"] for call in self.of["post"] if call.about["after"]}
+        posted = {call.about["id"] for call in self.of["post"] if self.certain(call)}
+        for call, id, _, _ in self.claims:
+            for other in needs.get(id, []):
+                # What a deposed node alone has seen never existed, and counts as met.
+                if other in posted and tried.get(other, NEVER) > call.end:
+                    self.wrong.append(f"{id} was claimed before {other}, which it waits for, was done")
+        self._count("dependencies", len(needs))
+
+    def children_are_whole(self) -> None:
+        """The schedule has posted its children one by one, none twice and none left out."""
+        seen = {int(id.rsplit("@", 1)[1]) for _, id, _, _ in self.claims if id.startswith("@tick@")}
+        if seen:
+            missing = set(range(1, max(seen) + 1)) - seen
+            self._count("children of the schedule", len(seen))
+            if missing and not self.replicated:
+                self.wrong.append(f"children of the schedule are missing: {sorted(missing)[:10]}")

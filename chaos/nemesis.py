@@ -1,0 +1,128 @@
+"""What is done to servers, workers and connections, as drawn from a seed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Callable
+
+import redis
+
+if TYPE_CHECKING:
+    from run import Run
+
+
+class Nemesis:
+    """Does one thing after another, each undone before the next."""
+
+    def __init__(self, run: Run, seed: int) -> None:
+        self.run, self.random = run, random.Random(f"{seed} nemesis")
+        self.done: Counter = Counter()
+        one = [
+            self.kill_worker,
+            self.kill_worker,
+            self.stop_worker,
+            self.cut_clients,
+            self.save,
+            self.rewrite,
+            self.reload,
+            self.pause_clients,
+            self.kill_primary,
+            self.stop_primary,
+            self.pause_board,
+        ]
+        more = [self.kill_replica, self.stop_replica, self.cut_replicas, self.failover]
+        self.deeds: list[Callable[[], None]] = one + (more if run.site.replicated else [])
+
+    def act(self) -> str:
+        """One deed; its name."""
+        deed = self.random.choice(self.deeds)
+        self.done[deed.__name__] += 1
+        with contextlib.suppress(redis.RedisError, OSError):
+            deed()
+        return deed.__name__
+
+    def _ask(self, *words: object) -> None:
+        with self.run.site.primary.connect(socket_timeout=20) as client:
+            client.execute_command(*words)
+
+    def _nap(self, most: float) -> None:
+        time.sleep(self.random.uniform(most / 4, most))
+
+    # Workers and connections
+
+    def kill_worker(self) -> None:
+        self.run.respawn(self.random.choice(list(self.run.actors)))
+
+    def stop_worker(self) -> None:
+        process = self.run.actors[self.random.choice(list(self.run.actors))].process
+        self._stopped(process.pid, 1.5)
+
+    def cut_clients(self) -> None:
+        self._ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def pause_clients(self) -> None:
+        self._ask("CLIENT", "PAUSE", self.random.randrange(50, 800), self.random.choice(["ALL", "WRITE"]))
+        self._nap(0.5)
+
+    def pause_board(self) -> None:
+        self._ask("JOB.PAUSE", "chaos", "FOR", self.random.randrange(50, 500))
+
+    # The primary
+
+    def save(self) -> None:
+        self._ask("BGSAVE", "SCHEDULE")
+
+    def rewrite(self) -> None:
+        self._ask("BGREWRITEAOF")
+
+    def reload(self) -> None:
+        self._ask("DEBUG", "RELOAD")
+
+    def kill_primary(self) -> None:
+        server = self.run.site.primary
+        server.kill()
+        self._nap(3.0 if self.run.site.replicated else 0.5)
+        self.run.site.heal()
+
+    def stop_primary(self) -> None:
+        server = self.run.site.primary
+        assert server.process is not None
+        self._stopped(server.process.pid, 3.0 if self.run.site.replicated else 1.0)
+        self.run.site.heal()
+
+    # Replicas
+
+    def kill_replica(self) -> None:
+        self.random.choice(self.run.site.replicas).kill()
+        self._nap(1.0)
+        self.run.site.heal()
+
+    def stop_replica(self) -> None:
+        process = self.random.choice(self.run.site.replicas).process
+        assert process is not None
+        self._stopped(process.pid, 2.0)
+        self.run.site.heal()
+
+    def cut_replicas(self) -> None:
+        self._ask("CLIENT", "KILL", "TYPE", "replica")
+        self.run.site.heal()
+
+    def failover(self) -> None:
+        with redis.Redis(port=self.run.site.sentinels[0].port, socket_timeout=5) as client:
+            client.execute_command("SENTINEL", "FAILOVER", "chaos")
+        self._nap(3.0)
+        self.run.site.heal()
+
+    def _stopped(self, pid: int, most: float) -> None:
+        import os
+
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                self._nap(most)
+            finally:
+                os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,192 @@
+"""Chaos: producers and workers at work, servers and workers killed under them, and a checker that judges.
+
+    make chaos [SECONDS=60] [SEED=n] [SERVER=redis70|redis82|valkey91]
+
+First on one server that writes every command to disk, then on a primary with two replicas and three
+Sentinels. The seed draws every deed and every client's choices; the moments are the machine's. Ends with 1
+when a promise was broken, and then leaves the journals where it says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path.insert(0, str(ROOT / "chaos"))
+
+import actors  # noqa: E402
+import journal  # noqa: E402
+from checker import Checker  # noqa: E402
+from expect import check_consistent  # noqa: E402
+from harness import KINDS, wait_until  # noqa: E402
+from nemesis import Nemesis  # noqa: E402
+from servers import Site  # noqa: E402
+
+SORTS = ["plain", "plain", "batch", "blocking", "session"]
+FORK = multiprocessing.get_context("fork")
+
+
+@dataclass
+class Player:
+    """A client process, and how to start it anew."""
+
+    target: Callable
+    words: tuple
+    process: Any = None
+
+
+class Run:
+    """One run on one site."""
+
+    def __init__(self, kind: str, seconds: float, seed: int, replicated: bool) -> None:
+        self.seconds, self.seed = seconds, seed
+        self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+        self.site = Site(kind, self.folder, replicated)
+        self.actors: dict[str, Player] = {}
+        self.nemesis = Nemesis(self, seed)
+        self.lives: Counter = Counter()
+        self.counted: Counter = Counter()
+
+    def start(self, name: str) -> None:
+        player = self.actors[name]
+        life = self.lives[name] = self.lives[name] + 1
+        words = (str(self.folder), f"{name}-{life}", self.seed, self.site.replicated, *player.words)
+        player.process = FORK.Process(target=player.target, args=words, daemon=True)
+        player.process.start()
+
+    def respawn(self, name: str) -> None:
+        """Kills a client with SIGKILL; another takes its place."""
+        self.actors[name].process.kill()
+        self.actors[name].process.join()
+        self.start(name)
+
+    def play(self) -> list[str]:
+        """Everything, from the first post to the verdict: what was found wrong."""
+        with self.site.primary.connect() as client:
+            client.execute_command("JOB.SETTINGS", "SET", "chaos", "lapses", -1, "retries", -1)
+            client.execute_command(
+                "JOB.SETTINGS", "SET", "chaos", "QUEUE", "limited", "concurrency", actors.LIMIT
+            )
+            client.execute_command(
+                "JOB.SCHEDULE", "SET", "chaos", "tick", "x", "EVERY", 200, "BACKLOG", "all"
+            )
+            if self.site.replicated:
+                client.execute_command("WAIT", 2, 5000)
+        for number in range(2):
+            self.actors[f"producer-{number}"] = Player(actors.produce, ())
+        for number, sort in enumerate(SORTS):
+            self.actors[f"worker-{number}-{sort}"] = Player(actors.work, (sort,))
+        for name in self.actors:
+            self.start(name)
+        until = time.monotonic() + self.seconds
+        while time.monotonic() < until:
+            time.sleep(self.nemesis.random.uniform(0.05, 0.6))
+            print(f"\r  {until - time.monotonic():4.0f} s  {self.nemesis.act():<16}", end="", flush=True)
+        print("\r" + " " * 40 + "\r", end="")
+        for player in self.actors.values():
+            player.process.kill()
+            player.process.join()
+        self.site.heal()
+        self.drain()
+        return self.judge()
+
+    def drain(self) -> None:
+        """Takes whatever is left, as one last worker."""
+        last = actors.Actor(str(self.folder), "last", self.seed, self.site.replicated)
+        last.connect().client.execute_command("JOB.RESUME", actors.BOARD)
+        last.connect().client.execute_command("JOB.SCHEDULE", "PAUSE", actors.BOARD, "tick")
+        about = {"worker": "last", "lease": 60_000, "session": False}
+        words = ["QUEUES", 0, "COUNT", 100, "LEASE", 60_000, "FIELDS", 3, "id", "token", "queue"]
+
+        def empty() -> bool:
+            got = last.call(
+                "claim", about, lambda b: b.client.execute_command("JOB.CLAIM", b.key, "last", *words)
+            )
+            for job in got or []:
+                done = {"id": job["id"], "token": job["token"], "worker": "last"}
+                last.call("consume", done, lambda b, j=job: b.consume("last", j["id"], token=j["token"]))
+            return last.connect().count() == 0
+
+        wait_until(empty, 60, 0.01, what="the board is empty")
+
+    def judge(self) -> list[str]:
+        self.site.heal()
+        wrong = []
+        boards = [server.board(actors.BOARD) for server in self.site.servers]
+        check_consistent(self.site.primary.board(actors.BOARD))
+        if len({board.digest() for board in boards}) != 1:
+            wrong.append(f"the copies differ: {[board.info() for board in boards]}")
+        for server in self.site.servers:
+            server.check_health()
+        checker = Checker(journal.read(self.folder), self.site.replicated)
+        wrong += checker.check()
+        self.counted = checker.counted
+        self.counted["calls"] = len(checker.calls)
+        self.counted["calls of which nobody knows the end"] = sum(
+            not call.answered and not call.refused for call in checker.calls
+        )
+        self.counted["changes of the primary"] = len(self.site.changes) - 1
+        return wrong
+
+    def close(self, keep: bool) -> None:
+        self.site.close()
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def told(title: str, counts: Counter) -> str:
+    rows = "\n".join(f"| {what} | {n} |" for what, n in sorted(counts.items()))
+    return f"| {title} | |\n| --- | ---: |\n{rows}\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description="Kills servers and workers, and checks that nothing is lost."
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="of each of the two runs (default: 60)")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--server", choices=KINDS, default="redis70")
+    parser.add_argument("--only", choices=["one", "replicated"])
+    parser.add_argument("--report", type=Path, help="write a page of Markdown here")
+    arguments = parser.parse_args()
+    command = f"make chaos SECONDS={arguments.seconds:g} SEED={arguments.seed} SERVER={arguments.server}"
+    print(f"{command}", flush=True)
+    page = [f"`{command}`\n"]
+    broken = False
+    for name, replicated in (("one", False), ("replicated", True)):
+        if arguments.only not in (None, name):
+            continue
+        title = "Three servers, three Sentinels" if replicated else "One server, every command on disk"
+        run = Run(arguments.server, arguments.seconds, arguments.seed, replicated)
+        wrong = ["the run did not end"]
+        try:
+            wrong = run.play()
+        finally:
+            run.close(keep=bool(wrong))
+        text = f"## {title}\n\n{told('injected', run.nemesis.done)}\n{told('counted', run.counted)}"
+        text += (
+            "\n" + ("\n".join(f"- {line}" for line in wrong) if wrong else "Nothing was found wrong.") + "\n"
+        )
+        print(text, flush=True)
+        page.append(text)
+        if wrong:
+            print(f"the journals are in {run.folder}", flush=True)
+            broken = True
+    if arguments.report:
+        arguments.report.write_text("\n".join(page))
+    return int(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""The servers of a run: one that writes every command to disk, or three that Sentinels watch over."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Optional
+
+import redis
+from harness import Server, executable, wait_until
+from harness.server import free_port
+
+ALWAYS = ["appendonly yes", "appendfsync always"]
+NAME = "chaos"
+
+
+def die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+class Sentinel:
+    """One Sentinel."""
+
+    def __init__(self, kind: str, port_of_primary: int) -> None:
+        self.port = free_port()
+        self.folder = tempfile.TemporaryDirectory(prefix="sentinel-")
+        config = Path(self.folder.name) / "sentinel.conf"
+        lines = [
+            f"port {self.port}",
+            "bind 127.0.0.1",
+            f"dir {self.folder.name}",
+            f"sentinel monitor {NAME} 127.0.0.1 {port_of_primary} 2",
+            f"sentinel down-after-milliseconds {NAME} 800",
+            f"sentinel failover-timeout {NAME} 4000",
+            f"sentinel parallel-syncs {NAME} 2",
+        ]
+        config.write_text("\n".join(lines) + "\n")
+        with (Path(self.folder.name) / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [str(executable(kind)), str(config), "--sentinel"],
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent,
+            )
+
+    def primary(self) -> Optional[int]:
+        """The port of the primary, as this Sentinel sees it."""
+        with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port, socket_timeout=1) as client:
+            found = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
+            return int(found[1]) if found else None
+        return None
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+class Site:
+    """One server (`replicated=False`) or three, and the place where clients read which port serves them."""
+
+    def __init__(self, kind: str, folder: Path, replicated: bool) -> None:
+        self.kind, self.folder, self.replicated = kind, folder, replicated
+        config = [*ALWAYS, "repl-backlog-size 64mb"]
+        first = Server(kind, config=config)
+        self.servers = [first]
+        self.sentinels: list[Sentinel] = []
+        self.address = folder / "primary"
+        self.changes: list[tuple[float, int]] = []
+        self._stop = threading.Event()
+        if replicated:
+            self.servers += [Server(kind, config=config, replicaof=first) for _ in range(2)]
+            for server in self.servers[1:]:
+                server.wait_synced(first)
+            self.sentinels = [Sentinel(kind, first.port) for _ in range(3)]
+            wait_until(lambda: self._agreed() == first.port, 20, what="the Sentinels agree")
+        self._note(first.port)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def _note(self, port: int) -> None:
+        self.changes.append((time.monotonic(), port))
+        fresh = self.address.with_suffix(".new")
+        fresh.write_text(str(port))
+        fresh.rename(self.address)
+
+    def _agreed(self) -> Optional[int]:
+        told = [sentinel.primary() for sentinel in self.sentinels]
+        return next((port for port in told if port is not None and told.count(port) >= 2), None)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.05):
+            port = self._agreed() if self.replicated else self.servers[0].port
+            if port is not None and port != self.changes[-1][1]:
+                self._note(port)
+
+    @property
+    def primary(self) -> Server:
+        return next(server for server in self.servers if server.port == self.changes[-1][1])
+
+    @property
+    def replicas(self) -> list[Server]:
+        return [server for server in self.servers if server is not self.primary]
+
+    def heal(self) -> None:
+        """Waits until every server runs, one is the primary, and the others follow it in step."""
+        for server in self.servers:
+            if server.process is None:
+                server.start(rewrite_config=False)
+        if not self.replicated:
+            return
+
+        def whole() -> bool:
+            with contextlib.suppress(redis.RedisError, OSError, AssertionError):
+                primary = self.primary
+                if primary.info("replication")["role"] != "master":
+                    return False
+                with primary.connect() as client:
+                    offset = client.info("replication")["master_repl_offset"]
+                for server in self.replicas:
+                    info = server.info("replication")
+                    if info["role"] != "slave" or info["master_port"] != primary.port:
+                        return False
+                    if info["master_link_status"] != "up" or info["slave_repl_offset"] < offset:
+                        return False
+                return True
+            return False
+
+        wait_until(whole, 60, 0.05, what="the servers have healed")
+
+    def close(self) -> None:
+        self._stop.set()
+        self._watcher.join()
+        for sentinel in self.sentinels:
+            sentinel.close()
+        for server in self.servers:
+            server.close()
