@@ -1,6 +1,6 @@
 //! Who waits for work: for each board a line in the order of arrival, each with its own
 //! queues. Finding the first that a job of some queue is for costs O(log waiters), however
-//! many wait.
+//! many wait. A worker to whom nothing is handed keeps its number and stands aside.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -41,6 +41,8 @@ impl<H> Waiter<H> {
 struct Line {
     any: BTreeSet<u64>,
     queues: HashMap<Vec<u8>, BTreeSet<u64>>,
+    /// Not in the line for now.
+    aside: BTreeSet<u64>,
 }
 
 /// All blocked claims. Numbers rise with arrival.
@@ -84,6 +86,7 @@ impl<H> Waiters<H> {
     pub fn remove(&mut self, number: u64) -> Option<Waiter<H>> {
         let waiter = self.waiters.remove(&number)?;
         if let Some(line) = self.lines.get_mut(&waiter.place) {
+            line.aside.remove(&number);
             line.any.remove(&number);
             for queue in &waiter.queues {
                 if let Some(numbers) = line.queues.get_mut(queue) {
@@ -93,11 +96,27 @@ impl<H> Waiters<H> {
                     }
                 }
             }
-            if line.any.is_empty() && line.queues.is_empty() {
+            if line.any.is_empty() && line.queues.is_empty() && line.aside.is_empty() {
                 self.lines.remove(&waiter.place);
             }
         }
         Some(waiter)
+    }
+
+    /// Lets one that is in no line wait aside, until [`Waiters::rejoin`].
+    pub fn set_aside(&mut self, number: u64, waiter: Waiter<H>) {
+        self.lines.entry(waiter.place.clone()).or_default().aside.insert(number);
+        self.waiters.insert(number, waiter);
+    }
+
+    /// Puts those that wait aside for that board back to their places in line.
+    pub fn rejoin(&mut self, place: &Place) {
+        let aside = self.lines.get_mut(place).map(|line| std::mem::take(&mut line.aside));
+        for number in aside.unwrap_or_default() {
+            if let Some(waiter) = self.waiters.remove(&number) {
+                self.add(number, waiter);
+            }
+        }
     }
 
     /// One that waits.

@@ -12,6 +12,7 @@ use crate::job::{Claim, Class, Job, State, NEVER};
 use crate::line::Line;
 use crate::pauses::Pauses;
 use crate::pool::Pool;
+use crate::registrations::Registrations;
 use crate::schedule::Schedules;
 use crate::settings::{Overrides, Setting};
 use crate::slab::Slab;
@@ -48,11 +49,20 @@ impl Queue {
 }
 
 /// A claimer.
-#[derive(Default)]
 pub struct Worker {
     pub(crate) claims: Line<u64>,
     /// When it last spoke, as far as this copy knows. Local.
     pub(crate) seen: i64,
+    /// When its registration lapses, and its claims end, or [`NEVER`].
+    pub(crate) until: i64,
+    /// It has gone: its claims under tokens up to this one have ended.
+    pub(crate) gone: u64,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Worker { claims: Line::default(), seen: 0, until: NEVER, gone: 0 }
+    }
 }
 
 /// A time that is never by default.
@@ -95,6 +105,7 @@ pub struct Board {
     pub(crate) settings: Overrides,
     pub(crate) pauses: Pauses,
     pub(crate) schedules: Schedules,
+    pub(crate) registrations: Registrations,
     pub(crate) broken: bool,
     pub(crate) heap: usize,
     /// Counts the places that groups were given in the rounds of their queues.
@@ -107,6 +118,8 @@ pub struct Board {
     pub(crate) wake: Wake,
     /// Somebody other than its worker has ended a claim since [`Board::taken`] was asked.
     pub(crate) taken: bool,
+    /// A worker is quiet no longer since [`Board::roused`] was asked.
+    pub(crate) roused: bool,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     pub(crate) grown: bool,
 }
@@ -187,6 +200,7 @@ impl Board {
             + self.waits.bytes()
             + self.pauses.iter().len() * 192
             + self.schedules.bytes()
+            + self.registrations.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names

@@ -101,6 +101,7 @@ impl Board {
         self.check_waits()?;
         self.check_pauses()?;
         self.check_groups()?;
+        self.check_registrations()?;
         self.schedules.check()?;
         self.check_order()
     }

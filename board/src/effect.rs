@@ -146,6 +146,14 @@ effects! {
     33 Reclaimed,
     /// An operator changed several jobs alike.
     40 UpdatedAll<'a>,
+    /// A worker said that it is there.
+    47 Registered<'a>,
+    /// A worker is to be gone.
+    48 Deregistered<'a>,
+    /// Nothing is handed to a worker, or again something is.
+    49 Quieted<'a>,
+    /// Time has ended registrations, and claims of workers that have gone.
+    50 Departed,
     /// A schedule came, or is another from now on.
     60 ScheduleSet,
     /// A schedule is gone.

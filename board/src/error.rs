@@ -25,6 +25,10 @@ pub enum Refusal {
     NotReady(State),
     /// It cannot be claimed now: its queue or board is paused.
     Paused,
+    /// It cannot be claimed by this worker, to whom nothing is handed.
+    Quiet,
+    /// The board has no worker of that name registered.
+    NoWorker,
     /// Its life is over.
     Ended(State),
     /// It has been, or shall be, called off.
@@ -58,7 +62,7 @@ impl Refusal {
             Refusal::NotOwner(_) => "NOTOWNER",
             Refusal::Claimed(_) | Refusal::ClaimedYou => "CLAIMED",
             Refusal::Stale(_) => "STALE",
-            Refusal::NotReady(_) | Refusal::Paused => "NOTREADY",
+            Refusal::NotReady(_) | Refusal::Paused | Refusal::Quiet => "NOTREADY",
             Refusal::Ended(_) => "ENDED",
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
@@ -66,6 +70,7 @@ impl Refusal {
             Refusal::Depended(_) => "DEPENDED",
             Refusal::Cycle => "CYCLE",
             Refusal::NoSchedule => "NOSCHEDULE",
+            Refusal::NoWorker => "NOWORKER",
             Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
@@ -85,6 +90,7 @@ impl Refusal {
             | Refusal::Exists(name)
             | Refusal::Depended(name) => clean(name),
             Refusal::Paused => "paused".into(),
+            Refusal::Quiet => "quiet".into(),
             Refusal::ClaimedYou => "you".into(),
             Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),
@@ -92,6 +98,7 @@ impl Refusal {
             Refusal::Cancelled(_) => "cancel was requested".into(),
             Refusal::Cycle => "a job would wait for itself".into(),
             Refusal::NoSchedule => "no such schedule".into(),
+            Refusal::NoWorker => "no such worker is registered".into(),
             Refusal::Argument(what) => what.clone(),
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),

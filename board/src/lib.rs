@@ -40,6 +40,7 @@
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
 //! | `pauses` | what is paused | a lane knows until when it is |
 //! | `schedule` | schedules, by id and by when they fire | both orders agree |
+//! | `registrations` | workers that registered or go | a worker knows until when it stands |
 //! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `settings` | every setting | one table |
@@ -71,6 +72,7 @@ mod places;
 mod pool;
 mod record;
 mod records;
+mod registrations;
 mod retry;
 mod room;
 mod rounds;
@@ -96,6 +98,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use list::{Cursor, Filter, Filters, Page};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use registrations::{Registration, REGISTERED_MOST};
 pub use rounds::GroupOf;
 pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use selection::{Chosen, Deed, Reached, Selection};

@@ -4,8 +4,9 @@
 //! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
-//! then an end. Each part is a tag and a MessagePack value with fields by
-//! position. The parts follow from the state alone, so equal boards give equal bytes.
+//! then workers that registered or go, by name, then an end. Each part is a tag and a
+//! MessagePack value with fields by position. The parts follow from the state alone, so equal
+//! boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -17,13 +18,14 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
-use crate::board::{Board, Worker};
+use crate::board::Board;
 use crate::effect::{is_grace, is_name};
 use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
 use crate::line::Line;
 use crate::pauses::{Pause, Place};
+use crate::registrations::Entry;
 use crate::schedule::Schedule;
 use crate::settings::{Overrides, LONGEST};
 use crate::tombstones::Tombstone;
@@ -41,6 +43,7 @@ const SCHEDULES: u8 = 5;
 const TELLS: u8 = 6;
 const GROUPS: u8 = 13;
 const ROUNDS: u8 = 14;
+const WORKERS: u8 = 10;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -212,6 +215,10 @@ impl Board {
             writer.put(TELLS, tell);
             writer.close(&mut each, PART);
         }
+        for worker in self.registrations.iter() {
+            writer.put(WORKERS, &worker);
+            writer.close(&mut each, PART);
+        }
         writer.put(END, &());
         writer.close(&mut each, 0);
     }
@@ -357,6 +364,15 @@ impl Loader {
                     let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
                     need(is_time(tell.seq) && is_time(tell.from), "tell")?;
                     self.board.waits.tells.push_back(tell);
+                }
+                WORKERS => {
+                    let (name, entry) = <(Bin, Entry)>::deserialize(&mut from).or(damaged("worker"))?;
+                    need(is_name(&name) && entry.sound(self.board.token), "worker")?;
+                    need(
+                        self.board.registrations.iter().next_back().is_none_or(|(n, _)| *n < name),
+                        "order",
+                    )?;
+                    self.board.set_entry(&name, entry).or(damaged("worker"))?;
                 }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
@@ -580,13 +596,12 @@ impl Board {
         let worker_of = |s: u32| jobs.get(s).and_then(|j| self.claim_of(j)).map_or(0, |c| c.worker);
         let token_of = |s: u32| Board::token_of(jobs, claims, s);
         claimed.sort_unstable_by_key(|s| (worker_of(*s), token_of(*s)));
-        let mut held: Vec<(u32, Worker)> = Vec::new();
+        let mut held = Vec::new();
         for slots in claimed.chunk_by(|a, b| worker_of(*a) == worker_of(*b)) {
             if let Some(first) = slots.first() {
                 let begins = slots.iter().filter_map(|s| self.claim_of(jobs.get(*s)?)).map(|c| c.claimed);
                 let seen = begins.max().unwrap_or_default();
-                let claims = Line::from_sorted(slots, token_of);
-                held.push((worker_of(*first), Worker { claims, seen }));
+                held.push((worker_of(*first), Line::from_sorted(slots, token_of), seen));
             }
         }
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
@@ -607,8 +622,9 @@ impl Board {
             lanes.push((queue, Line::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
         }
         self.leases = leases;
-        for (number, worker) in held {
-            *self.workers.get_mut(number).ok_or(Damage("worker"))? = worker;
+        for (number, claims, seen) in held {
+            let worker = self.workers.get_mut(number).ok_or(Damage("worker"))?;
+            (worker.claims, worker.seen) = (claims, seen);
         }
         for (number, line, all, groups) in lanes {
             let queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;

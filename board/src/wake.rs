@@ -34,8 +34,11 @@ impl Board {
             .map_or(NEVER, |s| Self::lease_key_of(&self.jobs, &self.claims, s).0.max(env.hold));
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
         let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
-        let soonest = soonest.min(self.schedules.soonest());
-        let at_once = self.pauses.next_release().is_some() || !self.waits.tells.is_empty();
+        let departs = self.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
+        let soonest = soonest.min(self.schedules.soonest()).min(departs);
+        let at_once = self.pauses.next_release().is_some()
+            || self.registrations.next_departure().is_some()
+            || !self.waits.tells.is_empty();
         if at_once || self.surplus(env.rules).is_some() {
             0
         } else {
@@ -68,6 +71,11 @@ impl Board {
         std::mem::take(&mut self.taken)
     }
 
+    /// Whether a worker is quiet no longer since the last call: it may wait for work.
+    pub fn roused(&mut self) -> bool {
+        std::mem::take(&mut self.roused)
+    }
+
     /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
     pub(crate) fn wake_queue(&mut self, queue: u32) {
         if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
@@ -82,9 +90,16 @@ impl Board {
         }
     }
 
-    /// Whether any queue has got ready jobs since [`Board::woken`].
+    /// Nobody waits for work: what has been noted for those who do is dropped.
+    pub fn nobody_waits(&mut self) {
+        self.roused = false;
+        self.woken(|_, _| ());
+    }
+
+    /// Whether any queue has got ready jobs since [`Board::woken`], or any worker is quiet no
+    /// longer since [`Board::roused`].
     pub fn has_woken(&self) -> bool {
-        !self.woken.is_empty()
+        self.roused || !self.woken.is_empty()
     }
 
     /// The name of a queue.

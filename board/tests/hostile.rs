@@ -84,6 +84,14 @@ fn full() -> World {
     let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true };
     w.depend(b"late", &Depend::Remove(vec![b"untold"])).unwrap().unwrap();
     w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
+    for (worker, time) in [(&b"ann"[..], Some(90)), (b"gone", None), (b"cy", None)] {
+        let meta = vec![pair(b"host", b"a")];
+        w.register(&Register { worker, role: Some(b"mailer"), meta, time }).unwrap();
+    }
+    w.quiet(b"cy", true).unwrap();
+    w.put("left");
+    w.take_id(b"gone", "left");
+    assert!(w.deregister(b"gone", 0));
     w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true }, 1);
     w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
     w.sound();

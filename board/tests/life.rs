@@ -35,4 +35,6 @@ mod selections;
 mod settings;
 #[path = "life/site.rs"]
 mod site;
+#[path = "life/workers.rs"]
+mod workers;
 mod world;

@@ -25,6 +25,8 @@ mod selections;
 mod verbs;
 #[path = "model/waits.rs"]
 mod waits;
+#[path = "model/workers.rs"]
+mod workers;
 mod world;
 
 use proptest::collection::vec;

@@ -38,6 +38,7 @@ mod settings;
 mod tables;
 mod trash;
 mod update;
+mod worker;
 
 /// What a command does with its key.
 #[derive(Clone, Copy)]
@@ -143,6 +144,12 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<schedule::Pause>();
     to.add::<schedule::Resume>();
     to.add::<schedule::Run>();
+    to.parent(&worker::PARENT);
+    to.add::<worker::Register>();
+    to.add::<worker::Deregister>();
+    to.add::<worker::List>();
+    to.add::<worker::Quiet>();
+    to.add::<worker::Resume>();
     to.add::<internal::Apply>();
     to.add::<internal::Load>();
     to.add::<internal::Probe>();

@@ -234,6 +234,7 @@ pub fn serve_touched(ctx: Ctx) {
         });
     }
     for place in TOUCHED.with(std::mem::take) {
+        with(|waiters| waiters.rejoin(&place));
         on_board(ctx, &place, |turn| {
             turn.settle_due()?;
             turn.board().wake_all();
@@ -270,16 +271,20 @@ fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Re
 /// Hands work to those who wait for this board, in the order in which they came.
 pub fn serve(turn: &mut Turn<'_>) {
     if waiting() == 0 && SERVED.with(|served| served.is_empty()) {
-        return turn.board().woken(|_, _| ());
+        return turn.board().nobody_waits();
     }
     let place = (turn.ctx.db(), turn.key.bytes().to_vec());
     if !with(|waiters| waiters.waits_for(&place)) && SERVED.with(|served| served.is_empty()) {
-        return turn.board().woken(|_, _| ());
+        return turn.board().nobody_waits();
     }
     if turn.ctx.in_transaction() {
-        turn.board().woken(|_, _| ());
+        turn.board().nobody_waits();
         TOUCHED.with(|touched| touched.insert(place));
         return;
+    }
+    if turn.board().roused() {
+        with(|waiters| waiters.rejoin(&place));
+        turn.board().wake_all();
     }
     if turn.board().taken() {
         // Who was chosen for what has come back stands before all others.
@@ -301,6 +306,10 @@ pub fn serve(turn: &mut Turn<'_>) {
 /// Claims for one that waits. False when there is nothing for it.
 fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
+    if turn.board().is_quiet(&waiter.worker) {
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
     let env = turn.env;
     let mut claims = Vec::new();
     let done = waiter.with_claim(|claim| {

@@ -324,7 +324,7 @@ def test_each_section_has_a_syntax_line_and_an_example() -> None:
         assert {"syntax", "redis-cli"} <= infos.get(name, set()), name
 
 
-SUBCOMMANDS = "GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR"
+SUBCOMMANDS = "GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR|REGISTER|DEREGISTER|QUIET"
 
 
 def syntax_lines() -> dict[str, str]:

@@ -39,7 +39,12 @@ pub struct Abandoned<'a> {
 
 impl Sound for Abandoned<'_> {}
 
-impl Abandoned<'_> {
+impl<'a> Abandoned<'a> {
+    /// In the name of the worker that holds the job.
+    pub(crate) fn of(slot: u32, reason: Option<&'a [u8]>) -> Self {
+        Abandoned { slot, due: None, reason, apart: false }
+    }
+
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         if board.job(self.slot)?.state.ended() {
             return Err(Unfit);

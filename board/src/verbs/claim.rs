@@ -127,7 +127,7 @@ impl Board {
     }
 
     fn pick(&self, claim: &Claim<'_>, turn: u64, now: i64) -> Option<u32> {
-        if self.is_paused(now) {
+        if self.is_paused(now) || self.is_quiet(claim.worker) {
             return None;
         }
         if claim.queues.is_empty() {
@@ -187,6 +187,7 @@ impl Board {
             State::Ready if self.paused(Some(self.queue_name(job)), env.now).is_some() => {
                 Err(Refusal::Paused)
             }
+            State::Ready if self.is_quiet(claim.worker) => Err(Refusal::Quiet),
             State::Ready => {
                 self.check_slot(self.queue_number(job))?;
                 Ok(self.claimed(env, slot, job, claim))

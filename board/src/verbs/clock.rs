@@ -1,4 +1,4 @@
-//! What time does to a board: leases and runs end, delayed jobs become ready, schedules fire,
+//! What time does to a board: workers' registrations lapse, leases and runs end, delayed jobs become ready, schedules fire,
 //! jobs that nobody claimed expire, records that were kept long enough go, pauses end: in this
 //! order.
 
@@ -122,7 +122,14 @@ impl Board {
         let job = self.jobs.get(slot)?;
         Some(match job.state {
             State::Blocked => NEVER,
-            State::Claimed => self.claim_of(job)?.ends_at(),
+            State::Claimed => {
+                let claim = self.claim_of(job)?;
+                let worker = self.workers.get(claim.worker)?;
+                match claim.token <= worker.gone {
+                    true => 0,
+                    false => claim.ends_at().min(worker.until),
+                }
+            }
             _ => job.at.get(),
         })
     }
@@ -147,10 +154,15 @@ impl Board {
         }
     }
 
-    fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+    /// Ends a claim as it is to end by now. One whose worker has gone ends with it.
+    pub(crate) fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+        let goes = self.goes(slot, now);
+        if goes == Some(false) {
+            return self.give_back(slot, now, rules);
+        }
         let claim = self.leave(slot)?.ok_or(Unfit)?;
-        let timed_out = claim.run_end <= claim.lapses_at();
-        let called_off = claim.cancel_end <= claim.run_end.min(claim.lapses_at());
+        let timed_out = goes.is_none() && claim.run_end <= claim.lapses_at();
+        let called_off = goes.is_none() && claim.cancel_end <= claim.run_end.min(claim.lapses_at());
         let (cancel, token) = (claim.cancel, claim.token);
         let worker = Some(self.worker_name(&claim).into());
         let end = match (called_off, timed_out) {
@@ -158,6 +170,10 @@ impl Board {
             (false, true) => End::TimedOut,
             (false, false) => End::Lapsed,
         };
+        if end == End::Lapsed && !self.registrations.is_empty() {
+            let name = self.workers.key(claim.worker).cloned().unwrap_or_default();
+            self.registrations.lost(&name);
+        }
         self.note_end(slot, claim, end, now)?;
         if cancel {
             self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;
@@ -196,7 +212,8 @@ impl Board {
             return self.untold(slot).then(|| Self::settled(slot, env).into());
         }
         let time = self.time_of(slot)?;
-        let held = self.jobs.get(slot)?.state == State::Claimed && env.hold > env.now;
+        // The claim of a worker that has gone has ended already.
+        let held = self.jobs.get(slot)?.state == State::Claimed && env.hold > env.now && time > 0;
         (time <= env.now && !held).then(|| Self::settled(slot, env).into())
     }
 
@@ -211,6 +228,9 @@ impl Board {
         }
         if let Some(lifted) = self.lift(env, n) {
             return Some(lifted);
+        }
+        if let Some(departed) = self.departs(env, n) {
+            return Some(departed.into());
         }
         let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
         let lines = ClockLine::ALL.iter().filter(|line| !held(line));

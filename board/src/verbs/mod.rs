@@ -13,6 +13,7 @@ mod heartbeat;
 mod holder;
 mod pause;
 mod post;
+mod register;
 mod release;
 mod requeue;
 mod schedule;
@@ -35,6 +36,7 @@ pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
 pub use holder::{Answer, ANYBODY};
 pub use pause::{Halt, Lifted, Paused, Reclaimed, Resumed};
 pub use post::{pair, Exists, Post, PostAnswer, Posted, DEFAULT_QUEUE};
+pub use register::{Departed, Deregistered, Quieted, Register, Registered};
 pub use release::Released;
 pub use requeue::Requeued;
 pub use schedule::{

@@ -168,6 +168,17 @@ pub enum Command {
         slice: u32,
     },
     Resume(Option<u8>),
+    Register {
+        worker: u8,
+        role: Option<u8>,
+        meta: Vec<(u8, u8)>,
+        time: Option<i64>,
+    },
+    Deregister {
+        worker: u8,
+        slice: u32,
+    },
+    Quiet(u8, bool),
     Rule {
         setting: Setting,
         value: i64,
@@ -383,6 +394,17 @@ fn pauses() -> impl Strategy<Value = Command> {
     prop_oneof![2 => pause, 3 => queue().prop_map(Command::Resume)]
 }
 
+fn workers() -> impl Strategy<Value = Command> {
+    let time = weighted(0.7, prop_oneof![4 => 1..3_000i64, 1 => Just(1 << 40)]);
+    let register = (0..4u8, of(0..3u8), vec((0..3u8, any::<u8>()), 0..2), time)
+        .prop_map(|(worker, role, meta, time)| Command::Register { worker, role, meta, time });
+    prop_oneof![
+        4 => register,
+        1 => (0..4u8, 1..4u32).prop_map(|(worker, slice)| Command::Deregister { worker, slice }),
+        2 => (0..4u8, weighted(0.4, Just(()))).prop_map(|(w, quiet)| Command::Quiet(w, quiet.is_some())),
+    ]
+}
+
 fn time() -> impl Strategy<Value = Command> {
     prop_oneof![
         10 => (1..400i64).prop_map(Command::Pass),
@@ -518,6 +540,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         4 => settings().boxed(),
         4 => pauses().boxed(),
         5 => schedules().boxed(),
+        5 => workers().boxed(),
         20 => time().boxed(),
         3 => reads(),
         1 => Just(Command::Reload),

@@ -8,6 +8,7 @@ use board::{Filter, Filters, Page, State};
 use crate::commands::Command;
 use crate::drive;
 use crate::naive::{Bytes, Job, Model};
+use crate::workers::Known;
 use crate::world::World;
 
 pub fn same<T: PartialEq + Debug>(what: &str, got: T, want: T) -> Result<(), String> {
@@ -35,6 +36,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     same("two claims of one token", tokens.windows(2).any(|w| w[0] == w[1]), false)?;
     tallies(world, model)?;
     schedules(world, model)?;
+    workers(world, model)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;
@@ -44,6 +46,17 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
         same("a tombstone", got, model.tomb(tomb).map(|t| (t.token, t.state)))?;
     }
     Ok(())
+}
+
+fn workers(world: &World, model: &Model) -> Result<(), String> {
+    let owned = |bin: &[u8]| bin.to_vec();
+    let got = world.board.registrations_after(None).map(|(name, r)| {
+        let meta = r.meta.iter().map(|(f, v)| (owned(f), owned(v))).collect();
+        let role = r.role.as_ref().map(|role| owned(role));
+        let (registered, time, until, quiet, lapsed) = (r.registered, r.time, r.until, r.quiet, r.lapsed);
+        (owned(name), Known { role, meta, registered, time, until, quiet, lapsed })
+    });
+    same("registrations", got.collect::<BTreeMap<_, _>>(), model.workers.known.clone())
 }
 
 fn schedules(world: &World, model: &Model) -> Result<(), String> {
@@ -95,7 +108,11 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;
     // Nothing that is due is before the time at which the board looks again.
-    let next = if job.state == State::Claimed { job.next().max(model.hold) } else { job.next() };
+    let next = match model.claim_end_of(job) {
+        _ if job.state != State::Claimed => job.next(),
+        0 => 0,
+        end => end.max(model.hold),
+    };
     same("wake in time", world.board.wake() <= next, true)
 }
 

@@ -301,6 +301,23 @@ impl Pair {
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 same("resume", self.world.resume(queue), self.model.resume(queue))
             }
+            Command::Register { worker, role, meta, time } => {
+                let worker = WORKERS[*worker as usize];
+                let role = role.map(|n| NAMES[1 + n as usize]);
+                let register = Register { worker, role, meta: pairs(meta), time: *time };
+                self.model.register(&register);
+                same("register", self.world.register(&register), Ok(()))
+            }
+            Command::Deregister { worker, slice } => {
+                let worker = WORKERS[*worker as usize];
+                let got = self.world.deregister(worker, *slice);
+                same("deregister", got, self.model.deregister(worker, *slice))
+            }
+            Command::Quiet(worker, quiet) => {
+                let worker = WORKERS[*worker as usize];
+                let got = self.world.quiet(worker, *quiet).is_ok();
+                same("quiet", got, self.model.quiet(worker, *quiet))
+            }
             Command::Rule { setting, value } => {
                 self.world.rule(*setting, *value);
                 self.model.rules.set(*setting, *value);

@@ -7,6 +7,7 @@ use board::{OnFailure, Options, Rules, Setting, State};
 
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
+use crate::workers::Workers;
 
 pub type Bytes = Vec<u8>;
 
@@ -149,6 +150,7 @@ pub struct Model {
     pub hold: i64,
     pub schedules: Vec<Schedule>,
     pub rounds: Rounds,
+    pub workers: Workers,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -352,8 +354,11 @@ impl Model {
         if job.state == State::Blocked {
             return self.untold(job);
         }
-        let held = job.state == State::Claimed && self.hold > self.now;
-        !held && job.next() <= self.now
+        if job.state == State::Claimed {
+            let end = self.claim_end_of(job);
+            return end == 0 || self.hold <= self.now && end <= self.now;
+        }
+        job.next() <= self.now
     }
 
     pub fn settle_once(&mut self, id: &[u8], draw: Draw) {
@@ -362,7 +367,7 @@ impl Model {
 
     /// When time next does something, claims held for a recovery.
     pub fn soonest(&self) -> i64 {
-        let released = self.pauses.values().any(|p| p.release.is_some());
+        let released = self.pauses.values().any(|p| p.release.is_some()) || !self.workers.gone.is_empty();
         if self.surplus().is_some() || released || !self.tells.is_empty() {
             return 0;
         }
@@ -372,7 +377,8 @@ impl Model {
             _ => job.next(),
         };
         let fires = self.schedules.iter().map(|s| s.at);
-        self.jobs.iter().map(next).chain(fires).min().unwrap_or(NEVER).min(lift).min(NEVER)
+        let departs = self.workers.known.values().map(|w| w.until.max(self.hold));
+        self.jobs.iter().map(next).chain(fires).chain(departs).min().unwrap_or(NEVER).min(lift).min(NEVER)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
@@ -383,7 +389,7 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: telling first, then ends of pauses and of claims, then what is due, what
+    /// One slice of a time turn: telling first, then ends of pauses, workers that go, ends of claims, then what is due, what
     /// expires, what is dropped; each the earliest first; then running jobs are taken back, and the oldest
     /// of too many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
@@ -392,6 +398,9 @@ impl Model {
             return true;
         }
         if self.lift(n as usize) {
+            return true;
+        }
+        if self.depart_some(n) {
             return true;
         }
         for line in 0..4 {
@@ -461,9 +470,23 @@ impl Model {
         }
     }
 
-    fn claim_ends(&mut self, at: usize, draw: Draw) {
+    pub fn claim_ends(&mut self, at: usize, draw: Draw) {
         let hold = self.jobs[at].hold.clone().unwrap();
-        let timeout = hold.run_end <= hold.lease_end + hold.grace;
+        let goes = self.goes(&hold, self.jobs[at].claim_end());
+        if goes == Some(false) {
+            let reason = Some(&b"deregistered"[..]);
+            if hold.cancel {
+                return self.call_off(at, Way::Abandoned, reason);
+            }
+            self.end_claim(at, Way::Abandoned);
+            self.jobs[at].reason = reason.map(<[u8]>::to_vec);
+            return self.ready(at, self.now);
+        }
+        let timeout = goes.is_none() && hold.run_end <= hold.lease_end + hold.grace;
+        let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lease_end + hold.grace);
+        if let (false, false, Some(known)) = (timeout, called_off, self.workers.known.get_mut(&hold.worker)) {
+            known.lapsed += 1;
+        }
         self.end_claim(at, if timeout { Way::TimedOut } else { Way::Lapsed });
         if hold.cancel {
             return self.end(at, State::Cancelled, self.retention(State::Cancelled));

@@ -130,6 +130,9 @@ impl Model {
     ) -> Vec<(Bytes, u64)> {
         let mut got = Vec::new();
         for n in 0..count {
+            if self.workers.quiet(claim.worker) {
+                break;
+            }
             let chosen = chosen.get(n);
             let mut queues: Vec<Bytes> = claim.queues.iter().map(|q| q.to_vec()).collect();
             let each = |queues: &[Bytes]| queues.iter().find_map(|q| self.next_of(q, chosen));
@@ -161,6 +164,7 @@ impl Model {
             (Some(hold), _) if hold.worker == claim.worker => Err("CLAIMED you".into()),
             (Some(hold), _) => Err(format!("CLAIMED {}", shown(&hold.worker))),
             (_, State::Ready) if self.paused(Some(&job.queue)).is_some() => Err("NOTREADY paused".into()),
+            (_, State::Ready) if self.workers.quiet(claim.worker) => Err("NOTREADY quiet".into()),
             (_, State::Ready) if self.full(&job.queue) => Err("LIMIT concurrency".into()),
             (_, State::Ready) => Ok(self.hand(at, claim)),
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),

@@ -406,6 +406,39 @@ impl World {
         self.commit();
     }
 
+    // --- workers ---
+
+    pub fn register(&mut self, register: &Register<'_>) -> Result<(), String> {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.register(&env, register).map_err(|r| r.to_string());
+        let done = decided.map(|registered| self.act(registered));
+        self.commit();
+        done
+    }
+
+    /// Ends a registration; the command itself ends up to `slice` claims.
+    pub fn deregister(&mut self, worker: &[u8], slice: u32) -> bool {
+        let Some(deregistered) = self.board.deregister(worker) else { return false };
+        self.act(deregistered);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        if let Some(departed) = self.board.departs(&env, slice) {
+            self.act(departed);
+        }
+        self.commit();
+        true
+    }
+
+    pub fn quiet(&mut self, worker: &[u8], quiet: bool) -> Result<(), String> {
+        let decided = self.board.quiet(worker, quiet).map_err(|r| r.to_string())?;
+        if let Some(quieted) = decided {
+            self.act(quieted);
+        }
+        self.commit();
+        Ok(())
+    }
+
     // --- schedules ---
 
     fn settle_schedule(&mut self, id: &[u8]) {

@@ -222,6 +222,22 @@ class Board:
     def resume(self, **keywords: Any) -> Any:
         return self.call("RESUME", **keywords)
 
+    # Registered workers
+
+    def worker(self, verb: str, name: Any, **keywords: Any) -> Any:
+        """JOB.WORKER REGISTER (a dict), DEREGISTER, QUIET or RESUME."""
+        reply = self.client.execute_command("JOB.WORKER", verb, self.key, name, *options(**keywords))
+        return from_pairs(reply) if verb.upper() == "REGISTER" else reply
+
+    def worker_page(self, **keywords: Any) -> tuple:
+        """One page of JOB.WORKER LIST: (cursor, worker name to the rest of its row)."""
+        cursor, rows = self.client.execute_command("JOB.WORKER", "LIST", self.key, *options(**keywords))
+        rows = [record(one) for one in rows]
+        return text(cursor), {text(row.pop("worker")): row for row in rows}
+
+    def registered(self, **keywords: Any) -> dict:
+        return self.worker_page(**keywords)[1]
+
     # Readers
 
     def get(self, id: Any, **keywords: Any) -> dict | None:

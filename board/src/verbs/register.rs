@@ -1,0 +1,237 @@
+//! Registering: a worker says what it is and for how long it is there. With the end of its
+//! registration its claims end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::board::{after, Board};
+use crate::effect::{is_name, Meta, Sound, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::job::{End, State, META_MOST, NEVER};
+use crate::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
+use crate::settings::{Rules, LONGEST};
+use crate::verbs::abandon::Abandoned;
+use crate::verbs::holder::ANYBODY;
+
+/// Why a job was given back by a worker that was deregistered.
+const DEREGISTERED: &[u8] = b"deregistered";
+
+/// A worker registers, or says more of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Register<'a> {
+    /// Its name.
+    pub worker: &'a [u8],
+    /// What kind of worker it is.
+    pub role: Option<&'a [u8]>,
+    /// Fields to set.
+    pub meta: Meta<'a>,
+    /// For how long, ms; as before when not named, at first until it is deregistered.
+    pub time: Option<i64>,
+}
+
+/// A worker is registered until then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Registered<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    worker: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    role: Option<&'a [u8]>,
+    #[serde(borrow)]
+    meta: Meta<'a>,
+    time: i64,
+    /// Unix ms, or never.
+    pub until: i64,
+}
+
+impl Sound for Registered<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        is_name(self.worker)
+            && self.worker != ANYBODY
+            && self.role.is_none_or(is_name)
+            && self.meta.iter().all(|(field, _)| is_name(field))
+            && (self.time == -1 || (1..=LONGEST).contains(&self.time))
+            && (1..=NEVER).contains(&self.until)
+    }
+}
+
+impl Registered<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let name = Bin::from(self.worker);
+        let mut entry = board.registrations.get(&name).cloned().unwrap_or_default();
+        let known = Registration { registered: now, ..Registration::default() };
+        let registration = entry.registration.get_or_insert(known);
+        registration.role = self.role.map(Bin::from).or(registration.role.take());
+        for (field, value) in &self.meta {
+            match registration.meta.iter_mut().find(|(f, _)| **f == ***field) {
+                Some((_, old)) => *old = (&***value).into(),
+                None => registration.meta.push(((&***field).into(), (&***value).into())),
+            }
+        }
+        if registration.meta.len() > META_MOST {
+            return Err(Unfit);
+        }
+        (registration.time, registration.until) = (self.time, self.until);
+        board.set_entry(&name, entry)?;
+        if let Some(number) = board.workers.find(&*name) {
+            board.saw_worker(number, now);
+        }
+        Ok(())
+    }
+}
+
+/// A worker is registered no longer: what it holds goes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deregistered<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    worker: &'a [u8],
+}
+
+impl Sound for Deregistered<'_> {}
+
+impl Deregistered<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.depart(&self.worker.into(), false)
+    }
+}
+
+/// Nothing is handed to a worker, or again something is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quieted<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    worker: &'a [u8],
+    quiet: bool,
+}
+
+impl Sound for Quieted<'_> {}
+
+impl Quieted<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        let name = Bin::from(self.worker);
+        let mut entry = board.registrations.get(&name).cloned().ok_or(Unfit)?;
+        entry.registration.as_mut().ok_or(Unfit)?.quiet = self.quiet;
+        board.set_entry(&name, entry)
+    }
+}
+
+/// The next `n` steps of workers that go: a registration that was to lapse by `until` has
+/// lapsed, or a claim of a worker that has gone has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Departed {
+    until: i64,
+    n: u32,
+    seed: u64,
+    rules: Rules,
+}
+
+impl Sound for Departed {}
+
+impl Departed {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        for _ in 0..self.n {
+            if let Some(name) = board.lapsing(self.until).cloned() {
+                board.depart(&name, true)?;
+            } else if let Some(name) = board.registrations.next_departure().cloned() {
+                board.end_one(&name, now, self.seed, &self.rules)?;
+            } else {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    /// The registration that lapses first, if it does so by then.
+    fn lapsing(&self, until: i64) -> Option<&Bin> {
+        self.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
+    }
+
+    /// Ends a registration; the claims of its worker are ended from now on.
+    fn depart(&mut self, name: &Bin, lapses: bool) -> Result<(), Unfit> {
+        let entry = self.registrations.get(name).ok_or(Unfit)?;
+        entry.registration.as_ref().ok_or(Unfit)?;
+        let (held, _) = self.activity(name);
+        let departure = (held > 0).then_some(Departure { token: self.token, lapses });
+        let departure = departure.or_else(|| entry.departure.clone());
+        self.set_entry(name, Entry { registration: None, departure })
+    }
+
+    /// Ends the first claim of a worker that has gone, or with the last its departure.
+    fn end_one(&mut self, name: &Bin, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+        let gone = self.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(Unfit)?.token;
+        let first = self.held(name, 0).next();
+        let claim = first.and_then(|slot| self.claim_of(self.jobs.get(slot)?));
+        match claim.filter(|claim| claim.token <= gone).map(|claim| claim.slot) {
+            Some(slot) => self.claim_ends(slot, now, seed, rules),
+            None => {
+                let mut entry = self.registrations.get(name).cloned().ok_or(Unfit)?;
+                entry.departure = None;
+                self.set_entry(name, entry)
+            }
+        }
+    }
+
+    /// How the claim of a worker that has gone ends: as a lapse, or as if it had abandoned it;
+    /// `None` when its worker is there.
+    pub(crate) fn goes(&self, slot: u32, now: i64) -> Option<bool> {
+        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        let worker = self.workers.get(claim.worker)?;
+        if claim.token <= worker.gone {
+            let entry = self.registrations.get(self.worker_name(claim));
+            return entry.and_then(|e| e.departure.as_ref()).map(|d| d.lapses);
+        }
+        (worker.until <= now.min(claim.ends_at())).then_some(true)
+    }
+
+    /// Gives a job back in the name of a worker that was deregistered.
+    pub(crate) fn give_back(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), Unfit> {
+        let reason = Some(DEREGISTERED);
+        match self.claim_of(self.job(slot)?).ok_or(Unfit)?.cancel {
+            true => {
+                let retain = self.retention(State::Cancelled, rules);
+                self.end_job(slot, State::Cancelled, End::Abandoned, reason, retain, now)
+            }
+            false => Abandoned::of(slot, reason).apply(self, now),
+        }
+    }
+
+    /// Decides a registration. O(log workers).
+    pub fn register<'a>(&self, env: &Env<'_>, register: &Register<'a>) -> Result<Registered<'a>, Refusal> {
+        let known = self.registrations.of(register.worker);
+        if known.is_none() && self.registrations.len() >= REGISTERED_MOST {
+            return Err(Refusal::Limit("workers"));
+        }
+        let meta = known.map_or(&[][..], |r| &r.meta);
+        let mut fields: Vec<&[u8]> = meta.iter().map(|(field, _)| &**field).collect();
+        fields.extend(register.meta.iter().map(|(field, _)| &***field));
+        fields.sort_unstable();
+        fields.dedup();
+        if fields.len() > META_MOST {
+            return Err(Refusal::Limit("meta fields"));
+        }
+        let time = register.time.or(known.map(|r| r.time)).unwrap_or(-1);
+        let (worker, role, meta) = (register.worker, register.role, register.meta.clone());
+        Ok(Registered { worker, role, meta, time, until: after(env.now, time) })
+    }
+
+    /// Decides that a worker goes; `None` when it is not registered. O(log workers).
+    pub fn deregister<'a>(&self, worker: &'a [u8]) -> Option<Deregistered<'a>> {
+        self.registrations.of(worker).map(|_| Deregistered { worker })
+    }
+
+    /// Decides that nothing is handed to a worker, or again something is; `None` when that is
+    /// so already. O(log workers).
+    pub fn quiet<'a>(&self, worker: &'a [u8], quiet: bool) -> Result<Option<Quieted<'a>>, Refusal> {
+        let known = self.registrations.of(worker).ok_or(Refusal::NoWorker)?;
+        Ok((known.quiet != quiet).then_some(Quieted { worker, quiet }))
+    }
+
+    /// The next `n` steps, at most, of workers that go; `None` when there are none. O(log
+    /// workers).
+    pub fn departs(&self, env: &Env<'_>, n: u32) -> Option<Departed> {
+        let until = if env.hold > env.now { 0 } else { env.now };
+        let some = self.lapsing(until).is_some() || self.registrations.next_departure().is_some();
+        some.then(|| Departed { until, n, seed: env.random, rules: env.rules.clone() })
+    }
+}

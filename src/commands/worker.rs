@@ -1,0 +1,268 @@
+//! `JOB.WORKER` and its subcommands: workers that register, and what becomes of them.
+
+use board::{Board, Register as Request, Registration, LONGEST, NEVER};
+
+use super::{read, Command, KeyUse, Spec};
+use crate::args::{once, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
+use crate::turn::Turn;
+use crate::world;
+
+/// The parent of the subcommands.
+pub const PARENT: Spec = Spec {
+    name: "job.worker",
+    arity: -2,
+    flags: "",
+    summary: "Registers workers, lists them, and lets them be quiet.",
+    ..Spec::NONE
+};
+
+/// `JOB.WORKER REGISTER board worker [ROLE r] [META n f v…] [FOR ms]` → until when, and
+/// whether it is quiet. Replicates `Registered`.
+pub struct Register;
+
+/// `JOB.WORKER DEREGISTER board worker` → 1, or 0 when it was not registered. Replicates
+/// `Deregistered` and a first `Departed`; the timer does the rest.
+pub struct Deregister;
+
+/// `JOB.WORKER LIST board [ROLE r] [CURSOR c] [COUNT n]` → cursor and maps, by name.
+pub struct List;
+
+/// `JOB.WORKER QUIET board worker` → OK. Replicates `Quieted`.
+pub struct Quiet;
+
+/// `JOB.WORKER RESUME board worker` → OK. Replicates `Quieted`.
+pub struct Resume;
+
+/// What each of them costs.
+const COMPLEXITY: &str = "O(log W + n log N) for n jobs given back or listed workers, of W registered ones";
+
+/// So many claims at most are ended by DEREGISTER itself.
+const ENDS: u32 = 64;
+/// What LIST gives when nobody asks for a number.
+const COUNT: usize = 100;
+/// So many registrations at most are looked at for one page of a role.
+const LOOKS: usize = 1_000;
+
+/// A time as replies tell it: -1 for none.
+fn told(until: i64) -> i64 {
+    match until {
+        NEVER => -1,
+        until => until,
+    }
+}
+
+impl Command for Register {
+    const SPEC: Spec = Spec {
+        name: "job.worker",
+        sub: Some("register"),
+        arity: -4,
+        flags: "write",
+        key: Some(KeyUse::Insert),
+        summary: "Says that a worker is there, what it is, and for how long.",
+        complexity: COMPLEXITY,
+        syntax: "board worker [ROLE role] [META n field value [field value ...]] [FOR ms]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let mut request = Request { worker: args.worker()?, ..Request::default() };
+        let mut meta = None;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "ROLE" => once(&mut request.role, "ROLE", args.name("ROLE")?)?,
+                "META" => once(&mut meta, "META", args.meta()?)?,
+                "FOR" => once(&mut request.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        request.meta = meta.unwrap_or_default();
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            // One that has lapsed already begins anew.
+            turn.settle_due()?;
+            let env = turn.env;
+            let registered = turn.board().register(&env, &request)?;
+            let until = registered.until;
+            turn.apply(registered)?;
+            reply.map(2);
+            reply.text("expires");
+            reply.int(told(until));
+            reply.text("quiet");
+            reply.int(turn.board().is_quiet(request.worker).into());
+            Ok(())
+        })
+    }
+}
+
+impl Command for Deregister {
+    const SPEC: Spec = Spec {
+        name: "job.worker",
+        sub: Some("deregister"),
+        arity: 4,
+        flags: "write",
+        key: Some(KeyUse::Update),
+        summary: "Ends a worker's registration and gives its jobs back.",
+        complexity: COMPLEXITY,
+        syntax: "board worker",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let worker = call.args.worker()?;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            turn.settle_due()?;
+            let env = turn.env;
+            let deregistered = turn.board().deregister(worker);
+            reply.int(deregistered.is_some().into());
+            let Some(deregistered) = deregistered else { return Ok(()) };
+            turn.apply(deregistered)?;
+            match turn.board().departs(&env, ENDS) {
+                Some(departed) => turn.apply(departed),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// Lets a worker be quiet, or no longer.
+fn hush(call: &mut Call<'_>, quiet: bool) -> Done {
+    let worker = call.args.worker()?;
+    Turn::run(call.ctx, &call.key(), |turn| {
+        turn.settle_due()?;
+        match turn.board().quiet(worker, quiet)? {
+            Some(quieted) => turn.apply(quieted),
+            None => Ok(()),
+        }
+    })?;
+    call.ctx.reply().ok();
+    Ok(())
+}
+
+/// What QUIET and RESUME have in common.
+const HUSH: Spec = Spec {
+    name: "job.worker",
+    arity: 4,
+    flags: "write",
+    key: Some(KeyUse::Update),
+    complexity: COMPLEXITY,
+    syntax: "board worker",
+    ..Spec::NONE
+};
+
+impl Command for Quiet {
+    const SPEC: Spec = Spec {
+        sub: Some("quiet"),
+        summary: "Hands nothing more to a worker. What it holds goes on.",
+        ..HUSH
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        hush(call, true)
+    }
+}
+
+impl Command for Resume {
+    const SPEC: Spec =
+        Spec { sub: Some("resume"), summary: "Lets a worker that was quiet have jobs again.", ..HUSH };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        hush(call, false)
+    }
+}
+
+/// `0`, or `>` and the name that was given last.
+fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
+    match args.value("CURSOR")? {
+        b"0" => Ok(None),
+        [b'>', name @ ..] => Ok(Some(name)),
+        _ => syntax("CURSOR must be 0 or one that the last call gave"),
+    }
+}
+
+fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i64) {
+    let meta = !worker.meta.is_empty();
+    let (claimed, seen) = board.activity(name);
+    reply.map(7 + usize::from(worker.role.is_some()) + usize::from(meta));
+    reply.text("worker");
+    reply.bytes(name);
+    if let Some(role) = &worker.role {
+        reply.text("role");
+        reply.bytes(role);
+    }
+    if meta {
+        reply.text("meta");
+        reply.map(worker.meta.len());
+        for (field, value) in &worker.meta {
+            reply.bytes(field);
+            reply.bytes(value);
+        }
+    }
+    let numbers = [
+        ("registered", worker.registered),
+        ("expires", told(worker.until)),
+        ("quiet", worker.quiet.into()),
+        ("active", (now - seen).max(0)),
+        ("claimed", claimed as i64),
+        ("lapsed", worker.lapsed as i64),
+    ];
+    for (name, number) in numbers {
+        reply.text(name);
+        reply.int(number);
+    }
+}
+
+impl Command for List {
+    const SPEC: Spec = Spec {
+        name: "job.worker",
+        sub: Some("list"),
+        arity: -3,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary: "Lists registered workers in the order of their names, page by page.",
+        complexity: COMPLEXITY,
+        syntax: "board [ROLE role] [CURSOR cursor] [COUNT n]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let (mut role, mut from, mut count) = (None, None, None);
+        let args = &mut call.args;
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "ROLE" => once(&mut role, "ROLE", args.name("ROLE")?)?,
+                "CURSOR" => once(&mut from, "CURSOR", cursor(args)?)?,
+                "COUNT" => once(&mut count, "COUNT", args.length("COUNT", 1)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        let count = count.unwrap_or(COUNT);
+        let reply = call.ctx.reply();
+        read(call, |board: &Board| {
+            let (mut page, mut last) = (Vec::new(), None);
+            let mut behind = board.registrations_after(from.flatten());
+            for (name, worker) in behind.by_ref().take(LOOKS.max(count)) {
+                last = Some(name);
+                if role.is_none_or(|role| worker.role.as_deref() == Some(role)) {
+                    page.push((name, worker));
+                }
+                if page.len() == count {
+                    break;
+                }
+            }
+            reply.array(2);
+            match (behind.next(), last) {
+                (Some(_), Some(last)) => reply.bytes(&[b">", &**last].concat()),
+                _ => reply.text("0"),
+            }
+            reply.array(page.len());
+            let now = world::now();
+            page.into_iter().for_each(|(name, worker)| write(reply, board, name, worker, now));
+            Ok(())
+        })
+    }
+}
