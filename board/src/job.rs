@@ -414,6 +414,8 @@ pub struct Rare {
     pub intended: Option<i64>,
     /// The board's revision when an operator last updated it.
     pub updated: i64,
+    /// On whose behalf it was posted.
+    pub user: Option<Bin>,
 }
 
 impl Rare {
@@ -426,6 +428,7 @@ impl Rare {
             + text(&self.stage)
             + text(&self.reason)
             + text(&self.result)
+            + text(&self.user)
             + self.last.as_ref().map_or(0, |l| l.worker.len())
             + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()

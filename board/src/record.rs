@@ -69,6 +69,8 @@ bitflags! {
         const INTENDED = 1 << 26;
         /// What it waits for.
         const AFTER = 1 << 27;
+        /// On whose behalf it was posted.
+        const USER = 1 << 30;
         /// With whom it shares its turns.
         const GROUP = 1 << 36;
     }
@@ -241,6 +243,10 @@ impl<'a> Record<'a> {
     pub fn weight(&self) -> usize {
         self.job.heap()
     }
+    /// On whose behalf it was posted.
+    pub fn user(&self) -> Option<&'a [u8]> {
+        self.rare?.user.as_deref()
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -278,7 +284,8 @@ impl<'a> Record<'a> {
                 | some(!rare.meta.is_empty(), Fields::META)
                 | some(rare.reason.is_some(), Fields::REASON)
                 | some(rare.intended.is_some(), Fields::INTENDED)
-                | some(!rare.after.is_empty(), Fields::AFTER);
+                | some(!rare.after.is_empty(), Fields::AFTER)
+                | some(rare.user.is_some(), Fields::USER);
         }
         present
     }
@@ -308,7 +315,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 29);
+        assert_eq!(all_fields().len(), 30);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

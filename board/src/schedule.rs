@@ -102,6 +102,8 @@ pub struct Template {
     pub meta: Vec<(Bin, Bin)>,
     /// With whom the jobs share their turns.
     pub group: Option<Bin>,
+    /// On whose behalf.
+    pub user: Option<Bin>,
 }
 
 /// A schedule. See the module's comment.
@@ -211,6 +213,7 @@ impl Schedule {
             && name(&template.name)
             && name(&template.queue)
             && name(&template.group)
+            && name(&template.user)
             && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
             && template.options.sound()
             && template.meta.len() <= META_MOST
@@ -228,6 +231,7 @@ impl Schedule {
             + text(&template.name)
             + text(&template.queue)
             + text(&template.group)
+            + text(&template.user)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
     }
 }

@@ -543,6 +543,7 @@ fn sound_rare(rare: &Rare) -> bool {
     let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at, rare.updated];
     times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
+        && rare.user.as_ref().is_none_or(|user| is_name(user))
         && rare.stale.len() <= STALE_MOST
         && rare.after.len() <= AFTER_MOST
         && rare.after.is_sorted_by(|a, b| a.slot < b.slot)

@@ -17,6 +17,8 @@ mod grace;
 mod groups;
 #[path = "life/late.rs"]
 mod late;
+#[path = "life/limits.rs"]
+mod limits;
 #[path = "life/operators.rs"]
 mod operators;
 #[path = "life/order.rs"]

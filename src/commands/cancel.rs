@@ -4,13 +4,14 @@ use board::{CancelAnswer, Deed};
 
 use super::selection::{distinct, named, resolve, Named};
 use super::{Command, KeyUse, Spec};
-use crate::args::{flag, Keyword};
+use crate::args::{flag, once, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.CANCEL board n id… [FORCE]` → for each id `cancelled`, `requested`, `already` or null;
-/// or `WHERE … [FORCE]` → count, cursor, ids held back. Replicates `Cancelled` or `CancelRequested` for each.
+/// `JOB.CANCEL board n id… [BY user] [FORCE]` → for each id `cancelled`, `requested`, `already`
+/// or null; or `WHERE … [BY user] [FORCE]` → count, cursor, ids held back. Replicates `Cancelled`
+/// or `CancelRequested` for each.
 pub struct Cancel;
 
 impl Command for Cancel {
@@ -21,16 +22,18 @@ impl Command for Cancel {
         key: Some(KeyUse::Update),
         summary: "Calls jobs off; asks the workers of those that are claimed to stop.",
         complexity: "O(n log N)",
-        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> [FORCE]",
+        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
+            [BY user] [FORCE]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut jobs = named(args)?;
-        let mut force = false;
+        let (mut force, mut by) = (false, None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
+                "BY" => once(&mut by, "BY", args.name("BY")?)?,
                 "FORCE" => flag(&mut force, "FORCE")?,
                 _ if jobs.take(args, word)? => {}
                 _ => return unexpected(word),
@@ -42,13 +45,22 @@ impl Command for Cancel {
             let env = turn.env;
             let ids = match &jobs {
                 Named::Where(chosen) => {
-                    return chosen.run(turn, reply, Deed::Cancel { force }, |turn, slot| {
-                        cancel(turn, slot, force).map(|_| ())
-                    });
+                    let deed = Deed::Cancel { force };
+                    if let Some(user) = by {
+                        for slot in chosen.choose(turn, deed, usize::MAX)?.slots {
+                            let id = turn.board().record_of(slot).map(|job| job.id().to_vec());
+                            let checked = turn.board().check_user(slot, user);
+                            checked.map_err(|refusal| refusal.of(&id.unwrap_or_default()))?;
+                        }
+                    }
+                    return chosen.run(turn, reply, deed, |turn, slot| cancel(turn, slot, force).map(|_| ()));
                 }
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(turn, ids, |turn, slot| turn.board().cancel(&env, slot, force))?;
+            let slots = resolve(turn, ids, |turn, slot| {
+                by.map_or(Ok(()), |user| turn.board().check_user(slot, user))?;
+                turn.board().cancel(&env, slot, force)
+            })?;
             let chosen = distinct(&slots);
             for (id, slot) in ids.iter().zip(&slots) {
                 let Some(slot) = slot else { continue };

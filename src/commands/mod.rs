@@ -263,6 +263,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         }
         Fields::INTENDED => int("intended", record.intended()),
         Fields::GROUP => bytes("group", record.group()),
+        Fields::USER => bytes("user", record.user()),
         _ => {}
     }
 }

@@ -48,6 +48,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
         "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
         "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+        "USER" => once(&mut post.user, "USER", args.name("USER")?)?,
         "META" if !post.meta.is_empty() => return syntax("META is given twice"),
         "META" => post.meta = args.meta()?,
         _ => return Ok(false),
@@ -121,7 +122,7 @@ impl Command for Post {
         complexity: "O(log N)",
         syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [META n field value [field value ...]] \
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
             [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };
@@ -160,7 +161,7 @@ impl Command for MPost {
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
             [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
-            [RETAIN ms] [META n field value [field value ...]] \
+            [RETAIN ms] [USER user] [META n field value [field value ...]] \
             [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };

@@ -99,7 +99,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     }
     set.when = when.map(|(_, when)| when);
     (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
-    (set.options, set.meta, set.group) = (post.options, post.meta, post.group);
+    (set.options, set.meta, set.group, set.user) = (post.options, post.meta, post.group, post.user);
     Ok(())
 }
 
@@ -192,6 +192,7 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("timeout", options.timeout);
     row.int("expire", options.expire);
     row.int("retain", options.retain);
+    row.bytes("user", template.user.as_deref());
     if !template.meta.is_empty() {
         row.0.push(("meta", Cell::Meta(&template.meta)));
     }
@@ -212,7 +213,7 @@ impl Command for Set {
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
             [GROUP group] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
-            [META n field value [field value ...]]",
+            [USER user] [META n field value [field value ...]]",
         ..Spec::NONE
     };
 

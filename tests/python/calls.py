@@ -42,6 +42,7 @@ POST_SHARED = {
     "TIMEOUT": ("60000",),
     "EXPIRE": ("60000",),
     "RETAIN": ("1",),
+    "USER": ("u",),
     "META": META,
     "AFTER": ("1", "x"),
 }
@@ -98,8 +99,8 @@ CALLS = [
     Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",)}),
     Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",)}),
     Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",)}),
-    Call("CANCEL", ONE_ID, {"FORCE": ()}),
-    Call("CANCEL", WHERE, {**SLICE, "FORCE": ()}),
+    Call("CANCEL", ONE_ID, {"BY": ("u",), "FORCE": ()}),
+    Call("CANCEL", WHERE, {**SLICE, "BY": ("u",), "FORCE": ()}),
     Call("RELEASE", ONE_ID, {}),
     Call("RELEASE", WHERE, SLICE),
     Call("REQUEUE", ONE_ID, {"QUEUE": ("q",)}),
@@ -182,11 +183,10 @@ RANGES = {
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "USER", "MAXLIVE", "TAGS"] + ["PARENT", "SHARE"],
+    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE", "TAGS"] + ["PARENT", "SHARE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
-    "CANCEL": ["BY"],
     "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
     "LIST": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
     "COUNT": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],

@@ -75,6 +75,14 @@ impl<'a> Cancelled<'a> {
 }
 
 impl Board {
+    /// Refuses a job that was not posted on behalf of that user. O(1).
+    pub fn check_user(&self, slot: u32, user: &[u8]) -> Result<(), Refusal> {
+        match self.rare(slot).and_then(|rare| rare.user.as_deref()) {
+            Some(owner) if owner == user => Ok(()),
+            owner => Err(Refusal::NotOwner(owner.unwrap_or(b"-").into())),
+        }
+    }
+
     /// Decides the cancel of one job; with `force` also of one that a worker holds. O(log n).
     pub fn cancel(&self, env: &Env<'_>, slot: u32, force: bool) -> Result<CancelAnswer, Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
+use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Meta, Sound, Unfit};
 use crate::env::Env;
@@ -53,6 +54,8 @@ pub struct Post<'a> {
     pub after: Option<After<'a>>,
     /// With whom it shares its turns.
     pub group: Option<&'a [u8]>,
+    /// On whose behalf.
+    pub user: Option<&'a [u8]>,
 }
 
 /// What a post comes to.
@@ -89,6 +92,8 @@ pub struct Posted<'a> {
     after: Option<Vec<Edge>>,
     #[serde(borrow, with = "serde_bytes")]
     group: Option<&'a [u8]>,
+    #[serde(borrow, with = "serde_bytes")]
+    user: Option<&'a [u8]>,
 }
 
 /// The queue of jobs that name none.
@@ -103,6 +108,7 @@ impl Sound for Posted<'_> {
         let free = || self.text(|id| board.find(id).is_none());
         id && self.queue.is_none_or(is_name)
             && self.name.is_none_or(|name| name.len() <= 255)
+            && self.user.is_none_or(is_name)
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
             && (self.replaces || free())
@@ -134,9 +140,11 @@ impl Posted<'_> {
             let job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
             board.add_record(self.slot, job)?;
         }
-        if !self.meta.is_empty() {
+        if !self.meta.is_empty() || self.user.is_some() {
             board.reweigh(self.slot, |job| {
-                job.rare_mut().set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
+                let rare = job.rare_mut();
+                rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
+                rare.user = self.user.map(Bin::from).or(rare.user.take());
                 Ok(())
             })?;
         }
@@ -175,6 +183,7 @@ impl Posted<'_> {
                 modified: now,
                 after: std::mem::take(&mut rare.after),
                 awaited: rare.awaited,
+                user: rare.user.take(),
                 ..Rare::default()
             };
             Ok(())
@@ -237,6 +246,7 @@ impl Board {
             meta: post.meta.clone(),
             after,
             group: post.group,
+            user: post.user,
         }))
     }
 

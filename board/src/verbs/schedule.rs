@@ -64,6 +64,8 @@ pub struct SetSchedule<'a> {
     pub meta: Meta<'a>,
     /// With whom they share their turns.
     pub group: Option<&'a [u8]>,
+    /// On whose behalf.
+    pub user: Option<&'a [u8]>,
 }
 
 /// A schedule came, or is another from now on.
@@ -175,6 +177,7 @@ impl Fired {
         let rare = job.rare_mut();
         rare.intended = Some(self.intended);
         rare.meta = template.meta.clone();
+        rare.user = template.user.clone();
         rare.modified = now;
         job.posted = U48::new(now);
         job.seq = U48::new(board.revision() as i64);
@@ -258,6 +261,7 @@ impl Schedule {
         template.delay = set.delay.or(template.delay);
         template.options = set.options.or(template.options);
         template.group = set.group.map(Bin::from).or_else(|| template.group.take());
+        template.user = set.user.map(Bin::from).or_else(|| template.user.take());
         for (field, value) in &set.meta {
             match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
                 Some((_, old)) => *old = (&***value).into(),

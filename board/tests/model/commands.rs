@@ -73,6 +73,7 @@ pub enum Command {
         after: Option<Vec<(Target, OnFailure)>>,
         strict: bool,
         group: Option<u8>,
+        user: Option<u8>,
     },
     Depend {
         id: Target,
@@ -132,6 +133,7 @@ pub enum Command {
     Cancel {
         id: Target,
         force: bool,
+        by: Option<u8>,
     },
     Release(Target),
     Requeue {
@@ -313,7 +315,8 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
     let ends = || prop_oneof![Just(State::Failed), Just(State::Cancelled), Just(State::Trashed)];
     let update = (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk());
     prop_oneof![
-        2 => (states().prop_flat_map(target), any::<bool>()).prop_map(|(id, force)| Command::Cancel { id, force }),
+        2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
+            .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
         1 => target(State::Claimed).prop_map(Command::Release),
         2 => (ends().prop_flat_map(target), of(0..4u8)).prop_map(|(id, queue)| Command::Requeue { id, queue }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(n, all)| Command::Delete(Target::Any(n), all)),
@@ -428,8 +431,16 @@ fn post() -> impl Strategy<Value = Command> {
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
-    (id, rest, options(), meta, after).prop_map(
-        |((id, again, exists), (queue, name, priority, delay), options, meta, (after, strict, group))| {
+    let user = weighted(0.3, 0..3u8);
+    (id, rest, options(), meta, after, user).prop_map(
+        |(
+            (id, again, exists),
+            (queue, name, priority, delay),
+            options,
+            meta,
+            (after, strict, group),
+            user,
+        )| {
             Command::Post {
                 id,
                 again,
@@ -443,6 +454,7 @@ fn post() -> impl Strategy<Value = Command> {
                 after,
                 strict: strict.is_some(),
                 group,
+                user,
             }
         },
     )

@@ -104,6 +104,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     let after: Vec<Bytes> = got.after().into_iter().map(|id| id.to_vec()).collect();
     same("after", after, model.edges(job).into_iter().map(|edge| edge.0).collect())?;
     same("intended", got.intended(), job.intended)?;
+    same("user", owned(got.user()), job.user.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;

@@ -13,6 +13,7 @@ pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobo
 pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
 pub const GROUPS: [&[u8]; 4] = [b"acme", b"g\0\xff", b"ann", b"nobody"];
 pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
+pub const USERS: [&[u8]; 3] = [b"eve", b"fay\xff\0", b"gus"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
 
@@ -230,9 +231,11 @@ impl Pair {
                 let trash = Trash { worker: &worker, id: &id, token, reason };
                 same("trash", self.world.trash(&trash), self.model.trash(&trash))
             }
-            Command::Cancel { id, force } => {
+            Command::Cancel { id, force, by } => {
                 let id = self.named(id)?;
-                same("cancel", self.world.cancel(&id, *force), self.model.cancel(&id, *force))
+                let by = by.map(|user| USERS[user as usize]);
+                let got = self.world.cancel_by(&id, *force, by);
+                same("cancel", got, self.model.cancel(&id, *force, by))
             }
             Command::Release(id) => {
                 let id = self.named(id)?;
@@ -380,7 +383,7 @@ impl Pair {
         else {
             return Ok(());
         };
-        let Command::Post { after: edges, strict, group, .. } = command else { return Ok(()) };
+        let Command::Post { after: edges, strict, group, user, .. } = command else { return Ok(()) };
         let edges: Option<Vec<(Bytes, OnFailure)>> =
             edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
         let id = id.map(|n| match again {
@@ -402,6 +405,7 @@ impl Pair {
             meta: pairs(meta),
             after: edges.as_ref().map(|edges| after(edges, *strict)),
             group: group.map(|n| GROUPS[n as usize]),
+            user: user.map(|user| USERS[user as usize]),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();

@@ -83,6 +83,7 @@ pub struct Job {
     pub pinned: bool,
     pub intended: Option<i64>,
     pub group: Option<Bytes>,
+    pub user: Option<Bytes>,
 }
 
 impl Job {

@@ -33,7 +33,7 @@ impl Model {
 
     fn act(&mut self, deed: &Deed<'_>, queue: Option<&[u8]>, id: &[u8]) -> Result<(), String> {
         match deed {
-            Deed::Cancel { force } => self.cancel(id, *force).map(|done| done.map(|_| ())),
+            Deed::Cancel { force } => self.cancel(id, *force, None).map(|done| done.map(|_| ())),
             Deed::Release => self.release(id),
             Deed::Requeue => self.requeue(id, queue),
             Deed::Delete => Some(self.delete(&[id]).map(|_| ())),

@@ -69,6 +69,7 @@ impl Model {
             pinned: false,
             intended: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
+            user: post.user.map(<[u8]>::to_vec).or(old.as_ref().and_then(|j| j.user.clone())),
         };
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
@@ -360,8 +361,17 @@ impl Model {
 
     // --- operators ---
 
-    pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
+    pub fn cancel(
+        &mut self,
+        id: &[u8],
+        force: bool,
+        by: Option<&[u8]>,
+    ) -> Option<Result<&'static str, String>> {
         let at = self.at(id)?;
+        let owner = self.jobs[at].user.as_deref();
+        if by.is_some() && owner != by {
+            return Some(Err(format!("NOTOWNER {}", shown(owner.unwrap_or(b"-")))));
+        }
         let grace = self.queue_rule(&self.jobs[at].queue, Setting::CancelGrace);
         let cancel_end = later(self.now, grace);
         let job = &self.jobs[at];

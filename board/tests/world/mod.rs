@@ -271,7 +271,20 @@ impl World {
     }
 
     pub fn cancel(&mut self, id: &[u8], force: bool) -> Option<Result<&'static str, String>> {
+        self.cancel_by(id, force, None)
+    }
+
+    pub fn cancel_by(
+        &mut self,
+        id: &[u8],
+        force: bool,
+        by: Option<&[u8]>,
+    ) -> Option<Result<&'static str, String>> {
         let slot = self.named(id)?;
+        if let Some(refusal) = by.and_then(|user| self.board.check_user(slot, user).err()) {
+            self.commit();
+            return Some(Err(refusal.to_string()));
+        }
         let rules = self.rules.clone();
         let env = self.env(&rules);
         let decided = self.board.cancel(&env, slot, force).and_then(|answer| match answer {
