@@ -1,5 +1,6 @@
 //! Reading arguments: every check that names an argument is here.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use crate::config::config;
@@ -226,6 +227,17 @@ impl<'a> Args<'a> {
         match number.filter(|n| (0.0..=100.0).contains(n)) {
             Some(percent) => Ok((percent * 100.0).round() as u16),
             None => syntax(format!("{name} must be a number from 0 to 100")),
+        }
+    }
+
+    /// A list of tags, each of them once.
+    pub fn tags(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
+        let n = self.int(name, least..=board::TAGS_MOST as i64)? as usize;
+        let tags = self.many(n, name, |args| args.name(name))?;
+        let mut seen = HashSet::new();
+        match tags.iter().find(|tag| !seen.insert(**tag)) {
+            Some(twice) => syntax(format!("{name} names '{}' twice", board::clean(twice))),
+            None => Ok(tags),
         }
     }
 

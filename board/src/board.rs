@@ -9,6 +9,7 @@ use crate::groups::Fair;
 use crate::id::{self, Id};
 use crate::ids::Ids;
 use crate::job::{Claim, Class, Job, State, NEVER};
+use crate::labels::Labels;
 use crate::line::Line;
 use crate::pauses::Pauses;
 use crate::pool::Pool;
@@ -90,7 +91,8 @@ pub struct Board {
     pub(crate) ids: Ids,
     pub(crate) queues: Pool<Bin, Queue>,
     pub(crate) workers: Pool<Bin, Worker>,
-    pub(crate) classes: Pool<Class, ()>,
+    /// With the label of its name.
+    pub(crate) classes: Pool<Class, Option<u32>>,
     pub(crate) due: Line<TimeKey>,
     pub(crate) blocked: Line<TimeKey>,
     pub(crate) leases: Line<TimeKey>,
@@ -99,6 +101,7 @@ pub struct Board {
     pub(crate) ended: [Line<TimeKey>; 4],
     pub(crate) kept: [Line<TimeKey>; 4],
     pub(crate) waits: Waits,
+    pub(crate) labels: Labels,
     pub(crate) counts: [u64; 8],
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
@@ -198,6 +201,7 @@ impl Board {
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
             + self.waits.bytes()
+            + self.labels.bytes()
             + self.pauses.iter().len() * 192
             + self.schedules.bytes()
             + self.registrations.bytes()

@@ -99,6 +99,7 @@ impl Board {
             ));
         }
         self.check_waits()?;
+        self.check_labels()?;
         self.check_pauses()?;
         self.check_groups()?;
         self.check_registrations()?;

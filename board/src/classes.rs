@@ -28,7 +28,11 @@ impl Board {
                 Some(number) => number,
                 None => {
                     self.queues.hold(queue);
+                    let name = self.labels.hold_name(&class.name);
                     let (number, gone) = self.classes.add(class);
+                    if let Some(label) = self.classes.get_mut(number) {
+                        *label = name;
+                    }
                     self.forget_class(gone);
                     number
                 }
@@ -46,10 +50,12 @@ impl Board {
     pub(crate) fn forget_class(&mut self, class: Option<Class>) {
         if let Some(class) = class {
             self.queues.release(class.queue);
+            self.labels.release_name(&class.name);
         }
     }
 
-    /// Gives a job another class. Its queue may change only while it stands nowhere.
+    /// Gives a job another class. Its queue may change only while it stands nowhere, its name
+    /// only while it stands in no line of a label.
     pub(crate) fn reclass(
         &mut self,
         slot: u32,

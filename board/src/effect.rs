@@ -136,6 +136,8 @@ effects! {
     20 Told,
     /// A job waits for other jobs than before.
     21 Depended,
+    /// The labels of a job are others.
+    22 Labelled,
     /// Nothing is claimed from a board or a queue.
     30 Paused<'a>,
     /// An operator ended a pause.

@@ -37,6 +37,7 @@
 //! | `groups`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
+//! | `labels` | jobs by name, tag, kind, and tracked ones | a job in the line of each label that it bears |
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
 //! | `pauses` | what is paused | a lane knows until when it is |
 //! | `schedule` | schedules, by id and by when they fire | both orders agree |
@@ -49,6 +50,7 @@
 //! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `record`, `list` | reading | changes nothing |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
+//! | `record`, `list`, `labelled` | reading | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
 
@@ -65,6 +67,8 @@ mod history;
 mod id;
 mod ids;
 mod job;
+mod labelled;
+mod labels;
 mod line;
 mod list;
 mod pauses;
@@ -96,7 +100,8 @@ pub use error::{clean, Refusal};
 pub use history::{Entry, Event};
 pub use id::Id;
 pub use job::{Options, State, NEVER};
-pub use list::{Cursor, Filter, Filters, Page};
+pub use labels::TAGS_MOST;
+pub use list::{Cursor, Filter, Filters, Page, Start};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use registrations::{Registration, REGISTERED_MOST};
 pub use rounds::GroupOf;

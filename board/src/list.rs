@@ -2,8 +2,9 @@
 //!
 //! A listing walks the states in the order claimed, ready, scheduled, blocked, complete,
 //! failed, cancelled, trashed, and each in its own order; what a filter rules out wholly is
-//! not walked. One call looks at a bounded number of jobs, so that it may give fewer than
-//! were asked for, with a cursor to go on from.
+//! not walked. One that asks for a label follows the order of posts (see `labelled`). One call
+//! looks at a bounded number of jobs, so that it may give fewer than were asked for, with a
+//! cursor to go on from.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,6 +29,12 @@ pub enum Filter<'a> {
     Name(&'a [u8]),
     /// Has lost a lease.
     Lapsed,
+    /// With that tag.
+    Tag(&'a [u8]),
+    /// Whose last failure is of that kind.
+    Kind(&'a [u8]),
+    /// That somebody follows.
+    Tracked,
 }
 
 impl Filter<'_> {
@@ -39,6 +46,9 @@ impl Filter<'_> {
             Filter::Worker(worker) => record.worker() == Some(worker),
             Filter::Name(name) => record.name() == Some(name),
             Filter::Lapsed => record.lapses() > 0,
+            Filter::Tag(tag) => record.tags().any(|other| other == *tag),
+            Filter::Kind(kind) => record.kind() == Some(kind),
+            Filter::Tracked => record.tracked(),
         }
     }
 
@@ -58,20 +68,6 @@ pub struct Filters<'a> {
 }
 
 impl<'a> Filters<'a> {
-    /// The names in the queue or group filters that `of` picks, each once.
-    fn names(&self, of: fn(&Filter<'_>) -> bool) -> Vec<&'a [u8]> {
-        let those = self.any.iter().filter(|f| of(f));
-        let mut names: Vec<&[u8]> = those
-            .filter_map(|f| match f {
-                Filter::Queue(name) | Filter::Group(name) => Some(*name),
-                _ => None,
-            })
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
     /// Whether there is no condition.
     pub fn is_empty(&self) -> bool {
         self.any.is_empty() && self.none.is_empty()
@@ -81,6 +77,18 @@ impl<'a> Filters<'a> {
         let kind_holds =
             |f: &Filter<'_>| self.any.iter().any(|other| other.same_kind(f) && other.holds(record));
         self.any.iter().all(kind_holds) && !self.none.iter().any(|f| f.holds(record))
+    }
+
+    /// The names of one kind that are asked for, each once.
+    pub(crate) fn named(&self, name: impl Fn(&Filter<'a>) -> Option<&'a [u8]>) -> Vec<&'a [u8]> {
+        let mut names: Vec<&[u8]> = self.any.iter().filter_map(name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn workers(&self) -> Vec<&'a [u8]> {
+        self.named(|f| if let Filter::Worker(w) = f { Some(*w) } else { None })
     }
 
     pub(crate) fn allows_state(&self, state: State) -> bool {
@@ -100,7 +108,7 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// Where a listing goes on: the state, and the key of the next job there.
+/// A place among the states: the state, and the key of the next job there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     pub(crate) state: State,
@@ -129,17 +137,51 @@ impl Cursor {
     }
 }
 
+/// Where a listing goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At a place among the states.
+    At(Cursor),
+    /// At a place in the order of posts.
+    Posted(i64),
+}
+
+impl Start {
+    /// Reads what [`Start::text`] wrote.
+    pub fn read(text: &[u8]) -> Option<Start> {
+        match text {
+            [b'>', seq @ ..] => std::str::from_utf8(seq).ok()?.parse().ok().map(Start::Posted),
+            text => Cursor::read(text).map(Start::At),
+        }
+    }
+
+    /// As clients see it.
+    pub fn text(&self) -> String {
+        match self {
+            Start::At(cursor) => cursor.text(),
+            Start::Posted(seq) => format!(">{seq}"),
+        }
+    }
+}
+
 /// What one call of a listing asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Page<'a> {
     /// Which jobs.
     pub filters: Filters<'a>,
     /// Where the last call ended.
-    pub from: Option<Cursor>,
+    pub from: Option<Start>,
     /// How many at most.
     pub count: usize,
     /// Backwards.
     pub reverse: bool,
+}
+
+impl Page<'_> {
+    /// Whether it goes on in the order that its filters have.
+    pub fn fits(&self) -> bool {
+        self.from.is_none_or(|from| matches!(from, Start::Posted(_)) == self.filters.by_posting())
+    }
 }
 
 const WALK: [State; 8] = [
@@ -160,22 +202,29 @@ pub(crate) type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
 
 impl Board {
     /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
-    pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Cursor>) {
+    pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
+        if let Some(bearers) = self.fewest_bearers(&page.filters) {
+            return self.list_bearers(page, &bearers);
+        }
+        let at = match page.from {
+            Some(Start::At(cursor)) => Some(cursor),
+            _ => None,
+        };
         let mut found = Vec::new();
         let mut looks = page.count.saturating_mul(10).max(LOOK);
         let mut states = WALK.to_vec();
         if page.reverse {
             states.reverse();
         }
-        let begin = page.from.map(|c| c.state).and_then(|s| states.iter().position(|t| *t == s));
+        let begin = at.map(|c| c.state).and_then(|s| states.iter().position(|t| *t == s));
         for state in states.into_iter().skip(begin.unwrap_or(0)) {
-            if !page.filters.allows_state(state) {
+            if self.most_in(state, &page.filters) == 0 {
                 continue;
             }
-            let from = page.from.filter(|c| c.state == state);
+            let from = at.filter(|c| c.state == state);
             for slot in self.walk(state, from, page) {
                 if found.len() >= page.count || looks == 0 {
-                    return (found, self.cursor(state, slot));
+                    return (found, self.cursor(state, slot).map(Start::At));
                 }
                 looks -= 1;
                 if self.record_of(slot).is_some_and(|record| page.filters.holds(&record)) {
@@ -204,7 +253,10 @@ impl Board {
         match state {
             State::Claimed => {
                 let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
-                directed(&self.leases, key, page.reverse, key_of)
+                match self.held_by_few(&page.filters) {
+                    Some(slots) => in_order(slots, key, page.reverse, key_of),
+                    None => directed(&self.leases, key, page.reverse, key_of),
+                }
             }
             State::Scheduled => directed(&self.due, key, page.reverse, at_key),
             State::Ready => self.walk_ready(from, page),
@@ -237,7 +289,7 @@ impl Board {
         let busy = self.busy().iter().copied().filter(|q| named.is_empty() || named.contains(q));
         let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
         let key_of = |s: u32| self.jobs.get(s).map_or((Reverse(0), 0, 0), Job::ready_order);
-        let groups = page.filters.names(|f| matches!(f, Filter::Group(_)));
+        let groups = page.filters.named(|f| if let Filter::Group(g) = f { Some(*g) } else { None });
         let lanes = busy.filter_map(|q| self.queues.get(q));
         let lines: Vec<&Line<ReadyKey>> = match groups.is_empty() {
             true => lanes.flat_map(Queue::ready_lines).collect(),
@@ -250,9 +302,10 @@ impl Board {
         }
     }
 
-    /// How many jobs pass the filters. O(1) for none, one state, or one queue with states,
-    /// O(queues) for a group;
-    /// otherwise it walks the states that the filters allow, or what the worker holds.
+    /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
+    /// of one sort, unless they are several tags; O(queues) for groups. Otherwise it walks the
+    /// smallest set of: what the workers hold, the jobs that bear the labels, the states and
+    /// ready queues allowed.
     pub fn count_jobs(&self, filters: &Filters<'_>) -> u64 {
         if filters.is_empty() {
             return WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum();
@@ -261,26 +314,56 @@ impl Board {
         if filters.none.is_empty() && filters.any.iter().all(by_count) {
             return self.count_from_tallies(filters);
         }
+        if let Some(n) = self.count_bearers(filters) {
+            return n;
+        }
         let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
-        let workers: Vec<&[u8]> = filters
-            .any
-            .iter()
-            .filter_map(|f| if let Filter::Worker(w) = f { Some(*w) } else { None })
-            .collect();
+        let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
+        if let Some(bearers) = self.fewest_bearers(filters).filter(|b| b.most() < walked) {
+            return self.walk_bearers(&bearers, None, false).filter(holds).count() as u64;
+        }
+        let workers = filters.workers();
         if !workers.is_empty() {
-            let mut slots: Vec<u32> = workers.into_iter().flat_map(|w| self.held(w, 0)).collect();
-            slots.sort_unstable();
-            slots.dedup();
-            return slots.iter().filter(|s| holds(s)).count() as u64;
+            return workers.into_iter().flat_map(|w| self.held(w, 0)).filter(holds).count() as u64;
         }
         let page = Page { filters: filters.clone(), ..Page::default() };
-        let states = WALK.into_iter().filter(|s| filters.allows_state(*s));
-        states.flat_map(|s| self.walk(s, None, &page)).filter(|s| holds(s)).count() as u64
+        let states = WALK.into_iter().filter(|s| self.most_in(*s, filters) > 0);
+        states.flat_map(|s| self.walk(s, None, &page)).filter(holds).count() as u64
+    }
+
+    /// How many jobs a walk over a state would look at for those filters; 0 when none can pass.
+    fn most_in(&self, state: State, filters: &Filters<'_>) -> usize {
+        if !filters.allows_state(state) {
+            return 0;
+        }
+        let queues = filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
+        let there = queues.iter().map(|q| self.count_in(q, state)).sum::<u64>() as usize;
+        let workers = filters.workers();
+        match state {
+            _ if !queues.is_empty() && there == 0 => 0,
+            State::Claimed if !workers.is_empty() => self.held_by(&workers),
+            State::Ready if !queues.is_empty() => there,
+            _ => self.count(state) as usize,
+        }
+    }
+
+    /// How many jobs those workers hold.
+    fn held_by(&self, workers: &[&[u8]]) -> usize {
+        let known = workers.iter().filter_map(|w| self.workers.get(self.workers.find(*w)?));
+        known.map(|worker| worker.claims.len()).sum()
+    }
+
+    /// What the named workers hold, if any are named and they do not hold more than a call
+    /// looks at.
+    fn held_by_few(&self, filters: &Filters<'_>) -> Option<Vec<u32>> {
+        let workers = filters.workers();
+        let few = !workers.is_empty() && self.held_by(&workers) <= LOOK;
+        few.then(|| workers.into_iter().flat_map(|w| self.held(w, 0)).collect())
     }
 
     fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
-        let queues = filters.names(|f| matches!(f, Filter::Queue(_)));
-        let groups = filters.names(|f| matches!(f, Filter::Group(_)));
+        let queues = filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
+        let groups = filters.named(|f| if let Filter::Group(g) = f { Some(*g) } else { None });
         let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
         let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
         match (queues.is_empty(), groups.is_empty()) {
@@ -337,7 +420,7 @@ impl Job {
     }
 }
 
-fn directed<'a, K: Ord + Copy + 'a>(
+pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
     line: &'a Line<K>,
     from: Option<K>,
     reverse: bool,
@@ -346,6 +429,23 @@ fn directed<'a, K: Ord + Copy + 'a>(
     match reverse {
         true => Box::new(line.iter_back_from(from, key_of)),
         false => Box::new(line.iter_from(from, key_of)),
+    }
+}
+
+/// Slots as a line of them would be walked.
+fn in_order<'a, K: Ord + Copy + 'a>(
+    mut slots: Vec<u32>,
+    from: Option<K>,
+    reverse: bool,
+    key_of: impl Fn(u32) -> K + 'a,
+) -> Slots<'a> {
+    slots.sort_unstable_by_key(|s| key_of(*s));
+    match reverse {
+        true => {
+            slots.reverse();
+            Box::new(slots.into_iter().skip_while(move |s| from.is_some_and(|from| key_of(*s) > from)))
+        }
+        false => Box::new(slots.into_iter().skip_while(move |s| from.is_some_and(|from| key_of(*s) < from))),
     }
 }
 

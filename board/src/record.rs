@@ -69,6 +69,10 @@ bitflags! {
         const INTENDED = 1 << 26;
         /// What it waits for.
         const AFTER = 1 << 27;
+        /// Words that users gave it.
+        const TAGS = 1 << 28;
+        /// Somebody follows it.
+        const TRACKED = 1 << 29;
         /// On whose behalf it was posted.
         const USER = 1 << 30;
         /// With whom it shares its turns.
@@ -239,6 +243,13 @@ impl<'a> Record<'a> {
     pub fn intended(&self) -> Option<i64> {
         self.rare?.intended
     }
+    /// In the order in which they were given.
+    pub fn tags(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
+        self.board.labels.tags(self.slot)
+    }
+    pub fn tracked(&self) -> bool {
+        self.board.labels.tracked(self.slot)
+    }
     /// Bytes that its payload and all else of its own take, about.
     pub fn weight(&self) -> usize {
         self.job.heap()
@@ -269,6 +280,7 @@ impl<'a> Record<'a> {
         let mut present =
             always | some(self.name().is_some(), Fields::NAME) | some(self.due().is_some(), Fields::DUE);
         present |= some(self.job.group().is_some(), Fields::GROUP);
+        present |= some(self.tags().len() > 0, Fields::TAGS) | some(self.tracked(), Fields::TRACKED);
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
         }
@@ -315,7 +327,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 30);
+        assert_eq!(all_fields().len(), 32);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

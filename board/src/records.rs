@@ -29,6 +29,7 @@ impl Board {
 
     /// Drops a record that stands nowhere.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
+        self.delist_for_good(slot)?;
         let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
         if !chosen.is_empty() {
             self.ids.remove(chosen, slot);
@@ -67,7 +68,8 @@ impl Board {
         last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
     }
 
-    /// Adds a record that stands nowhere yet.
+    /// Adds a record that stands nowhere yet. Once it has its place in the order of posts it
+    /// is to be put into the lines of its labels.
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
         self.heap += job.heap();
         let named = !job.chosen_id().is_empty();

@@ -16,6 +16,7 @@ use crate::bin::Bin;
 use crate::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::effect::is_name;
 use crate::job::{Options, META_MOST, NEVER};
+use crate::labels::are_tags;
 use crate::settings::LONGEST;
 
 /// An id of a schedule is no longer than this: those of its children are ids of jobs.
@@ -104,6 +105,8 @@ pub struct Template {
     pub group: Option<Bin>,
     /// On whose behalf.
     pub user: Option<Bin>,
+    /// The jobs' tags.
+    pub tags: Vec<Bin>,
 }
 
 /// A schedule. See the module's comment.
@@ -218,6 +221,7 @@ impl Schedule {
             && template.options.sound()
             && template.meta.len() <= META_MOST
             && template.meta.iter().all(|(field, _)| field.len() <= 255)
+            && are_tags(template.tags.iter().map(|tag| &**tag))
     }
 
     fn bytes(&self) -> usize {
@@ -233,6 +237,7 @@ impl Schedule {
             + text(&template.group)
             + text(&template.user)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
+            + template.tags.iter().map(|tag| tag.len() + 16).sum::<usize>()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::State;
 use crate::list::{Cursor, Filter, Filters, Merge, Page, Slots, LOOK};
-use crate::verbs::{CancelAnswer, Update};
+use crate::verbs::{CancelAnswer, Label, Update};
 
 /// What is to be done with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,8 @@ pub enum Deed<'a> {
     Delete,
     /// Change them.
     Update(&'a Update<'a>),
+    /// Change their labels, and with an update themselves.
+    Label(&'a Label<'a>, Option<&'a Update<'a>>),
 }
 
 use State::*;
@@ -62,10 +64,10 @@ const ALL: Places = &[
 impl Deed<'_> {
     fn places(&self) -> Places {
         match self {
-            Deed::Cancel { .. } | Deed::Update(_) => LIVE,
+            Deed::Cancel { .. } | Deed::Update(_) | Deed::Label(_, Some(_)) => LIVE,
             Deed::Release => CLAIMED,
             Deed::Requeue => ENDED,
-            Deed::Delete => ALL,
+            Deed::Delete | Deed::Label(_, None) => ALL,
         }
     }
 
@@ -178,7 +180,9 @@ impl Slice<'_, '_> {
             Deed::Release => record.token().is_some_and(|t| t <= token),
             Deed::Requeue => state.ended() && state != Complete && record.version() <= revision,
             Deed::Delete => true,
-            Deed::Update(update) => {
+            Deed::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
+            Deed::Label(_, None) => true,
+            Deed::Update(update) | Deed::Label(_, Some(update)) => {
                 if board.rare(slot).is_some_and(|rare| rare.updated > revision) {
                     return Stand::Outside;
                 }
@@ -215,10 +219,13 @@ impl Slice<'_, '_> {
             self.verdicts.insert(slot, true);
             self.looks = self.looks.saturating_sub(waits_for);
         }
-        if let Deed::Update(update) = self.selection.deed {
+        if let Deed::Update(update) | Deed::Label(_, Some(update)) = self.selection.deed {
             self.moved += u64::from(self.moves(slot, update));
             self.bytes = self.bytes.saturating_add(update.weight());
-        } else {
+        }
+        if let Deed::Label(label, _) = self.selection.deed {
+            self.bytes = self.bytes.saturating_add(label.weight() + self.board.labels.tag_bytes(slot));
+        } else if !matches!(self.selection.deed, Deed::Update(_)) {
             self.bytes += self.board.jobs.get(slot).map_or(0, |job| job.heap());
         }
     }

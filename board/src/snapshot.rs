@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
@@ -23,6 +24,7 @@ use crate::effect::{is_grace, is_name};
 use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
+use crate::labels::are_tags;
 use crate::line::Line;
 use crate::pauses::{Pause, Place};
 use crate::registrations::Entry;
@@ -151,6 +153,15 @@ struct JobImage<'a> {
     rare: Option<Cow<'a, Rare>>,
     /// The number of its group in its queue.
     group: Option<u32>,
+    #[serde(borrow)]
+    marks: Option<MarksImage<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MarksImage<'a> {
+    #[serde(borrow)]
+    tags: Vec<&'a Bytes>,
+    tracked: bool,
 }
 
 /// Encodes the parts of a snapshot one by one.
@@ -276,7 +287,14 @@ impl Board {
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
             group: job.group(),
+            marks: self.marks_image(slot),
         }
+    }
+
+    fn marks_image(&self, slot: u32) -> Option<MarksImage<'_>> {
+        let (tags, tracked) = (self.labels.tags(slot), self.labels.tracked(slot));
+        let some = tracked || tags.len() > 0;
+        some.then(|| MarksImage { tags: tags.map(Bytes::new).collect(), tracked })
     }
 
     /// A number that two boards share only if they are equal, but for chance. O(n).
@@ -457,6 +475,11 @@ impl Loader {
         need((0..=revision).contains(&image.seq) && (0..=revision).contains(&image.version), "version")?;
         need(image.options.is_none_or(|o| o.sound()), "options")?;
         need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
+        if let Some(marks) = &image.marks {
+            let tags = || marks.tags.iter().map(|tag| &***tag);
+            need(are_tags(tags()) && (marks.tracked || !marks.tags.is_empty()), "tags")?;
+            board.mark(image.slot, tags(), marks.tracked).or(damaged("slot"))?;
+        }
         let id = match image.made {
             true => {
                 let bytes: [u8; 16] = (*image.id).try_into().or(damaged("id"))?;
@@ -640,6 +663,7 @@ impl Board {
         }
         self.open_rounds();
         self.count_all();
+        self.enlist_all()?;
         self.wake_at(0);
         Ok(())
     }
@@ -686,6 +710,14 @@ impl Board {
                 }
             }
         }
+    }
+
+    /// Puts all jobs into the lines of their labels, in the order of their posts.
+    fn enlist_all(&mut self) -> Result<(), Damage> {
+        let labelled = self.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
+        let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
+        order.sort_unstable();
+        order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
     }
 
     fn count_all(&mut self) {

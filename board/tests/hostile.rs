@@ -25,6 +25,7 @@ fn full() -> World {
     w.put_with("rich", |p| {
         (p.queue, p.name) = (Some(&b"mail"[..]), Some(&b"send"[..]));
         p.meta = vec![pair(b"field", b"value"), pair(b"", b"\xff")];
+        p.tags = Some(vec![b"red", b"\xff\0"]);
         p.options =
             options(|o| (o.backoff, o.expire, o.timeout) = (Some((1, 9)), Some(99_999), Some(60_000)));
     });
@@ -49,6 +50,9 @@ fn full() -> World {
     w.release(b"claimed").unwrap().unwrap();
     w.requeue(b"failed", Some(b"mail")).unwrap().unwrap();
     w.put_replacing("trashed", b"again");
+    let label = Label { tag: vec![b"t", b"u"], untag: vec![b"red"], track: Some(true) };
+    w.label(b"rich", &label).unwrap().unwrap();
+    w.label(b"complete", &Label { tag: Vec::new(), ..label }).unwrap().unwrap();
     let update = Update { priority: Some(3), due: Some(w.now + 500), retries: Some(2), ..Update::default() };
     w.update(b"trashed", &update).unwrap().unwrap();
     let set = SetSchedule {
@@ -63,6 +67,7 @@ fn full() -> World {
         jitter: Some(2),
         queue: Some(b"mail"),
         meta: vec![pair(b"m", b"v")],
+        tags: Some(vec![b"red", b"blue"]),
         ..SetSchedule::default()
     };
     w.set_schedule(&set).unwrap();

@@ -15,6 +15,8 @@ mod failures;
 mod grace;
 #[path = "life/groups.rs"]
 mod groups;
+#[path = "life/labels.rs"]
+mod labels;
 #[path = "life/late.rs"]
 mod late;
 #[path = "life/limits.rs"]

@@ -1,6 +1,6 @@
 //! `JOB.LIST`: jobs by filters, page by page.
 
-use board::{all_fields, Cursor, Filter, Filters, Page, State};
+use board::{all_fields, Filter, Filters, Page, Start, State};
 
 use super::{fields, read, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword};
@@ -32,6 +32,9 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "WORKER" => Filter::Worker(args.name("WORKER")?),
         "NAME" => Filter::Name(args.name("NAME")?),
         "LAPSED" => Filter::Lapsed,
+        "TAG" => Filter::Tag(args.name("TAG")?),
+        "KIND" => Filter::Kind(args.name("KIND")?),
+        "TRACKED" => Filter::Tracked,
         _ if none => return syntax("NOT must stand before a filter"),
         _ => return Ok(false),
     };
@@ -42,12 +45,15 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
     Ok(true)
 }
 
-fn cursor(args: &mut Args<'_>) -> Result<Option<Cursor>, Fault> {
+/// What is said of a cursor that is none, or of a listing in another order.
+pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
+
+fn cursor(args: &mut Args<'_>) -> Result<Option<Start>, Fault> {
     match args.value("CURSOR")? {
         b"0" => Ok(None),
-        text => match Cursor::read(text) {
-            Some(cursor) => Ok(Some(cursor)),
-            None => syntax("CURSOR must be 0 or one that the last call gave"),
+        text => match Start::read(text) {
+            Some(start) => Ok(Some(start)),
+            None => syntax(NO_CURSOR),
         },
     }
 }
@@ -60,8 +66,9 @@ impl Command for List {
         key: Some(KeyUse::Read),
         summary: "Lists jobs by filters, page by page.",
         complexity: "O(log N + n) for n jobs looked at",
-        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] \
-            [[NOT] WORKER worker] [[NOT] NAME name] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
+        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
+            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] \
+            [FIELDS n field [field ...]]",
         ..Spec::NONE
     };
 
@@ -87,6 +94,9 @@ impl Command for List {
         }
         page.from = from.flatten();
         page.count = count.unwrap_or(COUNT);
+        if !page.fits() {
+            return syntax(NO_CURSOR);
+        }
         let reply = call.ctx.reply();
         read(call, |board| {
             let (slots, next) = board.list(&page);

@@ -36,6 +36,7 @@ mod schedule;
 mod selection;
 mod settings;
 mod tables;
+mod tags;
 mod trash;
 mod update;
 mod worker;
@@ -131,6 +132,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<groups::Groups>();
     to.add::<tables::Workers>();
     to.add::<tables::Kinds>();
+    to.add::<tags::Tags>();
     to.add::<info::Info>();
     to.parent(&settings::PARENT);
     to.add::<settings::Get>();
@@ -261,6 +263,13 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
                 id.text(|id| reply.bytes(id));
             }
         }
+        Fields::TAGS => {
+            reply.text("tags");
+            let tags = record.tags();
+            reply.array(tags.len());
+            tags.for_each(|tag| reply.bytes(tag));
+        }
+        Fields::TRACKED => int("tracked", Some(1)),
         Fields::INTENDED => int("intended", record.intended()),
         Fields::GROUP => bytes("group", record.group()),
         Fields::USER => bytes("user", record.user()),

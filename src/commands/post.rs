@@ -51,6 +51,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         "USER" => once(&mut post.user, "USER", args.name("USER")?)?,
         "META" if !post.meta.is_empty() => return syntax("META is given twice"),
         "META" => post.meta = args.meta()?,
+        "TAGS" => once(&mut post.tags, "TAGS", args.tags("TAGS", 0)?)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -123,7 +124,7 @@ impl Command for Post {
         syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
             [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
-            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
+            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };
 
@@ -161,7 +162,7 @@ impl Command for MPost {
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
             [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
-            [RETAIN ms] [USER user] [META n field value [field value ...]] \
+            [RETAIN ms] [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
             [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
         ..Spec::NONE
     };

@@ -100,6 +100,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     set.when = when.map(|(_, when)| when);
     (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
     (set.options, set.meta, set.group, set.user) = (post.options, post.meta, post.group, post.user);
+    set.tags = post.tags;
     Ok(())
 }
 
@@ -126,6 +127,7 @@ enum Cell<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Meta(&'a [(board::Bin, board::Bin)]),
+    Tags(&'a [board::Bin]),
 }
 
 impl<'a> Row<'a> {
@@ -144,6 +146,10 @@ impl<'a> Row<'a> {
             match cell {
                 Cell::Int(n) => reply.int(n),
                 Cell::Bytes(text) => reply.bytes(text),
+                Cell::Tags(tags) => {
+                    reply.array(tags.len());
+                    tags.iter().for_each(|tag| reply.bytes(tag));
+                }
                 Cell::Meta(meta) => {
                     reply.map(meta.len());
                     for (field, value) in meta {
@@ -196,6 +202,9 @@ fn write(reply: Reply, schedule: &Schedule) {
     if !template.meta.is_empty() {
         row.0.push(("meta", Cell::Meta(&template.meta)));
     }
+    if !template.tags.is_empty() {
+        row.0.push(("tags", Cell::Tags(&template.tags)));
+    }
     row.write(reply);
 }
 
@@ -213,7 +222,7 @@ impl Command for Set {
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
             [GROUP group] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
-            [USER user] [META n field value [field value ...]]",
+            [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]]",
         ..Spec::NONE
     };
 

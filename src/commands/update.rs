@@ -1,6 +1,6 @@
 //! `JOB.UPDATE`: an operator changes jobs that have not ended.
 
-use board::{Deed, Report, Update as Change, LONGEST, MOST};
+use board::{Deed, Label, Report, Update as Change, LONGEST, MOST};
 
 use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
@@ -11,11 +11,13 @@ use crate::server::call::Call;
 use crate::turn::Turn;
 
 /// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
-/// option…`. Replicates `Updated`, or `UpdatedAll` for several.
+/// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.
 pub struct Update;
 
-fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
+/// What SET names: attributes of jobs that have not ended, and labels of any.
+fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), Fault> {
     let mut change = Change::default();
+    let (mut tag, mut untag, mut track) = (None, None, None);
     let mut report = Report::default();
     let (mut start, mut meta) = (None, None);
     while let Some(word) = args.next() {
@@ -33,15 +35,29 @@ fn change<'a>(args: &mut Args<'a>) -> Result<Change<'a>, Fault> {
             "META" => once(&mut meta, "META", args.meta()?)?,
             "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
             "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
+            "TAG" => once(&mut tag, "TAG", args.tags("TAG", 1)?)?,
+            "UNTAG" => once(&mut untag, "UNTAG", args.tags("UNTAG", 1)?)?,
+            "TRACK" => one_of(&mut track, "TRACK and UNTRACK", "TRACK", true)?,
+            "UNTRACK" => one_of(&mut track, "TRACK and UNTRACK", "UNTRACK", false)?,
             _ => return unexpected(word),
         }
+    }
+    let label = Label {
+        tag: tag.unwrap_or_default(),
+        untag: untag.unwrap_or_default(),
+        track: track.map(|(_, track)| track),
+    };
+    if let Some(both) = label.tag.iter().find(|tag| label.untag.contains(tag)) {
+        return syntax(format!("TAG and UNTAG both name '{}'", board::clean(both)));
     }
     change.due = start.map(|(_, due)| due);
     report.meta = meta.unwrap_or_default();
     change.report = (report != Report::default()).then_some(report);
-    match change == Change::default() {
-        true => syntax("SET needs at least one option"),
-        false => Ok(change),
+    let change = (change != Change::default()).then_some(change);
+    let label = (label != Label::default()).then_some(label);
+    match (&change, &label) {
+        (None, None) => syntax("SET needs at least one option"),
+        _ => Ok((change, label)),
     }
 }
 
@@ -51,10 +67,11 @@ impl Command for Update {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Changes jobs that have not ended.",
+        summary: "Changes jobs that have not ended, and tags of any.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
-            [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent]",
+            [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent] \
+            [TAG n tag [tag ...]] [UNTAG n tag [tag ...]] [TRACK|UNTRACK]",
         ..Spec::NONE
     };
 
@@ -69,43 +86,63 @@ impl Command for Update {
             }
         }
         jobs.check()?;
-        let change = change(args)?;
+        let (change, label) = change(args)?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let ids = match &jobs {
                 Named::Ids(ids) => ids,
                 Named::Where(chosen) => {
-                    let slice = chosen.choose(turn, Deed::Update(&change), BYTES)?;
+                    let deed = match (&change, &label) {
+                        (change, Some(label)) => Deed::Label(label, change.as_ref()),
+                        (Some(change), None) => Deed::Update(change),
+                        (None, None) => return Ok(()),
+                    };
+                    let slice = chosen.choose(turn, deed, BYTES)?;
                     if !chosen.dry {
-                        update(turn, &slice.slots, &change)?;
+                        update(turn, &slice.slots, change.as_ref(), label.as_ref())?;
                     }
                     reply.array(3);
                     slice.write(reply);
                     return Ok(());
                 }
             };
-            let slots = resolve(turn, ids, |turn, slot| turn.board().check_update(slot, &change))?;
+            let slots = resolve(turn, ids, |turn, slot| {
+                change.as_ref().map_or(Ok(()), |change| turn.board().check_update(slot, change))?;
+                label.as_ref().map_or(Ok(()), |label| turn.board().label(slot, label).map(|_| ()))
+            })?;
             let known = distinct(&slots);
-            if let Some(queue) = change.queue {
+            if let Some(queue) = change.as_ref().and_then(|change| change.queue) {
                 turn.board().check_room(queue, &known)?;
             }
-            update(turn, &known, &change)?;
+            update(turn, &known, change.as_ref(), label.as_ref())?;
             write(reply, known.len(), ids, &slots);
             Ok(())
         })
     }
 }
 
-fn update(turn: &mut Turn<'_>, slots: &[u32], change: &Change<'_>) -> Result<(), Fault> {
-    match slots {
-        [] => Ok(()),
-        [slot] => {
+fn update(
+    turn: &mut Turn<'_>,
+    slots: &[u32],
+    change: Option<&Change<'_>>,
+    label: Option<&Label<'_>>,
+) -> Result<(), Fault> {
+    match (change, slots) {
+        (None, _) | (_, []) => {}
+        (Some(change), [slot]) => {
             let effect = turn.board().update(*slot, change)?;
-            turn.apply(effect)
+            turn.apply(effect)?;
         }
-        _ => {
+        (Some(change), _) => {
             let effect = turn.board().update_all(slots.to_vec(), change);
-            turn.apply(effect)
+            turn.apply(effect)?;
         }
     }
+    let Some(label) = label else { return Ok(()) };
+    for slot in slots {
+        if let Some(effect) = turn.board().label(*slot, label)? {
+            turn.apply(effect)?;
+        }
+    }
+    Ok(())
 }

@@ -45,6 +45,7 @@ POST_SHARED = {
     "USER": ("u",),
     "META": META,
     "AFTER": ("1", "x"),
+    "TAGS": ("1", "t"),
 }
 FILTERS = {
     "STATE": ("ready",),
@@ -53,6 +54,9 @@ FILTERS = {
     "WORKER": ("w1",),
     "NAME": ("n",),
     "LAPSED": (),
+    "TAG": ("t",),
+    "KIND": ("k",),
+    "TRACKED": (),
 }
 """May be given more than once."""
 
@@ -122,6 +126,10 @@ CALLS = [
             "META": META,
             "LOG": ("l",),
             "PROGRESS": ("1",),
+            "TAG": ("1", "t"),
+            "UNTAG": ("1", "u"),
+            "TRACK": (),
+            "UNTRACK": (),
         },
     ),
     Call("PAUSE", (), {"QUEUE": ("q",), "FOR": ("1",), "RELEASE": ()}),
@@ -139,6 +147,7 @@ CALLS = [
     Call("GROUPS", (), {"QUEUE": ("q",), "CURSOR": ("0",), "COUNT": ("1",)}),
     Call("WORKERS", (), {}),
     Call("KINDS", (), {}),
+    Call("TAGS", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
     Call("INFO", (), {"DIGEST": ()}),
 ]
 
@@ -179,17 +188,17 @@ RANGES = {
     "DELETE COUNT": (1, BATCH),
     "LIST COUNT": (1, BATCH),
     "GROUPS COUNT": (1, BATCH),
+    "TAGS COUNT": (1, BATCH),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE", "TAGS"] + ["PARENT", "SHARE"],
+    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"] + ["PARENT", "SHARE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
-    "UPDATE": ["TAG", "UNTAG", "TRACK", "UNTRACK"],
-    "LIST": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
-    "COUNT": ["USER", "TAG", "KIND", "TRACKED", "SINCE"],
+    "LIST": ["USER", "SINCE"],
+    "COUNT": ["USER", "SINCE"],
     "PAUSE": ["GROUP"],
     "RESUME": ["GROUP"],
     "GET": ["CHILDREN"],

@@ -415,7 +415,9 @@ def test_links_within_commands_md_lead_to_headings() -> None:
 
 def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.post(id_="first", queue="first")
-    board.post(id_="a", name="mail", group="acme", meta={"to": "ann"}, delay=50, after=["first"], user="eve")
+    post = {"name": "mail", "group": "acme", "meta": {"to": "ann"}, "tags": ["red"], "user": "eve"}
+    board.post(id_="a", delay=50, after=["first"], **post)
+    board.update("a", track=True)
     seen = [list(board.get("a"))]
     board.depend("CLEAR", "a")
     token = board.claim_one("alice", block=2000)["token"]

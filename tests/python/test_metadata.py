@@ -48,6 +48,7 @@ READS = {
     "job.workers": 2,
     "job.kinds": 2,
     "job.groups": -2,
+    "job.tags": -2,
     "job.info": -2,
     "job.settings|get": -3,
     "job.schedule|get": 4,

@@ -11,7 +11,7 @@ from lives import LONG
 STATES = ["claimed", "ready", "scheduled", "blocked", "complete", "failed", "cancelled", "trashed"]
 FIELDS = (
     "id seq state queue name payload priority attempt left token worker deadline kind message stage progress"
-    " posted due claimed ended modified version result meta reason"
+    " posted due claimed ended modified version result meta reason tags tracked"
 ).split()
 
 

@@ -139,9 +139,9 @@ impl Board {
             _ => [kind, b": ", message].concat(),
         };
         self.record(slot, Entry { at: now, event, worker, text: Some((&*text).into()) })?;
+        self.set_kind(slot, kind)?;
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
-            rare.kind = Some(kind.into());
             rare.message = super::some(message);
             rare.modified = now;
             if !matches!(event, Event::Lapsed | Event::Expired | Event::Dependency) {

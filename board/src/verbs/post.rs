@@ -11,6 +11,7 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, U48};
+use crate::labels::are_tags;
 use crate::settings::Setting;
 use crate::verbs::depend::After;
 use crate::waits::Edge;
@@ -56,6 +57,8 @@ pub struct Post<'a> {
     pub group: Option<&'a [u8]>,
     /// On whose behalf.
     pub user: Option<&'a [u8]>,
+    /// Its tags.
+    pub tags: Option<Vec<&'a [u8]>>,
 }
 
 /// What a post comes to.
@@ -94,6 +97,8 @@ pub struct Posted<'a> {
     group: Option<&'a [u8]>,
     #[serde(borrow, with = "serde_bytes")]
     user: Option<&'a [u8]>,
+    #[serde(borrow)]
+    tags: Option<Vec<&'a Bytes>>,
 }
 
 /// The queue of jobs that name none.
@@ -112,6 +117,7 @@ impl Sound for Posted<'_> {
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
             && (self.replaces || free())
+            && self.tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &***tag)))
             && self.after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
     }
 }
@@ -156,6 +162,11 @@ impl Posted<'_> {
         job.posted = U48::new(now);
         job.seq = U48::new(revision);
         job.since = U48::new(0);
+        if let Some(tags) = &self.tags {
+            let tracked = board.labels.tracked(self.slot);
+            board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
+        }
+        board.enlist(self.slot)?;
         if let Some(edges) = &self.after {
             board.reattach(self.slot, edges, now)?;
         }
@@ -169,6 +180,7 @@ impl Posted<'_> {
         if let Some(claim) = board.leave(self.slot)? {
             board.note_end(self.slot, claim, End::Taken, now)?;
         }
+        board.delist(self.slot)?;
         board.record(self.slot, Entry { at: now, event: Event::Replaced, worker: None, text: None })?;
         board.reweigh(self.slot, |job| {
             job.set_payload(self.payload);
@@ -247,6 +259,7 @@ impl Board {
             after,
             group: post.group,
             user: post.user,
+            tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| Bytes::new(tag)).collect()),
         }))
     }
 

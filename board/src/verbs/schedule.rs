@@ -66,6 +66,8 @@ pub struct SetSchedule<'a> {
     pub group: Option<&'a [u8]>,
     /// On whose behalf.
     pub user: Option<&'a [u8]>,
+    /// Their tags.
+    pub tags: Option<Vec<&'a [u8]>>,
 }
 
 /// A schedule came, or is another from now on.
@@ -171,6 +173,7 @@ impl Fired {
         let template = &board.schedules.get(&self.id).ok_or(Unfit)?.template;
         let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
         let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
+        let tags = template.tags.clone();
         let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
         let mut job =
             Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
@@ -187,6 +190,8 @@ impl Fired {
             job.set_group(Some(board.hold_group_of(job.class, &name)?));
         }
         board.add_record(self.slot, job)?;
+        board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
+        board.enlist(self.slot)?;
         board.wake_at(self.at);
         board.schedules.change(&self.id, |schedule| {
             schedule.last = self.n;
@@ -262,6 +267,9 @@ impl Schedule {
         template.options = set.options.or(template.options);
         template.group = set.group.map(Bin::from).or_else(|| template.group.take());
         template.user = set.user.map(Bin::from).or_else(|| template.user.take());
+        if let Some(tags) = &set.tags {
+            template.tags = tags.iter().map(|tag| Bin::from(*tag)).collect();
+        }
         for (field, value) in &set.meta {
             match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
                 Some((_, old)) => *old = (&***value).into(),

@@ -55,7 +55,14 @@ pub enum Act {
     Release,
     Requeue(Option<u8>),
     Delete,
-    Update { priority: Option<i32>, queue: Option<u8>, delay: Option<i64>, talk: Option<Talk> },
+    Label(Vec<u8>, Vec<u8>, Option<bool>),
+    Update {
+        priority: Option<i32>,
+        queue: Option<u8>,
+        delay: Option<i64>,
+        talk: Option<Talk>,
+        tag: Option<Vec<u8>>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -74,6 +81,13 @@ pub enum Command {
         strict: bool,
         group: Option<u8>,
         user: Option<u8>,
+        tags: Option<Vec<u8>>,
+    },
+    Label {
+        id: Target,
+        tag: Vec<u8>,
+        untag: Vec<u8>,
+        track: Option<bool>,
     },
     Depend {
         id: Target,
@@ -198,6 +212,7 @@ pub enum Command {
         delay: Option<i64>,
         queue: Option<u8>,
         group: Option<u8>,
+        tags: Option<Vec<u8>>,
     },
     Unschedule(u8),
     PauseSchedule(u8, bool),
@@ -218,7 +233,11 @@ pub enum Command {
         worker: Vec<u8>,
         name: Vec<u8>,
         lapsed: bool,
-        not: bool,
+        tag: Vec<u8>,
+        kind: Vec<u8>,
+        tracked: bool,
+        /// Which of the filters stand behind NOT, a bit for each.
+        not: u16,
         page: usize,
         reverse: bool,
     },
@@ -314,7 +333,9 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
     let states = || prop_oneof![1 => Just(State::Claimed), 3 => waits()];
     let ends = || prop_oneof![Just(State::Failed), Just(State::Cancelled), Just(State::Trashed)];
     let update = (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk());
+    let label = (target(State::Ready), tags(), tags(), of(any::<bool>()));
     prop_oneof![
+        3 => label.prop_map(|(id, tag, untag, track)| Command::Label { id, tag, untag, track }),
         2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
             .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
         1 => target(State::Claimed).prop_map(Command::Release),
@@ -328,6 +349,11 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
             }
         ),
     ]
+}
+
+/// Tags, each once, in any order.
+fn tags() -> impl Strategy<Value = Vec<u8>> {
+    proptest::sample::subsequence((0..5u8).collect::<Vec<u8>>(), 0..4).prop_shuffle()
 }
 
 fn edges() -> impl Strategy<Value = Vec<(Target, OnFailure)>> {
@@ -427,7 +453,7 @@ fn post() -> impl Strategy<Value = Command> {
         1 => Just(Exists::OnlyReplace),
         2 => Just(Exists::Replace)
     ];
-    let meta = vec((0..3u8, any::<u8>()), 0..2);
+    let meta = (vec((0..3u8, any::<u8>()), 0..2), weighted(0.4, tags()));
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
@@ -437,7 +463,7 @@ fn post() -> impl Strategy<Value = Command> {
             (id, again, exists),
             (queue, name, priority, delay),
             options,
-            meta,
+            (meta, tags),
             (after, strict, group),
             user,
         )| {
@@ -455,6 +481,7 @@ fn post() -> impl Strategy<Value = Command> {
                 strict: strict.is_some(),
                 group,
                 user,
+                tags,
             }
         },
     )
@@ -472,30 +499,40 @@ fn claims() -> impl Strategy<Value = Command> {
 
 fn reads() -> impl Strategy<Value = Command> {
     let names = || vec(0..4u8, 0..3);
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    let groups = vec(0..4u8, 0..2);
-    (vec(select(&State::ALL[..]), 0..3), (names(), groups), vec(0..4u8, 0..2), names(), flags, 1..6usize)
-        .prop_map(|(state, (queue, group), worker, name, (lapsed, not, reverse), page)| Command::List {
-            state,
-            queue,
-            group,
-            worker,
-            name,
-            lapsed,
-            not,
-            page,
-            reverse,
-        })
+    let few = || prop_oneof![3 => Just(Vec::new()), 1 => names()];
+    let flags = (weighted(0.2, Just(())), weighted(0.2, Just(())), any::<bool>());
+    let not = prop_oneof![2 => Just(0), 1 => any::<u16>()];
+    let places = (prop_oneof![Just(Vec::new()), vec(select(&State::ALL[..]), 1..3)], few(), few(), few());
+    let labels = (few(), few(), few());
+    (places, labels, flags, not, 1..6usize).prop_map(
+        |((state, queue, group, worker), (name, tag, kind), (lapsed, tracked, reverse), not, page)| {
+            Command::List {
+                state,
+                queue,
+                group,
+                worker,
+                name,
+                lapsed: lapsed.is_some(),
+                tag,
+                kind,
+                tracked: tracked.is_some(),
+                not,
+                page,
+                reverse,
+            }
+        },
+    )
 }
 
 fn selections() -> impl Strategy<Value = Command> {
-    let update = (of(-2..3i32), of(0..4u8), weighted(0.2, some_ms()), talk());
+    let update = (of(-2..3i32), of(0..4u8), weighted(0.2, some_ms()), talk(), weighted(0.3, tags()));
     let deed = prop_oneof![
         2 => any::<bool>().prop_map(Act::Cancel),
         2 => Just(Act::Release),
         3 => of(0..4u8).prop_map(Act::Requeue),
         1 => Just(Act::Delete),
-        3 => update.prop_map(|(priority, queue, delay, talk)| Act::Update { priority, queue, delay, talk }),
+        3 => update.prop_map(|(priority, queue, delay, talk, tag)| Act::Update { priority, queue, delay, talk, tag }),
+        2 => (tags(), tags(), of(any::<bool>())).prop_map(|(tag, untag, track)| Act::Label(tag, untag, track)),
     ];
     (deed, reads(), 1..6usize, prop_oneof![Just(usize::MAX), Just(300)])
         .prop_map(|(deed, list, count, bytes)| Command::Select { deed, list: Box::new(list), count, bytes })
@@ -515,9 +552,10 @@ fn schedules() -> impl Strategy<Value = Command> {
         weighted(0.2, some_ms()),
         of(0..4u8),
         of(0..3u8),
+        of(tags()),
     );
     let set = (0..3u8, when, bounds, ways).prop_map(
-        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue, group))| {
+        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue, group, tags))| {
             Command::Schedule {
                 id,
                 every,
@@ -531,6 +569,7 @@ fn schedules() -> impl Strategy<Value = Command> {
                 delay,
                 queue,
                 group,
+                tags,
             }
         },
     );
@@ -554,7 +593,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         5 => schedules().boxed(),
         5 => workers().boxed(),
         20 => time().boxed(),
-        3 => reads(),
+        6 => reads(),
         1 => Just(Command::Reload),
         1 => Just(Command::ReplayOld),
         1 => Just(Command::Gap),

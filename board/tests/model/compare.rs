@@ -103,6 +103,8 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("due", got.due(), delayed.then_some(job.due))?;
     let after: Vec<Bytes> = got.after().into_iter().map(|id| id.to_vec()).collect();
     same("after", after, model.edges(job).into_iter().map(|edge| edge.0).collect())?;
+    same("tags", got.tags().map(<[u8]>::to_vec).collect(), job.tags.clone())?;
+    same("tracked", got.tracked(), job.tracked)?;
     same("intended", got.intended(), job.intended)?;
     same("user", owned(got.user()), job.user.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
@@ -152,25 +154,45 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     let (rows, next) = board.groups(None, None, usize::MAX);
     let rows = rows.iter().map(|g| ((g.queue(), g.name()), State::ALL.map(|s| g.count(s)))).collect();
     same("groups", (rows, next.is_none()), (groups, true))?;
+    let mut top: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for tag in model.jobs.iter().flat_map(|job| &job.tags) {
+        *top.entry(tag).or_default() += 1;
+    }
+    let mut top: Vec<(&[u8], usize)> = top.into_iter().collect();
+    top.sort_by_key(|(tag, n)| (std::cmp::Reverse(*n), *tag));
+    same("tags", board.top_tags(None).collect(), top.clone())?;
+    if let Some((tag, n)) = top.get(1) {
+        same("rest of the tags", board.top_tags(Some((*n, tag))).collect(), top.split_off(2))?;
+    }
     same("workers", world.holders(), workers.into_iter().collect())?;
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }
 
 /// The filters of a listing.
 pub fn filters(command: &Command) -> Filters<'static> {
-    let Command::List { state, queue, group, worker, name, lapsed, not, .. } = command else {
+    let Command::List { state, queue, worker, name, lapsed, not, .. } = command else {
         return Filters::default();
     };
-    let mut some: Vec<Filter<'_>> = state.iter().map(|s| Filter::State(*s)).collect();
-    some.extend(queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])));
-    some.extend(group.iter().map(|g| Filter::Group(drive::GROUPS[*g as usize])));
-    some.extend(worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])));
-    some.extend(name.iter().map(|n| Filter::Name(drive::NAMES[*n as usize])));
-    some.extend(lapsed.then_some(Filter::Lapsed));
-    match not {
-        true => Filters { any: Vec::new(), none: some },
-        false => Filters { any: some, none: Vec::new() },
+    let Command::List { tag, kind, tracked, group, .. } = command else { return Filters::default() };
+    let of_kinds: [Vec<Filter<'_>>; 9] = [
+        state.iter().map(|s| Filter::State(*s)).collect(),
+        queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])).collect(),
+        worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])).collect(),
+        name.iter().map(|n| Filter::Name(drive::NAMES[*n as usize])).collect(),
+        lapsed.then_some(Filter::Lapsed).into_iter().collect(),
+        tag.iter().map(|t| Filter::Tag(drive::TAGS[*t as usize])).collect(),
+        kind.iter().map(|k| Filter::Kind(drive::KINDS[*k as usize])).collect(),
+        tracked.then_some(Filter::Tracked).into_iter().collect(),
+        group.iter().map(|g| Filter::Group(drive::GROUPS[*g as usize])).collect(),
+    ];
+    let mut filters = Filters::default();
+    for (n, some) in of_kinds.into_iter().enumerate() {
+        match not >> n & 1 {
+            0 => filters.any.extend(some),
+            _ => filters.none.extend(some),
+        }
     }
+    filters
 }
 
 /// Walks a listing page by page: all that the filters allow, in order, each once.
@@ -179,8 +201,14 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
         return Ok(());
     };
     let filters = filters(command);
+    let by_label =
+        |f: &Filter<'_>| matches!(f, Filter::Name(_) | Filter::Tag(_) | Filter::Kind(_) | Filter::Tracked);
+    let by_posting = filters.any.iter().any(by_label);
     let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(job, &filters)).collect();
-    want.sort_by_key(|job| place(job));
+    match by_posting {
+        true => want.sort_by_key(|job| job.order),
+        false => want.sort_by_key(|job| place(job)),
+    }
     if *reverse {
         want.reverse();
     }
@@ -199,7 +227,7 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
         same("a page is not too long", slots.len() <= *page, true)?;
         got.extend(slots.into_iter().map(|s| world.board.record_of(s).unwrap().id().to_vec()));
         match cursor {
-            Some(cursor) => at.from = board::Cursor::read(cursor.text().as_bytes()),
+            Some(cursor) => at.from = board::Start::read(cursor.text().as_bytes()),
             None => break,
         }
     }
@@ -214,14 +242,20 @@ pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
         Filter::Worker(w) => job.hold.as_ref().is_some_and(|h| h.worker == *w),
         Filter::Name(n) => job.name == *n && !n.is_empty(),
         Filter::Lapsed => job.lapses > 0,
+        Filter::Tag(t) => job.tags.iter().any(|tag| tag == t),
+        Filter::Kind(k) => job.kind.as_deref() == Some(k),
+        Filter::Tracked => job.tracked,
     };
-    let kinds: [fn(&Filter<'_>) -> bool; 6] = [
+    let kinds: [fn(&Filter<'_>) -> bool; 9] = [
         |f| matches!(f, Filter::Group(_)),
         |f| matches!(f, Filter::State(_)),
         |f| matches!(f, Filter::Queue(_)),
         |f| matches!(f, Filter::Worker(_)),
         |f| matches!(f, Filter::Name(_)),
         |f| matches!(f, Filter::Lapsed),
+        |f| matches!(f, Filter::Tag(_)),
+        |f| matches!(f, Filter::Kind(_)),
+        |f| matches!(f, Filter::Tracked),
     ];
     let one_of_each = kinds.iter().all(|kind| {
         let mut those = filters.any.iter().filter(|f| kind(f)).peekable();

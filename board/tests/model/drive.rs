@@ -15,6 +15,8 @@ pub const GROUPS: [&[u8]; 4] = [b"acme", b"g\0\xff", b"ann", b"nobody"];
 pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
 pub const USERS: [&[u8]; 3] = [b"eve", b"fay\xff\0", b"gus"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
+pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
+pub const KINDS: [&[u8]; 4] = [b"resize", b"\xf0%s", b"lapsed", b"timeout"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
 
 fn text(n: u8) -> &'static [u8] {
@@ -33,6 +35,10 @@ pub fn report(talk: &Talk) -> Report<'static> {
         meta: pairs(&talk.meta),
         log: talk.log.then_some(b"a line"),
     }
+}
+
+pub fn tags(numbers: &[u8]) -> Vec<&'static [u8]> {
+    numbers.iter().map(|n| TAGS[*n as usize]).collect()
 }
 
 fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
@@ -270,6 +276,11 @@ impl Pair {
                 };
                 same("depend", self.world.depend(&id, &depend), self.model.depend(&id, &depend))
             }
+            Command::Label { id, tag, untag, track } => {
+                let id = self.named(id)?;
+                let label = Label { tag: tags(tag), untag: tags(untag), track: *track };
+                same("label", self.world.label(&id, &label), self.model.label(&id, &label))
+            }
             Command::Update { id, priority, queue, delay, retries, lease, talk } => {
                 let id = self.named(id)?;
                 let update = Update {
@@ -383,7 +394,9 @@ impl Pair {
         else {
             return Ok(());
         };
-        let Command::Post { after: edges, strict, group, user, .. } = command else { return Ok(()) };
+        let Command::Post { after: edges, strict, group, user, tags: given, .. } = command else {
+            return Ok(());
+        };
         let edges: Option<Vec<(Bytes, OnFailure)>> =
             edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
         let id = id.map(|n| match again {
@@ -406,6 +419,7 @@ impl Pair {
             after: edges.as_ref().map(|edges| after(edges, *strict)),
             group: group.map(|n| GROUPS[n as usize]),
             user: user.map(|user| USERS[user as usize]),
+            tags: given.as_deref().map(tags),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
@@ -417,21 +431,10 @@ impl Pair {
     }
 
     fn schedule(&mut self, command: &Command) -> Checked {
-        let Command::Schedule {
-            id,
-            every,
-            cron,
-            start,
-            end,
-            max,
-            backlog,
-            overlap,
-            jitter,
-            delay,
-            queue,
-            group,
-        } = command
-        else {
+        let Command::Schedule { id, every, cron, start, end, max, backlog, overlap, .. } = command else {
+            return Ok(());
+        };
+        let Command::Schedule { jitter, delay, queue, group, tags: given, .. } = command else {
             return Ok(());
         };
         let id = schedules::IDS[*id as usize];
@@ -459,6 +462,7 @@ impl Pair {
             queue: queue.map(|q| QUEUES[q as usize]),
             delay: *delay,
             group: group.map(|n| GROUPS[n as usize]),
+            tags: given.as_deref().map(tags),
             ..SetSchedule::default()
         };
         let got = self.world.set_schedule(&set).is_ok();

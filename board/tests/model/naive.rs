@@ -84,6 +84,8 @@ pub struct Job {
     pub intended: Option<i64>,
     pub group: Option<Bytes>,
     pub user: Option<Bytes>,
+    pub tags: Vec<Bytes>,
+    pub tracked: bool,
 }
 
 impl Job {

@@ -36,6 +36,7 @@ pub struct Schedule {
     pub queue: Option<Bytes>,
     pub group: Option<Bytes>,
     pub delay: i64,
+    pub tags: Vec<Bytes>,
 }
 
 impl Schedule {
@@ -118,6 +119,9 @@ impl Model {
         s.queue = set.queue.map(<[u8]>::to_vec).or(s.queue);
         s.group = set.group.map(<[u8]>::to_vec).or(s.group);
         s.delay = set.delay.unwrap_or(s.delay);
+        if let Some(tags) = &set.tags {
+            s.tags = tags.iter().map(|tag| tag.to_vec()).collect();
+        }
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
             s.anchor = match s.start {
@@ -186,6 +190,7 @@ impl Model {
             queue: s.queue.as_deref(),
             group: s.group.as_deref(),
             due: Some(intended + s.delay),
+            tags: Some(s.tags.iter().map(|tag| &tag[..]).collect()),
             ..board::Post::default()
         };
         if let (Overlap::Replace, Some(at)) = (s.overlap, self.live(&s)) {

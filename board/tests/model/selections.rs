@@ -1,11 +1,11 @@
 //! An operator's verb on a selection by filters: which jobs it is for, and that slices until
 //! the end do it to each of them once.
 
-use board::{Deed, Filters, Reached, Selection, State, Update};
+use board::{Deed, Filters, Label, Reached, Selection, State, Update};
 
 use crate::commands::{Act, Command};
 use crate::compare::{filters, passes, same};
-use crate::drive::{report, QUEUES};
+use crate::drive::{report, tags, QUEUES};
 use crate::naive::{Bytes, Job, Model};
 use crate::world::World;
 
@@ -18,7 +18,10 @@ impl Model {
             Deed::Release => job.hold.is_some(),
             Deed::Requeue => job.state.ended() && job.state != State::Complete,
             Deed::Delete => true,
-            Deed::Update(update) => !job.state.ended() && (update.due.is_none() || job.hold.is_none()),
+            Deed::Label(_, None) => true,
+            Deed::Update(update) | Deed::Label(_, Some(update)) => {
+                !job.state.ended() && (update.due.is_none() || job.hold.is_none())
+            }
         }
     }
 
@@ -38,6 +41,11 @@ impl Model {
             Deed::Requeue => self.requeue(id, queue),
             Deed::Delete => Some(self.delete(&[id]).map(|_| ())),
             Deed::Update(update) => self.update(id, update),
+            Deed::Label(label, None) => self.label(id, label),
+            Deed::Label(label, Some(update)) => match self.update(id, update) {
+                Some(Ok(())) => self.label(id, label),
+                refused => refused,
+            },
         }
         .unwrap_or_else(|| Err("not there".into()))
     }
@@ -51,7 +59,7 @@ pub fn select(
     count: usize,
     bytes: usize,
 ) -> Result<(), String> {
-    let mut update = Update::default();
+    let (mut update, mut label) = (Update::default(), Label::default());
     let mut to = None;
     let deed = match act {
         Act::Cancel(force) => Deed::Cancel { force: *force },
@@ -61,12 +69,20 @@ pub fn select(
             Deed::Requeue
         }
         Act::Delete => Deed::Delete,
-        Act::Update { priority, queue, delay, talk } => {
+        Act::Label(tag, untag, track) => {
+            label = Label { tag: tags(tag), untag: tags(untag), track: *track };
+            Deed::Label(&label, None)
+        }
+        Act::Update { priority, queue, delay, talk, tag } => {
             update.priority = *priority;
             update.queue = queue.map(|q| QUEUES[q as usize]);
             update.due = delay.map(|ms| world.now + ms);
             update.report = talk.as_ref().map(report);
-            Deed::Update(&update)
+            label.tag = tag.as_deref().map(tags).unwrap_or_default();
+            match tag {
+                Some(_) => Deed::Label(&label, Some(&update)),
+                None => Deed::Update(&update),
+            }
         }
     };
     let filters = filters(list);

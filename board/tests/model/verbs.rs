@@ -1,7 +1,8 @@
 //! The verbs of the naive board. What time has left undone with the job is settled before.
 
 use board::{
-    Claim, Consume, Depend, Exists, Fail, Heartbeat, Order, Post, Report, Retry, Setting, State, Update,
+    Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, Order, Post, Report, Retry, Setting, State,
+    Update,
 };
 
 use crate::naive::*;
@@ -70,7 +71,12 @@ impl Model {
             intended: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
             user: post.user.map(<[u8]>::to_vec).or(old.as_ref().and_then(|j| j.user.clone())),
+            tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
+            tracked: old.as_ref().is_some_and(|j| j.tracked),
         };
+        if let Some(tags) = &post.tags {
+            job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
+        }
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
             job.options.expire = Some(expire).filter(|ms| *ms > 0);
@@ -475,6 +481,19 @@ impl Model {
             },
         }
         self.wait(self.at(id).unwrap(), due);
+        Some(Ok(()))
+    }
+
+    pub fn label(&mut self, id: &[u8], label: &Label<'_>) -> Option<Result<(), String>> {
+        let at = self.at(id)?;
+        let job = &mut self.jobs[at];
+        job.tags.retain(|tag| !label.untag.contains(&&tag[..]));
+        for tag in &label.tag {
+            if !job.tags.iter().any(|old| old == tag) {
+                job.tags.push(tag.to_vec());
+            }
+        }
+        job.tracked = label.track.unwrap_or(job.tracked);
         Some(Ok(()))
     }
 

@@ -357,7 +357,12 @@ impl World {
         let ids: Vec<Bytes> = chosen.slots.iter().map(id).collect();
         let held = chosen.held.iter().map(id).collect();
         let seqs: Vec<i64> = chosen.slots.iter().map(|slot| self.board.seq(*slot)).collect();
-        if let (Deed::Update(update), false) = (selection.deed, selection.dry || ids.is_empty()) {
+        let update = match selection.deed {
+            Deed::Update(update) => Some(update),
+            Deed::Label(_, update) => update,
+            _ => None,
+        };
+        if let (Some(update), false) = (update, selection.dry || ids.is_empty()) {
             self.act(self.board.update_all(chosen.slots.clone(), update));
         }
         for (slot, seq) in chosen.slots.into_iter().zip(seqs).filter(|_| !selection.dry) {
@@ -372,6 +377,10 @@ impl World {
                 Deed::Delete if self.board.seq(slot) != seq => {}
                 Deed::Delete => self.act(Deleted { slot }),
                 Deed::Update(_) => {}
+                Deed::Label(label, _) => {
+                    let labelled = self.board.label(slot, label).unwrap();
+                    labelled.into_iter().for_each(|effect| self.act(effect));
+                }
             }
         }
         self.commit();
@@ -384,6 +393,14 @@ impl World {
         let env = self.env(&rules);
         let decided = self.board.depend(&env, slot, depend).map(Effect::from);
         self.operated(decided)
+    }
+
+    pub fn label(&mut self, id: &[u8], label: &Label<'_>) -> Option<Result<(), String>> {
+        let slot = self.named(id)?;
+        let decided = self.board.label(slot, label);
+        let done = decided.map(|effect| effect.into_iter().for_each(|e| self.act(e)));
+        self.commit();
+        Some(done.map_err(|refusal| refusal.to_string()))
     }
 
     pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-COUNTED = {"queues", "fields", "tokens", "ids", "meta", "after"}
+COUNTED = {"queues", "fields", "tokens", "ids", "meta", "after", "tags", "untag"}
 """Options whose list is preceded by its length."""
 
 
@@ -190,8 +190,10 @@ class Board:
     def delete(self, *ids: Any, **keywords: Any) -> Any:
         return _selection(self.call("DELETE", len(ids), *ids, **keywords))
 
-    def update(self, *ids: Any, **keywords: Any) -> Selection:
-        return _selection(self.call("UPDATE", len(ids), *ids, "SET", *options(**keywords)))
+    def update(self, *ids: Any, tag: Iterable | None = None, **keywords: Any) -> Selection:
+        tag = None if tag is None else list(tag)
+        tags = [] if tag is None else ["TAG", len(tag), *tag]
+        return _selection(self.call("UPDATE", len(ids), *ids, "SET", *options(**keywords), *tags))
 
     def where(self, command: str, *words: Any, set_: dict | None = None, **keywords: Any) -> Any:
         """One slice of an operator's verb on a selection: `where("cancel", queue="mail", count=10)`."""
@@ -298,6 +300,11 @@ class Board:
 
     def kinds(self) -> dict:
         return from_pairs(self.call("KINDS"))
+
+    def tags(self, **keywords: Any) -> tuple:
+        """One page: (cursor, tag to number of jobs)."""
+        cursor, rows = self.call("TAGS", **keywords)
+        return cursor, {row["tag"]: row["jobs"] for row in map(from_pairs, rows)}
 
     def info(self, *, digest: bool = False) -> dict | None:
         return from_pairs(self.call("INFO", digest=digest))

@@ -1,0 +1,75 @@
+//! Labelling: an operator gives a job tags or takes them, follows it or no longer does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::effect::{Sound, Unfit};
+use crate::error::Refusal;
+use crate::job::U48;
+use crate::labels::{are_tags, TAGS_MOST};
+
+/// What is to change of a job's labels, in whatever state it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Label<'a> {
+    /// Tags that it loses.
+    pub untag: Vec<&'a [u8]>,
+    /// Tags that it then gets, behind those that it has.
+    pub tag: Vec<&'a [u8]>,
+    /// Whether somebody follows it.
+    pub track: Option<bool>,
+}
+
+impl Label<'_> {
+    /// Bytes of the tags that it gives.
+    pub(crate) fn weight(&self) -> usize {
+        self.tag.iter().map(|tag| tag.len()).sum()
+    }
+}
+
+/// The labels of a job are others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Labelled {
+    slot: u32,
+    tags: Vec<Bin>,
+    tracked: bool,
+}
+
+impl Sound for Labelled {
+    fn sound(&self, _board: &Board) -> bool {
+        are_tags(self.tags.iter().map(|tag| &**tag))
+    }
+}
+
+impl Labelled {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.delist(self.slot)?;
+        board.mark(self.slot, self.tags.iter().map(|tag| &**tag), self.tracked)?;
+        board.enlist(self.slot)?;
+        board.reweigh(self.slot, |job| {
+            job.rare_mut().modified = now;
+            Ok(())
+        })?;
+        let revision = board.revision() as i64;
+        board.job_mut(self.slot)?.version = U48::new(revision);
+        Ok(())
+    }
+}
+
+impl Board {
+    /// Decides a change of one job's labels: its tags, and whether it is tracked, from then on.
+    /// `None` when they are so already. O(t) for the tags of the job and those named.
+    pub fn label(&self, slot: u32, label: &Label<'_>) -> Result<Option<Labelled>, Refusal> {
+        self.job(slot).map_err(|_| Refusal::NoJob)?;
+        let (had, was) = (self.labels.tags(slot), self.labels.tracked(slot));
+        let kept = had.clone().filter(|tag| !label.untag.contains(tag));
+        let fresh = label.tag.iter().copied().filter(|tag| kept.clone().all(|old| old != *tag));
+        let tags: Vec<Bin> = kept.clone().chain(fresh).map(Bin::from).collect();
+        let tracked = label.track.unwrap_or(was);
+        if tags.len() > TAGS_MOST {
+            return Err(Refusal::Limit("tags"));
+        }
+        let same = tracked == was && had.eq(tags.iter().map(|tag| &**tag));
+        Ok((!same).then_some(Labelled { slot, tags, tracked }))
+    }
+}
