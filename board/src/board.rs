@@ -1,7 +1,7 @@
 //! The board: its indexes, and finding things in them. Moves between them are in `places`.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
 use crate::effect::{Effect, Unfit};
@@ -113,6 +113,8 @@ pub struct Board {
     pub(crate) heap: usize,
     /// Counts the places that groups were given in the rounds of their queues.
     pub(crate) turns: u64,
+    /// Queues whose groups are to be looked at, see [`Fair::review`].
+    pub(crate) reviews: BTreeSet<Bin>,
     // What follows is local: in no snapshot, no digest.
     pub(crate) last_class: u32,
     pub(crate) busy: Vec<u32>,

@@ -177,12 +177,21 @@ impl Board {
 
     fn check_pauses(&self) -> Result<(), String> {
         let lanes = self.queues.iter().filter(|(_, _, lane)| lane.paused > 0).count();
-        let known = |name: &Bin, until| {
-            self.queues.find(&**name).and_then(|q| self.queues.get(q)).is_some_and(|q| q.paused == until)
+        let groups = self.queues.iter().filter_map(|(_, _, lane)| lane.fair.as_deref());
+        let groups = groups.flat_map(|fair| fair.groups.iter()).filter(|(_, g)| g.paused > 0).count();
+        let known = |name: &Bin, group: Option<&Bin>, until| {
+            let lane = self.queues.find(&**name).and_then(|q| self.queues.get(q));
+            lane.is_some_and(|lane| match group {
+                None => lane.paused == until,
+                Some(group) => lane.group_named(group).is_some_and(|group| group.paused == until),
+            })
         };
-        let queues: Vec<_> =
+        let places: Vec<_> =
             self.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
-        match self.pauses.is_sound() && queues.len() == lanes && queues.iter().all(|(q, u)| known(q, *u)) {
+        let all = places.len() == lanes + groups;
+        let same =
+            |((queue, group), until): &(&(Bin, Option<Bin>), i64)| known(queue, group.as_ref(), *until);
+        match self.pauses.is_sound() && all && places.iter().all(same) {
             true => Ok(()),
             false => Err("a pause that its queue does not know, or the reverse".into()),
         }
@@ -191,8 +200,12 @@ impl Board {
     /// Every job is known to its group, and every group stands where its jobs and state say.
     fn check_groups(&self) -> Result<(), String> {
         let mut known: BTreeMap<(u32, u32), [u32; 9]> = BTreeMap::new();
+        let mut opened: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for (_, job) in self.jobs.iter() {
             let Some(at) = job.group() else { continue };
+            if job.state == State::Claimed || job.has_begun() {
+                *opened.entry((self.queue_number(job), at)).or_default() += 1;
+            }
             let counts = known.entry((self.queue_number(job), at)).or_default();
             for place in [job.state as usize, 8] {
                 if let Some(n) = counts.get_mut(place) {
@@ -203,7 +216,7 @@ impl Board {
         for (queue, name, lane) in self.queues.iter() {
             let fail = |what: &str| Err(format!("queue {name:?}: {what}"));
             let Some(fair) = &lane.fair else { continue };
-            if fair.groups.len() == 0 {
+            if fair.is_unused() || fair.review.is_some() != self.reviews.contains(name) {
                 return fail("rounds without groups");
             }
             let mut rounds: BTreeMap<i32, u32> = BTreeMap::new();
@@ -227,6 +240,16 @@ impl Board {
                 let [counts @ .., refs] = counts;
                 if (group.counts, group.refs) != (counts, refs) || fair.find(&group.name) != Some(at) {
                     return fail("a group does not know its jobs");
+                }
+                let open = |slot: &u32| self.jobs.get(*slot).is_some_and(Job::has_begun);
+                let lines = group.ready.iter_from(None, |_| Default::default());
+                if lines.filter(open).count() != group.again.len()
+                    || !group.again.iter().all(|(key, slot)| {
+                        open(slot) && self.jobs.get(*slot).map(Self::ready_key) == Some(*key)
+                    })
+                    || group.open != opened.get(&(queue, at)).copied().unwrap_or(0)
+                {
+                    return fail("a group does not know what it has begun");
                 }
                 let here = |slot| self.jobs.get(slot).is_some_and(|job| job.group() == Some(at));
                 if group.ready.len() as u64 != group.count(State::Ready)

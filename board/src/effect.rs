@@ -164,6 +164,10 @@ effects! {
     62 ScheduleMoved,
     /// A schedule posted a child.
     63 Fired,
+    /// A setting of a group was set or reset.
+    64 GroupConfigured<'a>,
+    /// Groups were looked at whose settings have changed for all.
+    65 Reviewed,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

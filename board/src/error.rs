@@ -29,6 +29,8 @@ pub enum Refusal {
     Quiet,
     /// The board has no worker of that name registered.
     NoWorker,
+    /// It cannot run now: its group gives one job after the other, and it is not the next.
+    Ordered,
     /// Its life is over.
     Ended(State),
     /// It has been, or shall be, called off.
@@ -62,7 +64,7 @@ impl Refusal {
             Refusal::NotOwner(_) => "NOTOWNER",
             Refusal::Claimed(_) | Refusal::ClaimedYou => "CLAIMED",
             Refusal::Stale(_) => "STALE",
-            Refusal::NotReady(_) | Refusal::Paused | Refusal::Quiet => "NOTREADY",
+            Refusal::NotReady(_) | Refusal::Paused | Refusal::Quiet | Refusal::Ordered => "NOTREADY",
             Refusal::Ended(_) => "ENDED",
             Refusal::Cancelled(_) => "CANCELLED",
             Refusal::Exists(_) => "EXISTS",
@@ -91,6 +93,7 @@ impl Refusal {
             | Refusal::Depended(name) => clean(name),
             Refusal::Paused => "paused".into(),
             Refusal::Quiet => "quiet".into(),
+            Refusal::Ordered => "ordered".into(),
             Refusal::ClaimedYou => "you".into(),
             Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`Seat::top`] | the level of the job that the group would give, and its tag there |
 //! | [`Seat::parked`] | its tags at other levels, where it stood before a better job came |
-//! | [`Seat::place`] | where it stands in [`Fair::turns`]: at `top`, if nothing holds it |
+//! | [`Seat::place`] | where it stands in [`Fair::turns`]: at `top`, if nothing holds it ([`Hold`]) |
 //! | [`Fair::rounds`] | the levels at which any group has a tag, how many, and the last turn's |
 //!
 //! Tags do not wrap within 2^44 turns of one level that never runs empty; then weights would
@@ -27,6 +27,7 @@ use crate::board::{Board, ReadyKey};
 use crate::ids::Ids;
 use crate::job::{Job, State};
 use crate::line::Line;
+use crate::settings::{Overrides, Setting};
 use crate::slab::Slab;
 
 /// The number of the jobs without a group.
@@ -36,6 +37,17 @@ const STEP: u64 = 1 << 20;
 
 /// Level, tag, the order in which equal tags were given, group: the lowest is next.
 pub(crate) type Turn = (Reverse<i32>, u64, u64, u32);
+
+/// What keeps a group out of the rounds although it has ready jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It is paused until then, Unix ms.
+    Paused(i64),
+    /// As many of its jobs run as may.
+    Full(u64),
+    /// It is ordered, and its last job has not ended.
+    Ordered,
+}
 
 /// Where a group stands in the rounds. See the module's comment.
 #[derive(Default)]
@@ -50,13 +62,66 @@ pub(crate) struct Seat {
 pub(crate) struct Group {
     pub name: Bin,
     pub ready: Line<ReadyKey>,
+    /// Those of them that have been claimed before.
+    pub again: BTreeSet<(ReadyKey, u32)>,
     pub counts: [u32; 8],
+    /// How many have been claimed and have not ended.
+    pub open: u32,
     /// How many records name it.
     pub refs: u32,
+    pub settings: Overrides,
+    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused.
+    pub paused: i64,
     pub seat: Seat,
 }
 
+/// What the settings say of a group.
+struct Terms {
+    weight: u64,
+    most: Option<u64>,
+    ordered: bool,
+}
+
 impl Group {
+    fn value(&self, of_all: &Overrides, setting: Setting) -> i64 {
+        let own = self.settings.get(setting).or_else(|| of_all.get(setting));
+        own.unwrap_or(setting.spec().default)
+    }
+
+    fn terms(&self, of_all: &Overrides) -> Terms {
+        if self.settings.is_empty() && of_all.is_empty() {
+            return Terms { weight: 1, most: None, ordered: false };
+        }
+        Terms {
+            weight: self.value(of_all, Setting::Weight).max(1) as u64,
+            most: u64::try_from(self.value(of_all, Setting::Concurrency)).ok(),
+            ordered: self.value(of_all, Setting::Ordered) > 0,
+        }
+    }
+
+    /// The job that it gives next, if nothing holds it.
+    fn candidate(&self, terms: &Terms) -> Option<u32> {
+        match terms.ordered && self.open > 0 {
+            true => self.again.first().map(|(_, slot)| *slot),
+            false => self.ready.first(),
+        }
+    }
+
+    fn hold(&self, terms: &Terms) -> Option<Hold> {
+        let runs = self.count(State::Claimed);
+        let waits = || self.open > 0 && (runs > 0 || self.again.is_empty());
+        match terms.most.filter(|most| runs >= *most) {
+            _ if self.paused > 0 => Some(Hold::Paused(self.paused)),
+            Some(most) => Some(Hold::Full(most)),
+            None => (terms.ordered && waits()).then_some(Hold::Ordered),
+        }
+    }
+
+    /// Whether nothing needs it.
+    fn is_unused(&self) -> bool {
+        self.refs == 0 && self.settings.is_empty() && self.paused == 0
+    }
+
     /// How many of its jobs are in that state.
     pub fn count(&self, state: State) -> u64 {
         self.counts.get(state as usize).copied().unwrap_or(0).into()
@@ -82,7 +147,14 @@ pub(crate) struct Fair {
     pub turns: BTreeSet<Turn>,
     pub rounds: BTreeMap<i32, Round>,
     pub plain: Seat,
+    /// What counts for groups without their own.
+    pub settings: Overrides,
+    /// The groups from this number on are to be looked at: what counts for all has changed.
+    pub review: Option<u32>,
 }
+
+/// So many groups at most are passed over by a claim while a review is under way.
+const PASSED: usize = 64;
 
 fn join(rounds: &mut BTreeMap<i32, Round>, level: i32, weight: u64) -> u64 {
     let round = rounds.entry(level).or_default();
@@ -129,19 +201,59 @@ impl Fair {
         at
     }
 
-    /// Takes a group away that nothing needs any more.
-    pub fn remove(&mut self, at: u32) {
-        if let Some(group) = self.groups.remove(at) {
-            self.names.remove(&group.name, at);
+    /// Takes a group away if nothing needs it any more.
+    pub fn tidy(&mut self, at: u32) {
+        if self.groups.get(at).is_some_and(|group| group.is_unused()) {
+            if let Some(group) = self.groups.remove(at) {
+                self.names.remove(&group.name, at);
+            }
         }
+    }
+
+    /// Whether nothing needs it.
+    pub fn is_unused(&self) -> bool {
+        self.groups.len() == 0 && self.settings.is_empty()
+    }
+
+    /// A value in force for a group.
+    pub fn value(&self, group: &Group, setting: Setting) -> i64 {
+        group.value(&self.settings, setting)
+    }
+
+    /// What keeps a group from giving a job.
+    pub fn hold(&self, group: &Group) -> Option<Hold> {
+        group.hold(&group.terms(&self.settings))
+    }
+
+    /// How many more jobs of a group may run, if not any number; one that gives one job after
+    /// the other runs one.
+    pub fn room(&self, group: &Group) -> Option<u64> {
+        let terms = group.terms(&self.settings);
+        let most = if terms.ordered { Some(terms.most.unwrap_or(1).min(1)) } else { terms.most };
+        most.map(|most| most.saturating_sub(group.count(State::Claimed)))
+    }
+
+    /// Whether a group gives one job after the other.
+    pub fn is_ordered(&self, group: &Group) -> bool {
+        group.terms(&self.settings).ordered
+    }
+
+    /// The job that a group gives next, if nothing holds it.
+    pub fn candidate(&self, group: &Group) -> Option<u32> {
+        group.candidate(&group.terms(&self.settings))
     }
 
     /// The job that the group of the next turn gives. O(log n).
     pub fn next(&self, plain: &Line<ReadyKey>) -> Option<u32> {
-        match self.turns.first()?.3 {
+        let mut turns = self.turns.iter().take(if self.review.is_some() { PASSED } else { 1 });
+        turns.find_map(|turn| match turn.3 {
             PLAIN => plain.first(),
-            at => self.groups.get(at)?.ready.first(),
-        }
+            at => {
+                let group = self.groups.get(at)?;
+                let terms = group.terms(&self.settings);
+                group.hold(&terms).is_none().then(|| group.candidate(&terms))?
+            }
+        })
     }
 
     /// The place of a group in the rounds.
@@ -185,26 +297,27 @@ impl Fair {
     }
 
     /// How many turns a group has in a round.
-    pub fn weight(&self, _at: u32) -> u64 {
-        1
+    fn weight(&self, at: u32) -> u64 {
+        self.groups.get(at).map_or(1, |group| group.terms(&self.settings).weight)
     }
 
     /// Puts a group where its jobs and its state say. True when it has come into the rounds.
     /// O(log n).
     pub fn reseat(&mut self, at: u32, plain: &Line<ReadyKey>, jobs: &Slab<Job>, given: &mut u64) -> bool {
-        let weight = self.weight(at);
-        let Fair { groups, plain: plain_seat, rounds, turns, .. } = self;
-        let (seat, line) = match at {
-            PLAIN => (plain_seat, plain),
+        let Fair { groups, plain: plain_seat, rounds, turns, settings, .. } = self;
+        let (seat, line, first, weight, free) = match at {
+            PLAIN => (plain_seat, plain, plain.first(), 1, true),
             at => match groups.get_mut(at) {
                 Some(group) => {
+                    let terms = group.terms(settings);
+                    let (first, free) = (group.candidate(&terms), group.hold(&terms).is_none());
                     let Group { seat, ready, .. } = &mut **group;
-                    (seat, &*ready)
+                    (seat, &*ready, first, terms.weight, free)
                 }
                 None => return false,
             },
         };
-        let wanted = line.first().map(|slot| level(ready_key_of(jobs, slot)));
+        let wanted = first.map(|slot| level(ready_key_of(jobs, slot)));
         if seat.top.map(|(level, _)| level) != wanted {
             if let Some((level, tag)) = seat.top.take() {
                 match has_level(line, jobs, level) {
@@ -218,19 +331,20 @@ impl Fair {
             });
         }
         let stands = seat.place.map(|(level, tag, ..)| (level.0, tag));
-        if stands == seat.top {
+        let shall = seat.top.filter(|_| free);
+        if stands == shall {
             return false;
         }
         if let Some(old) = seat.place.take() {
             turns.remove(&old);
         }
-        if let Some((level, tag)) = seat.top {
+        if let Some((level, tag)) = shall {
             *given += 1;
             let turn = (Reverse(level), tag, *given, at);
             seat.place = Some(turn);
             turns.insert(turn);
         }
-        stands.is_none()
+        stands.is_none() && shall.is_some()
     }
 
     /// Whether a group stands where it belongs.
@@ -242,15 +356,21 @@ impl Fair {
         given: u64,
     ) -> Result<(), &'static str> {
         let seat = self.seat(at).ok_or("a group without a seat")?;
-        let wanted = line.first().map(|slot| level(ready_key_of(jobs, slot)));
-        if seat.top.map(|(level, _)| level) != wanted {
+        let group = self.groups.get(at).filter(|_| at != PLAIN);
+        let first = group.map_or_else(|| line.first(), |group| self.candidate(group));
+        let wanted = first.map(|slot| level(ready_key_of(jobs, slot)));
+        let reviewed = self.review.is_none_or(|from| at < from);
+        if seat.top.map(|(level, _)| level) != wanted && reviewed {
             return Err("a group has its turn at another level than its job");
         }
-        let parked = |level: &i32| wanted != Some(*level) && has_level(line, jobs, *level);
-        if !seat.parked.keys().all(parked) {
+        let top = seat.top.map(|(level, _)| level);
+        let parked = |level: &i32| top != Some(*level) && has_level(line, jobs, *level);
+        if !seat.parked.keys().all(parked) || top.is_some_and(|top| !has_level(line, jobs, top)) {
             return Err("a group keeps a tag for no job");
         }
-        if seat.place.map(|(level, tag, ..)| (level.0, tag)) != seat.top {
+        let free = group.is_none_or(|group| self.hold(group).is_none());
+        let stands = seat.place.map(|(level, tag, ..)| (level.0, tag));
+        if stands != seat.top.filter(|_| free) && reviewed || stands.is_some() && stands != seat.top {
             return Err("a group does not stand in its round");
         }
         let stands = |turn| self.turns.contains(&turn) && (1..=given).contains(&turn.2);

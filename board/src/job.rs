@@ -241,6 +241,11 @@ impl Job {
         self.rare.get_or_insert_with(Box::default)
     }
 
+    /// Whether it has been claimed and has not ended since. While nobody holds it.
+    pub fn has_begun(&self) -> bool {
+        !self.state.ended() && self.rare.as_ref().is_some_and(|rare| rare.attempt > 0)
+    }
+
     /// Bytes on the heap beside the record itself.
     pub fn heap(&self) -> usize {
         self.blob.len() + self.rare.as_ref().map_or(0, |r| r.bytes())

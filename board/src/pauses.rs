@@ -1,6 +1,7 @@
-//! What is paused on a board: its whole, or queues of it.
+//! What is paused on a board: its whole, queues of it, or groups of queues.
 //!
-//! The lane of a paused queue knows until when as well, so that a claim need not look here.
+//! The lane of a paused queue and a paused group know until when as well, so that a claim need
+//! not look here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +11,8 @@ use crate::bin::Bin;
 use crate::board::TimeKey;
 use crate::job::NEVER;
 
-/// Where a pause is: a queue, or the whole board.
-pub(crate) type Place = Option<Bin>;
+/// Where a pause is: the whole board, a queue, or a group of a queue.
+pub(crate) type Place = Option<(Bin, Option<Bin>)>;
 
 /// Nothing is claimed there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -54,6 +54,7 @@ impl Board {
     pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let (state, group) = (job.state, job.group());
+        let open = group.is_some() && (state == State::Claimed || job.has_begun());
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         let mut held = None;
         let stood = match state {
@@ -94,6 +95,9 @@ impl Board {
             }
         };
         self.tally(queue, group, state, -1);
+        if open {
+            self.tally_open(queue, group, -1);
+        }
         if state == State::Claimed {
             self.slot_freed(queue);
         }
@@ -112,6 +116,14 @@ impl Board {
             if let Some(n) = counts.get_mut(state as usize) {
                 *n = n.saturating_add_signed(by);
             }
+        }
+    }
+
+    /// Counts the jobs of a group that have been claimed and have not ended.
+    pub(crate) fn tally_open(&mut self, queue: u32, group: Option<u32>, by: i32) {
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some(group) = fair.zip(group).and_then(|(fair, at)| fair.groups.get_mut(at)) {
+            group.open = group.open.saturating_add_signed(by);
         }
     }
 
@@ -169,8 +181,12 @@ impl Board {
             }
         }
         self.tally(queue, group, state, 1);
-        if let Some(group) = group {
-            self.reseat(queue, group);
+        if let Some(at) = group {
+            let open = self.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
+            if open {
+                self.tally_open(queue, group, 1);
+            }
+            self.reseat(queue, at);
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
-//! Room for running jobs: how many of a queue may run at once.
+//! Room for running jobs: how many of a queue, and of a group in it, may run at once.
 //!
 //! A job counts from its claim until the claim ends. A limit that is lowered below what runs
 //! takes nothing back: nothing more is claimed until fewer run than it allows.
+
+use std::collections::BTreeMap;
 
 use crate::board::{Board, Queue};
 use crate::error::Refusal;
@@ -29,11 +31,12 @@ impl Board {
         most.map_or(-1, |most| most as i64)
     }
 
-    /// Refuses that a job runs in a queue where no more may.
-    pub(crate) fn check_slot(&self, queue: u32) -> Result<(), Refusal> {
-        match self.queues.get(queue).is_some_and(|lane| self.is_full(lane)) {
+    /// Refuses that a job runs in a queue where no more may, or of a group.
+    pub(crate) fn check_slot(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        match self.queues.get(self.queue_number(job)).is_some_and(|lane| self.is_full(lane)) {
             true => Err(Refusal::Limit("concurrency")),
-            false => Ok(()),
+            false => self.check_group(job, claim.then_some(slot), now),
         }
     }
 
@@ -44,6 +47,17 @@ impl Board {
             let job = self.jobs.get(**slot).filter(|job| job.state == State::Claimed);
             job.is_some_and(|job| self.queue_name(job) != queue)
         };
+        let mut groups: BTreeMap<&[u8], u64> = BTreeMap::new();
+        for slot in slots.iter().filter(moves) {
+            if let Some(name) = self.jobs.get(*slot).and_then(|job| self.group_name(job)) {
+                *groups.entry(name).or_default() += 1;
+            }
+        }
+        for (name, moved) in groups {
+            if self.group_room(queue, name).is_some_and(|room| room < moved) {
+                return Err(Refusal::Limit("concurrency"));
+            }
+        }
         let moved = slots.iter().filter(moves).count() as u64;
         let runs = self.count_in(queue, State::Claimed);
         match most >= 0 && moved > 0 && runs + moved > most as u64 {

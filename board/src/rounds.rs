@@ -3,9 +3,11 @@
 use crate::bin::Bin;
 use crate::board::{Board, Queue, ReadyKey};
 use crate::effect::Unfit;
-use crate::groups::{level, ready_key_of, Fair, Group, PLAIN};
+use crate::error::Refusal;
+use crate::groups::{level, ready_key_of, Fair, Group, Hold, PLAIN};
 use crate::job::{Job, State};
 use crate::line::Line;
+use crate::settings::Setting;
 
 impl Queue {
     /// Whether it has no ready job. O(1).
@@ -64,7 +66,11 @@ impl Board {
             (Some(_), None) => return Err(Unfit),
             (Some(at), Some(fair)) => {
                 fair.all.insert(key, slot, key_of);
-                fair.groups.get_mut(at).ok_or(Unfit)?.ready.insert(key, slot, key_of);
+                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                group.ready.insert(key, slot, key_of);
+                if job.has_begun() {
+                    group.again.insert((key, slot));
+                }
             }
         }
         Ok(())
@@ -82,6 +88,9 @@ impl Board {
             None => lane.ready.remove(key, slot),
             Some(at) => {
                 let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                if job.has_begun() {
+                    group.again.remove(&(key, slot));
+                }
                 group.ready.remove(key, slot) & fair.all.remove(key, slot)
             }
         };
@@ -111,18 +120,28 @@ impl Board {
         }
     }
 
-    /// The number of a group of a queue, known or new; holds one reference to it.
-    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+    /// The groups of a queue, which has some from now on.
+    pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, Unfit> {
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        let opens = lane.fair.is_none();
-        let fair = lane.fair.get_or_insert_with(Box::<Fair>::default);
-        let at = fair.find(name).unwrap_or_else(|| fair.add(name));
-        if let Some(group) = fair.groups.get_mut(at) {
-            group.refs += 1;
-        }
-        if opens {
-            self.reseat(queue, PLAIN);
-        }
+        let fair = lane.fair.get_or_insert_with(|| {
+            let mut fair = Box::<Fair>::default();
+            fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+            fair
+        });
+        Ok(fair)
+    }
+
+    /// The number of a group of a queue, known or new.
+    pub(crate) fn group_at(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let fair = self.open_rounds(queue)?;
+        Ok(fair.find(name).unwrap_or_else(|| fair.add(name)))
+    }
+
+    /// The same; holds one reference to it.
+    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let at = self.group_at(queue, name)?;
+        let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+        group.refs += 1;
         Ok(at)
     }
 
@@ -147,20 +166,61 @@ impl Board {
         Ok(())
     }
 
-    /// One reference less to a group, which goes with the last; the rounds of a queue go with
-    /// its last group.
+    /// One reference less to a group.
     pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+            group.refs = group.refs.saturating_sub(1);
+        }
+        self.tidy_group(queue, at);
+    }
+
+    /// Looks at a group again. One that nothing needs goes, and the rounds of a queue with the
+    /// last.
+    pub(crate) fn tidy_group(&mut self, queue: u32, at: u32) {
+        self.reseat(queue, at);
+        if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
+            fair.tidy(at);
+        }
+        self.close_rounds(queue);
+    }
+
+    /// Ends the rounds of a queue if nothing needs them.
+    pub(crate) fn close_rounds(&mut self, queue: u32) {
         let Some(lane) = self.queues.get_mut(queue) else { return };
-        let Some(fair) = lane.fair.as_deref_mut() else { return };
-        let Some(group) = fair.groups.get_mut(at) else { return };
-        group.refs = group.refs.saturating_sub(1);
-        if group.refs > 0 {
-            self.reseat(queue, at);
-        } else {
-            fair.remove(at);
-            if fair.groups.len() == 0 {
-                lane.fair = None;
+        let Some(fair) = lane.fair.take_if(|fair| fair.is_unused()) else { return };
+        if fair.review.is_some() {
+            if let Some(name) = self.queues.key(queue) {
+                self.reviews.remove(name);
             }
+        }
+    }
+
+    /// How many more jobs of that group may run, if not any number.
+    pub(crate) fn group_room(&self, queue: &[u8], group: &[u8]) -> Option<u64> {
+        let fair = self.queues.get(self.queues.find(queue)?)?.fair.as_deref()?;
+        match fair.find(group).and_then(|at| fair.groups.get(at)) {
+            Some(group) => fair.room(group),
+            None => fair.room(&Group::default()),
+        }
+    }
+
+    /// Refuses that a job runs which its group keeps back; `slot` is ready, or was.
+    pub(crate) fn check_group(&self, job: &Job, claim: Option<u32>, now: i64) -> Result<(), Refusal> {
+        let Some(at) = job.group() else { return Ok(()) };
+        let fair = self.queues.get(self.queue_number(job)).and_then(|lane| lane.fair.as_deref());
+        let Some((fair, group)) = fair.and_then(|fair| Some((fair, fair.groups.get(at)?))) else {
+            return Ok(());
+        };
+        match fair.hold(group) {
+            Some(Hold::Paused(until)) if claim.is_some() && until > now => Err(Refusal::Paused),
+            Some(Hold::Full(_)) => Err(Refusal::Limit("concurrency")),
+            Some(Hold::Ordered) if group.count(State::Claimed) > 0 => Err(Refusal::Ordered),
+            Some(Hold::Paused(_)) if fair.room(group) == Some(0) => Err(Refusal::Limit("concurrency")),
+            _ if claim.is_some() && fair.is_ordered(group) && fair.candidate(group) != claim => {
+                Err(Refusal::Ordered)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -168,6 +228,14 @@ impl Board {
     pub(crate) fn group_name(&self, job: &Job) -> Option<&[u8]> {
         let at = job.group()?;
         self.queues.get(self.queue_number(job))?.group(at).map(|group| &*group.name)
+    }
+
+    /// The group of that name. O(1).
+    pub fn group<'b>(&'b self, queue: &[u8], group: &[u8]) -> Option<GroupOf<'b>> {
+        let at = self.queues.find(queue)?;
+        let (queue, fair) = (self.queues.key(at)?, self.queues.get(at)?.fair.as_deref()?);
+        let number = fair.find(group)?;
+        Some(GroupOf { queue, number, fair, group: fair.groups.get(number)? })
     }
 
     /// How many jobs of a group are in that state. O(1).
@@ -196,8 +264,10 @@ impl Board {
         lanes.sort_unstable_by_key(|(name, _)| *name);
         let begin = |name: &Bin| if **name == *first { number } else { 0 };
         let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
-            let groups = lane.fair.iter().flat_map(move |fair| fair.groups.iter_from(begin(queue)));
-            groups.map(move |(number, group)| GroupOf { queue, number, group })
+            lane.fair.iter().flat_map(move |fair| {
+                let groups = fair.groups.iter_from(begin(queue));
+                groups.map(move |(number, group)| GroupOf { queue, number, fair, group })
+            })
         });
         (rows.by_ref().take(n).collect(), rows.next())
     }
@@ -207,6 +277,7 @@ impl Board {
 pub struct GroupOf<'b> {
     queue: &'b [u8],
     number: u32,
+    fair: &'b Fair,
     group: &'b Group,
 }
 
@@ -229,5 +300,21 @@ impl<'b> GroupOf<'b> {
     /// How many of its jobs are in that state.
     pub fn count(&self, state: State) -> u64 {
         self.group.count(state)
+    }
+
+    /// A value in force for it.
+    pub fn setting(&self, setting: Setting) -> i64 {
+        self.fair.value(self.group, setting)
+    }
+
+    /// Until when nothing is claimed from it, for its own sake: Unix ms, [`crate::NEVER`]
+    /// without end.
+    pub fn paused(&self, now: i64) -> Option<i64> {
+        Some(self.group.paused).filter(|until| *until > now)
+    }
+
+    /// What keeps it from giving a job.
+    pub fn hold(&self) -> Option<Hold> {
+        self.fair.hold(self.group)
     }
 }

@@ -34,6 +34,19 @@ pub enum Setting {
     Grace = 22,
     CancelGrace = 23,
     Ownerless = 24,
+    Weight = 25,
+    Ordered = 26,
+}
+
+/// Whose settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// A whole board's.
+    Board,
+    /// A queue's.
+    Queue,
+    /// A group's, or those of all groups of a queue.
+    Group,
 }
 
 /// Where a setting can be set, and its bounds.
@@ -50,8 +63,23 @@ pub struct Spec {
     pub max: i64,
     /// Whether the module's configuration has it.
     pub module: bool,
+    /// Whether a board can have its own.
+    pub board: bool,
     /// Whether a queue can have its own.
     pub queue: bool,
+    /// Whether a group can have its own.
+    pub group: bool,
+}
+
+impl Spec {
+    /// Whether it can be set there.
+    pub fn at(&self, level: Level) -> bool {
+        match level {
+            Level::Board => self.board,
+            Level::Queue => self.queue,
+            Level::Group => self.group,
+        }
+    }
 }
 
 /// The longest duration that is accepted, ms: some 34 years.
@@ -61,7 +89,8 @@ pub const MOST: i64 = i32::MAX as i64;
 const DAY: i64 = 86_400_000;
 
 const fn spec(setting: Setting, name: &'static str, default: i64, range: (i64, i64)) -> Spec {
-    Spec { setting, name, default, min: range.0, max: range.1, module: true, queue: true }
+    let (min, max) = range;
+    Spec { setting, name, default, min, max, module: true, board: true, queue: true, group: false }
 }
 
 const fn whole_board(spec: Spec) -> Spec {
@@ -72,12 +101,20 @@ const fn not_module(spec: Spec) -> Spec {
     Spec { module: false, ..spec }
 }
 
+const fn also_group(spec: Spec) -> Spec {
+    Spec { group: true, ..spec }
+}
+
+const fn group_only(spec: Spec) -> Spec {
+    Spec { board: false, queue: false, module: false, group: true, ..spec }
+}
+
 const fn board_only(spec: Spec) -> Spec {
     Spec { queue: false, module: false, ..spec }
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 25] = {
+pub const SPECS: [Spec; 27] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -101,10 +138,12 @@ pub const SPECS: [Spec; 25] = {
         board_only(spec(TombstoneTtl, "tombstone-ttl", 60_000, (0, LONGEST))),
         board_only(spec(HistoryFirst, "history-first", 5, (0, 1_000))),
         board_only(spec(HistoryLast, "history-last", 15, (0, 1_000))),
-        not_module(spec(Concurrency, "concurrency", -1, (-1, MOST))),
+        also_group(not_module(spec(Concurrency, "concurrency", -1, (-1, MOST)))),
         spec(Grace, "grace", 0, (0, LONGEST)),
         spec(CancelGrace, "cancel-grace", -1, (-1, LONGEST)),
         board_only(spec(Ownerless, "ownerless", 0, (0, 1))),
+        group_only(spec(Weight, "weight", 1, (1, 1_000))),
+        group_only(spec(Ordered, "ordered", 0, (0, 1))),
     ]
 };
 
@@ -193,11 +232,11 @@ impl Overrides {
     }
 
     /// Whether every value is one that the table allows at this level.
-    pub fn sound(&self, queue: bool) -> bool {
+    pub fn sound(&self, level: Level) -> bool {
         self.0.windows(2).all(|w| matches!(w, [a, b] if a.0 < b.0))
             && self.0.iter().all(|(setting, value)| {
                 let spec = setting.spec();
-                (spec.min..=spec.max).contains(value) && (!queue || spec.queue)
+                (spec.min..=spec.max).contains(value) && spec.at(level)
             })
     }
 }

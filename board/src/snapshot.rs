@@ -29,7 +29,7 @@ use crate::line::Line;
 use crate::pauses::{Pause, Place};
 use crate::registrations::Entry;
 use crate::schedule::Schedule;
-use crate::settings::{Overrides, LONGEST};
+use crate::settings::{Level, Overrides, LONGEST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
 use crate::waits::{Tell, AFTER_MOST};
@@ -102,6 +102,8 @@ struct RoundsImage {
     plain: SeatImage,
     /// Levels, and the tag of the last turn of each.
     rounds: Vec<(i32, u64)>,
+    settings: Overrides,
+    review: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,6 +112,8 @@ struct GroupImage {
     number: u32,
     name: Bin,
     seat: SeatImage,
+    settings: Overrides,
+    paused: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -240,11 +244,25 @@ impl Board {
         fair.sort_unstable_by_key(|(name, _)| *name);
         for (queue, fair) in fair {
             let rounds = fair.rounds.iter().map(|(level, round)| (*level, round.time)).collect();
-            writer.put(ROUNDS, &RoundsImage { queue: queue.clone(), plain: (&fair.plain).into(), rounds });
+            let image = RoundsImage {
+                queue: queue.clone(),
+                plain: (&fair.plain).into(),
+                rounds,
+                settings: fair.settings.clone(),
+                review: fair.review,
+            };
+            writer.put(ROUNDS, &image);
             writer.close(each, PART);
             for (number, group) in fair.groups.iter() {
-                let (queue, name) = (queue.clone(), group.name.clone());
-                writer.put(GROUPS, &GroupImage { queue, number, name, seat: (&group.seat).into() });
+                let image = GroupImage {
+                    queue: queue.clone(),
+                    number,
+                    name: group.name.clone(),
+                    seat: (&group.seat).into(),
+                    settings: group.settings.clone(),
+                    paused: group.paused,
+                };
+                writer.put(GROUPS, &image);
                 writer.close(each, PART);
             }
         }
@@ -404,7 +422,7 @@ impl Loader {
     fn head(&mut self, head: Head) -> Result<(), Damage> {
         need(head.format == FORMAT, "a format of another version")?;
         need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
-        need(head.settings.sound(false), "settings")?;
+        need(head.settings.sound(Level::Board), "settings")?;
         self.headed = true;
         let board = &mut self.board;
         board.revision = head.revision;
@@ -416,7 +434,7 @@ impl Loader {
         }
         for (name, settings) in head.queues {
             need((1..=255).contains(&name.len()), "queue")?;
-            need(settings.sound(true) && !settings.is_empty(), "settings")?;
+            need(settings.sound(Level::Queue) && !settings.is_empty(), "settings")?;
             let number = board.queue(&name);
             let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
             need(queue.settings.is_empty(), "a queue twice")?;
@@ -426,9 +444,14 @@ impl Loader {
         need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
         for (place, pause) in head.pauses {
             let (time, seq) = pause.release.unwrap_or_default();
-            need(place.as_ref().is_none_or(|name| is_name(name)), "queue")?;
+            let names = place.iter().flat_map(|(queue, group)| std::iter::once(queue).chain(group));
+            need(names.into_iter().all(|name| is_name(name)), "queue")?;
             need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
-            board.set_pause(&place, Some(pause)).or(damaged("pause"))?;
+            match place {
+                // Its group comes later, and knows of it.
+                Some((_, Some(_))) => _ = board.pauses.set(&place, Some(pause)),
+                _ => board.set_pause(&place, Some(pause)).or(damaged("pause"))?,
+            }
         }
         Ok(())
     }
@@ -439,12 +462,21 @@ impl Loader {
         let number = self.board.queue(&image.queue);
         let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
         need(lane.fair.is_none(), "rounds twice")?;
+        need(image.settings.sound(Level::Group), "settings")?;
         let rounds = image.rounds.into_iter();
         lane.fair = Some(Box::new(Fair {
             plain: image.plain.load(PLAIN)?,
             rounds: rounds.map(|(level, time)| (level, Round { time, groups: 0 })).collect(),
+            settings: image.settings,
+            review: image.review,
             ..Fair::default()
         }));
+        if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
+            self.board.queues.hold(number);
+        }
+        if image.review.is_some() {
+            self.board.reviews.insert(image.queue);
+        }
         // Until its jobs hold it: none of them is there yet.
         self.board.queues.hold(number);
         self.fair.push(number);
@@ -457,10 +489,14 @@ impl Loader {
         let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
         let fair = lane.fair.as_deref_mut().ok_or(Damage("a group without rounds"))?;
         need(fair.find(&image.name).is_none(), "a group twice")?;
+        need(image.settings.sound(Level::Group) && is_time(image.paused), "group")?;
         let seat = image.seat.load(image.number)?;
-        let group = Group { name: image.name.clone(), seat, ..Group::default() };
+        let holds = [!image.settings.is_empty(), image.paused > 0];
+        let (settings, paused) = (image.settings, image.paused);
+        let group = Group { name: image.name.clone(), seat, settings, paused, ..Group::default() };
         need(fair.groups.insert_at(image.number, Box::new(group)), "group")?;
         fair.names.insert(&image.name, image.number);
+        holds.into_iter().filter(|holds| *holds).for_each(|_| self.board.queues.hold(number));
         Ok(())
     }
 
@@ -641,8 +677,12 @@ impl Board {
             let all = Line::from_sorted(&grouped, ready_key);
             grouped.sort_by_key(|s| group_of(*s));
             let groups = grouped.chunk_by(|a, b| group_of(*a) == group_of(*b));
-            let groups =
-                groups.filter_map(|s| Some((group_of(*s.first()?)?, Line::from_sorted(s, ready_key))));
+            let begun = |s: &u32| jobs.get(*s).is_some_and(Job::has_begun);
+            let lines = |slots: &[u32]| {
+                let again = slots.iter().copied().filter(begun).map(|s| (ready_key(s), s)).collect();
+                (Line::from_sorted(slots, ready_key), again)
+            };
+            let groups = groups.filter_map(|slots| Some((group_of(*slots.first()?)?, lines(slots))));
             lanes.push((queue, Line::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
         }
         self.leases = leases;
@@ -656,12 +696,13 @@ impl Board {
             if let Some(fair) = queue.fair.as_deref_mut() {
                 fair.all = all;
                 for (at, line) in groups {
-                    fair.groups.get_mut(at).ok_or(Damage("group"))?.ready = line;
+                    let group = fair.groups.get_mut(at).ok_or(Damage("group"))?;
+                    (group.ready, group.again) = line;
                 }
             }
             self.note_busy(number);
         }
-        self.open_rounds();
+        self.load_rounds();
         self.count_all();
         self.enlist_all()?;
         self.wake_at(0);
@@ -693,7 +734,7 @@ impl Board {
     }
 
     /// Finds out who stands in the rounds of each queue from the places of its groups.
-    fn open_rounds(&mut self) {
+    fn load_rounds(&mut self) {
         let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
         let lanes = numbers.into_iter();
         for number in lanes {
@@ -721,10 +762,14 @@ impl Board {
     }
 
     fn count_all(&mut self) {
-        let place = |job: &Job| (self.queue_number(job), job.group(), job.state);
+        let open = |job: &Job| job.state == State::Claimed || job.has_begun();
+        let place = |job: &Job| (self.queue_number(job), job.group(), job.state, open(job));
         let places: Vec<_> = self.jobs.iter().map(|(_, job)| place(job)).collect();
-        for (queue, group, state) in places {
+        for (queue, group, state, open) in places {
             self.tally(queue, group, state, 1);
+            if open {
+                self.tally_open(queue, group, 1);
+            }
         }
     }
 }

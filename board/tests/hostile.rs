@@ -97,7 +97,7 @@ fn full() -> World {
     w.put("left");
     w.take_id(b"gone", "left");
     assert!(w.deregister(b"gone", 0));
-    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true }, 1);
+    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true, group: None }, 1);
     w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
     w.sound();
     w

@@ -41,4 +41,6 @@ mod settings;
 mod site;
 #[path = "life/workers.rs"]
 mod workers;
+#[path = "life/tenants.rs"]
+mod tenants;
 mod world;

@@ -1,17 +1,21 @@
 //! `JOB.GROUPS`: the groups of a board's queues, page by page.
 
-use board::{GroupOf, State};
+use board::{GroupOf, Setting, State};
 
-use super::{read, Command, KeyUse, Spec};
+use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
+use crate::world;
 
 /// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
 pub struct Groups;
 
 /// So many are given when COUNT does not say.
 const COUNT: usize = 100;
+
+/// What is told of each beside its counts and its pause.
+const SETTINGS: [Setting; 3] = [Setting::Weight, Setting::Concurrency, Setting::Ordered];
 
 /// Where the next page begins: a queue and a number.
 type From<'a> = Option<(&'a [u8], u32)>;
@@ -41,7 +45,7 @@ impl Command for Groups {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs of each group by state, page by page.",
+        summary: "Counts the jobs of each group by state, and tells what counts for it, page by page.",
         complexity: "O(Q log Q + n) for Q queues and n groups returned",
         syntax: "board [QUEUE queue] [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
@@ -67,7 +71,7 @@ impl Command for Groups {
             }
             reply.array(groups.len());
             for group in groups {
-                reply.map(2 + State::ALL.len());
+                reply.map(3 + SETTINGS.len() + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(group.queue());
                 reply.text("group");
@@ -75,6 +79,12 @@ impl Command for Groups {
                 for state in State::ALL {
                     reply.text(state.name());
                     reply.int(group.count(state) as i64);
+                }
+                reply.text("paused");
+                reply.int(pause_end(group.paused(world::now())));
+                for setting in SETTINGS {
+                    reply.text(setting.spec().name);
+                    reply.int(group.setting(setting));
                 }
             }
             Ok(())

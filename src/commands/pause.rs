@@ -4,19 +4,26 @@ use board::{Halt, LONGEST};
 
 use super::{Command, KeyUse, Spec};
 use crate::args::{flag, once, Keyword};
-use crate::fault::{unexpected, Done};
+use crate::fault::{syntax, unexpected, Done};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.PAUSE board [QUEUE q] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
+/// `JOB.PAUSE board [QUEUE q [GROUP g]] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
 /// a first `Reclaimed`; the timer does the rest.
 pub struct Pause;
 
-/// `JOB.RESUME board [QUEUE q]` → OK. Replicates `Resumed` when there was a pause.
+/// `JOB.RESUME board [QUEUE q [GROUP g]]` → OK. Replicates `Resumed` when there was a pause.
 pub struct Resume;
 
 /// So many jobs at most are taken back by the command itself.
 const RELEASES: u32 = 64;
+
+fn needs_queue(queue: Option<&[u8]>, group: Option<&[u8]>) -> Done {
+    match group.is_some() && queue.is_none() {
+        true => syntax("GROUP needs QUEUE"),
+        false => Ok(()),
+    }
+}
 
 impl Command for Pause {
     const SPEC: Spec = Spec {
@@ -24,9 +31,9 @@ impl Command for Pause {
         arity: -2,
         flags: "write",
         key: Some(KeyUse::Insert),
-        summary: "Lets nothing be claimed from a board or one of its queues.",
+        summary: "Lets nothing be claimed from a board, one of its queues or a group.",
         complexity: "O(log N); with RELEASE O(n log N) for n running jobs, in slices",
-        syntax: "board [QUEUE queue] [FOR ms] [RELEASE]",
+        syntax: "board [QUEUE queue [GROUP group]] [FOR ms] [RELEASE]",
         ..Spec::NONE
     };
 
@@ -36,11 +43,13 @@ impl Command for Pause {
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" => once(&mut halt.queue, "QUEUE", args.name("QUEUE")?)?,
+                "GROUP" => once(&mut halt.group, "GROUP", args.group()?)?,
                 "FOR" => once(&mut halt.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
                 "RELEASE" => flag(&mut halt.release, "RELEASE")?,
                 _ => return unexpected(word),
             }
         }
+        needs_queue(halt.queue, halt.group)?;
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
             let paused = turn.board().pause(&env, &halt);
@@ -61,22 +70,24 @@ impl Command for Resume {
         arity: -2,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Ends the pause of a board or of one of its queues.",
-        complexity: "O(log N) for a queue, O(Q) for a board with Q queues that have ready jobs",
-        syntax: "board [QUEUE queue]",
+        summary: "Ends the pause of a board, of one of its queues or of a group.",
+        complexity: "O(log N) for a queue or group, O(Q) for a board with Q queues that have ready jobs",
+        syntax: "board [QUEUE queue [GROUP group]]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut queue = None;
+        let (mut queue, mut group) = (None, None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
+                "GROUP" => once(&mut group, "GROUP", args.group()?)?,
                 _ => return unexpected(word),
             }
         }
-        Turn::run(call.ctx, &call.key(), |turn| match turn.board().resume(queue) {
+        needs_queue(queue, group)?;
+        Turn::run(call.ctx, &call.key(), |turn| match turn.board().resume(queue, group) {
             Some(resumed) => turn.apply(resumed),
             None => Ok(()),
         })?;

@@ -1,6 +1,6 @@
-//! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board and of its queues.
+//! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board, of its queues and their groups.
 
-use board::{clean, Configured, Setting, SPECS};
+use board::{clean, Board, Configured, GroupConfigured, Level, Setting, Source, SPECS};
 
 use super::{read, Command, KeyUse, Spec};
 use crate::args::Args;
@@ -14,33 +14,63 @@ pub const PARENT: Spec = Spec {
     name: "job.settings",
     arity: -2,
     flags: "",
-    summary: "Reads and changes the settings of a board and of its queues.",
+    summary: "Reads and changes the settings of a board, of its queues and their groups.",
     ..Spec::NONE
 };
 
-/// `JOB.SETTINGS GET board [QUEUE q] [name …]` → for each name value and source.
+/// `JOB.SETTINGS GET board [QUEUE q [GROUP g|*]] [name …]` → for each name value and source.
 pub struct Get;
 
-/// `JOB.SETTINGS SET board [QUEUE q] name value …` → OK. Replicates `Configured` for each.
+/// `JOB.SETTINGS SET board [QUEUE q [GROUP g|*]] name value …` → OK. Replicates `Configured` or
+/// `GroupConfigured` for each.
 pub struct Set;
 
-/// `JOB.SETTINGS RESET board [QUEUE q] [name …]` → OK. Replicates `Configured` for each.
+/// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*]] [name …]` → OK. Replicates `Configured` or
+/// `GroupConfigured` for each.
 pub struct Reset;
 
-fn scope<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
-    match args.take("QUEUE") {
-        true => args.name("QUEUE").map(Some),
-        false => Ok(None),
-    }
+/// Whose settings.
+#[derive(Clone, Copy)]
+enum Scope<'a> {
+    Board,
+    Queue(&'a [u8]),
+    /// A group, or [`board::ALL_GROUPS`] of a queue.
+    Group(&'a [u8], &'a [u8]),
 }
 
-fn named(name: &[u8], scope: Option<&[u8]>) -> Result<Setting, Fault> {
-    match Setting::named(name) {
-        Some(setting) if scope.is_some() && !setting.spec().queue => {
-            syntax(format!("'{}' is a setting of the whole board", setting.spec().name))
+impl Scope<'_> {
+    fn level(self) -> Level {
+        match self {
+            Scope::Board => Level::Board,
+            Scope::Queue(_) => Level::Queue,
+            Scope::Group(..) => Level::Group,
         }
-        Some(setting) => Ok(setting),
-        None => syntax(format!("unknown setting '{}'", clean(name))),
+    }
+
+    /// A value in force, and where it comes from.
+    fn value(self, board: &Board, setting: Setting) -> (i64, Source) {
+        let rules = &config().rules;
+        match self {
+            Scope::Board => board.setting(None, setting, rules),
+            Scope::Queue(queue) => board.setting(Some(queue), setting, rules),
+            Scope::Group(queue, group) => board.group_setting(queue, group, setting),
+        }
+    }
+
+    fn own(self, board: &Board) -> Vec<Setting> {
+        match self {
+            Scope::Board => board.own_settings(None),
+            Scope::Queue(queue) => board.own_settings(Some(queue)),
+            Scope::Group(queue, group) => board.own_group_settings(queue, group),
+        }
+    }
+
+    fn apply(self, turn: &mut Turn<'_>, setting: Setting, value: Option<i64>) -> Result<(), Fault> {
+        match self {
+            Scope::Board => turn.apply(Configured { queue: None, setting, value }),
+            Scope::Queue(queue) => turn.apply(Configured { queue: Some(queue), setting, value }),
+            Scope::Group(queue, group) => turn.apply(GroupConfigured { queue, group, setting, value }),
+        }
     }
 }
 
@@ -54,7 +84,45 @@ fn value(args: &mut Args<'_>, spec: &board::Spec) -> Result<i64, Fault> {
     }
 }
 
-fn names(args: &mut Args<'_>, scope: Option<&[u8]>) -> Result<Vec<Setting>, Fault> {
+fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
+    if !args.take("QUEUE") {
+        return match args.take("GROUP") {
+            true => syntax("GROUP needs QUEUE before it"),
+            false => Ok(Scope::Board),
+        };
+    }
+    let queue = args.name("QUEUE")?;
+    match args.take("GROUP") {
+        true => Ok(Scope::Group(queue, args.name("GROUP")?)),
+        false => Ok(Scope::Queue(queue)),
+    }
+}
+
+fn named(name: &[u8], scope: Scope<'_>) -> Result<Setting, Fault> {
+    let Some(setting) = Setting::named(name) else {
+        return syntax(format!("unknown setting '{}'", clean(name)));
+    };
+    let spec = setting.spec();
+    match scope.level() {
+        level if spec.at(level) => Ok(setting),
+        Level::Group => syntax(format!("'{}' is not a setting of groups", spec.name)),
+        _ if spec.at(Level::Board) => syntax(format!("'{}' is a setting of the whole board", spec.name)),
+        _ => syntax(format!("'{}' is a setting of groups", spec.name)),
+    }
+}
+
+/// So many groups at most are looked at by the command itself when what counts for all of them
+/// has changed; the timer does the rest.
+const REVIEWS: u32 = 64;
+
+fn review(turn: &mut Turn<'_>) -> Done {
+    match turn.board().review(REVIEWS) {
+        Some(reviewed) => turn.apply(reviewed),
+        None => Ok(()),
+    }
+}
+
+fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Setting>, Fault> {
     let mut settings = Vec::new();
     while let Some(name) = args.next() {
         let setting = named(name, scope)?;
@@ -75,7 +143,7 @@ impl Command for Get {
         key: Some(KeyUse::Read),
         summary: "Returns settings in force and where they come from.",
         complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue] [name [name ...]]",
+        syntax: "board [QUEUE queue [GROUP <group|*>]] [name [name ...]]",
         ..Spec::NONE
     };
 
@@ -83,14 +151,14 @@ impl Command for Get {
         let scope = scope(&mut call.args)?;
         let mut settings = names(&mut call.args, scope)?;
         if settings.is_empty() {
-            let here = SPECS.iter().filter(|spec| scope.is_none() || spec.queue);
+            let here = SPECS.iter().filter(|spec| spec.at(scope.level()));
             settings = here.map(|spec| spec.setting).collect();
         }
         let reply = call.ctx.reply();
         read(call, |board| {
             reply.map(settings.len());
             for setting in &settings {
-                let (value, source) = board.setting(scope, *setting, &config().rules);
+                let (value, source) = scope.value(board, *setting);
                 reply.text(setting.spec().name);
                 reply.array(2);
                 reply.int(value);
@@ -108,9 +176,9 @@ impl Command for Set {
         arity: -5,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Sets settings of a board or of one of its queues.",
+        summary: "Sets settings of a board, of one of its queues or of groups.",
         complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue] name value [name value ...]",
+        syntax: "board [QUEUE queue [GROUP <group|*>]] name value [name value ...]",
         ..Spec::NONE
     };
 
@@ -132,9 +200,9 @@ impl Command for Set {
         }
         Turn::run(call.ctx, &call.key(), |turn| {
             for (setting, value) in values {
-                turn.apply(Configured { queue: scope, setting, value: Some(value) })?;
+                scope.apply(turn, setting, Some(value))?;
             }
-            Ok(())
+            review(turn)
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -148,9 +216,9 @@ impl Command for Reset {
         arity: -3,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Takes back settings of a board or of one of its queues.",
+        summary: "Takes back settings of a board, of one of its queues or of groups.",
         complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue] [name [name ...]]",
+        syntax: "board [QUEUE queue [GROUP <group|*>]] [name [name ...]]",
         ..Spec::NONE
     };
 
@@ -158,12 +226,12 @@ impl Command for Reset {
         let scope = scope(&mut call.args)?;
         let asked = names(&mut call.args, scope)?;
         Turn::run(call.ctx, &call.key(), |turn| {
-            for setting in turn.board().own_settings(scope) {
+            for setting in scope.own(turn.board()) {
                 if asked.is_empty() || asked.contains(&setting) {
-                    turn.apply(Configured { queue: scope, setting, value: None })?;
+                    scope.apply(turn, setting, None)?;
                 }
             }
-            Ok(())
+            review(turn)
         })?;
         call.ctx.reply().ok();
         Ok(())

@@ -133,7 +133,9 @@ CALLS = [
         },
     ),
     Call("PAUSE", (), {"QUEUE": ("q",), "FOR": ("1",), "RELEASE": ()}),
+    Call("PAUSE", ("QUEUE", "q"), {"GROUP": ("g",)}),
     Call("RESUME", (), {"QUEUE": ("q",)}),
+    Call("RESUME", ("QUEUE", "q"), {"GROUP": ("g",)}),
     Call("GET", ("j",), {"FIELDS": FIELDS}),
     Call("MGET", ONE_ID, {"FIELDS": FIELDS}),
     Call(
@@ -199,8 +201,6 @@ LATER = {
     "FAIL": ["CLAIM"],
     "LIST": ["USER", "SINCE"],
     "COUNT": ["USER", "SINCE"],
-    "PAUSE": ["GROUP"],
-    "RESUME": ["GROUP"],
     "GET": ["CHILDREN"],
 }
 """Options of later releases: refused until they do something."""

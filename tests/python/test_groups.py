@@ -7,7 +7,7 @@ from collections import Counter
 import lives
 import pytest
 from expect import ids, refused
-from harness import Board
+from harness import Board, wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -147,3 +147,157 @@ def test_a_copy_and_a_dump_take_the_same_turns(board):
     board.client.restore("restored", 0, board.client.dump("board"))
     orders = [taken(Board(board.client, key)) for key in ["board", "copy", "restored"]]
     assert orders[0] == orders[1] == orders[2] == ["b1", "a2", "b2", "a3", "b3"]
+
+
+# --- settings and pauses of groups ---
+
+Q = {"queue": "default"}
+
+
+def test_settings_of_a_group_win_over_those_of_all_groups(board):
+    board.set(**Q, group="*", concurrency=2, weight=3)
+    board.set(**Q, group="vip", weight=9)
+    assert board.settings("weight", "concurrency", "ordered", **Q, group="vip") == {
+        "weight": [9, "group"],
+        "concurrency": [2, "groups"],
+        "ordered": [0, "default"],
+    }
+    assert {"weight", "concurrency", "ordered"} <= set(board.settings(**Q, group="*"))
+    board.reset(**Q, group="vip")
+    assert board.settings("weight", **Q, group="vip") == {"weight": [3, "groups"]}
+    assert board.settings("concurrency", **Q) == {"concurrency": [-1, "default"]}
+
+
+def test_bad_settings_of_groups_are_refused(board):
+    with refused("ERR 'lease' is not a setting of groups", board):
+        board.set(**Q, group="g", lease=1)
+    with refused("ERR 'weight' is a setting of groups", board):
+        board.set(**Q, weight=1)
+    with refused("ERR 'ordered' is a setting of groups", board):
+        board.set(ordered=1)
+    with refused("ERR weight must be an integer from 1 to 1000", board):
+        board.set(**Q, group="g", weight=0)
+    with refused("ERR ordered must be an integer from 0 to 1", board):
+        board.set(**Q, group="*", ordered=2)
+    with refused("ERR GROUP needs QUEUE before it", board):
+        board.set(group="g", weight=1)
+    with refused("ERR GROUP needs QUEUE", board):
+        board.pause(group="g")
+
+
+def test_weights_share_the_turns(board):
+    for group in "ab":
+        board.post_many(40, group=group)
+    board.set(**Q, group="a", weight=3)
+    got = Counter(board.claim_one(fields=["group"])["group"] for _ in range(40))
+    assert 29 <= got["a"] <= 31
+    assert board.groups()["default", "a"]["weight"] == 3
+
+
+def test_a_group_runs_as_many_jobs_as_it_may_and_wakes_who_waits(server):
+    board = server.board()
+    share(board, a=4, b=1)
+    board.set(**Q, group="*", concurrency=2)
+    assert taken(board, lease=LONG) == ["a0", "b0", "a1"]
+    waiter = Waiter(server, "w2")
+    assert waiter.still_waits()
+    board.consume("w1", "a0")
+    assert waiter.job() == "a2"
+    waiter = Waiter(server, "w3")
+    assert waiter.still_waits()
+    board.set(**Q, group="a", concurrency=3)
+    assert waiter.job() == "a3"
+    assert board.groups()["default", "a"]["concurrency"] == 3
+
+
+def test_an_ordered_group_waits_for_its_retry(clocked_board, clock):
+    board = clocked_board
+    share(board, a=3, b=1)
+    board.set(**Q, group="a", ordered=1)
+    assert taken(board) == ["a0", "b0"]
+    board.fail("w1", "a0", retry=1000)
+    assert taken(board) == []
+    with refused("NOTREADY ordered", board):
+        board.claim(id="a1")
+    clock.advance(1000)
+    assert taken(board, worker="w2") == ["a0"]
+    board.consume("w2", "a0")
+    assert taken(board) == ["a1"]
+
+
+def test_a_waiter_is_woken_when_the_last_job_of_an_ordered_group_ends(server):
+    board = server.board()
+    share(board, a=3)
+    board.set(**Q, group="*", ordered=1)
+    assert taken(board, lease=LONG) == ["a0"]
+    waiters = [Waiter(server, "w2"), Waiter(server, "w3")]
+    board.fail("w1", "a0", retry=60)
+    assert waiters[0].job() == "a0"
+    assert waiters[1].still_waits()
+    board.consume("w2", "a0")
+    assert waiters[1].job() == "a1"
+
+
+def test_a_paused_group_gives_nothing_until_it_is_resumed(server):
+    board = server.board()
+    share(board, a=2, b=1)
+    board.pause(**Q, group="a")
+    assert board.groups()["default", "a"]["paused"] == -1
+    assert taken(board) == ["b0"]
+    with refused("NOTREADY paused", board):
+        board.claim(id="a0")
+    waiter = Waiter(server, "w2")
+    board.resume(**Q, group="b")
+    assert waiter.still_waits()
+    board.resume(**Q, group="a")
+    assert waiter.job() == "a0"
+
+
+def test_the_pause_of_a_group_ends_by_itself_and_takes_its_jobs_back(server):
+    board = server.board()
+    share(board, a=200, b=2)
+    taken(board, count=202, lease=LONG)
+    waiter = Waiter(server, "w2")
+    board.pause(**Q, group="a", for_=400, release=True)
+    wait_until(lambda: board.groups()["default", "a"]["claimed"] == 0)
+    assert board.groups()["default", "b"]["claimed"] == 2
+    assert waiter.job() == "a0"
+    assert board.groups()["default", "a"]["paused"] == 0
+
+
+def test_a_change_for_all_groups_reaches_every_one(server):
+    board = server.board()
+    pipe = board.client.pipeline(transaction=False)
+    for n in range(600):
+        pipe.execute_command("JOB.MPOST", "board", 2, "x", "y", "GROUP", f"g{n}")
+    pipe.execute()
+    board.set(**Q, group="*", concurrency=1)
+    assert len(board.claim(count=2000, lease=LONG)) == 600
+    board.set(**Q, group="*", concurrency=0)
+    board.set(**Q, group="*", concurrency=2)
+    got = []
+    wait_until(lambda: got.extend(board.claim(count=2000)) or len(got) == 600)
+
+
+def test_settings_of_groups_outlive_reload_restart_and_replication(fresh_server):
+    primary = fresh_server(appendonly=True)
+    board = primary.board()
+    share(board, a=4, b=4, c=2)
+    board.set(**Q, group="*", concurrency=1)
+    board.set(**Q, group="a", weight=2, ordered=1, concurrency=5)
+    board.pause(**Q, group="c", for_=LONG)
+    assert taken(board, lease=LONG) == ["a0", "b0"]
+    before = board.groups()
+    board.client.execute_command("DEBUG", "RELOAD")
+    assert (board.groups(), taken(board)) == (before, [])
+    primary.restart()
+    board = primary.board()
+    assert (board.groups(), taken(board)) == (before, [])
+    replica = fresh_server(replicaof=primary)
+    board.fail("w1", "a0", retry=LONG)
+    board.consume("w1", "b0")
+    replica.wait_synced(primary)
+    copy = replica.board()
+    assert copy.digest() == board.digest()
+    replica.client().replicaof("NO", "ONE")
+    assert taken(copy) == ["b1"]

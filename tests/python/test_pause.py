@@ -110,11 +110,6 @@ def test_a_pause_takes_running_jobs_back(server):
     assert waiter.reply()[0]["attempt"] == 2
 
 
-def test_a_group_cannot_be_paused_yet(board):
-    with refused("ERR syntax error near 'GROUP'"):
-        board.pause(group="g")
-
-
 def test_a_pause_inside_a_transaction(board):
     board.post(id="j")
     with board.client.pipeline() as pipe:

@@ -189,7 +189,7 @@ impl Board {
             }
             State::Ready if self.is_quiet(claim.worker) => Err(Refusal::Quiet),
             State::Ready => {
-                self.check_slot(self.queue_number(job))?;
+                self.check_slot(slot, true, env.now)?;
                 Ok(self.claimed(env, slot, job, claim))
             }
             state if state.ended() => Err(Refusal::Ended(state)),

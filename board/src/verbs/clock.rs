@@ -232,6 +232,9 @@ impl Board {
         if let Some(departed) = self.departs(env, n) {
             return Some(departed.into());
         }
+        if let Some(reviewed) = self.review(n) {
+            return Some(reviewed);
+        }
         let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
         let lines = ClockLine::ALL.iter().filter(|line| !held(line));
         for line in lines {

@@ -12,6 +12,10 @@ pub type Scope<'a> = Option<&'a [u8]>;
 /// Where a value in force comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
+    /// The group's own.
+    Group,
+    /// That of all groups of the queue.
+    Groups,
     /// The queue's own.
     Queue,
     /// The board's own.
@@ -26,6 +30,8 @@ impl Source {
     /// The word for it in replies.
     pub fn name(self) -> &'static str {
         match self {
+            Source::Group => "group",
+            Source::Groups => "groups",
             Source::Queue => "queue",
             Source::Board => "board",
             Source::Module => "module",
@@ -59,6 +65,9 @@ impl Configured<'_> {
             return Err(Unfit);
         }
         let Some(name) = self.queue else {
+            if !spec.board {
+                return Err(Unfit);
+            }
             board.settings.set(self.setting, self.value);
             board.wake_at(0);
             if self.setting == Setting::Concurrency {

@@ -221,8 +221,7 @@ impl Board {
         let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
             Standing::Holds { slot, .. } => (slot, false),
             Standing::Late { slot, .. } => {
-                let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
-                self.check_slot(self.queue_number(job))?;
+                self.check_slot(slot, false, env.now)?;
                 (slot, true)
             }
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),

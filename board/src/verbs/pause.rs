@@ -1,4 +1,4 @@
-//! Pausing: nothing is claimed from a board or a queue until it is resumed. Jobs that run go
+//! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Jobs that run go
 //! on, unless they are to be taken back.
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ const LOOKS: usize = 16;
 pub struct Halt<'a> {
     /// The queue, or the whole board.
     pub queue: Scope<'a>,
+    /// A group of that queue alone.
+    pub group: Scope<'a>,
     /// For so many ms; otherwise until it is resumed.
     pub time: Option<i64>,
     /// Jobs that run there are taken back.
@@ -33,17 +35,27 @@ pub struct Paused<'a> {
     queue: Scope<'a>,
     until: i64,
     release: bool,
+    #[serde(borrow, with = "serde_bytes")]
+    group: Scope<'a>,
+}
+
+fn place(queue: Scope<'_>, group: Scope<'_>) -> Place {
+    queue.map(|queue| (queue.into(), group.map(Bin::from)))
+}
+
+fn is_place(queue: Scope<'_>, group: Scope<'_>) -> bool {
+    queue.is_none_or(is_name) && group.is_none_or(|group| queue.is_some() && is_name(group))
 }
 
 impl Sound for Paused<'_> {
     fn sound(&self, _board: &Board) -> bool {
-        self.queue.is_none_or(is_name) && (1..=NEVER).contains(&self.until)
+        is_place(self.queue, self.group) && (1..=NEVER).contains(&self.until)
     }
 }
 
 impl Paused<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        let place = self.queue.map(Bin::from);
+        let place = place(self.queue, self.group);
         // What a pause before this one has begun to take back, goes on being taken back.
         let before = board.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(self.release.then_some((0, 0)));
@@ -56,17 +68,19 @@ impl Paused<'_> {
 pub struct Resumed<'a> {
     #[serde(borrow, with = "serde_bytes")]
     queue: Scope<'a>,
+    #[serde(borrow, with = "serde_bytes")]
+    group: Scope<'a>,
 }
 
 impl Sound for Resumed<'_> {
     fn sound(&self, _board: &Board) -> bool {
-        self.queue.is_none_or(is_name)
+        is_place(self.queue, self.group)
     }
 }
 
 impl Resumed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        board.set_pause(&self.queue.map(Bin::from), None)
+        board.set_pause(&place(self.queue, self.group), None)
     }
 }
 
@@ -103,14 +117,18 @@ impl Reclaimed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let Some(place) = board.pauses.next_release().cloned() else { return Ok(()) };
         let Some(mut pause) = board.pauses.get(&place).cloned() else { return Err(Unfit) };
-        let queue = place.as_ref().map(|name| board.queues.find(&**name).ok_or(Unfit)).transpose()?;
+        let queue = place.as_ref().map(|(name, _)| board.queues.find(&**name).ok_or(Unfit)).transpose()?;
+        let group = place.as_ref().and_then(|(_, group)| group.as_deref());
+        let group = group.map(|name| board.group_at(queue.ok_or(Unfit)?, name)).transpose()?;
         let most = self.n as usize;
         let key_of = |s| Board::lease_key_of(&board.jobs, &board.claims, s);
         let looks = most.saturating_mul(LOOKS);
         let mut some: Vec<u32> =
             board.leases.iter_from(pause.release, key_of).take(looks.saturating_add(1)).collect();
         let within = |slot: &u32| match (queue, board.jobs.get(*slot)) {
-            (Some(queue), Some(job)) => board.queue_number(job) == queue,
+            (Some(queue), Some(job)) => {
+                board.queue_number(job) == queue && (group.is_none() || job.group() == group)
+            }
             (None, Some(_)) => true,
             (_, None) => false,
         };
@@ -121,7 +139,7 @@ impl Reclaimed {
         for slot in some {
             board.take_back(slot, self.retain, now)?;
         }
-        if board.running(queue) == 0 {
+        if board.running(queue, group) == 0 {
             pause.release = None;
         }
         board.set_pause(&place, Some(pause))
@@ -137,11 +155,13 @@ impl Board {
         }
     }
 
-    /// How many jobs run in a queue, or on the whole board.
-    fn running(&self, queue: Option<u32>) -> u64 {
-        match queue {
-            None => self.count(State::Claimed),
-            Some(queue) => self.queues.get(queue).map_or(0, |lane| lane.count(State::Claimed)),
+    /// How many jobs run in a queue, a group of it, or on the whole board.
+    fn running(&self, queue: Option<u32>, group: Option<u32>) -> u64 {
+        let lane = queue.and_then(|queue| self.queues.get(queue));
+        match (lane, group) {
+            (None, _) => self.count(State::Claimed),
+            (Some(lane), None) => lane.count(State::Claimed),
+            (Some(lane), Some(at)) => lane.group(at).map_or(0, |group| group.count(State::Claimed)),
         }
     }
 
@@ -153,7 +173,7 @@ impl Board {
             self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
         }
         let before = self.pauses.set(place, pause);
-        let Some(name) = place else {
+        let Some((name, group)) = place else {
             if before && until.is_none() {
                 self.wake_all();
             }
@@ -163,12 +183,20 @@ impl Board {
             return Ok(());
         }
         let queue = self.queue(name);
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        lane.paused = until.unwrap_or(0);
+        if let Some(group) = group {
+            let at = self.group_at(queue, group)?;
+            let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+            group.paused = until.unwrap_or(0);
+            self.tidy_group(queue, at);
+        } else {
+            self.queues.get_mut(queue).ok_or(Unfit)?.paused = until.unwrap_or(0);
+        }
         match (before, until) {
             (false, Some(_)) => self.queues.hold(queue),
             (true, None) => {
-                self.wake_queue(queue);
+                if group.is_none() {
+                    self.wake_queue(queue);
+                }
                 self.queues.release(queue);
             }
             _ => {}
@@ -184,12 +212,12 @@ impl Board {
     /// Decides a pause. O(log pauses).
     pub fn pause<'a>(&self, env: &Env<'_>, halt: &Halt<'a>) -> Paused<'a> {
         let until = halt.time.map_or(NEVER, |ms| after(env.now, ms));
-        Paused { queue: halt.queue, until, release: halt.release }
+        Paused { queue: halt.queue, until, release: halt.release, group: halt.group }
     }
 
     /// Decides the end of a pause; `None` when there is none. O(log pauses).
-    pub fn resume<'a>(&self, queue: Scope<'a>) -> Option<Resumed<'a>> {
-        self.pauses.get(&queue.map(Bin::from)).map(|_| Resumed { queue })
+    pub fn resume<'a>(&self, queue: Scope<'a>, group: Scope<'a>) -> Option<Resumed<'a>> {
+        self.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
     }
 
     /// The next `n` pauses, at most, that time should have ended by now. O(log pauses).

@@ -177,13 +177,21 @@ pub enum Command {
         setting: Setting,
         value: Option<i64>,
     },
+    /// A group, or all.
+    ConfigureGroup {
+        queue: u8,
+        group: Option<u8>,
+        setting: Setting,
+        value: Option<i64>,
+    },
     Pause {
         queue: Option<u8>,
+        group: Option<u8>,
         time: Option<i64>,
         release: bool,
         slice: u32,
     },
-    Resume(Option<u8>),
+    Resume(Option<u8>, Option<u8>),
     Register {
         worker: u8,
         role: Option<u8>,
@@ -383,6 +391,8 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Jitter => 100,
         Setting::Concurrency => 3,
         Setting::Ownerless => 1,
+        Setting::Ordered => 1,
+        Setting::Weight => 4,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
@@ -393,7 +403,8 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
 
 fn settings() -> impl Strategy<Value = Command> {
     let any_setting = || (0..SPECS.len()).prop_map(|n| SPECS[n].setting);
-    let configure = (of(0..4u8), any_setting()).prop_flat_map(|(queue, setting)| {
+    let of_boards = any_setting().prop_filter("the board has it", |s| s.spec().board);
+    let configure = (of(0..4u8), of_boards).prop_flat_map(|(queue, setting)| {
         let queue = queue.filter(|_| setting.spec().queue);
         weighted(0.6, value_of(setting)).prop_map(move |value| Command::Configure { queue, setting, value })
     });
@@ -412,15 +423,25 @@ fn settings() -> impl Strategy<Value = Command> {
         setting: Setting::Ownerless,
         value,
     });
-    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless]
+    let of_groups = any_setting().prop_filter("groups have it", |s| s.spec().group);
+    let groups = (0..4u8, weighted(0.7, 0..4u8), of_groups).prop_flat_map(|(queue, group, setting)| {
+        let value = weighted(0.6, value_of(setting));
+        value.prop_map(move |value| Command::ConfigureGroup { queue, group, setting, value })
+    });
+    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {
     let queue = || weighted(0.7, 0..5u8);
     let time = weighted(0.5, prop_oneof![1..400i64, Just(1 << 40)]);
-    let pause = (queue(), time, any::<bool>(), 1..4u32)
-        .prop_map(|(queue, time, release, slice)| Command::Pause { queue, time, release, slice });
-    prop_oneof![2 => pause, 3 => queue().prop_map(Command::Resume)]
+    let place = || {
+        let group = weighted(0.5, 0..4u8);
+        (queue(), group).prop_map(|(queue, group)| (queue, group.filter(|_| queue.is_some())))
+    };
+    let pause = (place(), time, any::<bool>(), 1..4u32).prop_map(|((queue, group), time, release, slice)| {
+        Command::Pause { queue, group, time, release, slice }
+    });
+    prop_oneof![2 => pause, 3 => place().prop_map(|(queue, group)| Command::Resume(queue, group))]
 }
 
 fn workers() -> impl Strategy<Value = Command> {
@@ -588,7 +609,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),
         3 => selections().boxed(),
-        4 => settings().boxed(),
+        6 => settings().boxed(),
         4 => pauses().boxed(),
         5 => schedules().boxed(),
         5 => workers().boxed(),

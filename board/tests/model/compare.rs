@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use board::{Filter, Filters, Page, State};
+use board::{Filter, Filters, Page, Setting, State};
 
 use crate::commands::Command;
 use crate::drive;
@@ -135,7 +135,9 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    for queue in model.own.keys().map(|(queue, _)| queue).chain(model.pauses.keys()).flatten() {
+    let paused = model.pauses.keys().flatten().map(|(queue, _)| queue);
+    let set = model.own.keys().filter_map(|(queue, _)| queue.as_ref());
+    for queue in set.chain(paused).chain(model.group_own.keys().map(|(queue, ..)| queue)) {
         queues.entry(queue).or_default();
     }
     same("counts", State::ALL.map(|s| board.count(s)), states)?;
@@ -149,6 +151,18 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     for job in &model.jobs {
         if let Some(group) = &job.group {
             groups.entry((&job.queue, group)).or_default()[job.state as usize] += 1;
+        }
+    }
+    let paused = model.pauses.keys().flatten();
+    let paused = paused.filter_map(|(queue, group)| Some((&queue[..], &group.as_ref()?[..])));
+    let set = model.group_own.keys().filter(|(_, group, _)| *group != *b"*");
+    for place in set.map(|(queue, group, _)| (&queue[..], &group[..])).chain(paused) {
+        groups.entry(place).or_default();
+    }
+    for (queue, group) in groups.keys() {
+        let row = board.group(queue, group).ok_or("a group is lost")?;
+        for setting in [Setting::Weight, Setting::Concurrency, Setting::Ordered] {
+            same("a group's setting", row.setting(setting), model.group_rule(queue, group, setting))?;
         }
     }
     let (rows, next) = board.groups(None, None, usize::MAX);

@@ -304,16 +304,26 @@ impl Pair {
                     .map_or_else(|| self.model.board_rule(*setting), |q| self.model.queue_rule(q, *setting));
                 same("setting", self.world.board.setting(queue, *setting, &self.world.rules).0, in_force)
             }
-            Command::Pause { queue, time, release, slice } => {
+            Command::ConfigureGroup { queue, group, setting, value } => {
+                let queue = QUEUES[*queue as usize];
+                let group = group.map_or(ALL_GROUPS, |g| GROUPS[g as usize]);
+                self.world.configure_group(queue, group, *setting, *value);
+                self.model.configure_group(queue, group, *setting, *value);
+                let in_force = self.model.group_rule(queue, group, *setting);
+                same("setting", self.world.board.group_setting(queue, group, *setting).0, in_force)
+            }
+            Command::Pause { queue, group, time, release, slice } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
-                let halt = Halt { queue, time: *time, release: *release };
+                let group = group.map(|g| GROUPS[g as usize]);
+                let halt = Halt { queue, group, time: *time, release: *release };
                 self.world.pause(&halt, *slice);
                 self.model.pause(&halt, *slice);
                 Ok(())
             }
-            Command::Resume(queue) => {
+            Command::Resume(queue, group) => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
-                same("resume", self.world.resume(queue), self.model.resume(queue))
+                let group = group.map(|g| GROUPS[g as usize]);
+                same("resume", self.world.resume_group(queue, group), self.model.resume(queue, group))
             }
             Command::Register { worker, role, meta, time } => {
                 let worker = WORKERS[*worker as usize];

@@ -137,6 +137,8 @@ pub struct Pause {
     pub release: Option<(i64, u64)>,
 }
 
+pub type Place = Option<(Bytes, Option<Bytes>)>;
+
 #[derive(Default)]
 pub struct Model {
     pub jobs: Vec<Job>,
@@ -144,8 +146,10 @@ pub struct Model {
     /// Ended jobs that others are to be told of: id, order, and the order of who is next.
     pub tells: VecDeque<(Bytes, u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
-    /// The whole board's or a queue's.
-    pub pauses: BTreeMap<Option<Bytes>, Pause>,
+    /// Of a queue, a group or `*`.
+    pub group_own: BTreeMap<(Bytes, Bytes, Setting), i64>,
+    /// The whole board's, a queue's or a group's.
+    pub pauses: BTreeMap<Place, Pause>,
     pub rules: Rules,
     pub token: u64,
     pub posts: u64,

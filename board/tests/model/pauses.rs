@@ -4,23 +4,33 @@ use board::{Halt, State};
 
 use crate::naive::*;
 
+fn place(queue: Option<&[u8]>, group: Option<&[u8]>) -> Place {
+    queue.map(|queue| (queue.to_vec(), group.map(<[u8]>::to_vec)))
+}
+
+fn is_of(place: &Place, job: &Job) -> bool {
+    place.as_ref().is_none_or(|(queue, group)| {
+        *queue == job.queue && group.as_ref().is_none_or(|group| job.group.as_ref() == Some(group))
+    })
+}
+
 impl Model {
     pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
         let until = halt.time.map_or(NEVER, |ms| self.now + ms);
-        let place = halt.queue.map(<[u8]>::to_vec);
+        let place = place(halt.queue, halt.group);
         let before = self.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(halt.release.then_some((0, 0)));
         self.pauses.insert(place, Pause { until, release });
         self.reclaim(slice as usize);
     }
 
-    pub fn resume(&mut self, queue: Option<&[u8]>) -> bool {
-        self.pauses.remove(&queue.map(<[u8]>::to_vec)).is_some()
+    pub fn resume(&mut self, queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
+        self.pauses.remove(&place(queue, group)).is_some()
     }
 
     /// Until when nothing is claimed from a queue.
     pub fn paused(&self, queue: Option<&[u8]>) -> Option<i64> {
-        let places = [None, queue.map(<[u8]>::to_vec)];
+        let places = [None, place(queue, None)];
         let until = places.iter().filter_map(|place| self.pauses.get(place)).map(|p| p.until).max();
         until.filter(|until| *until > self.now)
     }
@@ -48,7 +58,7 @@ impl Model {
         let (mut taken, mut next) = (0, (0, 0));
         for (looked, (key, id)) in after.into_iter().enumerate() {
             let job = self.at(&id).unwrap();
-            let here = place.as_ref().is_none_or(|queue| *queue == self.jobs[job].queue);
+            let here = is_of(&place, &self.jobs[job]);
             if looked == 16 * n || here && taken == n {
                 next = key;
                 break;
@@ -58,7 +68,7 @@ impl Model {
                 taken += 1;
             }
         }
-        let here = |j: &&Job| j.state == State::Claimed && place.as_ref().is_none_or(|q| *q == j.queue);
+        let here = |j: &&Job| j.state == State::Claimed && is_of(&place, j);
         let done = !self.jobs.iter().any(|j| here(&j));
         if let Some(pause) = self.pauses.get_mut(&place) {
             pause.release = (!done).then_some(next);

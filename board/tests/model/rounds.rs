@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use board::State;
+use board::{Setting, State};
 
-use crate::naive::{Bytes, Model};
+use crate::naive::{Bytes, Job, Model};
 
 /// A group, or the jobs without one.
 pub type Group = Option<Bytes>;
@@ -49,6 +49,89 @@ impl Model {
         wait.jobs.iter().any(|job| waiting.contains(job)).then_some(wait)
     }
 
+    pub fn group_rule(&self, queue: &[u8], group: &[u8], setting: Setting) -> i64 {
+        let own = |group: &[u8]| self.group_own.get(&(queue.to_vec(), group.to_vec(), setting)).copied();
+        own(group).or_else(|| own(b"*")).unwrap_or(setting.spec().default)
+    }
+
+    fn weight(&self, job: &Job) -> u32 {
+        let group = job.group.as_ref();
+        group.map_or(1, |group| self.group_rule(&job.queue, group, Setting::Weight) as u32)
+    }
+
+    /// How many turns a group has at most while another waits for one.
+    fn turns_of(&self, job: &Job, other: &Job) -> u32 {
+        match (self.weight(job), self.weight(other)) {
+            (a, b) if a == b => 1,
+            (a, b) => a.div_ceil(b) + 1,
+        }
+    }
+
+    fn of_group<'m>(&'m self, queue: &'m [u8], group: &'m [u8]) -> impl Iterator<Item = &'m Job> {
+        self.jobs.iter().filter(move |j| j.queue == queue && j.group.as_deref() == Some(group))
+    }
+
+    fn runs(&self, queue: &[u8], group: &[u8]) -> i64 {
+        self.of_group(queue, group).filter(|j| j.state == State::Claimed).count() as i64
+    }
+
+    fn ordered(&self, queue: &[u8], group: &[u8]) -> bool {
+        self.group_rule(queue, group, Setting::Ordered) > 0
+    }
+
+    /// Why a job of a group may not run; `claimed`: it is to be claimed anew.
+    pub fn kept_back(&self, job: &Job, claimed: bool) -> Option<&'static str> {
+        let group = job.group.as_deref()?;
+        let until = self.pauses.get(&Some((job.queue.clone(), job.group.clone()))).map(|p| p.until);
+        if claimed && until.is_some_and(|until| until > self.now) {
+            return Some("NOTREADY paused");
+        }
+        let (runs, ordered) = (self.runs(&job.queue, group), self.ordered(&job.queue, group));
+        let most = self.group_rule(&job.queue, group, Setting::Concurrency);
+        if most >= 0 && runs >= most {
+            return Some("LIMIT concurrency");
+        }
+        if ordered && runs > 0 {
+            return Some(if until.is_some() { "LIMIT concurrency" } else { "NOTREADY ordered" });
+        }
+        (claimed && ordered && !self.is_next(job)).then_some("NOTREADY ordered")
+    }
+
+    /// Whether it is the job that its ordered group gives next: what has begun goes first.
+    fn is_next(&self, job: &Job) -> bool {
+        let group = job.group.as_deref().unwrap_or_default();
+        let begun = |j: &&Job| !j.state.ended() && j.attempt > 0;
+        let any = self.of_group(&job.queue, group).any(|j| begun(&j));
+        let those = self.of_group(&job.queue, group).filter(|j| j.state == State::Ready);
+        let first = those.filter(|j| !any || begun(j)).min_by_key(|j| j.rank());
+        first.is_some_and(|first| first.id == job.id)
+    }
+
+    /// Whether nothing keeps a ready job from being its group's next but its place in line.
+    fn may_go(&self, job: &Job) -> bool {
+        let Some(group) = &job.group else { return true };
+        let paused = self.pauses.contains_key(&Some((job.queue.clone(), Some(group.clone()))));
+        let ordered = self.ordered(&job.queue, group);
+        !paused && self.kept_back(job, false).is_none() && (!ordered || self.is_next(job))
+    }
+
+    /// Whether more jobs of a group would run in a queue than may.
+    pub fn group_full(&self, queue: &[u8], group: &[u8]) -> bool {
+        let most = self.group_rule(queue, group, Setting::Concurrency);
+        let runs = self.runs(queue, group);
+        most >= 0 && runs >= most || self.ordered(queue, group) && runs > 0
+    }
+
+    pub fn configure_group(&mut self, queue: &[u8], group: &[u8], setting: Setting, value: Option<i64>) {
+        let key = (queue.to_vec(), group.to_vec(), setting);
+        match value {
+            Some(value) => self.group_own.insert(key, value),
+            None => self.group_own.remove(&key),
+        };
+        // Who waited had its tag by other weights.
+        self.rounds.waits.clear();
+    }
+
     /// The jobs of which a queue may give one now: one for each group that has its turn.
     pub fn heads(&self, queue: &[u8]) -> Vec<usize> {
         if self.paused(Some(queue)).is_some() || self.full(queue) {
@@ -57,7 +140,7 @@ impl Model {
         let mut best: BTreeMap<Group, usize> = BTreeMap::new();
         for at in 0..self.jobs.len() {
             let job = &self.jobs[at];
-            if job.state == State::Ready && job.queue == queue {
+            if job.state == State::Ready && job.queue == queue && self.may_go(job) {
                 let head = best.entry(job.group.clone()).or_insert(at);
                 if job.rank() < self.jobs[*head].rank() {
                     *head = at;
@@ -69,7 +152,8 @@ impl Model {
         let heads: Vec<usize> = best.into_values().collect();
         let owed = |other: usize, at: usize| {
             let wait = self.seen(&self.place(other));
-            wait.and_then(|wait| wait.turns.get(&self.jobs[at].group)).is_some_and(|turns| *turns >= 1)
+            let most = self.turns_of(&self.jobs[at], &self.jobs[other]);
+            wait.and_then(|wait| wait.turns.get(&self.jobs[at].group)).is_some_and(|turns| *turns >= most)
         };
         let may = |at: &usize| !heads.iter().any(|other| other != at && owed(*other, *at));
         heads.iter().copied().filter(may).collect()

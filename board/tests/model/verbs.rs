@@ -173,6 +173,9 @@ impl Model {
             (_, State::Ready) if self.paused(Some(&job.queue)).is_some() => Err("NOTREADY paused".into()),
             (_, State::Ready) if self.workers.quiet(claim.worker) => Err("NOTREADY quiet".into()),
             (_, State::Ready) if self.full(&job.queue) => Err("LIMIT concurrency".into()),
+            (_, State::Ready) if self.kept_back(job, true).is_some() => {
+                Err(self.kept_back(job, true).unwrap().into())
+            }
             (_, State::Ready) => Ok(self.hand(at, claim)),
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, state) => Err(format!("NOTREADY {}", state.name())),
@@ -242,6 +245,9 @@ impl Model {
         let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
             Stand::Holds(at, _) => at,
             Stand::Late(at, _) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
+            Stand::Late(at, _) if self.kept_back(&self.jobs[at], false).is_some() => {
+                return Err(self.kept_back(&self.jobs[at], false).unwrap().into());
+            }
             Stand::Late(at, _) => {
                 let now = self.now;
                 let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
@@ -507,7 +513,9 @@ impl Model {
             return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
         }
         let moves = update.queue.filter(|q| *q != job.queue && job.hold.is_some());
-        if moves.is_some_and(|queue| self.full(queue)) {
+        let group = job.group.clone();
+        let group_full = |queue: &[u8]| group.as_ref().is_some_and(|group| self.group_full(queue, group));
+        if moves.is_some_and(|queue| self.full(queue) || group_full(queue)) {
             return Some(Err("LIMIT concurrency".into()));
         }
         let job = &mut self.jobs[at];

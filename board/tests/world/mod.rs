@@ -422,13 +422,26 @@ impl World {
     }
 
     pub fn resume(&mut self, queue: Option<&[u8]>) -> bool {
-        let resumed = self.board.resume(queue);
+        self.resume_group(queue, None)
+    }
+
+    pub fn resume_group(&mut self, queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
+        let resumed = self.board.resume(queue, group);
         let some = resumed.is_some();
         if let Some(resumed) = resumed {
             self.act(resumed);
         }
         self.commit();
         some
+    }
+
+    /// Sets or resets a setting of a group, or of all, and looks at these.
+    pub fn configure_group(&mut self, queue: &[u8], group: &[u8], setting: Setting, value: Option<i64>) {
+        self.act(GroupConfigured { queue, group, setting, value });
+        while let Some(reviewed) = self.board.review(2) {
+            self.act(reviewed);
+        }
+        self.commit();
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {

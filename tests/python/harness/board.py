@@ -316,18 +316,20 @@ class Board:
 
     # Settings
 
-    def settings(self, *names: Any, queue: Any = None) -> dict:
+    def settings(self, *names: Any, queue: Any = None, group: Any = None) -> dict:
         """Setting name to [value, source]."""
-        reply = self.client.execute_command("JOB.SETTINGS", "GET", self.key, *options(queue=queue), *names)
-        return from_pairs(reply)
+        scope = options(queue=queue, group=group)
+        return from_pairs(self.client.execute_command("JOB.SETTINGS", "GET", self.key, *scope, *names))
 
-    def set(self, queue: Any = None, **values: Any) -> Any:
+    def set(self, queue: Any = None, group: Any = None, **values: Any) -> Any:
         """JOB.SETTINGS SET; `_` stands for a dash: `set(retain_complete=1000, queue="mail")`."""
         words = [word for name, value in values.items() for word in (name.replace("_", "-"), value)]
-        return self.client.execute_command("JOB.SETTINGS", "SET", self.key, *options(queue=queue), *words)
+        scope = options(queue=queue, group=group)
+        return self.client.execute_command("JOB.SETTINGS", "SET", self.key, *scope, *words)
 
-    def reset(self, *names: Any, queue: Any = None) -> Any:
-        return self.client.execute_command("JOB.SETTINGS", "RESET", self.key, *options(queue=queue), *names)
+    def reset(self, *names: Any, queue: Any = None, group: Any = None) -> Any:
+        scope = options(queue=queue, group=group)
+        return self.client.execute_command("JOB.SETTINGS", "RESET", self.key, *scope, *names)
 
 
 def _ids_or_all(ids: Iterable | str) -> list:

@@ -1,0 +1,143 @@
+//! Settings of groups, and the review of all groups of a queue when what counts for all of
+//! them has changed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::effect::{is_name, Effect, Sound, Unfit};
+use crate::settings::{Level, Setting, SPECS};
+use crate::verbs::configure::Source;
+
+/// Stands for all groups of a queue, those to come included.
+pub const ALL_GROUPS: &[u8] = b"*";
+
+/// A setting of a group was set, or reset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupConfigured<'a> {
+    /// The queue.
+    #[serde(borrow, with = "serde_bytes")]
+    pub queue: &'a [u8],
+    /// The group, or [`ALL_GROUPS`].
+    #[serde(borrow, with = "serde_bytes")]
+    pub group: &'a [u8],
+    /// Which.
+    pub setting: Setting,
+    /// Its value from now on, or that of all groups, or the default.
+    pub value: Option<i64>,
+}
+
+impl Sound for GroupConfigured<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        is_name(self.queue) && is_name(self.group)
+    }
+}
+
+impl GroupConfigured<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        let spec = self.setting.spec();
+        let fits = self.value.is_none_or(|value| (spec.min..=spec.max).contains(&value));
+        if !fits || !spec.at(Level::Group) {
+            return Err(Unfit);
+        }
+        let queue = board.queue(self.queue);
+        if self.group == ALL_GROUPS {
+            return board.configure_groups(queue, self.setting, self.value);
+        }
+        let at = board.group_at(queue, self.group)?;
+        let group = board.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+        let before = group.settings.is_empty();
+        group.settings.set(self.setting, self.value);
+        let after = group.settings.is_empty();
+        board.hold_for(queue, before, after);
+        board.tidy_group(queue, at);
+        Ok(())
+    }
+}
+
+/// The next `n` groups were looked at whose settings have changed for all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reviewed {
+    n: u32,
+}
+
+impl Sound for Reviewed {}
+
+impl Reviewed {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        let Some(name) = board.reviews.first().cloned() else { return Ok(()) };
+        let queue = board.queues.find(&*name).ok_or(Unfit)?;
+        let fair = board.open_rounds(queue)?;
+        let from = fair.review.ok_or(Unfit)?;
+        let most = self.n as usize;
+        let mut some: Vec<u32> =
+            fair.groups.iter_from(from).map(|(at, _)| at).take(most.saturating_add(1)).collect();
+        fair.review = if some.len() > most { some.pop() } else { None };
+        if fair.review.is_none() {
+            board.reviews.remove(&name);
+        }
+        for at in some {
+            board.reseat(queue, at);
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    fn configure_groups(&mut self, queue: u32, setting: Setting, value: Option<i64>) -> Result<(), Unfit> {
+        let fair = self.open_rounds(queue)?;
+        let before = fair.settings.is_empty();
+        fair.settings.set(setting, value);
+        let after = fair.settings.is_empty();
+        if setting != Setting::Weight && fair.groups.len() > 0 {
+            fair.review = Some(0);
+            let name: Bin = self.queues.key(queue).cloned().ok_or(Unfit)?;
+            self.reviews.insert(name);
+            self.wake_at(0);
+        }
+        self.hold_for(queue, before, after);
+        self.close_rounds(queue);
+        Ok(())
+    }
+
+    /// Keeps a queue as long as something has settings there.
+    fn hold_for(&mut self, queue: u32, empty_before: bool, empty_after: bool) {
+        match (empty_before, empty_after) {
+            (true, false) => self.queues.hold(queue),
+            (false, true) => {
+                self.queues.release(queue);
+            }
+            _ => {}
+        }
+    }
+
+    /// Decides that the next `n` groups are looked at whose settings have changed for all;
+    /// `None` when there are none. O(1).
+    pub fn review(&self, n: u32) -> Option<Effect<'static>> {
+        (!self.reviews.is_empty()).then(|| Reviewed { n }.into())
+    }
+
+    /// A value in force for a group, or for [`ALL_GROUPS`], and where it comes from.
+    pub fn group_setting(&self, queue: &[u8], group: &[u8], setting: Setting) -> (i64, Source) {
+        let fair = self.queues.find(queue).and_then(|q| self.queues.get(q)?.fair.as_deref());
+        let own = fair.and_then(|fair| fair.groups.get(fair.find(group)?)?.settings.get(setting));
+        if let Some(value) = own {
+            return (value, Source::Group);
+        }
+        match fair.and_then(|fair| fair.settings.get(setting)) {
+            Some(value) => (value, Source::Groups),
+            None => (setting.spec().default, Source::Default),
+        }
+    }
+
+    /// The settings that a group has of its own, or that all groups of a queue have.
+    pub fn own_group_settings(&self, queue: &[u8], group: &[u8]) -> Vec<Setting> {
+        let fair = self.queues.find(queue).and_then(|q| self.queues.get(q)?.fair.as_deref());
+        let own = fair.and_then(|fair| match group {
+            ALL_GROUPS => Some(&fair.settings),
+            _ => fair.groups.get(fair.find(group)?).map(|group| &group.settings),
+        });
+        let all = SPECS.iter().map(|spec| spec.setting);
+        all.filter(|s| own.is_some_and(|own| own.get(*s).is_some())).collect()
+    }
+}
