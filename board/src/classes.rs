@@ -68,7 +68,8 @@ impl Board {
         let options = options.or(class.options);
         let name = name.map_or_else(|| class.name.clone(), Bin::from);
         let queue = queue.map_or_else(|| Bin::from(self.queue_name(job)), Bin::from);
-        let (old, from) = (job.class, job.group().map(|at| (class.queue, at)));
+        let (old, from_queue) = (job.class, class.queue);
+        let from = job.group().map(|at| (from_queue, at));
         let group = self.group_name(job).map(Bin::from);
         let fresh = self.hold_class(&queue, &name, options);
         self.job_mut(slot)?.class = fresh;
@@ -80,6 +81,9 @@ impl Board {
             self.release_group(from, at);
         }
         self.release_class(old);
+        if from_queue != to {
+            self.renew_ageing(slot)?;
+        }
         Ok(())
     }
 }

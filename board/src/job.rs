@@ -125,8 +125,8 @@ impl TryFrom<u8> for State {
 
 /// What every job has. See the module's comment.
 pub struct Job {
-    /// Group, id and payload in one allocation: 4 bytes of the number of its group in its
-    /// queue, if it has one; 16 bytes of a made id, or a length byte and a chosen one; then the
+    /// Group, ageing, id and payload in one allocation: 4 bytes of the number of its group in
+    /// its queue and 4 bytes of its ageing, each if it has that; 16 bytes of a made id, or a length byte and a chosen one; then the
     /// payload.
     blob: Box<[u8]>,
     /// What few jobs have.
@@ -147,7 +147,7 @@ pub struct Job {
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    /// [`MADE`], [`GROUPED`].
+    /// [`MADE`], [`GROUPED`], [`AGES`].
     flags: u8,
 }
 
@@ -155,6 +155,8 @@ pub struct Job {
 const MADE: u8 = 1;
 /// It belongs to a group.
 const GROUPED: u8 = 2;
+/// It has an ageing.
+const AGES: u8 = 4;
 
 impl Job {
     /// A record of a job that stands nowhere yet, of that group of its queue.
@@ -163,7 +165,7 @@ impl Job {
         let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
         let grouped = if group.is_some() { GROUPED } else { 0 };
         Job {
-            blob: blob(group, id, payload),
+            blob: blob(group, 0, id, payload),
             rare: None,
             class,
             priority,
@@ -189,9 +191,22 @@ impl Job {
         }
     }
 
+    /// Each time it has waited so many ms it is worth one step of priority more; 0: never.
+    pub fn ageing(&self) -> i64 {
+        let from = if self.flags & GROUPED == 0 { 0 } else { 4 };
+        match self.flags & AGES {
+            0 => 0,
+            _ => {
+                let number = self.blob.get(from..).and_then(|blob| blob.first_chunk());
+                number.map_or(0, |number| u32::from_le_bytes(*number).into())
+            }
+        }
+    }
+
     fn split(&self) -> (&[u8], &[u8]) {
-        let blob = match self.flags & GROUPED {
+        let blob = match self.flags & (GROUPED | AGES) {
             0 => &self.blob,
+            both if both == GROUPED | AGES => self.blob.get(8..).unwrap_or_default(),
             _ => self.blob.get(4..).unwrap_or_default(),
         };
         if self.made() {
@@ -227,13 +242,19 @@ impl Job {
 
     /// Gives it another payload.
     pub fn set_payload(&mut self, payload: &[u8]) {
-        self.blob = blob(self.group(), self.id(), payload);
+        self.blob = blob(self.group(), self.ageing(), self.id(), payload);
     }
 
     /// Makes it one of another group, or of none.
     pub fn set_group(&mut self, group: Option<u32>) {
-        self.blob = blob(group, self.id(), self.payload());
+        self.blob = blob(group, self.ageing(), self.id(), self.payload());
         self.flags = self.flags & !GROUPED | if group.is_some() { GROUPED } else { 0 };
+    }
+
+    /// Gives it another ageing, 0 for none. Only while it stands in no line.
+    pub fn set_ageing(&mut self, ageing: i64) {
+        self.blob = blob(self.group(), ageing, self.id(), self.payload());
+        self.flags = self.flags & !AGES | if ageing > 0 { AGES } else { 0 };
     }
 
     /// What few jobs have, made when it is not there yet.
@@ -252,12 +273,16 @@ impl Job {
     }
 }
 
-fn blob(group: Option<u32>, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
+fn blob(group: Option<u32>, ageing: i64, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
     let id_bytes = id.bytes();
-    let heads = if group.is_some() { 4 } else { 0 } + usize::from(matches!(id, Id::Named(_)));
+    let numbers = usize::from(group.is_some()) + usize::from(ageing > 0);
+    let heads = 4 * numbers + usize::from(matches!(id, Id::Named(_)));
     let mut blob = Vec::with_capacity(heads + id_bytes.len() + payload.len());
     if let Some(number) = group {
         blob.extend_from_slice(&number.to_le_bytes());
+    }
+    if ageing > 0 {
+        blob.extend_from_slice(&u32::try_from(ageing).unwrap_or(u32::MAX).to_le_bytes());
     }
     if let Id::Named(name) = id {
         blob.push(name.len().min(255) as u8);
@@ -565,7 +590,11 @@ mod tests {
         job.set_payload(b"other");
         job.set_group(Some(7));
         assert_eq!((job.group(), job.payload()), (Some(7), &b"other"[..]));
+        job.set_ageing(5);
+        assert_eq!((job.group(), job.ageing(), job.payload()), (Some(7), 5, &b"other"[..]));
         job.set_group(None);
+        assert_eq!((job.group(), job.ageing(), job.payload()), (None, 5, &b"other"[..]));
+        job.set_ageing(0);
         assert_eq!((job.group(), job.id(), job.payload()), (None, Id::Named(&b"a"[..]), &b"other"[..]));
     }
 

@@ -237,8 +237,11 @@ impl Board {
 
     pub(crate) fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
         let job = self.jobs.get(slot)?;
+        if state == State::Ready {
+            let (level, time, seq) = Self::ready_key(job);
+            return Some(Cursor { state, priority: level.0, time, seq });
+        }
         let (time, seq) = match state {
-            State::Ready => (job.since.get(), job.seq.get()),
             State::Claimed => Self::lease_key_of(&self.jobs, &self.claims, slot),
             state if state.ended() => Self::ended_key(job),
             _ => Self::at_key(job),

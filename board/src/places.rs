@@ -22,8 +22,31 @@ use crate::job::{Claim, Job, State, NEVER, U48};
 use crate::slab::Slab;
 
 impl Board {
+    /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
+    /// the same ageing the one comes first that would at any time.
     pub(crate) fn ready_key(job: &Job) -> ReadyKey {
+        match job.ageing() {
+            0 => Self::plain_key(job),
+            ageing => (Reverse(0), job.since.get() - i64::from(job.priority) * ageing, job.seq.get()),
+        }
+    }
+
+    /// The order between the jobs that several queues would give.
+    pub(crate) fn plain_key(job: &Job) -> ReadyKey {
         (Reverse(job.priority), job.since.get(), job.seq.get())
+    }
+
+    /// Gives a job that stands nowhere the ageing of its queue.
+    pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let ageing = self.ageing(self.queue_number(job));
+        match job.ageing() == ageing {
+            true => Ok(()),
+            false => self.reweigh(slot, |job| {
+                job.set_ageing(ageing);
+                Ok(())
+            }),
+        }
     }
 
     pub(crate) fn at_key(job: &Job) -> TimeKey {

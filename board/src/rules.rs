@@ -16,6 +16,13 @@ impl Board {
         own.or_else(|| self.settings.get(setting)).unwrap_or_else(|| rules.get(setting))
     }
 
+    /// Each time that a job of a queue has waited so many ms it is worth one step of priority
+    /// more; 0: never.
+    pub(crate) fn ageing(&self, queue: u32) -> i64 {
+        let own = self.queues.get(queue).and_then(|q| q.settings.get(Setting::Ageing));
+        own.unwrap_or_else(|| self.own(Setting::Ageing))
+    }
+
     pub(crate) fn job_rule(&self, job: &Job, setting: Setting, rules: &Rules) -> i64 {
         let options = self.class_of(job).map(|c| c.options).unwrap_or_default();
         let own = match setting {

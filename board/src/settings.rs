@@ -36,6 +36,7 @@ pub enum Setting {
     Ownerless = 24,
     Weight = 25,
     Ordered = 26,
+    Ageing = 27,
 }
 
 /// Whose settings.
@@ -114,7 +115,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 27] = {
+pub const SPECS: [Spec; 28] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -144,6 +145,7 @@ pub const SPECS: [Spec; 27] = {
         board_only(spec(Ownerless, "ownerless", 0, (0, 1))),
         group_only(spec(Weight, "weight", 1, (1, 1_000))),
         group_only(spec(Ordered, "ordered", 0, (0, 1))),
+        not_module(spec(Ageing, "ageing", 0, (0, MOST))),
     ]
 };
 

@@ -29,7 +29,7 @@ use crate::line::Line;
 use crate::pauses::{Pause, Place};
 use crate::registrations::Entry;
 use crate::schedule::Schedule;
-use crate::settings::{Level, Overrides, LONGEST};
+use crate::settings::{Level, Overrides, LONGEST, MOST};
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
 use crate::waits::{Tell, AFTER_MOST};
@@ -157,6 +157,7 @@ struct JobImage<'a> {
     rare: Option<Cow<'a, Rare>>,
     /// The number of its group in its queue.
     group: Option<u32>,
+    ageing: i64,
     #[serde(borrow)]
     marks: Option<MarksImage<'a>>,
 }
@@ -305,6 +306,7 @@ impl Board {
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
             group: job.group(),
+            ageing: job.ageing(),
             marks: self.marks_image(slot),
         }
     }
@@ -527,6 +529,7 @@ impl Loader {
                 Id::Named(&*image.id)
             }
         };
+        need((0..=MOST).contains(&image.ageing), "ageing")?;
         need(image.claim.is_some() == (image.state == State::Claimed), "claim")?;
         let options = image.options.unwrap_or_default();
         let class = board.hold_class(image.queue, image.name, options);
@@ -537,6 +540,9 @@ impl Loader {
             fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(Damage("group"))?.refs += 1;
         }
         let mut job = Job::new(id, image.payload, class, image.priority, image.group);
+        if image.ageing > 0 {
+            job.set_ageing(image.ageing);
+        }
         job.since = U48::new(image.since);
         job.posted = U48::new(image.posted);
         job.at = U48::new(image.at);

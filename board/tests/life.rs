@@ -1,6 +1,8 @@
 //! The rules of a job's life, one by one, by behaviour.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "life/ageing.rs"]
+mod ageing;
 #[path = "life/cancels.rs"]
 mod cancels;
 #[path = "life/concurrency.rs"]
@@ -39,8 +41,8 @@ mod selections;
 mod settings;
 #[path = "life/site.rs"]
 mod site;
-#[path = "life/workers.rs"]
-mod workers;
 #[path = "life/tenants.rs"]
 mod tenants;
+#[path = "life/workers.rs"]
+mod workers;
 mod world;

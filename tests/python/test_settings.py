@@ -26,6 +26,7 @@ OF_QUEUES = {
 }
 OF_QUEUES_AND_BOARDS = {
     "concurrency": (-1, -1, N),
+    "ageing": (0, 0, N),
 }
 OF_BOARDS = {
     "retain-complete": (0, -1, T),

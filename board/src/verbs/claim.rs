@@ -119,7 +119,7 @@ impl Board {
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = lane.next()?;
-        Some((Self::ready_key(self.jobs.get(slot)?), slot))
+        Some((Self::plain_key(self.jobs.get(slot)?), slot))
     }
 
     fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {

@@ -143,7 +143,11 @@ impl Posted<'_> {
             let options = self.options.unwrap_or_default();
             let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
             let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
-            let job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
+            let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
+            let ageing = board.ageing(board.queue_number(&job));
+            if ageing > 0 {
+                job.set_ageing(ageing);
+            }
             board.add_record(self.slot, job)?;
         }
         if !self.meta.is_empty() || self.user.is_some() {
@@ -201,7 +205,10 @@ impl Posted<'_> {
             Ok(())
         })?;
         board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())?;
-        self.group.map_or(Ok(()), |name| board.regroup(self.slot, name))
+        if let Some(name) = self.group {
+            board.regroup(self.slot, name)?;
+        }
+        board.renew_ageing(self.slot)
     }
 }
 

@@ -52,6 +52,7 @@ impl Requeued<'_> {
             }
             Ok(())
         })?;
+        board.renew_ageing(self.slot)?;
         board.make_ready(self.slot, now)
     }
 }

@@ -189,6 +189,7 @@ impl Fired {
         if let Some(name) = group {
             job.set_group(Some(board.hold_group_of(job.class, &name)?));
         }
+        job.set_ageing(board.ageing(board.queue_number(&job)));
         board.add_record(self.slot, job)?;
         board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
         board.enlist(self.slot)?;

@@ -1,7 +1,7 @@
 //! Random commands. They name jobs, workers and tokens by how they stand to the board, so
 //! that most of them do something whatever came before and shrinking keeps their sense.
 
-use board::{Exists, OnFailure, Options, Order, Retry, Setting, State, SPECS};
+use board::{Exists, OnFailure, Options, Order, Retry, Setting, State, MOST, SPECS};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -392,6 +392,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Concurrency => 3,
         Setting::Ownerless => 1,
         Setting::Ordered => 1,
+        Setting::Ageing => 200,
         Setting::Weight => 4,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
@@ -416,6 +417,8 @@ fn settings() -> impl Strategy<Value = Command> {
         setting: Setting::Concurrency,
         value,
     });
+    let ages = (of(0..4u8), weighted(0.7, prop_oneof![1..300i64, Just(MOST)]))
+        .prop_map(|(queue, value)| Command::Configure { queue, setting: Setting::Ageing, value });
     let graces = (of(0..4u8), select(&[Setting::Grace, Setting::CancelGrace][..]), weighted(0.7, 0..600i64))
         .prop_map(|(queue, setting, value)| Command::Configure { queue, setting, value });
     let ownerless = weighted(0.8, 0..=1i64).prop_map(|value| Command::Configure {
@@ -428,7 +431,7 @@ fn settings() -> impl Strategy<Value = Command> {
         let value = weighted(0.6, value_of(setting));
         value.prop_map(move |value| Command::ConfigureGroup { queue, group, setting, value })
     });
-    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups]
+    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {

@@ -86,6 +86,8 @@ pub struct Job {
     pub user: Option<Bytes>,
     pub tags: Vec<Bytes>,
     pub tracked: bool,
+    /// That of its queue when it was posted, requeued or moved there.
+    pub ageing: i64,
 }
 
 impl Job {
@@ -117,8 +119,26 @@ impl Job {
         }
     }
 
+    /// Its place among the ready jobs of its queue.
     pub fn rank(&self) -> (i64, Option<i64>, u64) {
+        match self.ageing {
+            0 => self.plain_rank(),
+            ageing => (0, self.since.map(|since| since - i64::from(self.priority) * ageing), self.order),
+        }
+    }
+
+    /// Its place among the jobs that several queues would give.
+    pub fn plain_rank(&self) -> (i64, Option<i64>, u64) {
         (-i64::from(self.priority), self.since, self.order)
+    }
+
+    /// Whose rounds it takes part in.
+    pub fn level(&self) -> i32 {
+        if self.ageing > 0 {
+            0
+        } else {
+            self.priority
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Wait {
     turns: BTreeMap<Group, u32>,
 }
 
-/// A queue, a priority and a group.
+/// A queue, a level and a group.
 type Place = (Bytes, i32, Group);
 
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Rounds {
 impl Model {
     fn place(&self, at: usize) -> Place {
         let job = &self.jobs[at];
-        (job.queue.clone(), job.priority, job.group.clone())
+        (job.queue.clone(), job.level(), job.group.clone())
     }
 
     fn waiting(&self, place: &Place) -> Vec<(Bytes, i64)> {
@@ -147,8 +147,8 @@ impl Model {
                 }
             }
         }
-        let top = best.values().map(|at| self.jobs[*at].priority).max();
-        best.retain(|_, at| Some(self.jobs[*at].priority) == top);
+        let top = best.values().map(|at| self.jobs[*at].level()).max();
+        best.retain(|_, at| Some(self.jobs[*at].level()) == top);
         let heads: Vec<usize> = best.into_values().collect();
         let owed = |other: usize, at: usize| {
             let wait = self.seen(&self.place(other));
@@ -182,6 +182,6 @@ impl Model {
     pub fn next_of(&self, queue: &[u8], chosen: Option<&Bytes>) -> Option<usize> {
         let heads = self.heads(queue);
         let same = heads.iter().copied().find(|at| Some(&self.jobs[*at].id) == chosen);
-        same.or_else(|| heads.into_iter().max_by_key(|at| self.jobs[*at].rank()))
+        same.or_else(|| heads.into_iter().max_by_key(|at| self.jobs[*at].plain_rank()))
     }
 }

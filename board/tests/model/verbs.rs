@@ -73,10 +73,12 @@ impl Model {
             user: post.user.map(<[u8]>::to_vec).or(old.as_ref().and_then(|j| j.user.clone())),
             tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
             tracked: old.as_ref().is_some_and(|j| j.tracked),
+            ageing: 0,
         };
         if let Some(tags) = &post.tags {
             job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
         }
+        job.ageing = self.queue_rule(&job.queue, Setting::Ageing);
         if old.is_none() && job.options.expire.is_none() {
             let expire = self.queue_rule(&job.queue, Setting::Expire);
             job.options.expire = Some(expire).filter(|ms| *ms > 0);
@@ -145,7 +147,7 @@ impl Model {
             let each = |queues: &[Bytes]| queues.iter().find_map(|q| self.next_of(q, chosen));
             let best = |queues: &[Bytes]| {
                 let heads = queues.iter().filter_map(|q| self.next_of(q, chosen));
-                heads.min_by_key(|at| self.jobs[*at].rank())
+                heads.min_by_key(|at| self.jobs[*at].plain_rank())
             };
             let at = match claim.order {
                 _ if queues.is_empty() => best(&self.queues()),
@@ -433,6 +435,10 @@ impl Model {
         if let Some(queue) = queue {
             job.queue = queue.to_vec();
         }
+        let queue = job.queue.clone();
+        let ageing = self.queue_rule(&queue, Setting::Ageing);
+        let job = &mut self.jobs[at];
+        job.ageing = ageing;
         (job.attempt, job.fails, job.lapses, job.idle) = (0, 0, 0, 0);
         (job.progress, job.stage) = (None, None);
         job.ghosts.clear();
@@ -517,6 +523,9 @@ impl Model {
         let group_full = |queue: &[u8]| group.as_ref().is_some_and(|group| self.group_full(queue, group));
         if moves.is_some_and(|queue| self.full(queue) || group_full(queue)) {
             return Some(Err("LIMIT concurrency".into()));
+        }
+        if let Some(queue) = update.queue.filter(|queue| **queue != self.jobs[at].queue) {
+            self.jobs[at].ageing = self.queue_rule(queue, Setting::Ageing);
         }
         let job = &mut self.jobs[at];
         job.priority = update.priority.unwrap_or(job.priority);
