@@ -8,7 +8,10 @@
 mod args;
 mod commands;
 mod config;
+mod date;
 mod fault;
+mod latency;
+mod openmetrics;
 mod server;
 mod turn;
 mod waiters;

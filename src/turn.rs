@@ -6,6 +6,7 @@ use board::{Batch, Board, Effect, Env, Refusal, NEVER};
 
 use crate::config::config;
 use crate::fault::Fault;
+use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key, Level};
 use crate::server::keyspace::OpenKey;
@@ -156,6 +157,7 @@ impl<'k> Turn<'k> {
             self.ctx.signal_modified(self.key);
             let rules = self.env.rules;
             self.board().overfull(rules);
+            latency::saw(self.board());
             world::saw_token(self.board().token());
         }
         if let Some(value) = self.open.value() {

@@ -11,6 +11,7 @@ static MANUAL_NOW: AtomicI64 = AtomicI64::new(0);
 static TOKEN: AtomicU64 = AtomicU64::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
 static HOLD: AtomicI64 = AtomicI64::new(0);
+static STARTED: AtomicI64 = AtomicI64::new(0);
 static TURN: AtomicU64 = AtomicU64::new(0);
 
 /// The latest time that the manual clock takes: tokens made of later ones would not fit into
@@ -34,6 +35,16 @@ pub fn clock_is_manual() -> bool {
 pub fn use_manual_clock() {
     MANUAL_NOW.store(system_now(), Relaxed);
     MANUAL.store(true, Relaxed);
+}
+
+/// Remembers when the module was loaded.
+pub fn start() {
+    STARTED.store(system_now(), Relaxed);
+}
+
+/// When the module was loaded, Unix ms.
+pub fn started() -> i64 {
+    STARTED.load(Relaxed)
 }
 
 /// Sets the manual clock.

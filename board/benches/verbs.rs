@@ -1,6 +1,6 @@
 //! What the verbs cost: decide, write the effect down, apply. Run with
-//! `cargo bench -p board --bench verbs -- [chosen] [jobs waiting]...`; memory is what the
-//! process grew by.
+//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [jobs waiting]...`; memory is what
+//! the process grew by. `uncounted` keeps no statistics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::hint::black_box;
@@ -121,8 +121,11 @@ fn resident() -> f64 {
     statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
 }
 
-fn run(waiting: u64, named: bool) {
+fn run(waiting: u64, named: bool, counted: bool) {
     let mut site = Site::new();
+    if !counted {
+        site.act(Configured { queue: None, setting: Setting::StatsDays, value: Some(0) });
+    }
     let name = |n: u64| format!("job:{n:012}");
     let worker = b"worker-1".as_slice();
     let put = |site: &mut Site| match named {
@@ -146,7 +149,11 @@ fn run(waiting: u64, named: bool) {
         laps.sort_by(f64::total_cmp);
         laps[laps.len() / 2]
     });
-    let kind = if named { "chosen ids" } else { "made ids" };
+    let kind = match (named, counted) {
+        (true, true) => "chosen ids",
+        (false, true) => "made ids",
+        (_, false) => "uncounted",
+    };
     println!(
         "{waiting:>9} {kind:10} | fill {fill:4.0} post {post:4.0} claim {claim:4.0} heartbeat {beat:4.0} consume \
          {consume:4.0} ns, {:3} bytes of effects a job | {grown:4.0} bytes a job, {told:4.0} told",
@@ -184,5 +191,6 @@ fn main() {
     let sizes: Vec<u64> = words.iter().filter_map(|n| n.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000, 1_000_000] } else { sizes };
     // Memory is told right only for the first size, and one kind of ids, of a process.
-    sizes.into_iter().for_each(|waiting| run(waiting, words.iter().any(|w| w == "chosen")));
+    let said = |word: &str| words.iter().any(|w| w == word);
+    sizes.into_iter().for_each(|waiting| run(waiting, said("chosen"), !said("uncounted")));
 }

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
+use crate::days::{Days, Today};
+use crate::dist::Dist;
 use crate::effect::{Effect, Unfit};
+use crate::flow::Flow;
 use crate::groups::Fair;
 use crate::id::{self, Id};
 use crate::ids::Ids;
@@ -40,6 +43,10 @@ pub struct Queue {
     pub(crate) busy_at: Option<u32>,
     /// Noted in [`Board::woken`].
     pub(crate) woken: bool,
+    /// Where today's statistics of it stand.
+    pub(crate) today: Today,
+    /// How fast its jobs come and end. Local.
+    pub(crate) flow: Flow,
 }
 
 impl Queue {
@@ -109,6 +116,7 @@ pub struct Board {
     pub(crate) pauses: Pauses,
     pub(crate) schedules: Schedules,
     pub(crate) registrations: Registrations,
+    pub(crate) days: Days,
     pub(crate) broken: bool,
     pub(crate) heap: usize,
     /// Counts the places that groups were given in the rounds of their queues.
@@ -127,6 +135,8 @@ pub struct Board {
     pub(crate) roused: bool,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     pub(crate) grown: bool,
+    /// How late time was since [`Board::pour_lateness`], as in [`crate::stats::Late`].
+    pub(crate) late: [Dist; 3],
 }
 
 /// A duration setting: -1 and 0 mean none.
@@ -183,7 +193,7 @@ impl Board {
         self.jobs.len() == 0
     }
 
-    /// Bytes that the board takes, about. O(queues + workers), not O(jobs).
+    /// Bytes that the board takes, about. O(queues + workers + records of statistics), not O(jobs).
     pub fn bytes(&self) -> usize {
         let lines = [&self.due, &self.blocked, &self.leases, &self.expiries, &self.drops];
         std::mem::size_of::<Self>()
@@ -207,6 +217,7 @@ impl Board {
             + self.pauses.iter().len() * 192
             + self.schedules.bytes()
             + self.registrations.bytes()
+            + self.days.bytes()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names

@@ -103,6 +103,7 @@ impl Board {
         self.check_pauses()?;
         self.check_groups()?;
         self.check_registrations()?;
+        self.days.check()?;
         self.schedules.check()?;
         self.check_order()
     }

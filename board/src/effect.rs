@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use crate::board::Board;
+use crate::dist::Dist;
 use crate::job::NEVER;
 use crate::settings::LONGEST;
 use crate::verbs::*;
@@ -156,6 +157,8 @@ effects! {
     49 Quieted<'a>,
     /// Time has ended registrations, and claims of workers that have gone.
     50 Departed,
+    /// Days of statistics are kept no longer.
+    53 DaysDropped,
     /// A schedule came, or is another from now on.
     60 ScheduleSet,
     /// A schedule is gone.
@@ -254,6 +257,8 @@ impl Board {
                 return Applied::Broken;
             }
         }
+        // Whoever decided these tells how late they were.
+        self.late.iter_mut().for_each(Dist::clear);
         Applied::Done
     }
 }

@@ -18,6 +18,7 @@
 //! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
 //! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
+//! | `Rare::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
 //! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
 
 use serde::{Deserialize, Serialize};
@@ -446,6 +447,8 @@ pub struct Rare {
     pub updated: i64,
     /// On whose behalf it was posted.
     pub user: Option<Bin>,
+    /// When it became ready again after it first was, or 0.
+    pub ready: i64,
 }
 
 impl Rare {

@@ -44,6 +44,10 @@
 //! | `registrations` | workers that registered or go | a worker knows until when it stands |
 //! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
+//! | `days` | statistics by queue and day | a record only where something happened |
+//! | `flow` | how fast jobs come and end | local |
+//! | `stats` | counts and durations of one record | |
+//! | `dist` | durations in bins | sums exact, percentiles within 5 % |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
@@ -59,9 +63,12 @@ mod board;
 mod check;
 mod classes;
 mod cron;
+mod days;
+mod dist;
 mod effect;
 mod env;
 mod error;
+mod flow;
 mod groups;
 mod history;
 mod id;
@@ -86,6 +93,7 @@ mod selection;
 mod settings;
 mod slab;
 mod snapshot;
+mod stats;
 mod tombstones;
 mod verbs;
 mod waits;
@@ -94,9 +102,12 @@ mod wake;
 pub use bin::Bin;
 pub use board::Board;
 pub use cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
+pub use days::{day_of, DAY};
+pub use dist::Dist;
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
+pub use flow::Pace;
 pub use groups::Hold;
 pub use history::{Entry, Event};
 pub use id::Id;
@@ -110,6 +121,7 @@ pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use selection::{Chosen, Deed, Reached, Selection};
 pub use settings::{Level, Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::{Damage, Loader, Writer};
+pub use stats::{Late, Stats, Tally};
 pub use tombstones::Tombstone;
 pub use verbs::*;
 pub use waits::{Edge, OnFailure, AFTER_MOST};

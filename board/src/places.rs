@@ -20,6 +20,7 @@ use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
 use crate::effect::Unfit;
 use crate::job::{Claim, Job, State, NEVER, U48};
 use crate::slab::Slab;
+use crate::stats::Tally;
 
 impl Board {
     /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
@@ -271,6 +272,8 @@ impl Board {
         let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
         if job.since.get() == 0 {
             job.since = U48::new(now.max(1));
+        } else if let (Some(rare), true) = (job.rare.as_mut(), job.state != State::Ready) {
+            rare.ready = now.max(1);
         }
         let idle = job.rare.as_mut().map_or(0, |rare| {
             rare.end_idle(now);
@@ -311,6 +314,13 @@ impl Board {
         retain: i64,
         now: i64,
     ) -> Result<(), Unfit> {
+        let tally = match state {
+            State::Complete => Tally::Completed,
+            State::Failed => Tally::Failed,
+            State::Cancelled => Tally::Cancelled,
+            _ => Tally::Trashed,
+        };
+        self.note_of(slot, tally, now);
         let rare = self.rare(slot);
         let waits = rare.is_some_and(|rare| !rare.after.is_empty());
         let awaited = rare.is_some_and(|rare| rare.awaited > 0);

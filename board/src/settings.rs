@@ -37,6 +37,7 @@ pub enum Setting {
     Weight = 25,
     Ordered = 26,
     Ageing = 27,
+    StatsDays = 28,
 }
 
 /// Whose settings.
@@ -115,7 +116,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 28] = {
+pub const SPECS: [Spec; 29] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -146,6 +147,7 @@ pub const SPECS: [Spec; 28] = {
         group_only(spec(Weight, "weight", 1, (1, 1_000))),
         group_only(spec(Ordered, "ordered", 0, (0, 1))),
         not_module(spec(Ageing, "ageing", 0, (0, MOST))),
+        board_only(spec(StatsDays, "stats-days", 30, (0, 3_650))),
     ]
 };
 

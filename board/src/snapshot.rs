@@ -4,9 +4,9 @@
 //! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
-//! then workers that registered or go, by name, then an end. Each part is a tag and a
-//! MessagePack value with fields by position. The parts follow from the state alone, so equal
-//! boards give equal bytes.
+//! then workers that registered or go, by name, then statistics by day and queue, then an end.
+//! Each part is a tag and a MessagePack value with fields by position. The parts follow from the
+//! state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::Board;
+use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
 use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
@@ -46,6 +47,7 @@ const TELLS: u8 = 6;
 const GROUPS: u8 = 13;
 const ROUNDS: u8 = 14;
 const WORKERS: u8 = 10;
+const DAYS: u8 = 11;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -235,6 +237,10 @@ impl Board {
             writer.put(WORKERS, &worker);
             writer.close(&mut each, PART);
         }
+        for image in self.days.images() {
+            writer.put(DAYS, &image);
+            writer.close(&mut each, PART);
+        }
         writer.put(END, &());
         writer.close(&mut each, 0);
     }
@@ -412,6 +418,10 @@ impl Loader {
                     )?;
                     self.board.set_entry(&name, entry).or(damaged("worker"))?;
                 }
+                DAYS => {
+                    let image = DayImage::deserialize(&mut from).or(damaged("statistics"))?;
+                    need(self.board.days.restore(image), "statistics")?;
+                }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
                     self.ended = true;
@@ -431,6 +441,7 @@ impl Loader {
         board.token = head.token;
         board.settings = head.settings;
         board.turns = head.turns;
+        board.set_stats();
         if head.broken {
             board.set_broken();
         }
@@ -605,7 +616,8 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 }
 
 fn sound_rare(rare: &Rare) -> bool {
-    let times = [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at, rare.updated];
+    let times =
+        [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at, rare.ready, rare.updated];
     times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.user.as_ref().is_none_or(|user| is_name(user))

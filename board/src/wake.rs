@@ -25,6 +25,11 @@ impl Board {
 
     /// When the next time event is, claims held until `hold`. O(1).
     pub fn soonest(&self, env: &Env<'_>) -> i64 {
+        self.next_event(env).min(self.next_day_ends())
+    }
+
+    /// The same, but for days of statistics that go. O(1).
+    pub fn next_event(&self, env: &Env<'_>) -> i64 {
         let at = |line: &Line<TimeKey>| {
             line.first().and_then(|s| self.jobs.get(s)).map_or(NEVER, |job| job.at.get())
         };

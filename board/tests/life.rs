@@ -41,6 +41,8 @@ mod selections;
 mod settings;
 #[path = "life/site.rs"]
 mod site;
+#[path = "life/stats.rs"]
+mod stats;
 #[path = "life/tenants.rs"]
 mod tenants;
 #[path = "life/workers.rs"]

@@ -21,6 +21,8 @@ mod rounds;
 mod schedules;
 #[path = "model/selections.rs"]
 mod selections;
+#[path = "model/stats.rs"]
+mod stats;
 #[path = "model/verbs.rs"]
 mod verbs;
 #[path = "model/waits.rs"]

@@ -1,7 +1,8 @@
 //! `JOB.INFO`: a board at a glance.
 
-use board::{State, NEVER};
+use board::{day_of, Dist, Late, State, NEVER};
 
+use super::tables::{write_late, write_pace};
 use super::{pause_end, Command, KeyUse, Spec};
 use crate::args::{flag, Keyword};
 use crate::config::config;
@@ -41,7 +42,7 @@ impl Command for Info {
         };
         let board = &value.board;
         let env = world::env(&config().rules);
-        let wake = board.soonest(&env);
+        let (wake, next) = (board.soonest(&env), board.next_event(&env));
         let numbers = [
             ("queues", board.queue_names().len() as i64),
             ("workers", board.worker_names().len() as i64),
@@ -49,13 +50,15 @@ impl Command for Info {
             ("tombstones", board.tombstones() as i64),
             ("revision", board.revision() as i64),
             ("token", board.token() as i64),
-            ("next", if wake >= NEVER { -1 } else { (wake - env.now).max(0) }),
+            ("next", if next >= NEVER { -1 } else { (next - env.now).max(0) }),
             ("overdue", i64::from(wake <= env.now)),
             ("broken", i64::from(value.is_broken())),
             ("bytes", board.bytes() as i64),
             ("paused", pause_end(board.paused(None, env.now))),
         ];
-        reply.map(1 + State::ALL.len() + numbers.len() + usize::from(digest));
+        let late = board.stats(None, day_of(env.now)).unwrap_or_default();
+        let extra = 4 + 2 * Late::ALL.len();
+        reply.map(1 + State::ALL.len() + numbers.len() + extra + usize::from(digest));
         reply.text("jobs");
         reply.int(board.len() as i64);
         for state in State::ALL {
@@ -65,6 +68,11 @@ impl Command for Info {
         for (name, number) in numbers {
             reply.text(name);
             reply.int(number);
+        }
+        write_pace(reply, &board.pace(None, env.now));
+        for kind in Late::ALL {
+            let name = format!("{}-lateness", kind.name());
+            write_late(reply, &name, late.late(kind).unwrap_or(&Dist::default()));
         }
         if digest {
             reply.text("digest");

@@ -28,6 +28,7 @@ mod info;
 mod internal;
 mod list;
 mod many;
+mod metrics;
 mod pause;
 mod post;
 mod release;
@@ -35,6 +36,7 @@ mod requeue;
 mod schedule;
 mod selection;
 mod settings;
+mod stats;
 mod tables;
 mod tags;
 mod trash;
@@ -66,6 +68,8 @@ pub struct Spec {
     pub flags: &'static str,
     /// What it does with its key, the first argument.
     pub key: Option<KeyUse>,
+    /// All its arguments are keys, and there may be none.
+    pub many_keys: bool,
     /// One line.
     pub summary: &'static str,
     /// What it costs.
@@ -84,6 +88,7 @@ impl Spec {
         arity: -2,
         flags: "",
         key: None,
+        many_keys: false,
         summary: "",
         complexity: "O(1)",
         syntax: "",
@@ -134,6 +139,8 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<tables::Kinds>();
     to.add::<tags::Tags>();
     to.add::<info::Info>();
+    to.add::<stats::Stats>();
+    to.add::<metrics::Metrics>();
     to.parent(&settings::PARENT);
     to.add::<settings::Get>();
     to.add::<settings::Set>();

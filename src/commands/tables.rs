@@ -1,10 +1,11 @@
 //! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: what is on a board, counted.
 
-use board::State;
+use board::{day_of, Dist, Pace, State};
 
 use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
+use crate::server::reply::Reply;
 use crate::world;
 
 /// `JOB.QUEUES board` → queues with their counts by state.
@@ -35,7 +36,7 @@ impl Command for Queues {
             let now = world::now();
             reply.array(queues.len());
             for queue in queues {
-                reply.map(3 + State::ALL.len());
+                reply.map(9 + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(queue);
                 for state in State::ALL {
@@ -46,10 +47,33 @@ impl Command for Queues {
                 reply.int(pause_end(board.paused(Some(queue), now)));
                 reply.text("concurrency");
                 reply.int(board.concurrency(queue));
+                write_pace(reply, &board.pace(Some(queue), now));
+                let late = board.stats(Some(queue), day_of(now)).unwrap_or_default().lateness();
+                write_late(reply, "lateness", &late);
             }
             Ok(())
         })
     }
+}
+
+/// How fast jobs come and end, four fields.
+pub fn write_pace(reply: Reply, pace: &Pace) {
+    reply.text("oldest");
+    reply.int(pace.oldest.unwrap_or(-1));
+    reply.text("arrival-rate");
+    reply.double(pace.arrivals);
+    reply.text("completion-rate");
+    reply.double(pace.completions);
+    reply.text("drain");
+    reply.int(pace.drain().unwrap_or(-1));
+}
+
+/// By how much time was late, two fields.
+pub fn write_late(reply: Reply, name: &str, late: &Dist) {
+    reply.text(&format!("{name}-p99"));
+    reply.int(late.percentile(99) as i64);
+    reply.text(&format!("{name}-max"));
+    reply.int(late.max() as i64);
 }
 
 impl Command for Workers {

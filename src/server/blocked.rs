@@ -21,6 +21,7 @@ use board::Board;
 
 use crate::commands::write_records;
 use crate::fault::Fault;
+use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::load::guard;
@@ -315,7 +316,10 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let done = waiter.with_claim(|claim| {
         while claims.len() < waiter.count {
             let Some(claimed) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
-            claims.push((claimed.slot, claimed.token));
+            let slot = claimed.slot;
+            claims.push((slot, claimed.token));
+            let waited = turn.board().waited_for(slot, env.now);
+            latency::with(|seen| seen.pickup.add(waited));
             turn.apply(claimed)?;
         }
         Ok(())

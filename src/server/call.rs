@@ -55,6 +55,11 @@ impl<'a> Call<'a> {
         Call { ctx, args: Args::new(words, args_at), words, key_at }
     }
 
+    /// All words from the board's key on, as keys.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        (self.key_at..self.words.len()).filter_map(|at| self.words.string(at)).map(Key::borrowed)
+    }
+
     /// The board's key.
     pub fn key(&self) -> Key {
         Key::borrowed(self.words.string(self.key_at).unwrap_or(std::ptr::null_mut()))

@@ -5,6 +5,7 @@ use redis_module::raw;
 use std::os::raw::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::latency;
 use crate::server::board_type::BOARDS;
 use crate::server::ctx::Ctx;
 use crate::server::{api, blocked, timer};
@@ -32,7 +33,18 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
         (c"timer_longest_turn_us", timer.longest_us as i64),
     ];
     api!(RedisModule_InfoAddSection(info, c"".as_ptr()));
-    for (name, value) in fields {
+    let late = latency::with(|seen| {
+        let [lease, due, fire] = &seen.late;
+        [lease, due, fire, &seen.pickup].map(|dist| (dist.percentile(99) as i64, dist.max() as i64))
+    });
+    let names = [
+        (c"lease_lateness_p99_ms", c"lease_lateness_max_ms"),
+        (c"due_lateness_p99_ms", c"due_lateness_max_ms"),
+        (c"fire_lateness_p99_ms", c"fire_lateness_max_ms"),
+        (c"pickup_p99_ms", c"pickup_max_ms"),
+    ];
+    let late = names.into_iter().zip(late).flat_map(|(names, (p99, max))| [(names.0, p99), (names.1, max)]);
+    for (name, value) in fields.into_iter().chain(late) {
         api!(RedisModule_InfoAddFieldLongLong(info, name.as_ptr(), value));
     }
 }

@@ -65,6 +65,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 
 fn load(ctx: Ctx, words: &[&[u8]]) -> Result<(), String> {
     world::seed(ctx.entropy());
+    world::start();
     set_options(ctx);
     if !BOARD_TYPE.register(ctx) {
         return Err("the data type cannot be registered".into());

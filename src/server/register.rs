@@ -72,6 +72,7 @@ impl Registrar {
         let key_at = if spec.key.is_some() { 1 + c_int::from(spec.sub.is_some()) } else { 0 };
         let (name, flags) = (c(spec.name), c(spec.flags));
         let step = c_int::from(key_at > 0);
+        let last = if spec.many_keys { -1 } else { key_at };
         // SAFETY: the server copies names and flags; the handlers are functions of ours. The
         // parent of a subcommand is registered before it.
         let command = unsafe {
@@ -83,7 +84,7 @@ impl Registrar {
                         handler,
                         flags.as_ptr(),
                         key_at,
-                        key_at,
+                        last,
                         step
                     ))
                 }
@@ -96,7 +97,7 @@ impl Registrar {
                         handler,
                         flags.as_ptr(),
                         key_at,
-                        key_at,
+                        last,
                         step
                     ))
                 }
@@ -160,7 +161,7 @@ fn describe(command: *mut raw::RedisModuleCommand, spec: &Spec, key_at: c_int) -
             key.bs.index.pos = key_at;
             key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
             key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: 0,
+                lastkey: if spec.many_keys { -1 } else { 0 },
                 keystep: 1,
                 limit: 0,
             };

@@ -150,6 +150,7 @@ CALLS = [
     Call("WORKERS", (), {}),
     Call("KINDS", (), {}),
     Call("TAGS", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
+    Call("STATS", (), {"QUEUE": ("q",), "DAY": ("0",)}),
     Call("INFO", (), {"DIGEST": ()}),
 ]
 

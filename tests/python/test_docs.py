@@ -3,7 +3,8 @@
 Fenced blocks marked `redis-cli` in commands.md and README.md are sessions of `redis-cli -3`:
 - A line that begins with `> ` is a command, the lines below it are its reply.
 - `<name>` stands for a value of the server: it matches anything when first seen, and is the same value from
-  then on, in replies and in commands. `<ms>` matches any integer, each time.
+  then on, in replies and in commands. `<ms>` matches any integer, and `<rest>`
+  any text, each time.
 - Every section (heading) starts with an empty database; the blocks of a section follow one another.
 - Blocks marked `redis-cli clock=manual` run under the manual clock.
 """
@@ -189,6 +190,8 @@ class Session:
             at = found.end()
             if name == "<ms>":
                 out.append(r"-?\d+")
+            elif name == "<rest>":
+                out.append(".*")
             elif name in self.known:
                 out.append(re.escape(self.known[name]))
             elif name in names:

@@ -50,6 +50,7 @@ READS = {
     "job.groups": -2,
     "job.tags": -2,
     "job.info": -2,
+    "job.stats": -2,
     "job.settings|get": -3,
     "job.schedule|get": 4,
     "job.schedule|list": -3,

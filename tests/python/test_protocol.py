@@ -244,7 +244,10 @@ def test_queues_workers_and_kinds(talk, protocol):
     lives.failed(talk, "failed", kind="net")
     [queue] = talk.call("QUEUES")
     assert is_map(queue, protocol)
-    assert from_pairs(queue) == {
+    queue = from_pairs(queue)
+    rates = [queue.pop(name) for name in ["arrival-rate", "completion-rate"]]
+    assert all(isinstance(rate, float if protocol == 3 else str) and float(rate) > 0 for rate in rates)
+    assert queue == {
         "queue": "default",
         "scheduled": 0,
         "blocked": 0,
@@ -256,6 +259,10 @@ def test_queues_workers_and_kinds(talk, protocol):
         "trashed": 0,
         "paused": 0,
         "concurrency": -1,
+        "oldest": -1,
+        "drain": 0,
+        "lateness-p99": 0,
+        "lateness-max": 0,
     }
     [worker] = talk.call("WORKERS")
     assert is_map(worker, protocol)
@@ -274,10 +281,13 @@ def test_a_board_about_itself(talk, protocol):
         list(info)
         == (
             "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers schedules"
-            " tombstones revision token next overdue broken bytes paused digest"
+            " tombstones revision token next overdue broken bytes paused"
+            " oldest arrival-rate completion-rate drain lease-lateness-p99 lease-lateness-max"
+            " due-lateness-p99 due-lateness-max fire-lateness-p99 fire-lateness-max digest"
         ).split()
     )
-    assert all(type(value) in (int, bool) for name, value in info.items() if name != "digest")
+    others = ["digest", "arrival-rate", "completion-rate"]
+    assert all(type(value) in (int, bool) for name, value in info.items() if name not in others)
     assert "digest" not in from_pairs(talk.call("INFO"))
 
 

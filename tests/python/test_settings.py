@@ -45,6 +45,7 @@ OF_BOARDS_ALONE = {
     "history-first": (5, 0, 1_000),
     "history-last": (15, 0, 1_000),
     "ownerless": (0, 0, 1),
+    "stats-days": (30, 0, 3_650),
 }
 ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}

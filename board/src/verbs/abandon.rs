@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::End;
+use crate::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
 
@@ -51,6 +52,8 @@ impl<'a> Abandoned<'a> {
         }
         let end = end_of(End::Abandoned, self.apart);
         let claim = board.leave(self.slot)?;
+        board.note_run(self.slot, claim.as_ref(), now);
+        board.note_of(self.slot, Tally::Abandoned, now);
         if let Some(claim) = claim {
             board.note_end(self.slot, claim, end, now)?;
         }

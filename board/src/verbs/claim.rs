@@ -71,6 +71,7 @@ impl Claimed<'_> {
             return Err(Unfit);
         }
         board.take_turn(self.slot);
+        board.note_claim(self.slot, now);
         board.leave(self.slot)?;
         let mut attempt = 1;
         if board.job(self.slot)?.rare.is_some() {

@@ -1,6 +1,6 @@
-//! What time does to a board: workers' registrations lapse, leases and runs end, delayed jobs become ready, schedules fire,
-//! jobs that nobody claimed expire, records that were kept long enough go, pauses end: in this
-//! order.
+//! What time does to a board: workers' registrations lapse, leases and runs end, delayed jobs
+//! become ready, schedules fire, jobs that nobody claimed expire, records that were kept long
+//! enough go, pauses end, days of statistics go: in this order.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::env::{mix, Env};
 use crate::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
 use crate::settings::{Rules, Setting};
+use crate::stats::{Late, Tally};
 use crate::verbs::fail::Next;
 
 /// One of the orders of time.
@@ -140,11 +141,13 @@ impl Board {
         match job.state {
             State::Blocked => self.tell_one(slot, now, rules),
             State::Scheduled => {
-                let due = job.at.get();
+                let (due, queue) = (job.at.get(), self.queue_number(job));
+                self.note_late(queue, Late::Due, due, now);
                 self.leave(slot)?;
                 self.make_ready(slot, due.max(1))
             }
             State::Ready => {
+                self.note_of(slot, Tally::Expired, now);
                 self.leave(slot)?;
                 let next = Next::End { retain: self.retention(State::Failed, rules) };
                 self.fail_job(slot, Event::Expired, b"expired", b"", next, now)
@@ -164,6 +167,13 @@ impl Board {
         let timed_out = goes.is_none() && claim.run_end <= claim.lapses_at();
         let called_off = goes.is_none() && claim.cancel_end <= claim.run_end.min(claim.lapses_at());
         let (cancel, token) = (claim.cancel, claim.token);
+        let queue = self.queue_number(self.job(slot)?);
+        if goes.is_none() {
+            self.note_late(queue, Late::Lease, claim.ends_at(), now);
+        }
+        if !called_off {
+            self.note(queue, if timed_out { Tally::Timeouts } else { Tally::Lapsed }, now);
+        }
         let worker = Some(self.worker_name(&claim).into());
         let end = match (called_off, timed_out) {
             (true, _) => End::Taken,
@@ -255,6 +265,9 @@ impl Board {
         }
         if let Some(reclaimed) = self.reclaim(env, n) {
             return Some(reclaimed);
+        }
+        if let Some(dropped) = self.drop_days(env, n) {
+            return Some(dropped);
         }
         let (state, over) = self.surplus(env.rules)?;
         Some(Trimmed { state, n: n.min(over) }.into())

@@ -69,6 +69,7 @@ impl Configured<'_> {
                 return Err(Unfit);
             }
             board.settings.set(self.setting, self.value);
+            board.set_stats();
             board.wake_at(0);
             if self.setting == Setting::Concurrency {
                 board.wake_all();

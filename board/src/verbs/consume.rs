@@ -53,6 +53,7 @@ impl Consumed<'_> {
         }
         let claim = board.leave(slot)?;
         let end = end_of(End::Consumed, self.apart);
+        board.note_run(slot, claim.as_ref(), now);
         let token = match (&claim, board.rare(slot).and_then(|r| r.last.as_ref())) {
             _ if self.apart => 0,
             (Some(claim), _) => claim.token,

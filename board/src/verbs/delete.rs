@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
+use crate::stats::Tally;
 
 /// A record is gone, and nothing remembers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,7 @@ impl Sound for Deleted {}
 
 impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.note_of(self.slot, Tally::Deleted, now);
         board.leave(self.slot)?;
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;

@@ -10,6 +10,7 @@ use crate::history::{Entry, Event};
 use crate::job::{End, State};
 use crate::retry;
 use crate::settings::{Rules, Setting};
+use crate::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
 
@@ -80,6 +81,7 @@ impl Failed<'_> {
         }
         let claim = board.leave(self.slot)?;
         let end = end_of(End::Failed, self.apart);
+        board.note_run(self.slot, claim.as_ref(), now);
         match claim {
             Some(claim) => board.note_end(self.slot, claim, end, now)?,
             None => board.reweigh(self.slot, |job| {
@@ -149,6 +151,9 @@ impl Board {
             }
             Ok(())
         })?;
+        if let Next::Retry { .. } = next {
+            self.note_of(slot, Tally::Retried, now);
+        }
         match next {
             Next::Retry { due } if due > now => self.make_scheduled(slot, due, now),
             Next::Retry { .. } => self.make_ready(slot, now),

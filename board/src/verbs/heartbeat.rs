@@ -9,6 +9,7 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
+use crate::stats::Tally;
 use crate::verbs::holder::Standing;
 
 /// A worker's sign of life.
@@ -150,6 +151,7 @@ impl Revived {
             return Err(Unfit);
         }
         board.leave(self.slot)?;
+        board.note_of(self.slot, Tally::Revived, now);
         board.reweigh(self.slot, |job| {
             let rare = job.rare_mut();
             rare.last = None;

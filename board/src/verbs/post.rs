@@ -13,6 +13,7 @@ use crate::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, U48};
 use crate::labels::are_tags;
 use crate::settings::Setting;
+use crate::stats::Tally;
 use crate::verbs::depend::After;
 use crate::waits::Edge;
 
@@ -150,6 +151,8 @@ impl Posted<'_> {
             }
             board.add_record(self.slot, job)?;
         }
+        let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
+        board.note_of(self.slot, tally, now);
         if !self.meta.is_empty() || self.user.is_some() {
             board.reweigh(self.slot, |job| {
                 let rare = job.rare_mut();

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::End;
+use crate::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 
 /// An operator took a job from its worker.
@@ -21,6 +22,7 @@ impl Sound for Released {}
 impl Released {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let claim = board.leave(self.slot)?.ok_or(Unfit)?;
+        board.note_of(self.slot, Tally::Released, now);
         let worker = Some(board.worker_name(&claim).into());
         board.note_end(self.slot, claim, End::Taken, now)?;
         board.record(self.slot, Entry { at: now, event: Event::Released, worker, text: None })?;

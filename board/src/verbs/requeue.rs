@@ -7,6 +7,7 @@ use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{Options, State, U48};
+use crate::stats::Tally;
 
 /// An ended job is to be done after all: attempts afresh, at the end of its line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,7 @@ impl Requeued<'_> {
         if self.queue.is_some() {
             board.reclass(self.slot, self.queue, None, Options::default())?;
         }
+        board.note_of(self.slot, Tally::Requeued, now);
         board.record(self.slot, Entry { at: now, event: Event::Requeued, worker: None, text: None })?;
         board.reweigh(self.slot, |job| {
             job.since = U48::new(now.max(1));

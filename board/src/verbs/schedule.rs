@@ -12,6 +12,7 @@ use crate::id::Id;
 use crate::job::{End, Job, Options, State, META_MOST, NEVER, U48};
 use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
+use crate::stats::{Late, Tally};
 use crate::verbs::post::DEFAULT_QUEUE;
 
 /// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one
@@ -146,6 +147,8 @@ pub struct Fired {
     expire: Option<i64>,
     /// Slot of a child that is cancelled before, and how long its record stays.
     replaces: Option<(u32, i64)>,
+    /// When time should have posted it; none when it came out of turn.
+    turn: Option<i64>,
 }
 
 impl Sound for Fired {
@@ -156,6 +159,7 @@ impl Sound for Fired {
             && (0..NEVER).contains(&self.intended)
             && (!schedule.paused || self.next == NEVER)
             && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
+            && self.turn.is_none_or(|at| (0..NEVER).contains(&at))
             && board.find(&child_id(&self.id, self.n)).is_none()
     }
 }
@@ -193,6 +197,12 @@ impl Fired {
         board.add_record(self.slot, job)?;
         board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
         board.enlist(self.slot)?;
+        let queue = board.queue_number(board.job(self.slot)?);
+        board.note(queue, Tally::Posted, now);
+        board.note(queue, Tally::Fired, now);
+        if let Some(at) = self.turn {
+            board.note_late(queue, Late::Fire, at, now);
+        }
         board.wake_at(self.at);
         board.schedules.change(&self.id, |schedule| {
             schedule.last = self.n;
@@ -365,7 +375,7 @@ impl Board {
         }
         let over = schedule.full(schedule.fired + 1);
         let (next, at) = if over { (NEVER, NEVER) } else { (schedule.next, schedule.at) };
-        Ok(Some(self.fired(env, schedule, live, (env.now, next, at))))
+        Ok(Some(self.fired(env, schedule, live, (env.now, next, at), None)))
     }
 
     /// The slot of the last child, if that has not ended.
@@ -380,6 +390,7 @@ impl Board {
         schedule: &Schedule,
         live: Option<u32>,
         (intended, next, at): (i64, i64, i64),
+        turn: Option<i64>,
     ) -> Fired {
         // A schedule of the same id may have had children before: steps that double find a
         // free number without a walk over theirs.
@@ -402,6 +413,7 @@ impl Board {
             at,
             expire: (expire > 0).then_some(expire),
             replaces: replaces.map(|slot| (slot, self.retention(State::Cancelled, env.rules))),
+            turn,
         }
     }
 
@@ -443,7 +455,7 @@ impl Board {
             false => schedule.first_from(intended + 1),
         };
         let at = schedule.posted_at(next, draw);
-        Some(self.fired(env, schedule, live, (intended, next, at)).into())
+        Some(self.fired(env, schedule, live, (intended, next, at), Some(schedule.at)).into())
     }
 }
 

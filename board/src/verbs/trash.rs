@@ -60,6 +60,9 @@ impl Board {
         }
         let claim = self.leave(slot)?;
         let (held, trashed) = (claim.is_some(), state == State::Trashed);
+        if end != End::Taken || trashed {
+            self.note_run(slot, claim.as_ref(), now);
+        }
         if let Some(claim) = claim {
             self.note_end(slot, claim, end, now)?;
         }

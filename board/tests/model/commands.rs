@@ -394,6 +394,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Ordered => 1,
         Setting::Ageing => 200,
         Setting::Weight => 4,
+        Setting::StatsDays => 3,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,

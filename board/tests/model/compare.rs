@@ -37,6 +37,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     tallies(world, model)?;
     schedules(world, model)?;
     workers(world, model)?;
+    model.same_stats(board)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use board::{OnFailure, Options, Rules, Setting, State};
+use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
 
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
+use crate::stats::Day;
 use crate::workers::Workers;
 
 pub type Bytes = Vec<u8>;
@@ -88,6 +89,8 @@ pub struct Job {
     pub tracked: bool,
     /// That of its queue when it was posted, requeued or moved there.
     pub ageing: i64,
+    /// When it last became ready.
+    pub ready: i64,
 }
 
 impl Job {
@@ -178,6 +181,8 @@ pub struct Model {
     pub schedules: Vec<Schedule>,
     pub rounds: Rounds,
     pub workers: Workers,
+    /// Statistics by day and queue.
+    pub days: BTreeMap<(i64, Bytes), Day>,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -243,6 +248,9 @@ impl Model {
         if !job.after.is_empty() {
             return self.block(at, 0);
         }
+        if job.state != State::Ready || job.since.is_none() {
+            job.ready = now;
+        }
         job.state = State::Ready;
         job.since.get_or_insert(now);
         if let Some(from) = job.idle_from.take() {
@@ -288,6 +296,7 @@ impl Model {
 
     pub fn end(&mut self, at: usize, state: State, retain: i64) {
         let now = self.now;
+        self.note_end(at, state);
         let job = &mut self.jobs[at];
         job.state = state;
         job.ended = now;
@@ -370,7 +379,10 @@ impl Model {
             }
         };
         match due {
-            Some(due) => self.wait(at, due),
+            Some(due) => {
+                self.note_at(at, Tally::Retried);
+                self.wait(at, due);
+            }
             None => self.end(at, State::Failed, self.retention(State::Failed)),
         }
     }
@@ -405,7 +417,8 @@ impl Model {
         };
         let fires = self.schedules.iter().map(|s| s.at);
         let departs = self.workers.known.values().map(|w| w.until.max(self.hold));
-        self.jobs.iter().map(next).chain(fires).chain(departs).min().unwrap_or(NEVER).min(lift).min(NEVER)
+        let others = fires.chain(departs).chain(self.day_goes());
+        self.jobs.iter().map(next).chain(others).min().unwrap_or(NEVER).min(lift).min(NEVER)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
@@ -450,7 +463,7 @@ impl Model {
                 return true;
             }
         }
-        self.reclaim(n as usize) || self.trim(n)
+        self.reclaim(n as usize) || self.drop_days(n as usize) || self.trim(n)
     }
 
     pub fn surplus(&self) -> Option<(State, usize)> {
@@ -480,13 +493,16 @@ impl Model {
 
     /// Time does with one job what is due.
     fn strike(&mut self, at: usize, draw: Draw) {
-        let job = &mut self.jobs[at];
-        match job.state {
+        let queue = self.jobs[at].queue.clone();
+        match self.jobs[at].state {
             State::Scheduled => {
-                let due = job.due;
+                let due = self.jobs[at].due;
+                self.note_late(&queue, Late::Due, due);
                 self.ready(at, due);
             }
             State::Ready => {
+                self.note(&queue, Tally::Expired);
+                let job = &mut self.jobs[at];
                 job.kind = Some(b"expired".to_vec());
                 job.message = None;
                 self.end(at, State::Failed, self.retention(State::Failed));
@@ -505,12 +521,21 @@ impl Model {
             if hold.cancel {
                 return self.call_off(at, Way::Abandoned, reason);
             }
+            self.note_run(at);
+            self.note_at(at, Tally::Abandoned);
             self.end_claim(at, Way::Abandoned);
             self.jobs[at].reason = reason.map(<[u8]>::to_vec);
             return self.ready(at, self.now);
         }
         let timeout = goes.is_none() && hold.run_end <= hold.lease_end + hold.grace;
         let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lease_end + hold.grace);
+        let queue = self.jobs[at].queue.clone();
+        if goes.is_none() {
+            self.note_late(&queue, Late::Lease, self.jobs[at].claim_end());
+        }
+        if !called_off {
+            self.note(&queue, if timeout { Tally::Timeouts } else { Tally::Lapsed });
+        }
         if let (false, false, Some(known)) = (timeout, called_off, self.workers.known.get_mut(&hold.worker)) {
             known.lapsed += 1;
         }

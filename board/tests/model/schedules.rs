@@ -173,7 +173,9 @@ impl Model {
         let missed = s.backlog == Backlog::Skip && until - intended > LATE;
         let overlaps = s.overlap == Overlap::Skip && self.live(&s).is_some();
         if !missed && !overlaps {
-            self.child_of(&s.id, intended);
+            let child = self.child_of(&s.id, intended);
+            let queue = self.jobs[self.at(&child).unwrap()].queue.clone();
+            self.note_late(&queue, board::Late::Fire, s.at);
         }
         let next = s.first(if missed || overlaps { until.max(intended) } else { intended } + 1);
         self.schedule(&s.id).unwrap().set_next(next);
@@ -202,6 +204,7 @@ impl Model {
         self.post(&board::Post { id: Some(&id), exists: board::Exists::Replace, ..post }, &id).unwrap();
         let at = self.at(&id).unwrap();
         self.jobs[at].intended = Some(intended);
+        self.note_at(at, board::Tally::Fired);
         let s = self.schedule(&s.id.clone()).unwrap();
         (s.fired, s.last, s.intended) = (s.fired + 1, n, Some(intended));
         if s.full() {

@@ -2,7 +2,7 @@
 
 use board::{
     Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, Order, Post, Report, Retry, Setting, State,
-    Update,
+    Tally, Update,
 };
 
 use crate::naive::*;
@@ -74,6 +74,7 @@ impl Model {
             tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
             tracked: old.as_ref().is_some_and(|j| j.tracked),
             ageing: 0,
+            ready: 0,
         };
         if let Some(tags) = &post.tags {
             job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
@@ -84,6 +85,7 @@ impl Model {
             job.options.expire = Some(expire).filter(|ms| *ms > 0);
         }
         set_meta(&mut job, &post.meta);
+        self.note(&job.queue, if old.is_some() { Tally::Replaced } else { Tally::Posted });
         self.jobs.push(job);
         if let Some(edges) = edges {
             self.reattach(id, &edges);
@@ -93,6 +95,7 @@ impl Model {
     }
 
     fn hand(&mut self, at: usize, claim: &Claim<'_>) -> (Bytes, u64) {
+        self.note_claim(at);
         let job = &self.jobs[at];
         let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, job.options.lease, Setting::Lease));
         let timeout = self.job_rule(job, job.options.timeout, Setting::Timeout);
@@ -251,6 +254,7 @@ impl Model {
                 return Err(self.kept_back(&self.jobs[at], false).unwrap().into());
             }
             Stand::Late(at, _) => {
+                self.note_at(at, Tally::Revived);
                 let now = self.now;
                 let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
                 let job = &mut self.jobs[at];
@@ -291,6 +295,7 @@ impl Model {
         };
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
+        self.note_run(at);
         self.end_claim(at, way);
         let job = &mut self.jobs[at];
         job.result = consume.result.map(<[u8]>::to_vec);
@@ -311,6 +316,9 @@ impl Model {
     }
 
     pub fn call_off(&mut self, at: usize, way: Way, reason: Option<&[u8]>) {
+        if way != Way::Taken {
+            self.note_run(at);
+        }
         if self.jobs[at].hold.is_some() {
             self.end_claim(at, way);
         }
@@ -328,6 +336,7 @@ impl Model {
         if self.cancelled(at, way, Some(fail.message)) {
             return Ok(Done::Did);
         }
+        self.note_run(at);
         self.end_claim(at, way);
         if let Some(payload) = fail.payload {
             self.jobs[at].payload = payload.to_vec();
@@ -351,6 +360,8 @@ impl Model {
         if self.cancelled(at, way, abandon.reason) {
             return Ok(Done::Did);
         }
+        self.note_run(at);
+        self.note_at(at, Tally::Abandoned);
         self.end_claim(at, way);
         self.jobs[at].reason = abandon.reason.map(<[u8]>::to_vec);
         self.wait(at, self.now + abandon.delay.unwrap_or(0));
@@ -367,6 +378,7 @@ impl Model {
         if self.cancelled(at, way, trash.reason) {
             return Ok(Done::Did);
         }
+        self.note_run(at);
         self.end_claim(at, way);
         self.jobs[at].reason = trash.reason.map(<[u8]>::to_vec);
         self.end(at, State::Trashed, self.retention(State::Trashed));
@@ -417,6 +429,7 @@ impl Model {
             return Some(Err(format!("NOTCLAIMED {}", self.jobs[at].state.name())));
         }
         if !self.cancelled(at, Way::Taken, None) {
+            self.note_at(at, Tally::Released);
             self.end_claim(at, Way::Taken);
             self.ready(at, self.now);
         }
@@ -447,6 +460,7 @@ impl Model {
         if let Some(past) = job.past.as_mut() {
             past.way = Way::Taken;
         }
+        self.note_at(at, Tally::Requeued);
         self.ready(at, now);
         Some(Ok(()))
     }
@@ -455,6 +469,7 @@ impl Model {
         self.depended(ids)?;
         let ids: Vec<&[u8]> = ids.iter().copied().filter(|id| self.at(id).is_some()).collect();
         for id in &ids {
+            self.note_at(self.at(id).unwrap(), Tally::Deleted);
             self.detach_all(id);
             for waiter in self.waiters(id) {
                 let at = self.at(&waiter).unwrap();

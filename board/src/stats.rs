@@ -1,0 +1,180 @@
+//! What is told of the jobs of one queue on one day: counts, and how long jobs waited and ran and
+//! by how much time was late.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dist::Dist;
+
+/// What is counted. The numbers are part of the format of snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Tally {
+    /// A new job came.
+    Posted = 0,
+    /// A post took the place of a job.
+    Replaced = 1,
+    /// A schedule posted it; counted as posted as well.
+    Fired = 2,
+    /// A worker took a job.
+    Claimed = 3,
+    /// A job completed.
+    Completed = 4,
+    /// A job failed for good, of whatever kind.
+    Failed = 5,
+    /// A try failed, and another follows.
+    Retried = 6,
+    /// A lease ended.
+    Lapsed = 7,
+    /// A run took too long.
+    Timeouts = 8,
+    /// A worker that came late had its job again.
+    Revived = 9,
+    /// A worker gave a job back.
+    Abandoned = 10,
+    /// An operator took a job from its worker.
+    Released = 11,
+    /// A job was cancelled.
+    Cancelled = 12,
+    /// A job was put aside.
+    Trashed = 13,
+    /// A job waited too long to be claimed; counted as failed as well.
+    Expired = 14,
+    /// An ended job was to be done after all.
+    Requeued = 15,
+    /// An operator deleted a job.
+    Deleted = 16,
+}
+
+impl Tally {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Tally; 17] = [
+        Tally::Posted,
+        Tally::Replaced,
+        Tally::Fired,
+        Tally::Claimed,
+        Tally::Completed,
+        Tally::Failed,
+        Tally::Retried,
+        Tally::Lapsed,
+        Tally::Timeouts,
+        Tally::Revived,
+        Tally::Abandoned,
+        Tally::Released,
+        Tally::Cancelled,
+        Tally::Trashed,
+        Tally::Expired,
+        Tally::Requeued,
+        Tally::Deleted,
+    ];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tally::Posted => "posted",
+            Tally::Replaced => "replaced",
+            Tally::Fired => "fired",
+            Tally::Claimed => "claimed",
+            Tally::Completed => "completed",
+            Tally::Failed => "failed",
+            Tally::Retried => "retried",
+            Tally::Lapsed => "lapsed",
+            Tally::Timeouts => "timeouts",
+            Tally::Revived => "revived",
+            Tally::Abandoned => "abandoned",
+            Tally::Released => "released",
+            Tally::Cancelled => "cancelled",
+            Tally::Trashed => "trashed",
+            Tally::Expired => "expired",
+            Tally::Requeued => "requeued",
+            Tally::Deleted => "deleted",
+        }
+    }
+}
+
+/// What time can be late with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Late {
+    /// A claim ended after its end.
+    Lease = 0,
+    /// A delayed job became ready after it was due.
+    Due = 1,
+    /// A schedule posted its child after its time.
+    Fire = 2,
+}
+
+impl Late {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Late; 3] = [Late::Lease, Late::Due, Late::Fire];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Late::Lease => "lease",
+            Late::Due => "due",
+            Late::Fire => "fire",
+        }
+    }
+}
+
+/// What happened to the jobs of one queue on one day.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    counts: [u64; Tally::ALL.len()],
+    pub(crate) wait: Dist,
+    pub(crate) run: Dist,
+    pub(crate) late: Option<Box<[Dist; 3]>>,
+}
+
+impl Stats {
+    /// How often that happened.
+    pub fn count(&self, tally: Tally) -> u64 {
+        self.counts.get(tally as usize).copied().unwrap_or(0)
+    }
+
+    /// How long jobs waited, from when they became ready to their claim.
+    pub fn wait(&self) -> &Dist {
+        &self.wait
+    }
+
+    /// How long workers had jobs, from the claim to the end that they reported.
+    pub fn run(&self) -> &Dist {
+        &self.run
+    }
+
+    /// How late time was with something.
+    pub fn late(&self, late: Late) -> Option<&Dist> {
+        self.late.as_ref()?.get(late as usize)
+    }
+
+    /// How late time was with all of it. O(bins).
+    pub fn lateness(&self) -> Dist {
+        let mut all = Dist::default();
+        self.late.iter().flat_map(|late| late.iter()).for_each(|dist| all.merge(dist));
+        all
+    }
+
+    /// Adds those of another queue or day. O(bins).
+    pub fn merge(&mut self, other: &Stats) {
+        for (sum, n) in self.counts.iter_mut().zip(&other.counts) {
+            *sum = sum.saturating_add(*n);
+        }
+        self.wait.merge(&other.wait);
+        self.run.merge(&other.run);
+        if let Some(late) = &other.late {
+            let own = self.late.get_or_insert_with(Box::default);
+            own.iter_mut().zip(late.iter()).for_each(|(sum, dist)| sum.merge(dist));
+        }
+    }
+
+    pub(crate) fn add(&mut self, tally: Tally) {
+        if let Some(n) = self.counts.get_mut(tally as usize) {
+            *n = n.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn heap(&self) -> usize {
+        let late = |late: &[Dist; 3]| late.iter().map(Dist::heap).sum::<usize>() + size_of_val(late);
+        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late)
+    }
+}

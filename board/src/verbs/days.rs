@@ -1,0 +1,39 @@
+//! Days of statistics that time drops.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::days::day_of;
+use crate::effect::{Effect, Sound, Unfit};
+use crate::env::Env;
+use crate::settings::Setting;
+
+/// Up to `n` records of days before that one are gone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaysDropped {
+    before: i32,
+    n: u32,
+}
+
+impl Sound for DaysDropped {}
+
+impl DaysDropped {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.days.drop_before(self.before, self.n);
+        Ok(())
+    }
+}
+
+impl Board {
+    /// The next `n` records at most that are kept no longer; `None` when all others are. O(1).
+    pub(crate) fn drop_days(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
+        if self.next_day_ends() > env.now {
+            return None;
+        }
+        let before = match self.own(Setting::StatsDays) {
+            0 => i32::MAX,
+            days => day_of(env.now).saturating_sub(days as i32 - 1),
+        };
+        Some(DaysDropped { before, n }.into())
+    }
+}

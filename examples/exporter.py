@@ -1,0 +1,80 @@
+"""Serves the numbers of boards to Prometheus: an HTTP server, one scrape is one JOB.METRICS.
+
+    python examples/exporter.py --port 6379 --listen 9199 jobs mails
+
+Without boards it serves all that it finds, with one SCAN of the keys of type jobboard1 for each scrape; on
+a server with many other keys, name them. `grafana-dashboard.json` beside this file reads what comes out.
+
+The user of the connection needs +job.metrics, +scan, and to read the boards (%R~…).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import redis
+
+CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+MOST = 1000
+"""No more boards are asked for in one scrape."""
+
+
+def found(client: redis.Redis) -> list[bytes]:
+    """The boards of the database, sorted."""
+    names: list[bytes] = []
+    for name in client.scan_iter(count=1000, _type="jobboard1"):
+        names.append(name)
+        if len(names) == MOST:
+            break
+    return sorted(names)
+
+
+def handler(client: redis.Redis, boards: Sequence[str | bytes]) -> type[BaseHTTPRequestHandler]:
+    """Answers GET /metrics; 503 while the server cannot be asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.split("?")[0] != "/metrics":
+                return self.send_error(404)
+            try:
+                text = client.execute_command("JOB.METRICS", *(boards or found(client)))
+            except redis.RedisError as error:
+                return self.send_error(503, explain=str(error))
+            self.send_response(200)
+            self.send_header("Content-Type", CONTENT_TYPE)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+def serve(client: redis.Redis, boards: Sequence[str | bytes], host: str, port: int) -> ThreadingHTTPServer:
+    """A server that listens there; port 0 takes a free one."""
+    return ThreadingHTTPServer((host, port), handler(client, boards))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--host", default="127.0.0.1", help="of the Redis server")
+    parser.add_argument("--port", type=int, default=6379, help="of the Redis server")
+    parser.add_argument("--listen", type=int, default=9199, help="port of this exporter")
+    parser.add_argument("--bind", default="127.0.0.1", help="address of this exporter")
+    parser.add_argument("board", nargs="*", help="boards; without any, all that are found")
+    args = parser.parse_args()
+    client = redis.Redis(args.host, args.port)
+    with serve(client, args.board, args.bind, args.listen) as server:
+        print(f"http://{args.bind}:{server.server_address[1]}/metrics", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass
+
+
+if __name__ == "__main__":
+    main()

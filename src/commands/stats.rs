@@ -1,0 +1,114 @@
+//! `JOB.STATS`: what happened on a board, by queue and day.
+
+use board::{day_of, Dist, Late, Stats as Day, Tally};
+
+use super::{read, Command, KeyUse, Spec};
+use crate::args::{once, whole, Args, Keyword};
+use crate::date;
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
+use crate::world;
+
+/// `JOB.STATS board [QUEUE queue] [DAY date|days]` → a map.
+pub struct Stats;
+
+/// No day further back is kept.
+const BACK: i64 = 3_650;
+
+impl Command for Stats {
+    const SPEC: Spec = Spec {
+        name: "job.stats",
+        arity: -2,
+        flags: "readonly",
+        key: Some(KeyUse::Read),
+        summary:
+            "Returns what happened on a board or in a queue on one day, with times and their distributions.",
+        complexity: "O(log N) for N queues and days with QUEUE; else O(Q) for the Q queues of that day",
+        syntax: "board [QUEUE queue] [DAY day]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let (mut queue, mut named) = (None, None);
+        while let Some(word) = call.args.next() {
+            match Keyword::of(word).text() {
+                "QUEUE" => once(&mut queue, "QUEUE", call.args.name("QUEUE")?)?,
+                "DAY" => once(&mut named, "DAY", day(&mut call.args)?)?,
+                _ => return unexpected(word),
+            }
+        }
+        let day = named.unwrap_or_else(|| day_of(world::now()));
+        let reply = call.ctx.reply();
+        read(call, |board| {
+            let stats = board.stats(queue, day).unwrap_or_default();
+            write(reply, day, &stats);
+            Ok(())
+        })
+    }
+}
+
+/// A date, or so many days back from today.
+fn day(args: &mut Args<'_>) -> Result<i32, Fault> {
+    let word = args.value("DAY")?;
+    let back = whole(word).filter(|n| (0..=BACK).contains(n));
+    let today = day_of(world::now());
+    match date::day(word).or_else(|| back.map(|n| (today - n as i32).max(0))) {
+        Some(day) => Ok(day),
+        None => {
+            syntax(format!("DAY must be a date like {} or a number of days from 0 to {BACK}", date::date(0)))
+        }
+    }
+}
+
+fn write(reply: Reply, day: i32, stats: &Day) {
+    let none = Dist::default();
+    let all = stats.lateness();
+    let times = [("wait", stats.wait()), ("run", stats.run()), ("lateness", &all)];
+    reply.map(1 + Tally::ALL.len() + times.len() + Late::ALL.len());
+    reply.text("day");
+    reply.text(&date::date(day));
+    for tally in Tally::ALL {
+        reply.text(tally.name());
+        reply.int(stats.count(tally) as i64);
+    }
+    for (name, dist) in times {
+        reply.text(name);
+        write_dist(reply, dist);
+    }
+    for late in Late::ALL {
+        reply.text(&format!("{}-lateness", late.name()));
+        write_dist(reply, stats.late(late).unwrap_or(&none));
+    }
+}
+
+fn write_dist(reply: Reply, dist: &Dist) {
+    let whole = [
+        ("count", dist.count()),
+        ("sum", dist.sum()),
+        ("min", dist.min()),
+        ("max", dist.max()),
+        ("p50", dist.percentile(50)),
+        ("p95", dist.percentile(95)),
+        ("p99", dist.percentile(99)),
+    ];
+    reply.map(whole.len() + 3);
+    for (name, n) in whole {
+        reply.text(name);
+        reply.int(n as i64);
+    }
+    for (name, n) in [("mean", dist.mean()), ("deviation", dist.deviation())] {
+        reply.text(name);
+        reply.double(n);
+    }
+    reply.text("histogram");
+    let bins = dist.bins();
+    reply.array(bins.len());
+    for (from, to, n) in bins {
+        reply.array(3);
+        // The last bin has no end.
+        for n in [from as i64, i64::try_from(to).unwrap_or(-1), n as i64] {
+            reply.int(n);
+        }
+    }
+}
