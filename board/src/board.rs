@@ -7,6 +7,7 @@ use crate::bin::Bin;
 use crate::days::{Days, Today};
 use crate::dist::Dist;
 use crate::effect::{Effect, Unfit};
+use crate::family::Families;
 use crate::flow::Flow;
 use crate::groups::Fair;
 use crate::id::{self, Id};
@@ -109,6 +110,7 @@ pub struct Board {
     pub(crate) kept: [Line<TimeKey>; 4],
     pub(crate) waits: Waits,
     pub(crate) labels: Labels,
+    pub(crate) families: Families,
     pub(crate) counts: [u64; 8],
     pub(crate) kinds: BTreeMap<Bin, u64>,
     pub(crate) tombstones: Tombstones,
@@ -214,6 +216,7 @@ impl Board {
             + self.tombstones.len() * 96
             + self.waits.bytes()
             + self.labels.bytes()
+            + self.families.bytes()
             + self.pauses.iter().len() * 192
             + self.schedules.bytes()
             + self.registrations.bytes()

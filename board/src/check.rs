@@ -100,6 +100,7 @@ impl Board {
         }
         self.check_waits()?;
         self.check_labels()?;
+        self.check_families()?;
         self.check_pauses()?;
         self.check_groups()?;
         self.check_registrations()?;
@@ -129,7 +130,7 @@ impl Board {
         if rare.updated > self.revision as i64 {
             return Err("it was updated in the future");
         }
-        let pinned = job.state.ended() && rare.awaited > 0;
+        let pinned = job.state.ended() && rare.pins().any();
         if pinned && job.at.get() != NEVER || !pinned && rare.drop_at != 0 {
             return Err("its time to go does not fit those who wait");
         }

@@ -159,6 +159,10 @@ effects! {
     50 Departed,
     /// Days of statistics are kept no longer.
     53 DaysDropped,
+    /// A job is a child of another.
+    56 Adopted,
+    /// Children that were kept for a parent are let go.
+    57 Parted,
     /// A schedule came, or is another from now on.
     60 ScheduleSet,
     /// A schedule is gone.

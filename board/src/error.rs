@@ -43,6 +43,8 @@ pub enum Refusal {
     Depended(Bin),
     /// Jobs would wait for each other.
     Cycle,
+    /// A job would be among its own ancestors.
+    Ancestor,
     /// The board does not know the schedule.
     NoSchedule,
     /// An argument that cannot be what it is.
@@ -70,7 +72,7 @@ impl Refusal {
             Refusal::Exists(_) => "EXISTS",
             Refusal::NotEnded(_) => "NOTENDED",
             Refusal::Depended(_) => "DEPENDED",
-            Refusal::Cycle => "CYCLE",
+            Refusal::Cycle | Refusal::Ancestor => "CYCLE",
             Refusal::NoSchedule => "NOSCHEDULE",
             Refusal::NoWorker => "NOWORKER",
             Refusal::Argument(_) => "ERR",
@@ -100,6 +102,7 @@ impl Refusal {
             Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
             Refusal::Cancelled(_) => "cancel was requested".into(),
             Refusal::Cycle => "a job would wait for itself".into(),
+            Refusal::Ancestor => "a job would be its own ancestor".into(),
             Refusal::NoSchedule => "no such schedule".into(),
             Refusal::NoWorker => "no such worker is registered".into(),
             Refusal::Argument(what) => what.clone(),

@@ -24,6 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bin::Bin;
+use crate::family::Family;
 use crate::history::History;
 use crate::id::Id;
 use crate::settings::{LONGEST, MOST};
@@ -439,7 +440,7 @@ pub struct Rare {
     pub after: Vec<Edge>,
     /// How many jobs wait for it.
     pub awaited: u32,
-    /// When the record of one that has ended is dropped, once nobody waits for it.
+    /// When the record of one that has ended is dropped, once nothing keeps it.
     pub drop_at: i64,
     /// The time of its schedule that it was posted for.
     pub intended: Option<i64>,
@@ -449,6 +450,8 @@ pub struct Rare {
     pub user: Option<Bin>,
     /// When it became ready again after it first was, or 0.
     pub ready: i64,
+    /// Its parent and its children.
+    pub family: Option<Box<Family>>,
 }
 
 impl Rare {
@@ -467,6 +470,7 @@ impl Rare {
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
             + std::mem::size_of_val(&*self.after)
+            + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
     }
 
     /// Back-off ends.

@@ -39,6 +39,8 @@
 //! | `pool` | shared names and classes | counted |
 //! | `labels` | jobs by name, tag, kind, and tracked ones | a job in the line of each label that it bears |
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
+//! | `family`, `progress` | parents, children, and how far the one is by the other | a parent stands higher than its children |
+//! | `pins` | what keeps records of ended jobs | |
 //! | `pauses` | what is paused | a lane knows until when it is |
 //! | `schedule` | schedules, by id and by when they fire | both orders agree |
 //! | `registrations` | workers that registered or go | a worker knows until when it stands |
@@ -68,6 +70,7 @@ mod dist;
 mod effect;
 mod env;
 mod error;
+mod family;
 mod flow;
 mod groups;
 mod history;
@@ -79,8 +82,10 @@ mod labels;
 mod line;
 mod list;
 mod pauses;
+mod pins;
 mod places;
 mod pool;
+mod progress;
 mod record;
 mod records;
 mod registrations;
@@ -107,6 +112,7 @@ pub use dist::Dist;
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
+pub use family::{GENERATIONS, SHARE_MOST};
 pub use flow::Pace;
 pub use groups::Hold;
 pub use history::{Entry, Event};

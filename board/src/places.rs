@@ -9,7 +9,7 @@
 //! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
 //! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
 //! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
-//! | ended, others wait for it | `kept` of its state | when it ended |
+//! | ended, something keeps its record ([`Pins`](crate::pins::Pins)) | `kept` of its state | when it ended |
 //!
 //! A job is taken out of its place ([`Board::leave`]) before any field that the place is
 //! ordered by changes, and put into the next ([`Board::enter`]) after.
@@ -112,8 +112,8 @@ impl Board {
                         }
                     }
                 }
-                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
-                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let lines = if pinned { &mut self.kept } else { &mut self.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.remove(Self::ended_key(job), slot) && dropped
             }
@@ -190,8 +190,8 @@ impl Board {
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
                 self.grown = true;
-                let awaited = job.rare.as_ref().is_some_and(|r| r.awaited > 0);
-                let lines = if awaited { &mut self.kept } else { &mut self.ended };
+                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let lines = if pinned { &mut self.kept } else { &mut self.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.insert(Self::ended_key(job), slot, ended);
                 if job.at.get() != NEVER {
@@ -324,12 +324,18 @@ impl Board {
         let rare = self.rare(slot);
         let waits = rare.is_some_and(|rare| !rare.after.is_empty());
         let awaited = rare.is_some_and(|rare| rare.awaited > 0);
+        let related = rare.is_some_and(|rare| rare.family.is_some());
         if waits {
             self.detach_all(slot, now)?;
         }
+        if related {
+            self.end_in_family(slot, state, retain != 0, now)?;
+        }
         if awaited {
             self.tell_from(slot, 0)?;
-        } else if retain == 0 {
+        }
+        let pinned = awaited || related && self.pinned(slot);
+        if !pinned && retain == 0 {
             return self.bury(slot, state, token, now, now);
         }
         let at = after(now, retain);
@@ -338,9 +344,9 @@ impl Board {
             rare.ended = now;
             rare.modified = now;
             rare.idle_from = 0;
-            rare.drop_at = if awaited { at } else { 0 };
+            rare.drop_at = if pinned { at } else { 0 };
             Ok(())
         })?;
-        self.enter(slot, state, if awaited { NEVER } else { at })
+        self.enter(slot, state, if pinned { NEVER } else { at })
     }
 }

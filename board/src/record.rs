@@ -75,6 +75,12 @@ bitflags! {
         const TRACKED = 1 << 29;
         /// On whose behalf it was posted.
         const USER = 1 << 30;
+        /// The job that it is a part of.
+        const PARENT = 1 << 33;
+        /// Its weight among the children of that job.
+        const SHARE = 1 << 34;
+        /// How many children it has had.
+        const CHILDREN = 1 << 35;
         /// With whom it shares its turns.
         const GROUP = 1 << 36;
     }
@@ -258,6 +264,18 @@ impl<'a> Record<'a> {
     pub fn user(&self) -> Option<&'a [u8]> {
         self.rare?.user.as_deref()
     }
+    /// The id of its parent, if that has a record.
+    pub fn parent(&self) -> Option<Id<&'a [u8]>> {
+        Some(self.board.jobs.get(self.board.parent_of(self.slot)?)?.id())
+    }
+    /// Its weight among the children of its parent.
+    pub fn share(&self) -> Option<u32> {
+        self.board.parent_of(self.slot).and(self.board.tie(self.slot)).map(|tie| tie.share)
+    }
+    /// How many children count in its progress; those without a record as well.
+    pub fn children(&self) -> Option<u64> {
+        self.board.children(self.slot).map(|children| children.count).filter(|n| *n > 0)
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -298,6 +316,10 @@ impl<'a> Record<'a> {
                 | some(rare.intended.is_some(), Fields::INTENDED)
                 | some(!rare.after.is_empty(), Fields::AFTER)
                 | some(rare.user.is_some(), Fields::USER);
+            if rare.family.is_some() {
+                present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
+                    | some(self.children().is_some(), Fields::CHILDREN);
+            }
         }
         present
     }
@@ -327,7 +349,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 32);
+        assert_eq!(all_fields().len(), 35);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

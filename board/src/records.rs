@@ -35,6 +35,9 @@ impl Board {
             self.ids.remove(chosen, slot);
         }
         let job = self.jobs.remove(slot).ok_or(Unfit)?;
+        if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+            self.families.remove(tie.number, job.seq.get());
+        }
         self.heap = self.heap.saturating_sub(job.heap());
         if let Some(group) = job.group() {
             self.release_group(self.queue_number(&job), group);
@@ -45,7 +48,7 @@ impl Board {
 
     /// Drops the record of a job that has ended, as retention does.
     pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        if !self.job(slot)?.state.ended() || self.awaited(slot) {
+        if !self.job(slot)?.state.ended() || self.pinned(slot) {
             return Err(Unfit);
         }
         self.leave(slot)?;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::bin::Bin;
 use crate::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::effect::is_name;
+use crate::family::SHARE_MOST;
 use crate::job::{Options, META_MOST, NEVER};
 use crate::labels::are_tags;
 use crate::settings::LONGEST;
@@ -107,6 +108,10 @@ pub struct Template {
     pub user: Option<Bin>,
     /// The jobs' tags.
     pub tags: Vec<Bin>,
+    /// Id of the job that they are a part of.
+    pub parent: Option<Bin>,
+    /// Their weight among that job's children.
+    pub share: Option<u32>,
 }
 
 /// A schedule. See the module's comment.
@@ -222,6 +227,8 @@ impl Schedule {
             && template.meta.len() <= META_MOST
             && template.meta.iter().all(|(field, _)| field.len() <= 255)
             && are_tags(template.tags.iter().map(|tag| &**tag))
+            && name(&template.parent)
+            && template.share.is_none_or(|share| (1..=SHARE_MOST).contains(&i64::from(share)))
     }
 
     fn bytes(&self) -> usize {
@@ -236,6 +243,7 @@ impl Schedule {
             + text(&template.queue)
             + text(&template.group)
             + text(&template.user)
+            + text(&template.parent)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + template.tags.iter().map(|tag| tag.len() + 16).sum::<usize>()
     }

@@ -179,6 +179,9 @@ impl Slice<'_, '_> {
             },
             Deed::Release => record.token().is_some_and(|t| t <= token),
             Deed::Requeue => state.ended() && state != Complete && record.version() <= revision,
+            Deed::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
+                return Stand::Held;
+            }
             Deed::Delete => true,
             Deed::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
             Deed::Label(_, None) => true,

@@ -4,9 +4,10 @@
 //! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
-//! then workers that registered or go, by name, then statistics by day and queue, then an end.
-//! Each part is a tag and a MessagePack value with fields by position. The parts follow from the
-//! state alone, so equal boards give equal bytes.
+//! then families whose children are still to be let go, then workers that registered or go, by
+//! name, then statistics by day and queue, then an end. Each part is a tag and a MessagePack value
+//! with fields by position. The parts follow from the state alone, so equal boards give equal
+//! bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -22,6 +23,7 @@ use crate::bin::Bin;
 use crate::board::Board;
 use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
+use crate::family::Parting;
 use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
@@ -48,6 +50,7 @@ const GROUPS: u8 = 13;
 const ROUNDS: u8 = 14;
 const WORKERS: u8 = 10;
 const DAYS: u8 = 11;
+const PARTINGS: u8 = 12;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -241,6 +244,10 @@ impl Board {
             writer.put(DAYS, &image);
             writer.close(&mut each, PART);
         }
+        for parting in &self.families.partings {
+            writer.put(PARTINGS, parting);
+            writer.close(&mut each, PART);
+        }
         writer.put(END, &());
         writer.close(&mut each, 0);
     }
@@ -421,6 +428,11 @@ impl Loader {
                 DAYS => {
                     let image = DayImage::deserialize(&mut from).or(damaged("statistics"))?;
                     need(self.board.days.restore(image), "statistics")?;
+                }
+                PARTINGS => {
+                    let parting = Parting::deserialize(&mut from).or(damaged("parting"))?;
+                    need(is_time(parting.from), "parting")?;
+                    self.board.families.partings.push_back(parting);
                 }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
@@ -624,6 +636,7 @@ fn sound_rare(rare: &Rare) -> bool {
         && rare.stale.len() <= STALE_MOST
         && rare.after.len() <= AFTER_MOST
         && rare.after.is_sorted_by(|a, b| a.slot < b.slot)
+        && rare.family.as_ref().is_none_or(|family| family.sound())
         && rare.history.entries().len() <= HISTORY_MOST
         && rare.history.entries().iter().all(|e| is_time(e.at))
         && rare.last.as_ref().is_none_or(|l| {
@@ -639,8 +652,8 @@ impl Board {
         let mut drops = Vec::new();
         let mut kept: [Vec<u32>; 8] = Default::default();
         for (slot, job) in self.jobs.iter() {
-            let awaited = job.state.ended() && job.rare.as_ref().is_some_and(|r| r.awaited > 0);
-            let places = if awaited { &mut kept } else { &mut by_state };
+            let pinned = job.state.ended() && job.rare.as_ref().is_some_and(|r| r.pins().any());
+            let places = if pinned { &mut kept } else { &mut by_state };
             if let Some(slots) = places.get_mut(job.state as usize) {
                 slots.push(slot);
             }
@@ -653,6 +666,7 @@ impl Board {
         let [mut scheduled, mut blocked, mut ready, mut claimed, ended @ ..] = by_state;
         let [_, _, _, _, kept @ ..] = kept;
         self.load_waits(&blocked)?;
+        self.load_families()?;
         self.blocked = self.line_of(&mut blocked, Board::at_key);
         self.due = self.line_of(&mut scheduled, Board::at_key);
         self.expiries = self.line_of(&mut expiries, Board::at_key);
@@ -739,6 +753,17 @@ impl Board {
             let job = self.jobs.get(*slot).ok_or(Damage("slot"))?;
             for edge in job.rare.as_ref().map_or(&[][..], |rare| &rare.after) {
                 need(self.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out the children of each family from whose child each job is.
+    fn load_families(&mut self) -> Result<(), Damage> {
+        let (jobs, families) = (&self.jobs, &mut self.families);
+        for (slot, job) in jobs.iter() {
+            if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+                need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
             }
         }
         Ok(())

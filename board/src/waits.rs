@@ -19,7 +19,7 @@ use crate::board::Board;
 use crate::effect::Unfit;
 use crate::error::Refusal;
 use crate::history::Event;
-use crate::job::{End, State, NEVER, U48};
+use crate::job::{End, State, U48};
 use crate::settings::Rules;
 use crate::verbs::Next;
 
@@ -213,7 +213,7 @@ impl Board {
         })?;
         if fresh {
             self.waits.by_awaited.insert((edge.slot, seq), slot);
-            self.count_waiter(edge.slot)?;
+            self.count_waiter(edge.slot, now)?;
         }
         if let Outcome::Ends(_) = outcome {
             self.tell_from(edge.slot, seq)?;
@@ -222,49 +222,20 @@ impl Board {
     }
 
     /// One more waits for a job. The record of one that has ended stays from now on.
-    fn count_waiter(&mut self, slot: u32) -> Result<(), Unfit> {
-        let job = self.job(slot)?;
-        let (state, at) = (job.state, job.at.get());
-        let pins = state.ended() && !self.awaited(slot);
-        if pins {
-            self.leave(slot)?;
-        }
-        self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.awaited = rare.awaited.saturating_add(1);
-            if pins {
-                rare.drop_at = at;
-            }
-            Ok(())
-        })?;
-        match pins {
-            true => self.enter(slot, state, NEVER),
-            false => Ok(()),
-        }
+    fn count_waiter(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        self.repin(slot, now, |pins| {
+            pins.awaited = pins.awaited.saturating_add(1);
+            Some(())
+        })
     }
 
     /// One fewer waits for a job. After the last the record of one that has ended goes when
-    /// its time has come.
+    /// its time has come, unless something else keeps it.
     fn discount_waiter(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let state = self.job(slot)?.state;
-        let unpins = state.ended() && self.rare(slot).is_some_and(|rare| rare.awaited == 1);
-        if unpins {
-            self.leave(slot)?;
-        }
-        let mut drop_at = 0;
-        self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.awaited = rare.awaited.checked_sub(1).ok_or(Unfit)?;
-            if unpins {
-                drop_at = std::mem::take(&mut rare.drop_at);
-            }
-            Ok(())
-        })?;
-        match unpins {
-            false => Ok(()),
-            true if drop_at <= now => self.bury_ended(slot, now),
-            true => self.enter(slot, state, drop_at),
-        }
+        self.repin(slot, now, |pins| {
+            pins.awaited = pins.awaited.checked_sub(1)?;
+            Some(())
+        })
     }
 
     /// A job waits for another no longer. What follows from it is the caller's.
@@ -286,13 +257,17 @@ impl Board {
         })
     }
 
-    /// A job that waits gets another place in the order of posts.
+    /// A job gets another place in the order of posts.
     pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), Unfit> {
         let old = self.job(slot)?.seq.get();
         let awaited: Vec<u32> = self.edges(slot).iter().map(|edge| edge.slot).collect();
         for awaited in awaited {
             self.waits.by_awaited.remove(&(awaited, old));
             self.waits.by_awaited.insert((awaited, seq), slot);
+        }
+        if let Some(tie) = self.tie(slot).copied() {
+            self.families.remove(tie.number, old);
+            self.families.restore(tie.number, seq, slot);
         }
         self.job_mut(slot)?.seq = U48::new(seq);
         Ok(())

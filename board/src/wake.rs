@@ -44,6 +44,7 @@ impl Board {
         let at_once = self.pauses.next_release().is_some()
             || self.registrations.next_departure().is_some()
             || !self.reviews.is_empty()
+            || !self.families.partings.is_empty()
             || !self.waits.tells.is_empty();
         if at_once || self.surplus(env.rules).is_some() {
             0

@@ -13,6 +13,8 @@ mod dependencies;
 mod ends;
 #[path = "life/failures.rs"]
 mod failures;
+#[path = "life/family.rs"]
+mod family;
 #[path = "life/grace.rs"]
 mod grace;
 #[path = "life/groups.rs"]

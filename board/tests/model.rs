@@ -11,6 +11,8 @@ mod commands;
 mod compare;
 #[path = "model/drive.rs"]
 mod drive;
+#[path = "model/family.rs"]
+mod family;
 #[path = "model/naive.rs"]
 mod naive;
 #[path = "model/pauses.rs"]

@@ -52,6 +52,7 @@ fn by_ids(
     for (id, slot) in ids.iter().zip(&slots) {
         if let Some(slot) = slot {
             turn.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
+            turn.board().check_childless(*slot, &known).map_err(|refusal| refusal.of(id))?;
         }
     }
     if returned.is_some() && known.len() > 1 && weight(turn.board(), &known) > BYTES {

@@ -1,13 +1,15 @@
 //! `JOB.GET` and `JOB.MGET`: records by id.
 
-use board::{all_fields, FieldList};
+use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{fields, read, selection, write_record, Command, KeyUse, Spec};
+use super::{fields, read, selection, write_record, write_records, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
+use crate::server::reply::Reply;
 
-/// `JOB.GET board id [FIELDS n f…]` → record or null.
+/// `JOB.GET board id [FIELDS n f…] [CHILDREN [CURSOR c] [COUNT n]]` → record or null; with
+/// CHILDREN record, cursor and records of children in the order of their posts.
 pub struct Get;
 
 /// `JOB.MGET board n id… [FIELDS n f…]` → records and nulls, in place.
@@ -24,26 +26,74 @@ fn options(args: &mut Args<'_>) -> Result<FieldList, Fault> {
     Ok(asked.unwrap_or_else(all_fields))
 }
 
+/// Which of a job's children are asked for: from an order of posting on, and how many.
+#[derive(Default)]
+struct Children {
+    from: Option<i64>,
+    count: Option<usize>,
+}
+
+/// So many children are given when COUNT does not say.
+const COUNT: usize = 100;
+
+impl Children {
+    /// Takes an option if it is one of these; false when it is another.
+    fn take(&mut self, option: &str, args: &mut Args<'_>) -> Result<bool, Fault> {
+        match option {
+            "CURSOR" => once(&mut self.from, "CURSOR", args.int("CURSOR", 0..=NEVER)?)?,
+            "COUNT" => once(&mut self.count, "COUNT", args.length("COUNT", 1)?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Answers with a record, where to go on, and records of its children.
+    fn write(&self, reply: Reply, board: &Board, slot: u32, fields: &FieldList) {
+        let mut children = board.children_from(slot, self.from.unwrap_or(0));
+        let page: Vec<u32> =
+            children.by_ref().take(self.count.unwrap_or(COUNT)).map(|(_, child)| child).collect();
+        reply.array(3);
+        write_record(reply, board, slot, fields);
+        reply.text(&children.next().map_or(0, |(seq, _)| seq).to_string());
+        write_records(reply, board, &page, fields);
+    }
+}
+
 impl Command for Get {
     const SPEC: Spec = Spec {
         name: "job.get",
         arity: -3,
         flags: "readonly fast",
         key: Some(KeyUse::Read),
-        summary: "Returns the record of a job.",
-        complexity: "O(1)",
-        syntax: "board id [FIELDS n field [field ...]]",
+        summary: "Returns the record of a job, and with CHILDREN those of its children.",
+        complexity: "O(1); with CHILDREN O(log N + n) for n children returned",
+        syntax: "board id [FIELDS n field [field ...]] [CHILDREN [CURSOR cursor] [COUNT n]]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let id = call.args.name("id")?;
-        let fields = options(&mut call.args)?;
+        let args = &mut call.args;
+        let id = args.name("id")?;
+        let (mut asked, mut children) = (None, None::<Children>);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+                "CHILDREN" => once(&mut children, "CHILDREN", Children::default())?,
+                other => {
+                    let taken = children.as_mut().map(|children| children.take(other, args)).transpose()?;
+                    if taken != Some(true) {
+                        return unexpected(word);
+                    }
+                }
+            }
+        }
+        let fields = asked.unwrap_or_else(all_fields);
         let reply = call.ctx.reply();
         read(call, |board| {
-            match board.find(id) {
-                Some(slot) => write_record(reply, board, slot, &fields),
-                None => reply.null(),
+            match (board.find(id), children) {
+                (Some(slot), Some(children)) => children.write(reply, board, slot, &fields),
+                (Some(slot), None) => write_record(reply, board, slot, &fields),
+                (None, _) => reply.null(),
             }
             Ok(())
         })

@@ -280,6 +280,12 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         Fields::INTENDED => int("intended", record.intended()),
         Fields::GROUP => bytes("group", record.group()),
         Fields::USER => bytes("user", record.user()),
+        Fields::PARENT => {
+            reply.text("parent");
+            record.parent().map_or_else(|| reply.null(), |id| id.text(|id| reply.bytes(id)));
+        }
+        Fields::SHARE => int("share", record.share().map(i64::from)),
+        Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
 
-use board::{Exists, Post as Request, PostAnswer, LONGEST, MOST};
+use board::{Exists, Post as Request, PostAnswer, LONGEST, MOST, SHARE_MOST};
 use std::collections::HashSet;
 
 use super::after::Waits;
@@ -41,6 +41,8 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
             once(&mut post.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
         }
+        "PARENT" => once(&mut post.parent, "PARENT", args.name("PARENT")?)?,
+        "SHARE" => once(&mut post.share, "SHARE", args.int("SHARE", 1..=SHARE_MOST)? as u32)?,
         "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
         "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
         "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
@@ -82,6 +84,9 @@ fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
     if exists.is_some() && post.id.is_none() && ids.is_none() {
         return syntax(format!("{MODES} need {}", if many { "IDS" } else { "ID" }));
     }
+    if post.share.is_some() && post.parent.is_none() {
+        return syntax("SHARE needs PARENT");
+    }
     post.due = start.map(|(_, due)| due);
     post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
     post.after = waits.finish()?;
@@ -113,6 +118,11 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
     }
 }
 
+/// A parent that time should have ended has ended.
+fn settle_parent(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+    request.parent.map_or(Ok(()), |id| turn.settle(id))
+}
+
 impl Command for Post {
     const SPEC: Spec = Spec {
         name: "job.post",
@@ -124,7 +134,7 @@ impl Command for Post {
         syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
             [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
-            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
+            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",
         ..Spec::NONE
     };
 
@@ -137,12 +147,15 @@ impl Command for Post {
             if let Some(id) = request.id {
                 turn.settle(id)?;
             }
+            settle_parent(turn, &request)?;
             let env = turn.env;
             match turn.board().post(&env, &request, 0)? {
                 PostAnswer::Skip => reply.null(),
                 PostAnswer::Do(posted) => {
+                    let adopted = turn.board().adopt(&request, &posted)?;
                     posted.text(|id| reply.bytes(id));
                     turn.apply(posted)?;
+                    adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
                 }
             }
             Ok(())
@@ -163,7 +176,7 @@ impl Command for MPost {
             [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
             [RETAIN ms] [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
-            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]",
+            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",
         ..Spec::NONE
     };
 
@@ -186,12 +199,15 @@ impl Command for MPost {
             for id in &ids {
                 turn.settle(id)?;
             }
+            settle_parent(turn, &request)?;
             let env = turn.env;
             // Whatever would refuse one refuses all, before anything changes.
             let meta = std::mem::take(&mut request.meta);
             for i in 0..ids.len().max(1) {
                 request.id = ids.get(i).copied();
-                turn.board().post(&env, &request, 0)?;
+                if let PostAnswer::Do(posted) = turn.board().post(&env, &request, 0)? {
+                    turn.board().adopt(&request, &posted)?;
+                }
             }
             request.meta = meta;
             reply.array(n);
@@ -200,8 +216,10 @@ impl Command for MPost {
                 request.payload = payload;
                 match turn.board().post(&env, &request, i as u64) {
                     Ok(PostAnswer::Do(posted)) => {
+                        let adopted = turn.board().adopt(&request, &posted)?;
                         posted.text(|id| reply.bytes(id));
                         turn.apply(posted)?;
+                        adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
                     }
                     _ => reply.null(),
                 }

@@ -101,6 +101,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
     (set.options, set.meta, set.group, set.user) = (post.options, post.meta, post.group, post.user);
     set.tags = post.tags;
+    (set.parent, set.share) = (post.parent, post.share);
     Ok(())
 }
 
@@ -189,6 +190,8 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.bytes("group", template.group.as_deref());
     row.int("priority", Some(template.priority.unwrap_or(0).into()));
     row.int("delay", template.delay);
+    row.bytes("parent", template.parent.as_deref());
+    row.int("share", template.share.map(i64::from));
     row.int("retries", options.retries);
     row.int("lapses", options.lapses);
     row.int("backoff-base", options.backoff.map(|(base, _)| base));
@@ -222,7 +225,7 @@ impl Command for Set {
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
             [GROUP group] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
-            [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]]",
+            [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] [PARENT parent] [SHARE share]",
         ..Spec::NONE
     };
 
@@ -233,6 +236,7 @@ impl Command for Set {
         options(&mut call.args, &mut set)?;
         Turn::run(call.ctx, &call.key(), |turn| {
             turn.settle_schedule(id)?;
+            set.parent.map_or(Ok(()), |parent| turn.settle(parent))?;
             let env = turn.env;
             let effect = turn.board().set_schedule(&env, &set)?;
             turn.apply(effect)

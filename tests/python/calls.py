@@ -63,6 +63,8 @@ FILTERS = {
 CALLS = [
     Call("POST", ("payload",), {"ID": ("j",), **POST_SHARED}),
     Call("POST", ("payload", "AFTER", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()}),
+    Call("POST", ("payload",), {"PARENT": ("p",)}),
+    Call("POST", ("payload", "PARENT", "p"), {"SHARE": ("1",)}),
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
@@ -136,7 +138,8 @@ CALLS = [
     Call("PAUSE", ("QUEUE", "q"), {"GROUP": ("g",)}),
     Call("RESUME", (), {"QUEUE": ("q",)}),
     Call("RESUME", ("QUEUE", "q"), {"GROUP": ("g",)}),
-    Call("GET", ("j",), {"FIELDS": FIELDS}),
+    Call("GET", ("j",), {"FIELDS": FIELDS, "CHILDREN": ()}),
+    Call("GET", ("j", "CHILDREN"), {"CURSOR": ("1",), "COUNT": ("1",)}),
     Call("MGET", ONE_ID, {"FIELDS": FIELDS}),
     Call(
         "LIST",
@@ -161,6 +164,7 @@ RANGES = {
     "POST RETRIES": (-1, INT32 - 1),
     "POST LAPSES": (-1, INT32 - 1),
     "POST JITTER": (0, 100),
+    "POST SHARE": (1, 1_000_000),
     "POST LEASE": (1, DURATION),
     "POST TIMEOUT": (-1, DURATION),
     "POST EXPIRE": (-1, DURATION),
@@ -189,6 +193,8 @@ RANGES = {
     "PAUSE FOR": (1, DURATION),
     "CANCEL COUNT": (1, BATCH),
     "DELETE COUNT": (1, BATCH),
+    "GET CURSOR": (0, 2**48 - 1),
+    "GET COUNT": (1, BATCH),
     "LIST COUNT": (1, BATCH),
     "GROUPS COUNT": (1, BATCH),
     "TAGS COUNT": (1, BATCH),
@@ -196,13 +202,12 @@ RANGES = {
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"] + ["PARENT", "SHARE"],
+    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
     "LIST": ["USER", "SINCE"],
     "COUNT": ["USER", "SINCE"],
-    "GET": ["CHILDREN"],
 }
 """Options of later releases: refused until they do something."""
 

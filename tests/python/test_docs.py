@@ -436,6 +436,8 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.call("SCHEDULE SET", "s", "x", "EVERY", 1 << 40)
     board.call("SCHEDULE RUN", "s")
     seen.append(list(board.get("@s@1")))
+    board.post(id_="part", parent="@s@1")
+    seen += [list(board.get("@s@1")), list(board.get("part"))]
     fields = re.findall(r"`([a-z]+)`", " ".join(row["field"] for row in table(COMMANDS, "Record fields")))
     assert {name for names in seen for name in names} == set(fields)
     for names in seen:

@@ -236,6 +236,9 @@ impl Board {
         if let Some(told) = self.to_tell(env, n) {
             return Some(told.into());
         }
+        if let Some(parted) = self.to_part(n) {
+            return Some(parted.into());
+        }
         if let Some(lifted) = self.lift(env, n) {
             return Some(lifted);
         }

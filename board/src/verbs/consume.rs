@@ -64,7 +64,7 @@ impl Consumed<'_> {
             Some(claim) => board.saw_worker(claim.worker, now),
             None => {}
         }
-        if self.retain != 0 || board.awaited(slot) {
+        if self.retain != 0 || board.pinned(slot) {
             if let Some(claim) = claim {
                 board.note_end(slot, claim, end, now)?;
             }

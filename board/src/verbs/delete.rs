@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
+use crate::job::State;
 use crate::stats::Tally;
 
 /// A record is gone, and nothing remembers it.
@@ -21,6 +22,10 @@ impl Deleted {
         board.leave(self.slot)?;
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;
+        if board.job(self.slot)?.state != State::Complete {
+            board.leave_parent(self.slot, now)?;
+        }
+        board.part(self.slot);
         let job = board.drop_record(self.slot)?;
         job.id().text(|id| board.forget(id));
         Ok(())

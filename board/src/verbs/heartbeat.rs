@@ -71,13 +71,15 @@ impl Report<'_> {
         back: bool,
         now: i64,
     ) -> Result<(), Unfit> {
+        // A worker's word on how far a parent is counts until there are children.
+        let progress = self.progress.filter(|_| back || !board.is_mean(slot));
         board.reweigh(slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
             }
             let rare = job.rare_mut();
             rare.modified = now;
-            if let Some(progress) = self.progress {
+            if let Some(progress) = progress {
                 let old = rare.progress.filter(|_| !back).unwrap_or(0);
                 rare.progress = Some(progress.max(old));
             }
@@ -87,6 +89,9 @@ impl Report<'_> {
             rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
             Ok(())
         })?;
+        if let Some(progress) = progress {
+            board.count_progress(slot, progress, back, now)?;
+        }
         if let Some(line) = self.log {
             let entry = Entry {
                 at: now,

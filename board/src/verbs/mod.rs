@@ -1,6 +1,7 @@
 //! The verbs, one file each: request, decision, effect, application.
 
 mod abandon;
+mod adopt;
 mod cancel;
 mod claim;
 mod clock;
@@ -25,6 +26,7 @@ mod trash;
 mod update;
 
 pub use abandon::{Abandon, Abandoned};
+pub use adopt::{Adopted, Parted};
 pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
 pub(crate) use claim::TOKENS;
 pub use claim::{Claim, Claimed, Order};

@@ -60,6 +60,10 @@ pub struct Post<'a> {
     pub user: Option<&'a [u8]>,
     /// Its tags.
     pub tags: Option<Vec<&'a [u8]>>,
+    /// The job that it is a part of, by id: see [`Board::adopt`].
+    pub parent: Option<&'a [u8]>,
+    /// Its weight among that job's children.
+    pub share: Option<u32>,
 }
 
 /// What a post comes to.
@@ -129,6 +133,10 @@ impl Posted<'_> {
         self.full_id().text(f)
     }
 
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
     fn full_id(&self) -> Id<&[u8]> {
         match self.made {
             Some(bytes) => Id::Made(bytes),
@@ -137,6 +145,7 @@ impl Posted<'_> {
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let ended = self.replaces && board.job(self.slot)?.state.ended();
         if self.replaces {
             self.begin_afresh(board, now)?;
         } else {
@@ -178,8 +187,12 @@ impl Posted<'_> {
             board.reattach(self.slot, edges, now)?;
         }
         match self.due {
-            Some(due) if due > now => board.make_scheduled(self.slot, due, now),
-            _ => board.make_ready(self.slot, now),
+            Some(due) if due > now => board.make_scheduled(self.slot, due, now)?,
+            _ => board.make_ready(self.slot, now)?,
+        }
+        match self.replaces {
+            true => board.begin_in_family(self.slot, ended, now),
+            false => Ok(()),
         }
     }
 
@@ -203,6 +216,7 @@ impl Posted<'_> {
                 after: std::mem::take(&mut rare.after),
                 awaited: rare.awaited,
                 user: rare.user.take(),
+                family: rare.family.take(),
                 ..Rare::default()
             };
             Ok(())

@@ -55,7 +55,8 @@ impl Requeued<'_> {
             Ok(())
         })?;
         board.renew_ageing(self.slot)?;
-        board.make_ready(self.slot, now)
+        board.make_ready(self.slot, now)?;
+        board.begin_in_family(self.slot, true, now)
     }
 }
 

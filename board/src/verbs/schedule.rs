@@ -69,6 +69,10 @@ pub struct SetSchedule<'a> {
     pub user: Option<&'a [u8]>,
     /// Their tags.
     pub tags: Option<Vec<&'a [u8]>>,
+    /// Id of the job that they are a part of.
+    pub parent: Option<&'a [u8]>,
+    /// Their weight among that job's children.
+    pub share: Option<u32>,
 }
 
 /// A schedule came, or is another from now on.
@@ -178,6 +182,7 @@ impl Fired {
         let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
         let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
         let tags = template.tags.clone();
+        let (parent, share) = (template.parent.clone(), template.share.unwrap_or(1));
         let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
         let mut job =
             Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
@@ -203,6 +208,10 @@ impl Fired {
         if let Some(at) = self.turn {
             board.note_late(queue, Late::Fire, at, now);
         }
+        // One that has gone or ended since is nobody's parent.
+        let parent = parent.and_then(|id| board.find(&id));
+        let parent = parent.filter(|parent| board.check_parent(self.slot, *parent).is_ok());
+        let parent = parent.map(|parent| (parent, share));
         board.wake_at(self.at);
         board.schedules.change(&self.id, |schedule| {
             schedule.last = self.n;
@@ -211,8 +220,12 @@ impl Fired {
             (schedule.next, schedule.at) = (self.next, self.at);
         });
         match due > now {
-            true => board.make_scheduled(self.slot, due, now),
-            false => board.make_ready(self.slot, now),
+            true => board.make_scheduled(self.slot, due, now)?,
+            false => board.make_ready(self.slot, now)?,
+        }
+        match parent {
+            Some((parent, share)) => board.make_child(self.slot, parent, share, now),
+            None => Ok(()),
         }
     }
 }
@@ -281,6 +294,8 @@ impl Schedule {
         if let Some(tags) = &set.tags {
             template.tags = tags.iter().map(|tag| Bin::from(*tag)).collect();
         }
+        template.parent = set.parent.map(Bin::from).or_else(|| template.parent.take());
+        template.share = set.share.or(template.share);
         for (field, value) in &set.meta {
             match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
                 Some((_, old)) => *old = (&***value).into(),
@@ -323,6 +338,13 @@ impl Board {
         let fresh = || Schedule { id: set.id.into(), next: NEVER, at: NEVER, ..Schedule::default() };
         let mut schedule = old.cloned().unwrap_or_else(fresh);
         let changed = schedule.take(set, env.now);
+        if let Some(id) = set.parent {
+            let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
+            self.check_parent(self.jobs.next_free(), parent).map_err(|refusal| refusal.of(id))?;
+        }
+        if schedule.template.share.is_some() && schedule.template.parent.is_none() {
+            return refuse("SHARE needs PARENT");
+        }
         if schedule.every > 0 && set.zone.is_some() {
             return refuse("TZ goes with CRON");
         }

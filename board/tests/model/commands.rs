@@ -82,6 +82,8 @@ pub enum Command {
         group: Option<u8>,
         user: Option<u8>,
         tags: Option<Vec<u8>>,
+        parent: Option<Target>,
+        share: Option<u32>,
     },
     Label {
         id: Target,
@@ -483,13 +485,15 @@ fn post() -> impl Strategy<Value = Command> {
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
     let user = weighted(0.3, 0..3u8);
-    (id, rest, options(), meta, after, user).prop_map(
+    let states = prop_oneof![4 => Just(State::Ready), 2 => Just(State::Claimed), 1 => Just(State::Failed)];
+    let parent = (weighted(0.4, states.prop_flat_map(target)), weighted(0.3, 1..5u32));
+    (id, rest, options(), meta, (after, parent), user).prop_map(
         |(
             (id, again, exists),
             (queue, name, priority, delay),
             options,
             (meta, tags),
-            (after, strict, group),
+            ((after, strict, group), (parent, share)),
             user,
         )| {
             Command::Post {
@@ -507,6 +511,8 @@ fn post() -> impl Strategy<Value = Command> {
                 group,
                 user,
                 tags,
+                parent,
+                share,
             }
         },
     )

@@ -106,6 +106,14 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("after", after, model.edges(job).into_iter().map(|edge| edge.0).collect())?;
     same("tags", got.tags().map(<[u8]>::to_vec).collect(), job.tags.clone())?;
     same("tracked", got.tracked(), job.tracked)?;
+    let parent = model.parent(&job.id).map(|at| &model.jobs[at]);
+    same("parent", got.parent().map(|id| id.to_vec()), parent.map(|parent| parent.id.clone()))?;
+    same("share", got.share(), parent.and(job.tie.as_ref()).map(|tie| tie.share))?;
+    let count = Some(model.sums(&job.id).count).filter(|n| *n > 0);
+    same("children", got.children(), count)?;
+    let slot = world.board.find(&job.id).ok_or("lost")?;
+    let children = world.board.children_from(slot, 0).filter_map(|(_, slot)| world.board.record_of(slot));
+    same("its children", children.map(|r| r.id().to_vec()).collect(), model.children(&job.id))?;
     same("intended", got.intended(), job.intended)?;
     same("user", owned(got.user()), job.user.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;

@@ -254,7 +254,7 @@ impl Pair {
             }
             Command::Delete(id, all) => {
                 let id = self.named(id)?;
-                let ids = if *all { self.model.with_waiters(&id) } else { vec![id] };
+                let ids = if *all { self.model.with_dependants(&id) } else { vec![id] };
                 for id in &ids {
                     self.settle(id)?;
                 }
@@ -404,7 +404,8 @@ impl Pair {
         else {
             return Ok(());
         };
-        let Command::Post { after: edges, strict, group, user, tags: given, .. } = command else {
+        let Command::Post { after: edges, strict, group, user, tags: given, parent, share, .. } = command
+        else {
             return Ok(());
         };
         let edges: Option<Vec<(Bytes, OnFailure)>> =
@@ -413,7 +414,8 @@ impl Pair {
             true => self.ids[n as usize % self.ids.len()].clone(),
             false => CHOSEN[n as usize % CHOSEN.len()].to_vec(),
         });
-        if let Some(id) = &id {
+        let parent = parent.as_ref().map(|target| self.pick(target));
+        for id in id.iter().chain(&parent) {
             self.settle(id)?;
         }
         let post = Post {
@@ -430,6 +432,8 @@ impl Pair {
             group: group.map(|n| GROUPS[n as usize]),
             user: user.map(|user| USERS[user as usize]),
             tags: given.as_deref().map(tags),
+            parent: parent.as_deref(),
+            share: share.filter(|_| parent.is_some()),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();

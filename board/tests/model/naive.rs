@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
 
+use crate::family::{Gone, Tie};
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
 use crate::stats::Day;
@@ -80,7 +81,7 @@ pub struct Job {
     pub drop_at: i64,
     /// What it waits for.
     pub after: Vec<(Bytes, OnFailure)>,
-    /// It has ended and others wait for it: it is not dropped.
+    /// It has ended and something keeps its record: it is not dropped.
     pub pinned: bool,
     pub intended: Option<i64>,
     pub group: Option<Bytes>,
@@ -91,6 +92,12 @@ pub struct Job {
     pub ageing: i64,
     /// When it last became ready.
     pub ready: i64,
+    /// Never that of another job, and kept over a replacing post.
+    pub number: u64,
+    pub tie: Option<Tie>,
+    pub gone: Gone,
+    /// How many generations have been below it, at most.
+    pub height: u8,
 }
 
 impl Job {
@@ -168,6 +175,8 @@ pub struct Model {
     pub tombs: VecDeque<Tomb>,
     /// Ended jobs that others are to be told of: id, order, and the order of who is next.
     pub tells: VecDeque<(Bytes, u64, u64)>,
+    /// Families whose children are to be let go: number, and the order of who is next.
+    pub partings: VecDeque<(u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
     /// Of a queue, a group or `*`.
     pub group_own: BTreeMap<(Bytes, Bytes, Setting), i64>,
@@ -304,17 +313,21 @@ impl Model {
         job.idle_from = None;
         let (id, order) = (job.id.clone(), job.order);
         let awaited = !self.waiters(&id).is_empty();
-        self.jobs[at].pinned = awaited;
         self.detach_all(&id);
+        self.end_in_family(&id, retain != 0);
         if awaited {
-            self.tells.push_back((id, order, 0));
-        } else if retain == 0 {
-            self.bury(self.at(&id).unwrap());
+            self.tells.push_back((id.clone(), order, 0));
+        }
+        self.repin(&id);
+        let at = self.at(&id).unwrap();
+        if !self.jobs[at].pinned && retain == 0 {
+            self.bury(at);
         }
     }
 
     pub fn bury(&mut self, at: usize) {
         let job = self.jobs.remove(at);
+        self.gone(&job);
         let (most, ttl) = (self.board_rule(Setting::Tombstones), self.board_rule(Setting::TombstoneTtl));
         if job.ended + ttl <= self.now {
             return;
@@ -331,6 +344,17 @@ impl Model {
             if stale || self.tombs.len() as i64 > most {
                 self.tombs.pop_front();
             }
+        }
+    }
+
+    /// A record goes whose job counts in its parent's progress from now on without one.
+    pub fn gone(&mut self, job: &Job) {
+        let Some(tie) = &job.tie else { return };
+        if let Some(parent) = self.numbered(tie.parent) {
+            let gone = &mut self.jobs[parent].gone;
+            gone.count += 1;
+            gone.shares += u64::from(tie.share);
+            gone.done += u64::from(tie.share) * u64::from(tie.counts);
         }
     }
 
@@ -407,7 +431,8 @@ impl Model {
     /// When time next does something, claims held for a recovery.
     pub fn soonest(&self) -> i64 {
         let released = self.pauses.values().any(|p| p.release.is_some()) || !self.workers.gone.is_empty();
-        if self.surplus().is_some() || released || !self.tells.is_empty() {
+        let parts = !self.partings.is_empty();
+        if self.surplus().is_some() || released || parts || !self.tells.is_empty() {
             return 0;
         }
         let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
@@ -429,12 +454,16 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: telling first, then ends of pauses, workers that go, ends of claims, then what is due, what
+    /// One slice of a time turn: telling first, then children let go, ends of pauses, workers that go, ends of claims, then what is due, what
     /// expires, what is dropped; each the earliest first; then running jobs are taken back, and the oldest
     /// of too many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
         if !self.tells.is_empty() {
             self.tell(n);
+            return true;
+        }
+        if !self.partings.is_empty() {
+            self.let_go(n);
             return true;
         }
         if self.lift(n as usize) {

@@ -27,7 +27,9 @@ impl Model {
             _ => {}
         }
         let edges = post.after.as_ref().map(|after| self.decide(id, post.id.is_some(), after)).transpose()?;
+        self.check_parent(at.and(Some(id)), post)?;
         let old = at.map(|at| self.jobs.remove(at));
+        let ended = old.as_ref().is_some_and(|old| old.state.ended());
         let was = |f: fn(&Job) -> Bytes, default: &[u8]| old.as_ref().map_or(default.to_vec(), f);
         let mut past = old.as_ref().and_then(|j| j.past.clone());
         if let Some(hold) = old.as_ref().and_then(|j| j.hold.clone()) {
@@ -75,6 +77,10 @@ impl Model {
             tracked: old.as_ref().is_some_and(|j| j.tracked),
             ageing: 0,
             ready: 0,
+            number: old.as_ref().map_or(self.posts, |j| j.number),
+            tie: old.as_ref().and_then(|j| j.tie.clone()),
+            gone: old.as_ref().map(|j| j.gone.clone()).unwrap_or_default(),
+            height: old.as_ref().map_or(0, |j| j.height),
         };
         if let Some(tags) = &post.tags {
             job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
@@ -91,6 +97,10 @@ impl Model {
             self.reattach(id, &edges);
         }
         self.wait(self.at(id).unwrap(), post.due.unwrap_or(self.now));
+        if at.is_some() {
+            self.begin_in_family(id, ended);
+        }
+        self.adopt(id, post);
         Ok(true)
     }
 
@@ -274,7 +284,7 @@ impl Model {
         let cancel = hold.cancel;
         let answer = (job.deadline(), cancel);
         if let Some(report) = &beat.report {
-            told(job, report, false);
+            self.report(beat.id, report, false);
         }
         Ok(answer)
     }
@@ -462,13 +472,30 @@ impl Model {
         }
         self.note_at(at, Tally::Requeued);
         self.ready(at, now);
+        self.begin_in_family(id, true);
         Some(Ok(()))
+    }
+
+    /// Progress of one that has children follows from them, unless an operator names it.
+    fn report(&mut self, id: &[u8], report: &Report<'_>, back: bool) {
+        let progress = report.progress.filter(|_| back || !self.is_mean(id));
+        let at = self.at(id).unwrap();
+        told(&mut self.jobs[at], &Report { progress, ..report.clone() }, back);
+        if let Some(progress) = progress {
+            self.count_progress(id, progress, back);
+        }
     }
 
     pub fn delete(&mut self, ids: &[&[u8]]) -> Result<usize, String> {
         self.depended(ids)?;
+        self.childless(ids)?;
         let ids: Vec<&[u8]> = ids.iter().copied().filter(|id| self.at(id).is_some()).collect();
         for id in &ids {
+            // The end of one may be all that kept the record of another.
+            if self.at(id).is_none() {
+                self.forget(id);
+                continue;
+            }
             self.note_at(self.at(id).unwrap(), Tally::Deleted);
             self.detach_all(id);
             for waiter in self.waiters(id) {
@@ -476,7 +503,12 @@ impl Model {
                 self.jobs[at].after.retain(|edge| edge.0 != *id);
                 self.unblock(&waiter);
             }
-            self.jobs.remove(self.at(id).unwrap());
+            if self.jobs[self.at(id).unwrap()].state != State::Complete {
+                self.leave_parent(id);
+            }
+            self.part(id);
+            let job = self.jobs.remove(self.at(id).unwrap());
+            self.gone(&job);
             self.forget(id);
         }
         Ok(ids.len())
@@ -548,8 +580,9 @@ impl Model {
         job.options.retries = update.retries.or(job.options.retries);
         job.options.lease = update.lease.or(job.options.lease);
         if let Some(report) = &update.report {
-            told(job, report, true);
+            self.report(id, report, true);
         }
+        let at = self.at(id).unwrap();
         if let Some(due) = update.due {
             self.wait(at, due);
         }

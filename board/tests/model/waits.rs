@@ -107,12 +107,8 @@ impl Model {
         let at = self.at(id).unwrap();
         let before = self.jobs[at].after.len();
         self.jobs[at].after.retain(|edge| edge.0 != other);
-        let Some(other_at) = self.at(other).filter(|_| self.jobs[at].after.len() < before) else { return };
-        if self.jobs[other_at].pinned && self.waiters(other).is_empty() {
-            self.jobs[other_at].pinned = false;
-            if self.jobs[other_at].drop_at <= self.now {
-                self.bury(other_at);
-            }
+        if self.jobs[at].after.len() < before {
+            self.repin(other);
         }
     }
 

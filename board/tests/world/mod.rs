@@ -142,16 +142,21 @@ impl World {
         if let Some(id) = post.id {
             self.settle(id);
         }
+        if let Some(parent) = post.parent {
+            self.settle(parent);
+        }
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let answer = self.board.post(&env, post, 0);
-        let done = answer.map_err(|refusal| refusal.to_string()).map(|answer| match answer {
-            PostAnswer::Skip => None,
-            PostAnswer::Do(posted) => {
-                let id = posted.text(<[u8]>::to_vec);
-                self.act(posted);
-                Some(id)
-            }
+        let answer = self.board.post(&env, post, 0).and_then(|answer| match answer {
+            PostAnswer::Skip => Ok(None),
+            PostAnswer::Do(posted) => self.board.adopt(post, &posted).map(|adopted| Some((posted, adopted))),
+        });
+        let done = answer.map_err(|refusal| refusal.to_string()).map(|posted| {
+            let (posted, adopted) = posted?;
+            let id = posted.text(<[u8]>::to_vec);
+            self.act(posted);
+            adopted.into_iter().for_each(|adopted| self.act(adopted));
+            Some(id)
         });
         self.commit();
         done
@@ -336,12 +341,22 @@ impl World {
 
     /// Deletes a selection; how many there were.
     pub fn delete_all(&mut self, ids: &[&[u8]]) -> Result<usize, String> {
-        let slots: Vec<u32> = ids.iter().filter_map(|id| self.named(id)).collect();
+        let ids: Vec<&[u8]> = ids.iter().copied().filter(|id| self.named(id).is_some()).collect();
+        let slots: Vec<u32> = ids.iter().filter_map(|id| self.board.find(id)).collect();
         let mut chosen = slots.clone();
         chosen.sort_unstable();
-        let refused = chosen.iter().find_map(|slot| self.board.check_depended(*slot, &chosen).err());
+        let check = |slot: &u32| {
+            let depended = self.board.check_depended(*slot, &chosen);
+            depended.and_then(|()| self.board.check_childless(*slot, &chosen)).err()
+        };
+        let refused = chosen.iter().find_map(check);
         if refused.is_none() {
-            slots.iter().for_each(|slot| self.act(Deleted { slot: *slot }));
+            for (id, slot) in ids.iter().zip(slots) {
+                match self.board.record_of(slot).is_some() {
+                    true => self.act(Deleted { slot }),
+                    false => self.act(Forgotten { id }),
+                }
+            }
         }
         self.commit();
         refused.map_or(Ok(chosen.len()), |refusal| Err(refusal.to_string()))

@@ -1,0 +1,88 @@
+//! What keeps the record of a job that has ended: those who wait for it, its live children, its
+//! live parent. Until nothing does, retention does not see the record.
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::job::{Rare, NEVER};
+
+/// What keeps the record of a job that has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Pins {
+    /// How many jobs wait for it.
+    pub awaited: u32,
+    /// How many children have not ended.
+    pub children: u32,
+    /// It stays for its parent.
+    pub parent: bool,
+}
+
+impl Pins {
+    pub fn any(self) -> bool {
+        self.awaited > 0 || self.children > 0 || self.parent
+    }
+}
+
+impl Rare {
+    pub(crate) fn pins(&self) -> Pins {
+        let family = self.family.as_deref();
+        Pins {
+            awaited: self.awaited,
+            children: family.and_then(|f| f.children).map_or(0, |children| children.live),
+            parent: family.and_then(|f| f.parent).is_some_and(|tie| tie.kept),
+        }
+    }
+
+    fn set_pins(&mut self, pins: Pins) {
+        self.awaited = pins.awaited;
+        let Some(family) = self.family.as_deref_mut() else { return };
+        if let Some(children) = &mut family.children {
+            children.live = pins.children;
+        }
+        if let Some(tie) = &mut family.parent {
+            tie.kept = pins.parent;
+        }
+    }
+}
+
+impl Board {
+    /// Whether anything keeps the record of a job, ended or not. O(1).
+    pub(crate) fn pinned(&self, slot: u32) -> bool {
+        self.rare(slot).is_some_and(|rare| rare.pins().any())
+    }
+
+    /// Changes what keeps a record. That of a job that has ended stays from the first on, and
+    /// goes after the last, when its time has come.
+    pub(crate) fn repin(
+        &mut self,
+        slot: u32,
+        now: i64,
+        change: impl FnOnce(&mut Pins) -> Option<()>,
+    ) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let (state, at) = (job.state, job.at.get());
+        let old = job.rare.as_ref().map(|rare| rare.pins()).unwrap_or_default();
+        let mut new = old;
+        change(&mut new).ok_or(Unfit)?;
+        let moves = state.ended() && old.any() != new.any();
+        if moves {
+            self.leave(slot)?;
+        }
+        let mut drop_at = 0;
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.set_pins(new);
+            match moves {
+                true if new.any() => rare.drop_at = at,
+                true => drop_at = std::mem::take(&mut rare.drop_at),
+                false => {}
+            }
+            Ok(())
+        })?;
+        match moves {
+            false => Ok(()),
+            true if new.any() => self.enter(slot, state, NEVER),
+            true if drop_at <= now => self.bury_ended(slot, now),
+            true => self.enter(slot, state, drop_at),
+        }
+    }
+}

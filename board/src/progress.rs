@@ -1,0 +1,64 @@
+//! How far parents are by their children: each word of a child goes up to its ancestors, with
+//! sums in whole numbers at each step. See [`crate::family`] for what counts.
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::family::Children;
+use crate::job::U48;
+
+impl Board {
+    /// Whether a parent's progress follows from its children.
+    pub(crate) fn is_mean(&self, slot: u32) -> bool {
+        self.children(slot).is_some_and(|children| children.shares > 0)
+    }
+
+    /// A child has come so far, forward, or back when `back` allows it: its parents follow.
+    /// O(generations).
+    pub(crate) fn count_progress(
+        &mut self,
+        slot: u32,
+        progress: u16,
+        back: bool,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        match self.count_anew(slot, progress, back)? {
+            Some(parent) => self.show_mean(parent, back, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a child anew; gives its parent when that changed the sums.
+    fn count_anew(&mut self, slot: u32, progress: u16, back: bool) -> Result<Option<u32>, Unfit> {
+        let Some(tie) = self.tie(slot).copied() else { return Ok(None) };
+        let counts = if back { progress } else { progress.max(tie.counts) };
+        if counts == tie.counts {
+            return Ok(None);
+        }
+        let Some(parent) = self.parent_of(slot) else { return Ok(None) };
+        self.tie_mut(slot)?.counts = counts;
+        let (share, old, new) = (u64::from(tie.share), u64::from(tie.counts), u64::from(counts));
+        let children = self.children_mut(parent)?;
+        children.done = (children.done + share * new).checked_sub(share * old).ok_or(Unfit)?;
+        Ok(Some(parent))
+    }
+
+    /// Writes the mean of its children into a live parent, and on into the parents above.
+    pub(crate) fn show_mean(&mut self, slot: u32, back: bool, now: i64) -> Result<(), Unfit> {
+        let revision = self.revision() as i64;
+        let mut next = Some(slot);
+        while let Some(slot) = next {
+            let mean = self.children(slot).and_then(Children::mean);
+            let job = self.job_mut(slot)?;
+            let (Some(mean), false) = (mean, job.state.ended()) else { return Ok(()) };
+            let rare = job.rare_mut();
+            let shown = if back { mean } else { mean.max(rare.progress.unwrap_or(0)) };
+            if rare.progress != Some(shown) {
+                rare.progress = Some(shown);
+                rare.modified = now;
+                job.version = U48::new(revision);
+            }
+            next = self.count_anew(slot, shown, back)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! Adopting: a job becomes the child of another; and children of parents that have ended are
+//! let go.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{Sound, Unfit};
+use crate::error::Refusal;
+use crate::family::SHARE_MOST;
+use crate::verbs::post::{Post, Posted};
+
+/// A job is a child of another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adopted {
+    slot: u32,
+    parent: u32,
+    share: u32,
+}
+
+impl Sound for Adopted {
+    fn sound(&self, board: &Board) -> bool {
+        let live = board.job(self.slot).is_ok_and(|job| !job.state.ended());
+        let share = (1..=SHARE_MOST).contains(&i64::from(self.share));
+        live && share && board.check_parent(self.slot, self.parent).is_ok()
+    }
+}
+
+impl Adopted {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.make_child(self.slot, self.parent, self.share, now)
+    }
+}
+
+/// The next `n` steps of letting children go that were kept for a parent: one child each, or
+/// that all of a family have gone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parted {
+    n: u32,
+}
+
+impl Sound for Parted {}
+
+impl Parted {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        board.let_children_go(self.n, now)
+    }
+}
+
+impl Board {
+    /// Decides whose child a job will be that `posted` brings; `None` when the post names no
+    /// parent. To be decided before the post is applied, and applied after it. O(generations).
+    pub fn adopt(&self, post: &Post<'_>, posted: &Posted<'_>) -> Result<Option<Adopted>, Refusal> {
+        let Some(id) = post.parent else { return Ok(None) };
+        let slot = posted.slot();
+        let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
+        self.check_parent(slot, parent).map_err(|refusal| refusal.of(id))?;
+        let share = post.share.or_else(|| self.tie(slot).map(|tie| tie.share)).unwrap_or(1);
+        Ok(Some(Adopted { slot, parent, share }))
+    }
+
+    /// The next `n` steps of letting children go, if there are any. O(1).
+    pub(crate) fn to_part(&self, n: u32) -> Option<Parted> {
+        (!self.families.partings.is_empty()).then_some(Parted { n })
+    }
+}

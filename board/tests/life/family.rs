@@ -1,0 +1,369 @@
+//! Parents and children: progress from the one to the other, and which records stay.
+
+use board::*;
+
+use crate::site::*;
+use crate::world::World;
+
+impl World {
+    fn put_child(&mut self, id: &str, parent: &str, share: u32) {
+        self.put_with(id, |p| (p.parent, p.share) = (Some(parent.as_bytes()), Some(share)));
+    }
+
+    fn try_child(&mut self, id: &str, parent: &str) -> Result<(), String> {
+        let (id, exists) = (Some(id.as_bytes()), Exists::Replace);
+        self.post(&Post { id, exists, parent: Some(parent.as_bytes()), ..Post::default() }).map(|_| ())
+    }
+
+    fn reports(&mut self, id: &str, percent: u16) {
+        if self.is(id) != Some(Claimed) {
+            self.take_id(ANN, id);
+        }
+        let report = Some(Report { progress: Some(percent * 100), ..Report::default() });
+        let beat = Heartbeat { worker: ANN, id: id.as_bytes(), report, ..Heartbeat::default() };
+        self.heartbeat(&beat).unwrap();
+    }
+
+    fn sets(&mut self, id: &str, percent: u16) {
+        let report = Some(Report { progress: Some(percent * 100), ..Report::default() });
+        self.update(id.as_bytes(), &Update { report, ..Update::default() }).unwrap().unwrap();
+    }
+
+    fn finishes(&mut self, id: &str) {
+        if self.is(id) != Some(Claimed) {
+            self.take_id(ANN, id);
+        }
+        self.done(ANN, id, None).unwrap();
+    }
+
+    fn percent(&self, id: &str) -> Option<f64> {
+        self.job(id).progress()
+    }
+
+    fn children_of(&self, id: &str) -> Vec<String> {
+        let slot = self.board.find(id.as_bytes()).unwrap();
+        let records = self.board.children_from(slot, 0).filter_map(|(_, slot)| self.board.record_of(slot));
+        records.map(|record| name(&record.id().to_vec())).collect()
+    }
+}
+
+/// `p` with the children `a`, of weight 1, and `b`, of weight 3.
+fn trio() -> World {
+    let mut w = World::default();
+    w.put("p");
+    w.put_child("a", "p", 1);
+    w.put_child("b", "p", 3);
+    w
+}
+
+#[test]
+fn a_parent_is_as_far_as_the_weighted_mean_of_its_children() {
+    let mut w = trio();
+    assert_eq!((w.job("p").children(), w.percent("p")), (Some(2), Some(0.0)));
+    assert_eq!((w.job("b").parent().unwrap().to_vec(), w.job("b").share()), (b"p".to_vec(), Some(3)));
+    w.reports("a", 50);
+    assert_eq!(w.percent("p"), Some(12.5));
+    w.reports("b", 10);
+    assert_eq!(w.percent("p"), Some(20.0));
+    w.finishes("b");
+    assert_eq!((w.is("b"), w.percent("p"), w.job("p").children()), (None, Some(87.5), Some(2)));
+    w.finishes("a");
+    assert_eq!((w.percent("p"), w.is("p")), (Some(100.0), Some(Ready)));
+    w.sound();
+}
+
+#[test]
+fn progress_goes_up_through_all_generations() {
+    let mut w = World::default();
+    w.put("0");
+    for n in 1..=GENERATIONS {
+        w.put_child(&n.to_string(), &(n - 1).to_string(), 7);
+    }
+    let deepest = GENERATIONS.to_string();
+    w.reports(&deepest, 40);
+    assert_eq!((w.percent("0"), w.percent("31")), (Some(40.0), Some(40.0)));
+    assert_eq!(w.try_child("one more", &deepest), refused(&format!("LIMIT generations {deepest}")));
+    w.finishes(&deepest);
+    assert_eq!(w.percent("0"), Some(100.0));
+    w.sound();
+}
+
+#[test]
+fn a_report_of_a_parents_own_counts_until_it_has_children() {
+    let mut w = World::default();
+    w.put("p");
+    w.reports("p", 30);
+    w.put_child("a", "p", 1);
+    assert_eq!(w.percent("p"), Some(30.0));
+    w.reports("p", 90);
+    assert_eq!(w.percent("p"), Some(30.0));
+    w.reports("a", 20);
+    assert_eq!(w.percent("p"), Some(30.0));
+    w.reports("a", 35);
+    assert_eq!(w.percent("p"), Some(35.0));
+    w.sound();
+}
+
+#[test]
+fn a_new_child_does_not_set_its_parent_back() {
+    let mut w = trio();
+    w.finishes("b");
+    w.put_child("c", "p", 4);
+    assert_eq!(w.percent("p"), Some(75.0));
+    w.finishes("c");
+    assert_eq!(w.percent("p"), Some(87.5));
+    w.sound();
+}
+
+#[test]
+fn an_operator_may_set_progress_back_and_the_parents_follow() {
+    let mut w = World::default();
+    w.put("g");
+    w.put_child("p", "g", 1);
+    w.put_child("a", "p", 1);
+    w.put_child("b", "p", 1);
+    w.reports("a", 80);
+    w.sets("a", 20);
+    assert_eq!((w.percent("a"), w.percent("p"), w.percent("g")), (Some(20.0), Some(10.0), Some(10.0)));
+    w.sets("p", 60);
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(60.0), Some(60.0)));
+    w.reports("b", 10);
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(60.0), Some(60.0)));
+    w.sound();
+}
+
+#[test]
+fn one_that_ends_without_success_counts_what_it_came_to() {
+    for state in [Failed, Cancelled, Trashed] {
+        let mut w = trio();
+        w.reports("b", 40);
+        match state {
+            Failed => w.fails_with(ANN, "b", None, Retry::No).map(|_| ()).unwrap(),
+            Trashed => w.trashes(ANN, "b", None).map(|_| ()).unwrap(),
+            _ => w.cancel(b"b", true).unwrap().map(|_| ()).unwrap(),
+        }
+        assert_eq!((w.is("b"), w.percent("p")), (Some(state), Some(30.0)));
+        w.requeue(b"b", None).unwrap().unwrap();
+        assert_eq!((w.percent("b"), w.percent("p")), (None, Some(30.0)));
+        w.reports("b", 60);
+        assert_eq!(w.percent("p"), Some(45.0));
+        w.sound();
+    }
+}
+
+#[test]
+fn a_parent_must_be_there_and_live() {
+    let mut w = World::default();
+    assert_eq!(w.try_child("a", "p"), refused("NOJOB no such job p"));
+    assert_eq!(w.try_child("a", "a"), refused("NOJOB no such job a"));
+    for state in ENDED {
+        let id = state.name();
+        w.put_in(id, state);
+        assert_eq!(w.try_child("a", id), refused(&format!("ENDED {id} {id}")));
+    }
+    assert_eq!(w.is("a"), None);
+    w.sound();
+}
+
+#[test]
+fn nobody_is_its_own_ancestor() {
+    let mut w = World::default();
+    w.put("g");
+    w.put_child("p", "g", 1);
+    w.put_child("c", "p", 1);
+    for (id, parent) in [("g", "g"), ("g", "p"), ("g", "c"), ("p", "c")] {
+        let refusal = format!("CYCLE a job would be its own ancestor {parent}");
+        assert_eq!(w.try_child(id, parent), refused(&refusal), "{id} under {parent}");
+    }
+    w.try_child("c", "g").unwrap();
+    w.try_child("p", "c").unwrap();
+    w.sound();
+}
+
+#[test]
+fn a_replacing_post_keeps_the_parent_or_moves_the_job() {
+    let mut w = trio();
+    w.put("q");
+    w.reports("b", 40);
+    w.put_replacing("b", b"again");
+    assert_eq!((w.job("b").parent().unwrap().to_vec(), w.job("b").share()), (b"p".to_vec(), Some(3)));
+    assert_eq!((w.percent("b"), w.percent("p")), (None, Some(30.0)));
+    w.try_child("b", "q").unwrap();
+    assert_eq!((w.job("b").parent().unwrap().to_vec(), w.job("b").share()), (b"q".to_vec(), Some(3)));
+    assert_eq!((w.job("p").children(), w.job("q").children()), (Some(1), Some(1)));
+    assert_eq!((w.percent("p"), w.percent("q")), (Some(30.0), Some(0.0)));
+    w.reports("a", 50);
+    assert_eq!(w.percent("p"), Some(50.0));
+    w.sound();
+}
+
+#[test]
+fn a_replaced_parent_keeps_its_children() {
+    let mut w = trio();
+    w.reports("a", 80);
+    w.put_replacing("p", b"again");
+    assert_eq!((w.children_of("p"), w.percent("p")), (vec!["a".into(), "b".into()], Some(20.0)));
+    w.finishes("b");
+    assert_eq!(w.percent("p"), Some(95.0));
+    w.sound();
+}
+
+#[test]
+fn the_record_of_a_parent_stays_while_a_child_lives() {
+    let mut w = trio();
+    w.finishes("p");
+    assert_eq!(w.is("p"), Some(Complete));
+    w.pass(1 << 40);
+    assert_eq!(w.is("p"), Some(Complete));
+    w.finishes("a");
+    assert_eq!(w.is("p"), Some(Complete));
+    w.finishes("b");
+    assert_eq!(w.is("p"), None);
+    w.pass(0);
+    w.sound();
+}
+
+#[test]
+fn records_of_children_stay_until_their_parent_has_ended() {
+    let mut w = trio();
+    w.put_child("c", "p", 1);
+    w.take_id(ANN, "a");
+    w.done_keeping(ANN, "a", 1_000).unwrap();
+    w.take_id(ANN, "b");
+    w.fails_with(ANN, "b", None, Retry::No).unwrap();
+    w.finishes("c");
+    w.configure(None, Setting::KeepFailed, Some(0));
+    w.pass(1_000_000);
+    assert_eq!(w.children_of("p"), ["a", "b"]);
+    w.configure(None, Setting::KeepFailed, None);
+    w.finishes("p");
+    assert_eq!(w.is("p"), None);
+    w.pass(0);
+    assert_eq!((w.is("a"), w.is("b")), (None, Some(Failed)));
+    assert_eq!((w.job("b").parent(), w.job("b").share()), (None, None));
+    w.sound();
+    // A parent of the same id is another one.
+    w.put_replacing("p", b"new");
+    assert_eq!(w.children_of("p"), [""; 0]);
+    w.requeue(b"b", None).unwrap().unwrap();
+    assert_eq!(w.job("b").parent(), None);
+    w.sound();
+}
+
+#[test]
+fn children_are_let_go_in_slices() {
+    let mut w = World::default();
+    w.put("p");
+    for n in 0..20 {
+        let id = n.to_string();
+        w.put_child(&id, "p", 1);
+        w.take_id(ANN, &id);
+        w.done_keeping(ANN, &id, 1).unwrap();
+    }
+    w.now += 10;
+    w.finishes("p");
+    assert!(w.slice(5));
+    w.commit();
+    assert_eq!(w.board.len(), 15);
+    w.board = w.board.copy().unwrap();
+    w.sound();
+    w.pass(0);
+    assert_eq!(w.board.len(), 0);
+    w.sound();
+}
+
+#[test]
+fn a_parent_that_lives_again_keeps_its_children_again() {
+    let mut w = trio();
+    w.take_id(ANN, "a");
+    w.done_keeping(ANN, "a", 1_000).unwrap();
+    w.cancel(b"p", false).unwrap().unwrap();
+    w.requeue(b"p", None).unwrap().unwrap();
+    w.pass(5_000);
+    assert_eq!((w.is("a"), w.percent("p")), (Some(Complete), Some(25.0)));
+    w.sound();
+}
+
+#[test]
+fn a_parent_of_live_children_is_deleted_with_them_alone() {
+    let mut w = trio();
+    assert_eq!(w.delete_all(&[b"p"]), refused("DEPENDED a"));
+    assert_eq!(w.delete_all(&[b"p", b"a"]), refused("DEPENDED b"));
+    w.finishes("a");
+    assert_eq!(w.delete_all(&[b"p", b"b"]), Ok(2));
+    assert!(w.board.is_empty());
+    w.sound();
+}
+
+#[test]
+fn a_deleted_child_counts_no_more_unless_it_was_complete() {
+    let mut w = trio();
+    w.put_child("c", "p", 4);
+    w.take_id(ANN, "a");
+    w.done_keeping(ANN, "a", -1).unwrap();
+    assert_eq!(w.delete_all(&[b"a"]), Ok(1));
+    assert_eq!((w.job("p").children(), w.percent("p")), (Some(3), Some(12.5)));
+    assert_eq!(w.delete_all(&[b"c"]), Ok(1));
+    assert_eq!((w.job("p").children(), w.percent("p")), (Some(2), Some(25.0)));
+    w.sound();
+}
+
+#[test]
+fn a_child_and_the_ended_parent_that_it_kept_are_deleted_together() {
+    for (first, second) in [("a", "p"), ("p", "a")] {
+        let mut w = World::default();
+        w.put("before");
+        w.put("p");
+        w.delete_all(&[b"before"]).unwrap();
+        w.put_child("a", "p", 1);
+        w.finishes("p");
+        assert_eq!(w.delete_all(&[first.as_bytes(), second.as_bytes()]), Ok(2));
+        assert!(w.board.is_empty() && w.board.tombstone(b"p", w.now).is_none());
+        w.sound();
+    }
+}
+
+#[test]
+fn children_of_a_schedule_have_its_parent_while_that_lives() {
+    let mut w = World::default();
+    let every = |id: &'static [u8]| SetSchedule {
+        id,
+        payload: b"tick",
+        when: Some(When::Every(100)),
+        parent: Some(b"p"),
+        share: Some(5),
+        ..SetSchedule::default()
+    };
+    assert_eq!(w.set_schedule(&every(b"s")), refused("NOJOB no such job p"));
+    w.put("p");
+    w.set_schedule(&every(b"s")).unwrap();
+    w.pass(100);
+    assert_eq!((w.children_of("p"), w.job("@s@1").share()), (vec!["@s@1".into()], Some(5)));
+    w.finishes("p");
+    w.pass(100);
+    assert_eq!((w.job("@s@1").parent().is_some(), w.job("@s@2").parent()), (true, None));
+    w.sound();
+}
+
+#[test]
+fn mad_sums_do_not_come_from_elsewhere() {
+    let mut w = trio();
+    w.reports("a", 50);
+    let mut bytes = Vec::new();
+    w.board.snapshot(|part| bytes.extend_from_slice(part));
+    let load = |bytes: &[u8]| {
+        let mut loader = Loader::default();
+        loader.part(bytes)?;
+        loader.finish().map(|board| board.digest())
+    };
+    assert_eq!(load(&bytes), Ok(w.board.digest()));
+    // Each number of the family, one by one, is another: no panic, and never a board that
+    // does not pass its own check.
+    for at in 0..bytes.len() {
+        for change in [1, 0x7f, 0xff] {
+            let mut mad = bytes.clone();
+            mad[at] ^= change;
+            let _ = load(&mad);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Parents and children on the naive board: sums are made anew from the list each time, but
+//! for children whose record has gone.
+
+use board::{Post, State, GENERATIONS};
+
+use crate::naive::{Bytes, Model};
+use crate::verbs::shown;
+
+/// Whose child a job is; the number is never that of another job.
+#[derive(Debug, Clone)]
+pub struct Tie {
+    pub parent: u64,
+    pub share: u32,
+    pub counts: u16,
+    pub kept: bool,
+}
+
+/// What counts of children that have no record any more.
+#[derive(Debug, Clone, Default)]
+pub struct Gone {
+    pub count: u64,
+    pub shares: u64,
+    pub done: u64,
+}
+
+impl Model {
+    pub fn numbered(&self, number: u64) -> Option<usize> {
+        self.jobs.iter().position(|job| job.number == number)
+    }
+
+    pub fn parent(&self, id: &[u8]) -> Option<usize> {
+        self.numbered(self.jobs[self.at(id)?].tie.as_ref()?.parent)
+    }
+
+    /// Children with a record, oldest first.
+    pub fn children(&self, id: &[u8]) -> Vec<Bytes> {
+        let Some(at) = self.at(id) else { return Vec::new() };
+        let number = self.jobs[at].number;
+        let mut children: Vec<_> =
+            self.jobs.iter().filter(|job| job.tie.as_ref().is_some_and(|tie| tie.parent == number)).collect();
+        children.sort_by_key(|job| job.order);
+        children.into_iter().map(|job| job.id.clone()).collect()
+    }
+
+    fn live_children(&self, id: &[u8]) -> Vec<Bytes> {
+        let mut children = self.children(id);
+        children.retain(|child| !self.jobs[self.at(child).unwrap()].state.ended());
+        children
+    }
+
+    /// Count, weights and weight times progress of all children.
+    pub fn sums(&self, id: &[u8]) -> Gone {
+        let mut sums = self.jobs[self.at(id).unwrap()].gone.clone();
+        for child in self.children(id) {
+            let tie = self.jobs[self.at(&child).unwrap()].tie.as_ref().unwrap();
+            sums.count += 1;
+            sums.shares += u64::from(tie.share);
+            sums.done += u64::from(tie.share) * u64::from(tie.counts);
+        }
+        sums
+    }
+
+    /// Of a deletion: those that wait for a job, those that are its live children, and so on.
+    pub fn with_dependants(&self, id: &[u8]) -> Vec<Bytes> {
+        let mut all = vec![id.to_vec()];
+        let mut at = 0;
+        while let Some(next) = all.get(at).cloned() {
+            for other in self.waiters(&next).into_iter().chain(self.live_children(&next)) {
+                if !all.contains(&other) {
+                    all.push(other);
+                }
+            }
+            at += 1;
+        }
+        all
+    }
+
+    pub fn childless(&self, ids: &[&[u8]]) -> Result<(), String> {
+        for id in ids {
+            if let Some(child) = self.live_children(id).iter().find(|child| !ids.contains(&&child[..])) {
+                return Err(format!("DEPENDED {}", shown(child)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps the record of a job that has ended may have changed.
+    pub fn repin(&mut self, id: &[u8]) {
+        let Some(at) = self.at(id) else { return };
+        let job = &self.jobs[at];
+        let kept = job.tie.as_ref().is_some_and(|tie| tie.kept);
+        let held = kept || !self.waiters(id).is_empty() || !self.live_children(id).is_empty();
+        let job = &mut self.jobs[at];
+        let before = std::mem::replace(&mut job.pinned, held && job.state.ended());
+        if before && !job.pinned && job.state.ended() && job.drop_at <= self.now {
+            self.bury(at);
+        }
+    }
+
+    /// Why a job of that id, which may be new, cannot have that parent.
+    pub fn check_parent(&self, id: Option<&[u8]>, post: &Post<'_>) -> Result<(), String> {
+        let Some(parent) = post.parent else { return Ok(()) };
+        let fault = |text: &str| Err(format!("{text} {}", shown(parent)));
+        let Some(at) = self.at(parent) else { return fault("NOJOB no such job") };
+        let state = self.jobs[at].state;
+        if state.ended() {
+            return fault(&format!("ENDED {}", state.name()));
+        }
+        let own = id.and_then(|id| self.at(id)).map(|at| &self.jobs[at]);
+        let mut least = own.map_or(0, |job| job.height) + 1;
+        let mut above = Some(at);
+        while let Some(at) = above {
+            let ancestor = &self.jobs[at];
+            if own.is_some_and(|own| own.number == ancestor.number) {
+                return fault("CYCLE a job would be its own ancestor");
+            }
+            if ancestor.height >= least {
+                break;
+            }
+            if least > GENERATIONS {
+                return fault("LIMIT generations");
+            }
+            least += 1;
+            above = self.parent(&ancestor.id);
+        }
+        Ok(())
+    }
+
+    pub fn adopt(&mut self, id: &[u8], post: &Post<'_>) {
+        let Some(parent) = post.parent else { return };
+        let at = self.at(id).unwrap();
+        let number = self.jobs[self.at(parent).unwrap()].number;
+        let old = self.jobs[at].tie.clone();
+        self.leave_parent(id);
+        let at = self.at(id).unwrap();
+        let mut least = self.jobs[at].height + 1;
+        let mut above = self.at(parent);
+        while let Some(at) = above.filter(|at| self.jobs[*at].height < least) {
+            self.jobs[at].height = least;
+            least += 1;
+            above = self.parent(&self.jobs[at].id.clone());
+        }
+        let share = post.share.or(old.as_ref().map(|tie| tie.share)).unwrap_or(1);
+        let same = old.filter(|tie| tie.parent == number);
+        let job = &mut self.jobs[at];
+        let counts = same.map_or(job.progress.unwrap_or(0), |tie| tie.counts);
+        job.tie = Some(Tie { parent: number, share, counts, kept: false });
+        self.repin(parent);
+        self.show_mean(self.at(parent), false);
+    }
+
+    pub fn leave_parent(&mut self, id: &[u8]) {
+        let parent = self.parent(id).map(|at| self.jobs[at].id.clone());
+        let at = self.at(id).unwrap();
+        if self.jobs[at].tie.take().is_none() {
+            return;
+        }
+        if let Some(parent) = parent {
+            self.show_mean(self.at(&parent), false);
+            self.repin(&parent);
+        }
+    }
+
+    pub fn is_mean(&self, id: &[u8]) -> bool {
+        self.sums(id).shares > 0
+    }
+
+    pub fn count_progress(&mut self, id: &[u8], progress: u16, back: bool) {
+        let parent = self.parent(id);
+        let at = self.at(id).unwrap();
+        let Some(tie) = self.jobs[at].tie.as_mut().filter(|_| parent.is_some()) else { return };
+        let counts = if back { progress } else { progress.max(tie.counts) };
+        if std::mem::replace(&mut tie.counts, counts) != counts {
+            self.show_mean(parent, back);
+        }
+    }
+
+    pub fn show_mean(&mut self, at: Option<usize>, back: bool) {
+        let Some(at) = at else { return };
+        let id = self.jobs[at].id.clone();
+        let sums = self.sums(&id);
+        if sums.shares == 0 || self.jobs[at].state.ended() {
+            return;
+        }
+        let mean = (sums.done / sums.shares) as u16;
+        let job = &mut self.jobs[at];
+        let shown = if back { mean } else { mean.max(job.progress.unwrap_or(0)) };
+        job.progress = Some(shown);
+        self.count_progress(&id, shown, back);
+    }
+
+    pub fn end_in_family(&mut self, id: &[u8], kept: bool) {
+        let parent = self.parent(id).map(|at| self.jobs[at].id.clone());
+        if let Some(parent) = parent {
+            let at = self.at(id).unwrap();
+            if self.jobs[at].state == State::Complete {
+                self.count_progress(id, 10_000, false);
+            }
+            let lives = !self.jobs[self.at(&parent).unwrap()].state.ended();
+            self.jobs[at].tie.as_mut().unwrap().kept = kept && lives;
+            self.repin(&parent);
+        }
+        self.part(id);
+    }
+
+    pub fn part(&mut self, id: &[u8]) {
+        if !self.children(id).is_empty() {
+            self.partings.push_back((self.jobs[self.at(id).unwrap()].number, 0));
+        }
+    }
+
+    pub fn begin_in_family(&mut self, id: &[u8], ended: bool) {
+        if ended {
+            match self.parent(id).map(|at| self.jobs[at].id.clone()) {
+                None => self.leave_parent(id),
+                Some(parent) => {
+                    let at = self.at(id).unwrap();
+                    self.jobs[at].tie.as_mut().unwrap().kept = false;
+                    self.repin(&parent);
+                }
+            }
+        }
+        self.show_mean(self.at(id), false);
+    }
+
+    pub fn let_go(&mut self, n: u32) {
+        for _ in 0..n {
+            let Some((number, from)) = self.partings.front().copied() else { return };
+            let lives = self.numbered(number).is_some_and(|at| !self.jobs[at].state.ended());
+            let those = self.jobs.iter().filter(|job| job.tie.as_ref().is_some_and(|t| t.parent == number));
+            let next = those.filter(|job| job.order >= from).min_by_key(|job| job.order);
+            let Some((order, id)) = next.filter(|_| !lives).map(|job| (job.order, job.id.clone())) else {
+                self.partings.pop_front();
+                continue;
+            };
+            self.partings[0].1 = order + 1;
+            let at = self.at(&id).unwrap();
+            if std::mem::take(&mut self.jobs[at].tie.as_mut().unwrap().kept) {
+                self.repin(&id);
+            }
+        }
+    }
+}
