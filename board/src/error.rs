@@ -55,6 +55,8 @@ pub enum Refusal {
     Broken,
     /// One job of several refuses all.
     Of(Bin, Box<Refusal>),
+    /// One node of a flow refuses all: its label.
+    InNode(Bin, Box<Refusal>),
 }
 
 impl Refusal {
@@ -78,7 +80,7 @@ impl Refusal {
             Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
-            Refusal::Of(_, inner) => inner.code(),
+            Refusal::Of(_, inner) | Refusal::InNode(_, inner) => inner.code(),
         }
     }
 
@@ -109,12 +111,18 @@ impl Refusal {
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),
+            Refusal::InNode(label, inner) => format!("{} in node '{}'", inner.detail(), clean(label)),
         }
     }
 
     /// The same, naming the job of a selection that refuses.
     pub fn of(self, id: &[u8]) -> Refusal {
         Refusal::Of(id.into(), Box::new(self))
+    }
+
+    /// The same, naming the node of a flow that refuses.
+    pub fn in_node(self, label: &[u8]) -> Refusal {
+        Refusal::InNode(label.into(), Box::new(self))
     }
 }
 

@@ -37,7 +37,7 @@ pub const GENERATIONS: u8 = 32;
 /// The highest weight of a child.
 pub const SHARE_MOST: i64 = 1_000_000;
 /// All children of a parent weigh no more than this: their sums fit into 64 bits.
-const SHARES_MOST: u64 = 1_000_000_000_000_000;
+pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000_000;
 /// Hundredths of a per cent.
 pub(crate) const WHOLE: u16 = 10_000;
 
@@ -217,6 +217,11 @@ impl Board {
 
     fn height(&self, slot: u32) -> u8 {
         self.children(slot).map_or(0, |children| children.height)
+    }
+
+    /// How many ancestors a job has. O(generations).
+    pub(crate) fn depth(&self, slot: u32) -> usize {
+        std::iter::successors(Some(slot), |slot| self.parent_of(*slot)).skip(1).count()
     }
 
     /// Makes a job the child of another, in place of its parent before. The parent is one that

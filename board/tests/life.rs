@@ -15,6 +15,8 @@ mod ends;
 mod failures;
 #[path = "life/family.rs"]
 mod family;
+#[path = "life/flows.rs"]
+mod flows;
 #[path = "life/grace.rs"]
 mod grace;
 #[path = "life/groups.rs"]

@@ -20,6 +20,7 @@ mod count;
 mod delete;
 mod depend;
 mod fail;
+mod flow;
 mod get;
 mod groups;
 mod heartbeat;
@@ -108,6 +109,7 @@ pub trait Command {
 pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<post::Post>();
     to.add::<post::MPost>();
+    to.add::<flow::Flow>();
     to.add::<claim::Claim>();
     to.add::<heartbeat::Heartbeat>();
     to.add::<heartbeat::MHeartbeat>();

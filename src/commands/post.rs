@@ -24,9 +24,21 @@ pub const START: &str = "DELAY and AT";
 /// The latest time that `AT` takes, Unix ms.
 pub const LATEST: i64 = 1 << 47;
 
-/// What both forms have in common, once read.
-struct Shared<'a> {
-    request: Request<'a>,
+/// Where the options of a post stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For one job.
+    One,
+    /// For several.
+    Many,
+    /// For a node of a flow: up to the next node, and always for a new job.
+    Node,
+}
+
+/// What all forms have in common, once read.
+pub struct Shared<'a> {
+    /// The post, or each of several.
+    pub request: Request<'a>,
     ids: Option<Vec<&'a [u8]>>,
 }
 
@@ -59,12 +71,19 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     Ok(true)
 }
 
-fn options<'a>(args: &mut Args<'a>, many: bool) -> Result<Shared<'a>, Fault> {
+/// Reads options up to the end, or the next node of a flow.
+pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault> {
+    let many = form == Form::Many;
     let mut post = Request::default();
     let (mut ids, mut exists, mut start) = (None, None, None);
     let mut waits = Waits::default();
-    while let Some(word) = args.next() {
+    while let Some(word) = args.peek() {
+        if form == Form::Node && word.eq_ignore_ascii_case(b"NODE") {
+            break;
+        }
+        args.next();
         match Keyword::of(word).text() {
+            "NX" | "XX" | "REPLACE" if form == Form::Node => return unexpected(word),
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
             "IDS" if many => {
                 let n = args.length("IDS", 1)?;
@@ -140,7 +159,7 @@ impl Command for Post {
 
     fn run(call: &mut Call<'_>) -> Done {
         let payload = call.args.payload("payload")?;
-        let mut request = options(&mut call.args, false)?.request;
+        let mut request = options(&mut call.args, Form::One)?.request;
         request.payload = payload;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
@@ -183,7 +202,7 @@ impl Command for MPost {
     fn run(call: &mut Call<'_>) -> Done {
         let n = call.args.length("n", 1)?;
         let payloads = call.args.many(n, "n", |args| args.payload("payload"))?;
-        let Shared { mut request, ids } = options(&mut call.args, true)?;
+        let Shared { mut request, ids } = options(&mut call.args, Form::Many)?;
         if let Some(ids) = &ids {
             if ids.len() != n {
                 return syntax(format!("IDS must name {n} ids, one for each payload"));

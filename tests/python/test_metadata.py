@@ -12,7 +12,7 @@ from harness import MODULE, Board, Server
 
 WRITES = {
     "job.post": -3,
-    "job.mpost": -4,
+    "job.flow", "job.mpost": -4,
     "job.claim": -3,
     "job.heartbeat": -4,
     "job.mheartbeat": -4,

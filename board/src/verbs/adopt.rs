@@ -50,12 +50,15 @@ impl Board {
     /// Decides whose child a job will be that `posted` brings; `None` when the post names no
     /// parent. To be decided before the post is applied, and applied after it. O(generations).
     pub fn adopt(&self, post: &Post<'_>, posted: &Posted<'_>) -> Result<Option<Adopted>, Refusal> {
-        let Some(id) = post.parent else { return Ok(None) };
-        let slot = posted.slot();
+        post.parent.map(|parent| self.adopt_by(posted.slot(), parent, post.share)).transpose()
+    }
+
+    /// Decides that a job becomes the child of the one of that id. O(generations).
+    pub(crate) fn adopt_by(&self, slot: u32, id: &[u8], share: Option<u32>) -> Result<Adopted, Refusal> {
         let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
         self.check_parent(slot, parent).map_err(|refusal| refusal.of(id))?;
-        let share = post.share.or_else(|| self.tie(slot).map(|tie| tie.share)).unwrap_or(1);
-        Ok(Some(Adopted { slot, parent, share }))
+        let share = share.or_else(|| self.tie(slot).map(|tie| tie.share)).unwrap_or(1);
+        Ok(Adopted { slot, parent, share })
     }
 
     /// The next `n` steps of letting children go, if there are any. O(1).

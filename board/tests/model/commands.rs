@@ -42,6 +42,24 @@ pub struct Talk {
     pub log: bool,
 }
 
+/// Who a node of a flow names: another node, or any job.
+#[derive(Debug, Clone)]
+pub enum Other {
+    Node(u8),
+    Job(Target),
+}
+
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub id: Option<u8>,
+    pub queue: Option<u8>,
+    pub delay: Option<i64>,
+    pub after: Option<Vec<(Other, OnFailure)>>,
+    pub strict: bool,
+    pub parent: Option<Other>,
+    pub share: Option<u32>,
+}
+
 #[derive(Debug, Clone)]
 pub enum Change {
     Add(Vec<(Target, OnFailure)>),
@@ -91,6 +109,7 @@ pub enum Command {
         untag: Vec<u8>,
         track: Option<bool>,
     },
+    Flow(Vec<Part>),
     Depend {
         id: Target,
         what: Change,
@@ -518,6 +537,34 @@ fn post() -> impl Strategy<Value = Command> {
     )
 }
 
+fn flow() -> impl Strategy<Value = Command> {
+    use OnFailure::*;
+    let other = || {
+        prop_oneof![
+            8 => (0..6u8).prop_map(Other::Node),
+            1 => target(State::Ready).prop_map(Other::Job),
+            1 => target(State::Failed).prop_map(Other::Job),
+        ]
+    };
+    let edges = vec((other(), select(&[Hold, Cancel, Fail, Run][..])), 0..3);
+    let part = (
+        weighted(0.2, any::<u8>()),
+        (of(0..4u8), weighted(0.2, some_ms())),
+        (weighted(0.4, edges), weighted(0.1, Just(()))),
+        (weighted(0.3, other()), weighted(0.3, 1..5u32)),
+    );
+    let part = part.prop_map(|(id, (queue, delay), (after, strict), (parent, share))| Part {
+        id,
+        queue,
+        delay,
+        after,
+        strict: strict.is_some(),
+        parent,
+        share,
+    });
+    vec(part, 1..6).prop_map(Command::Flow)
+}
+
 fn claims() -> impl Strategy<Value = Command> {
     let order = prop_oneof![Just(Order::Best), Just(Order::Listed), Just(Order::Rotate)];
     prop_oneof![
@@ -615,6 +662,7 @@ fn schedules() -> impl Strategy<Value = Command> {
 pub fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         20 => post().boxed(),
+        4 => flow().boxed(),
         20 => claims().boxed(),
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),

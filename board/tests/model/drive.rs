@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Change, Command, Talk, Target, Token, Who};
+use crate::commands::{Change, Command, Other, Part, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::naive::{Bytes, Job, Model};
 use crate::schedules;
@@ -169,6 +169,7 @@ impl Pair {
     fn command(&mut self, command: &Command) -> Checked {
         match command {
             Command::Post { .. } => self.post(command),
+            Command::Flow(parts) => self.flow(parts),
             Command::Claim { worker, queues, order, lease, count } => {
                 let queues: Vec<&[u8]> = queues.iter().map(|q| QUEUES[*q as usize]).collect();
                 let worker = WORKERS[*worker as usize];
@@ -442,6 +443,62 @@ impl Pair {
         }
         let want = self.model.post(&post, &made);
         same("post", got.map(|id| id.is_some()), want)
+    }
+
+    fn flow(&mut self, parts: &[Part]) -> Checked {
+        let labels: Vec<Bytes> = (0..parts.len()).map(|n| format!("node {n}").into_bytes()).collect();
+        let name = |other: &Other| match other {
+            Other::Node(n) => labels[*n as usize % labels.len()].clone(),
+            Other::Job(target) => self.pick(target),
+        };
+        let named: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                let id = part.id.map(|n| CHOSEN[n as usize % CHOSEN.len()].to_vec());
+                let after = part.after.as_ref();
+                let after = after.map(|jobs| jobs.iter().map(|(o, on)| (name(o), *on)).collect::<Vec<_>>());
+                (id, after, part.parent.as_ref().map(name))
+            })
+            .collect();
+        for id in named.iter().flat_map(|(id, _, parent)| [id, parent]).flatten() {
+            self.settle(id)?;
+        }
+        let now = self.world.now;
+        let nodes: Vec<Node<'_>> = parts
+            .iter()
+            .zip(&named)
+            .zip(&labels)
+            .map(|((part, (id, jobs, parent)), label)| {
+                let post = Post {
+                    id: id.as_deref(),
+                    payload: text(self.step as u8),
+                    queue: part.queue.map(|q| QUEUES[q as usize]),
+                    due: part.delay.map(|ms| now + ms),
+                    after: jobs.as_ref().map(|jobs| after(jobs, part.strict)),
+                    parent: parent.as_deref(),
+                    share: part.share.filter(|_| parent.is_some()),
+                    ..Post::default()
+                };
+                Node { label, post }
+            })
+            .collect();
+        let got = self.world.flow(nodes.clone());
+        let ids = match &got {
+            Ok(ids) => ids.clone(),
+            // None of these is ever seen.
+            Err(_) => nodes
+                .iter()
+                .zip(&labels)
+                .map(|(node, label)| node.post.id.map_or_else(|| label.clone(), <[u8]>::to_vec))
+                .collect(),
+        };
+        for (id, node) in ids.iter().zip(&nodes) {
+            if got.is_ok() && node.post.id.is_none() {
+                self.ids.push(id.clone());
+            }
+        }
+        let want = self.model.flow(&nodes, &ids);
+        same("flow", got.map_err(|_| ()).is_ok(), want)
     }
 
     fn schedule(&mut self, command: &Command) -> Checked {

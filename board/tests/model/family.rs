@@ -1,7 +1,7 @@
 //! Parents and children on the naive board: sums are made anew from the list each time, but
 //! for children whose record has gone.
 
-use board::{Post, State, GENERATIONS};
+use board::{After, Node, Post, State, GENERATIONS};
 
 use crate::naive::{Bytes, Model};
 use crate::verbs::shown;
@@ -239,5 +239,48 @@ impl Model {
                 self.repin(&id);
             }
         }
+    }
+
+    /// Tries a flow job by job, and takes everything back when one is refused.
+    pub fn flow(&mut self, nodes: &[Node<'_>], ids: &[Bytes]) -> bool {
+        let before = self.clone();
+        let done = self.try_flow(nodes, ids).is_ok();
+        if !done {
+            *self = before;
+        }
+        done
+    }
+
+    fn try_flow(&mut self, nodes: &[Node<'_>], ids: &[Bytes]) -> Result<(), String> {
+        // A label first, then the id of a node.
+        let by_label = |name: &[u8]| nodes.iter().position(|node| node.label == name);
+        let node_of =
+            |name: &[u8]| by_label(name).or_else(|| nodes.iter().position(|n| n.post.id == Some(name)));
+        let mut left: Vec<usize> = (0..nodes.len()).collect();
+        while !left.is_empty() {
+            let waits = |at: &usize| {
+                let after = nodes[*at].post.after.as_ref();
+                after.is_some_and(|after| {
+                    after.jobs.iter().any(|(id, _)| node_of(id).is_some_and(|other| left.contains(&other)))
+                })
+            };
+            let at = left.iter().copied().find(|at| !waits(at)).ok_or("a circle")?;
+            left.retain(|other| *other != at);
+            let post = &nodes[at].post;
+            let after = post.after.as_ref().map(|after| After {
+                jobs: after.jobs.iter().map(|(id, on)| (node_of(id).map_or(*id, |n| &ids[n]), *on)).collect(),
+                strict: after.strict,
+            });
+            // A child is adopted when all have come.
+            let post = Post { after, parent: None, ..post.clone() };
+            self.post(&post, &ids[at])?;
+        }
+        for (node, id) in nodes.iter().zip(ids) {
+            let parent = node.post.parent.map(|name| node_of(name).map_or(name, |n| &ids[n]));
+            let post = Post { parent, ..node.post.clone() };
+            self.check_parent(Some(id), &post)?;
+            self.adopt(id, &post);
+        }
+        Ok(())
     }
 }

@@ -169,7 +169,7 @@ pub struct Pause {
 
 pub type Place = Option<(Bytes, Option<Bytes>)>;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Model {
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,

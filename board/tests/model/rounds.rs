@@ -11,7 +11,7 @@ use crate::naive::{Bytes, Job, Model};
 pub type Group = Option<Bytes>;
 
 /// What a group that waits at a level has seen since its last turn, or since it came.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Wait {
     /// Its ready jobs there, and when each last changed.
     jobs: Vec<(Bytes, i64)>,
@@ -22,7 +22,7 @@ pub struct Wait {
 /// A queue, a level and a group.
 type Place = (Bytes, i32, Group);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Rounds {
     waits: BTreeMap<Place, Wait>,
     /// When each job last changed, as the board tells.

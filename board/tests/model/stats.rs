@@ -10,7 +10,7 @@ use crate::naive::{Bytes, Hold, Model, Way};
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// What happened to the jobs of one queue on one day.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Day {
     pub counts: BTreeMap<Tally, u64>,
     pub wait: Vec<i64>,

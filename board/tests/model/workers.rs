@@ -18,7 +18,7 @@ pub struct Known {
     pub lapsed: u64,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Workers {
     pub known: BTreeMap<Bytes, Known>,
     /// Claims up to that token are being ended, as lapses or not.

@@ -162,6 +162,32 @@ impl World {
         done
     }
 
+    /// Posts a flow; gives the ids of its jobs.
+    pub fn flow(&mut self, nodes: Vec<Node<'_>>) -> Result<Vec<Bytes>, String> {
+        for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
+            self.settle(name);
+        }
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let planned = self.board.plan_flow(&env, nodes).map_err(|refusal| refusal.to_string());
+        let done = planned.map(|mut plan| {
+            for at in plan.order().to_vec() {
+                let post = plan.post(at).unwrap();
+                let PostAnswer::Do(posted) = self.board.post(&env, &post, at as u64).unwrap() else {
+                    panic!("a node of a flow was not posted");
+                };
+                let id = posted.text(<[u8]>::to_vec);
+                self.act(posted);
+                plan.came(at, id);
+            }
+            let adopted = plan.adopted(&self.board).unwrap();
+            adopted.into_iter().for_each(|adopted| self.act(adopted));
+            plan.ids().to_vec()
+        });
+        self.commit();
+        done
+    }
+
     fn got(&mut self, claimed: Claimed<'_>) -> Got {
         let (slot, token) = (claimed.slot, claimed.token);
         self.act(claimed);

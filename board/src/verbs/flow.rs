@@ -1,0 +1,270 @@
+//! Flows: several jobs that wait for each other, or are parts of each other, come at once or
+//! not at all.
+//!
+//! A flow is checked whole against the board as it is, then posted job by job: each after
+//! those that it waits for, and at last each gets its parent, which may come after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::Board;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::family::{GENERATIONS, SHARES_MOST, SHARE_MOST};
+use crate::verbs::adopt::Adopted;
+use crate::verbs::depend::After;
+use crate::verbs::post::{Exists, Post};
+use crate::waits::{Outcome, AFTER_MOST};
+
+/// A job to come, under a name that the others in its flow use for it.
+#[derive(Debug, Clone, Default)]
+pub struct Node<'a> {
+    /// The name, of no meaning outside of the flow.
+    pub label: &'a [u8],
+    /// The job: AFTER and PARENT name labels, else ids of nodes, else ids on the board.
+    pub post: Post<'a>,
+}
+
+/// A flow that nothing speaks against: who waits for which node, and in which order they come.
+pub struct Flow<'a> {
+    nodes: Vec<Node<'a>>,
+    /// For each job that AFTER names, the node that it is, if it is one.
+    awaited: Vec<Vec<Option<usize>>>,
+    parents: Vec<Option<usize>>,
+    order: Vec<usize>,
+    /// The ids of those that have come.
+    ids: Vec<Vec<u8>>,
+}
+
+impl<'a> Flow<'a> {
+    /// The order in which the nodes are posted: as they were named, but none before one that
+    /// it waits for.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The post of one node, once all that it waits for have come.
+    pub fn post(&self, at: usize) -> Option<Post<'_>> {
+        let mut post = self.nodes.get(at)?.post.clone();
+        if let Some(after) = &mut post.after {
+            for ((id, _), node) in after.jobs.iter_mut().zip(self.awaited.get(at)?) {
+                if let Some(node) = node {
+                    *id = self.ids.get(*node)?;
+                }
+            }
+        }
+        Some(post)
+    }
+
+    /// A node has come, under that id.
+    pub fn came(&mut self, at: usize, id: Vec<u8>) {
+        if let Some(place) = self.ids.get_mut(at) {
+            *place = id;
+        }
+    }
+
+    /// The ids of the jobs, in the order of the nodes.
+    pub fn ids(&self) -> &[Vec<u8>] {
+        &self.ids
+    }
+
+    /// Once all have come: who is whose child.
+    pub fn adopted(&self, board: &Board) -> Result<Vec<Adopted>, Refusal> {
+        let mut all = Vec::new();
+        for ((node, parent), id) in self.nodes.iter().zip(&self.parents).zip(&self.ids) {
+            let Some(named) = node.post.parent else { continue };
+            let parent = parent.and_then(|at| self.ids.get(at)).map_or(named, |id| id);
+            let slot = board.find(id).ok_or(Refusal::NoJob)?;
+            all.push(board.adopt_by(slot, parent, node.post.share)?);
+        }
+        Ok(all)
+    }
+}
+
+impl Board {
+    /// Decides whether a flow may come. O(n log n) for n nodes and all that they wait for.
+    pub fn plan_flow<'a>(&self, env: &Env<'_>, nodes: Vec<Node<'a>>) -> Result<Flow<'a>, Refusal> {
+        let names = Names::of(&nodes)?;
+        let mut flow = Flow {
+            awaited: Vec::with_capacity(nodes.len()),
+            parents: Vec::with_capacity(nodes.len()),
+            order: Vec::with_capacity(nodes.len()),
+            ids: vec![Vec::new(); nodes.len()],
+            nodes: Vec::new(),
+        };
+        for (at, node) in nodes.iter().enumerate() {
+            let within = |refusal: Refusal| refusal.in_node(node.label);
+            let after = node.post.after.as_ref().map_or(&[][..], |after| &after.jobs);
+            let awaited: Vec<Option<usize>> = after.iter().map(|(id, _)| names.find(id)).collect();
+            self.check_node(env, node, &awaited, at).map_err(within)?;
+            let parent = node.post.parent.and_then(|id| names.find(id));
+            if let (None, Some(id)) = (parent, node.post.parent) {
+                self.check_foreign_parent(id, nodes.len()).map_err(|r| within(r.of(id)))?;
+            }
+            flow.awaited.push(awaited);
+            flow.parents.push(parent);
+        }
+        flow.order = order(&flow.awaited).map_err(|at| Refusal::Cycle.in_node(label(&nodes, at)))?;
+        self.check_generations(&nodes, &flow.parents)?;
+        flow.nodes = nodes;
+        Ok(flow)
+    }
+
+    /// Refuses a node for what it is on the board as it is, but for what it is to other nodes.
+    fn check_node(
+        &self,
+        env: &Env<'_>,
+        node: &Node<'_>,
+        awaited: &[Option<usize>],
+        at: usize,
+    ) -> Result<(), Refusal> {
+        let foreign = |after: &After<'_>| {
+            let named = after.jobs.iter().zip(awaited);
+            let jobs = named.filter(|(_, node)| node.is_none()).map(|((id, on), _)| (id.to_vec(), *on));
+            jobs.collect::<Vec<_>>()
+        };
+        let jobs = node.post.after.as_ref().map(foreign).unwrap_or_default();
+        let after = node.post.after.as_ref().map(|after| After {
+            jobs: jobs.iter().map(|(id, on)| (&id[..], *on)).collect(),
+            strict: after.strict,
+        });
+        if let Some(after) = &after {
+            let edges = self.decide_edges(env, self.jobs.next_free(), node.post.id, after)?;
+            let unmet = edges.iter().filter(|edge| self.outcome(edge) != Outcome::Met).count();
+            let within: BTreeSet<usize> = awaited.iter().flatten().copied().collect();
+            if unmet + within.len() > AFTER_MOST {
+                return Err(Refusal::Limit("dependencies"));
+            }
+        }
+        let post = Post { exists: Exists::Refuse, parent: None, after, ..node.post.clone() };
+        self.post(env, &post, at as u64).map(|_| ())
+    }
+
+    fn check_foreign_parent(&self, id: &[u8], n: usize) -> Result<(), Refusal> {
+        let parent = self.find(id).ok_or(Refusal::NoJob)?;
+        self.check_parent(self.jobs.next_free(), parent)?;
+        let most = SHARES_MOST.saturating_sub((n as u64).saturating_mul(SHARE_MOST as u64));
+        match self.children(parent).is_some_and(|children| children.shares > most) {
+            true => Err(Refusal::Limit("shares")),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses nodes that would be among their own ancestors, or have too many.
+    fn check_generations(&self, nodes: &[Node<'_>], parents: &[Option<usize>]) -> Result<(), Refusal> {
+        let parent_of = |at: usize| parents.get(at).copied().flatten();
+        // So deep is a node below the first of its flow that has no parent in it.
+        let mut depths: Vec<Option<usize>> = vec![None; nodes.len()];
+        for start in 0..nodes.len() {
+            let mut path = Vec::new();
+            let mut next = Some(start);
+            let depth = loop {
+                let Some(at) = next else { break 0 };
+                if let Some(depth) = depths.get(at).copied().flatten() {
+                    break depth + 1;
+                }
+                if path.len() > nodes.len() {
+                    return Err(Refusal::Ancestor.in_node(label(nodes, at)));
+                }
+                path.push(at);
+                next = parent_of(at);
+                if next.is_none() {
+                    let foreign = nodes.get(at).and_then(|node| self.find(node.post.parent?));
+                    break foreign.map_or(0, |parent| self.depth(parent) + 1);
+                }
+            };
+            for (above, at) in path.iter().rev().enumerate() {
+                if depth + above > usize::from(GENERATIONS) {
+                    return Err(Refusal::Limit("generations").in_node(label(nodes, *at)));
+                }
+                if let Some(place) = depths.get_mut(*at) {
+                    *place = Some(depth + above);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn label<'a>(nodes: &[Node<'a>], at: usize) -> &'a [u8] {
+    nodes.get(at).map_or(&[], |node| node.label)
+}
+
+/// What nodes are called.
+struct Names<'a> {
+    labels: BTreeMap<&'a [u8], usize>,
+    ids: BTreeMap<&'a [u8], usize>,
+}
+
+impl<'a> Names<'a> {
+    /// Refuses two nodes of one label or one id.
+    fn of(nodes: &[Node<'a>]) -> Result<Names<'a>, Refusal> {
+        let mut names = Names { labels: BTreeMap::new(), ids: BTreeMap::new() };
+        for (at, node) in nodes.iter().enumerate() {
+            if names.labels.insert(node.label, at).is_some() {
+                return Err(Refusal::Exists(node.label.into()).in_node(node.label));
+            }
+            if let Some(id) = node.post.id {
+                if names.ids.insert(id, at).is_some() {
+                    return Err(Refusal::Exists(id.into()).in_node(node.label));
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    fn find(&self, name: &[u8]) -> Option<usize> {
+        self.labels.get(name).or_else(|| self.ids.get(name)).copied()
+    }
+}
+
+/// Nodes in an order in which each comes after those that it waits for, the first named first
+/// where there is a choice; or one that waits for itself.
+fn order(awaited: &[Vec<Option<usize>>]) -> Result<Vec<usize>, usize> {
+    let mut left: Vec<usize> = Vec::with_capacity(awaited.len());
+    let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); awaited.len()];
+    for (at, others) in awaited.iter().enumerate() {
+        let others: BTreeSet<usize> = others.iter().flatten().copied().collect();
+        left.push(others.len());
+        for other in others {
+            if let Some(list) = waiters.get_mut(other) {
+                list.push(at);
+            }
+        }
+    }
+    let mut free: BTreeSet<usize> =
+        left.iter().enumerate().filter(|(_, n)| **n == 0).map(|(at, _)| at).collect();
+    let mut order = Vec::with_capacity(awaited.len());
+    while let Some(at) = free.pop_first() {
+        order.push(at);
+        for waiter in waiters.get(at).map_or(&[][..], |list| list) {
+            if let Some(n) = left.get_mut(*waiter) {
+                *n -= 1;
+                if *n == 0 {
+                    free.insert(*waiter);
+                }
+            }
+        }
+    }
+    // From any that is left, what it waits for leads round in a circle at last.
+    let stuck = |at: &usize| left.get(*at).is_some_and(|n| *n > 0);
+    let Some(mut at) = (0..left.len()).find(|at| stuck(at)) else { return Ok(order) };
+    let mut seen = BTreeSet::new();
+    while seen.insert(at) {
+        let next = awaited.get(at).and_then(|others| others.iter().flatten().copied().find(|o| stuck(o)));
+        at = next.unwrap_or(at);
+    }
+    Err(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_come_after_those_that_they_wait_for_and_else_as_named() {
+        let some = |list: &[usize]| list.iter().copied().map(Some).collect::<Vec<_>>();
+        assert_eq!(order(&[some(&[2]), some(&[]), some(&[]), some(&[0, 2, 2])]), Ok(vec![1, 2, 0, 3]));
+        assert_eq!(order(&[some(&[1]), some(&[2]), some(&[3, 1]), some(&[])]), Err(1));
+        assert_eq!(order(&[some(&[0])]), Err(0));
+    }
+}

@@ -1,0 +1,92 @@
+//! `JOB.FLOW`: several jobs that wait for each other, or are parts of each other, in one
+//! command.
+
+use board::{Flow as Plan, Node, PostAnswer, Refusal};
+
+use super::post::{options, Form};
+use super::{Command, KeyUse, Spec};
+use crate::fault::{syntax, Done, Fault};
+use crate::server::call::Call;
+use crate::turn::Turn;
+
+/// `JOB.FLOW board n NODE label payload [option …] …` → ids. All or nothing. Replicates
+/// `Posted` for each node, then `Adopted` for each that has a parent.
+pub struct Flow;
+
+fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, Fault> {
+    let args = &mut call.args;
+    if !args.take("NODE") {
+        return syntax("NODE must stand before each label");
+    }
+    let label = args.name("label")?;
+    let read = || {
+        let payload = args.payload("payload")?;
+        let mut post = options(args, Form::Node)?.request;
+        post.payload = payload;
+        Ok(Node { label, post })
+    };
+    let within = |text| format!("{text} in node '{}'", board::clean(label));
+    let mut read = read;
+    read().map_err(|fault| match fault {
+        Fault::Syntax(text) => Fault::Syntax(within(text)),
+        other => other,
+    })
+}
+
+/// Posts a flow that nothing speaks against.
+fn post(turn: &mut Turn<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, Fault> {
+    let env = turn.env;
+    for at in plan.order().to_vec() {
+        let post = plan.post(at).ok_or(Refusal::NoJob)?;
+        let answer = turn.board().post(&env, &post, at as u64)?;
+        let PostAnswer::Do(posted) = answer else { continue };
+        let id = posted.text(<[u8]>::to_vec);
+        turn.apply(posted)?;
+        plan.came(at, id);
+    }
+    for adopted in plan.adopted(turn.board())? {
+        turn.apply(adopted)?;
+    }
+    Ok(plan.ids().to_vec())
+}
+
+impl Command for Flow {
+    const SPEC: Spec = Spec {
+        name: "job.flow",
+        arity: -6,
+        flags: "write deny-oom",
+        key: Some(KeyUse::Insert),
+        summary: "Posts several jobs that wait for each other or are parts of each other, all or none.",
+        complexity: "O(n log N) for n nodes and all that they wait for",
+        syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
+            [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
+            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
+            [NODE label payload options]",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let n = call.args.length("n", 1)?;
+        let mut nodes = Vec::with_capacity(n.min(call.args.left()));
+        for _ in 0..n {
+            if call.args.left() == 0 {
+                return syntax(format!("n names {n} but fewer follow"));
+            }
+            nodes.push(node(call)?);
+        }
+        call.args.end()?;
+        let reply = call.ctx.reply();
+        Turn::run(call.ctx, &call.key(), |turn| {
+            for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
+                turn.settle(name)?;
+            }
+            let env = turn.env;
+            let plan = turn.board().plan_flow(&env, nodes)?;
+            let ids = post(turn, plan)?;
+            reply.array(ids.len());
+            ids.iter().for_each(|id| reply.bytes(id));
+            Ok(())
+        })
+    }
+}
