@@ -12,7 +12,8 @@ from harness import MODULE, Board, Server
 
 WRITES = {
     "job.post": -3,
-    "job.flow", "job.mpost": -4,
+    "job.mpost": -4,
+    "job.flow": -6,
     "job.claim": -3,
     "job.heartbeat": -4,
     "job.mheartbeat": -4,
@@ -57,7 +58,7 @@ READS = {
 }
 """Commands and their arity."""
 
-ADDS = {"job.post", "job.mpost", "job.settings|set", "job.schedule|set", "job.schedule|run"}
+ADDS = {"job.post", "job.flow", "job.mpost", "job.settings|set", "job.schedule|set", "job.schedule|run"}
 """Commands that a full server refuses. All others drain, or change what is there."""
 
 FAST = {
