@@ -120,6 +120,7 @@ impl<'k> Turn<'k> {
         if self.board().wake() > env.now {
             return Ok(false);
         }
+        self.board().quench(env.now);
         match self.board().backlog(&env, n) {
             Some(effect) => self.apply(effect).map(|()| true),
             None => {

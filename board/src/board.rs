@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
+use crate::buckets::{Bucket, Pace};
 use crate::days::{Days, Today};
 use crate::dist::Dist;
 use crate::effect::{Effect, Unfit};
@@ -40,6 +41,10 @@ pub struct Queue {
     pub(crate) settings: Overrides,
     /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
     pub(crate) paused: i64,
+    /// How fast jobs may be claimed from it, by its settings.
+    pub(crate) pace: Option<Pace>,
+    /// The tokens for that.
+    pub(crate) bucket: Option<Bucket>,
     /// Its place among the queues that have ready jobs.
     pub(crate) busy_at: Option<u32>,
     /// Noted in [`Board::woken`].
@@ -123,11 +128,22 @@ pub struct Board {
     pub(crate) heap: usize,
     /// Counts the places that groups were given in the rounds of their queues.
     pub(crate) turns: u64,
+    /// How fast jobs may be claimed from the whole board, by its settings.
+    pub(crate) pace: Option<Pace>,
+    /// The tokens for that.
+    pub(crate) bucket: Option<Bucket>,
+    /// Groups that have to wait for tokens, or are kept for their bucket alone: until when,
+    /// which queue, which group.
+    pub(crate) rests: BTreeSet<(i64, Bin, u32)>,
     /// Queues whose groups are to be looked at, see [`Fair::review`].
     pub(crate) reviews: BTreeSet<Bin>,
     // What follows is local: in no snapshot, no digest.
     pub(crate) last_class: u32,
     pub(crate) busy: Vec<u32>,
+    /// When the last effect happened.
+    pub(crate) moment: i64,
+    /// Queues that somebody waits for and that lack tokens, by when these are there.
+    pub(crate) thirst: BTreeSet<(i64, u32)>,
     pub(crate) woken: Vec<u32>,
     /// No time event before this: a lower bound, exact after [`Board::reckon`].
     pub(crate) wake: Wake,
@@ -227,6 +243,7 @@ impl Board {
     /// what is not there; then the board may be half changed and is to be marked broken.
     pub fn apply(&mut self, effect: &Effect<'_>, now: i64) -> Result<(), Unfit> {
         self.revision += 1;
+        self.moment = now;
         effect.apply(self, now)
     }
 

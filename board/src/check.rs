@@ -203,6 +203,7 @@ impl Board {
     fn check_groups(&self) -> Result<(), String> {
         let mut known: BTreeMap<(u32, u32), [u32; 9]> = BTreeMap::new();
         let mut opened: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut rests = 0;
         for (_, job) in self.jobs.iter() {
             let Some(at) = job.group() else { continue };
             if job.state == State::Claimed || job.has_begun() {
@@ -253,6 +254,13 @@ impl Board {
                 {
                     return fail("a group does not know what it has begun");
                 }
+                let listed = group.rest.map(|until| (until, name.clone(), at));
+                if group.rest.is_some() && fair.pace(group).is_none()
+                    || listed.as_ref().is_some_and(|rest| !self.rests.contains(rest))
+                {
+                    return fail("a group rests for nothing, or unknown to the clock");
+                }
+                rests += usize::from(listed.is_some());
                 let here = |slot| self.jobs.get(slot).is_some_and(|job| job.group() == Some(at));
                 if group.ready.len() as u64 != group.count(State::Ready)
                     || !group.ready.iter_from(None, |_| Default::default()).all(here)
@@ -265,6 +273,9 @@ impl Board {
             if ready != fair.all.len() || !lane.ready.iter_from(None, |_| Default::default()).all(plain) {
                 return fail("groups and their queue disagree");
             }
+        }
+        if rests != self.rests.len() {
+            return Err("a rest of no group".into());
         }
         match known.keys().next() {
             Some(at) => Err(format!("a job of a group that is not there: {at:?}")),

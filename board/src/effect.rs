@@ -12,6 +12,7 @@ use serde_bytes::Bytes;
 use crate::board::Board;
 use crate::dist::Dist;
 use crate::job::NEVER;
+use crate::rates::Rested;
 use crate::settings::LONGEST;
 use crate::verbs::*;
 
@@ -175,6 +176,8 @@ effects! {
     64 GroupConfigured<'a>,
     /// Groups were looked at whose settings have changed for all.
     65 Reviewed,
+    /// Groups may go on that had to wait for tokens.
+    66 Rested,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
 use crate::board::{Board, ReadyKey};
+use crate::buckets::{full_at, ready_at, Bucket, Pace};
 use crate::ids::Ids;
 use crate::job::{Job, State};
 use crate::line::Line;
@@ -47,6 +48,8 @@ pub enum Hold {
     Full(u64),
     /// It is ordered, and its last job has not ended.
     Ordered,
+    /// Its next job lacks tokens until then, Unix ms.
+    Dry(i64),
 }
 
 /// Where a group stands in the rounds. See the module's comment.
@@ -73,6 +76,10 @@ pub(crate) struct Group {
     /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused.
     pub paused: i64,
     pub seat: Seat,
+    pub bucket: Option<Bucket>,
+    /// Its place in [`Board::rests`]: until when it lacks tokens, or, when nothing else needs
+    /// it, until when its bucket is not full.
+    pub rest: Option<i64>,
 }
 
 /// What the settings say of a group.
@@ -80,6 +87,7 @@ struct Terms {
     weight: u64,
     most: Option<u64>,
     ordered: bool,
+    pace: Option<Pace>,
 }
 
 impl Group {
@@ -90,12 +98,13 @@ impl Group {
 
     fn terms(&self, of_all: &Overrides) -> Terms {
         if self.settings.is_empty() && of_all.is_empty() {
-            return Terms { weight: 1, most: None, ordered: false };
+            return Terms { weight: 1, most: None, ordered: false, pace: None };
         }
         Terms {
             weight: self.value(of_all, Setting::Weight).max(1) as u64,
             most: u64::try_from(self.value(of_all, Setting::Concurrency)).ok(),
             ordered: self.value(of_all, Setting::Ordered) > 0,
+            pace: Pace::of(|setting| self.value(of_all, setting)),
         }
     }
 
@@ -113,13 +122,31 @@ impl Group {
         match terms.most.filter(|most| runs >= *most) {
             _ if self.paused > 0 => Some(Hold::Paused(self.paused)),
             Some(most) => Some(Hold::Full(most)),
-            None => (terms.ordered && waits()).then_some(Hold::Ordered),
+            None if terms.ordered && waits() => Some(Hold::Ordered),
+            None => self.rest.map(Hold::Dry),
         }
+    }
+
+    /// Whether it has jobs, settings or a pause.
+    pub fn is_known(&self) -> bool {
+        self.refs > 0 || !self.settings.is_empty() || self.paused > 0
     }
 
     /// Whether nothing needs it.
     fn is_unused(&self) -> bool {
-        self.refs == 0 && self.settings.is_empty() && self.paused == 0
+        !self.is_known() && self.rest.is_none()
+    }
+
+    /// Until when it has to rest, by its tokens: see [`Group::rest`].
+    pub fn rests_until(&self, of_all: &Overrides, cost: impl Fn(u32) -> i64, now: i64) -> Option<i64> {
+        let terms = self.terms(of_all);
+        let pace = terms.pace?;
+        let until = match self.candidate(&terms) {
+            Some(slot) => ready_at(&self.bucket, &pace, cost(slot)),
+            None if !self.is_known() => full_at(&self.bucket, &pace),
+            None => 0,
+        };
+        (until > now).then_some(until)
     }
 
     /// How many of its jobs are in that state.
@@ -210,6 +237,11 @@ impl Fair {
         }
     }
 
+    /// Whether any group, or all of them, have jobs, settings or a pause.
+    pub fn is_known(&self) -> bool {
+        !self.settings.is_empty() || self.groups.iter().any(|(_, group)| group.is_known())
+    }
+
     /// Whether nothing needs it.
     pub fn is_unused(&self) -> bool {
         self.groups.len() == 0 && self.settings.is_empty()
@@ -231,6 +263,11 @@ impl Fair {
         let terms = group.terms(&self.settings);
         let most = if terms.ordered { Some(terms.most.unwrap_or(1).min(1)) } else { terms.most };
         most.map(|most| most.saturating_sub(group.count(State::Claimed)))
+    }
+
+    /// How fast jobs of a group may be claimed.
+    pub fn pace(&self, group: &Group) -> Option<Pace> {
+        group.terms(&self.settings).pace
     }
 
     /// Whether a group gives one job after the other.

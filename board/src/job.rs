@@ -525,6 +525,8 @@ pub struct Options {
     pub expire: Option<i64>,
     /// How long its record stays when it is complete.
     pub retain: Option<i64>,
+    /// Tokens that a claim of it takes.
+    pub cost: Option<i64>,
 }
 
 impl Options {
@@ -542,6 +544,7 @@ impl Options {
             && within(self.timeout, -1, LONGEST)
             && within(self.expire, -1, LONGEST)
             && within(self.retain, -1, LONGEST)
+            && within(self.cost, 1, MOST)
     }
 
     /// These, and where they are silent the others.
@@ -555,6 +558,7 @@ impl Options {
             timeout: self.timeout.or(other.timeout),
             expire: self.expire.or(other.expire),
             retain: self.retain.or(other.retain),
+            cost: self.cost.or(other.cost),
         }
     }
 }

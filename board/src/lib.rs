@@ -35,6 +35,7 @@
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
 //! | `groups`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
+//! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `pool` | shared names and classes | counted |
 //! | `labels` | jobs by name, tag, kind, and tracked ones | a job in the line of each label that it bears |
@@ -62,6 +63,7 @@
 
 mod bin;
 mod board;
+mod buckets;
 mod check;
 mod classes;
 mod cron;
@@ -86,6 +88,7 @@ mod pins;
 mod places;
 mod pool;
 mod progress;
+mod rates;
 mod record;
 mod records;
 mod registrations;
@@ -120,6 +123,7 @@ pub use id::Id;
 pub use job::{Options, State, NEVER};
 pub use labels::TAGS_MOST;
 pub use list::{Cursor, Filter, Filters, Page, Start};
+pub use rates::Rested;
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use registrations::{Registration, REGISTERED_MOST};
 pub use rounds::GroupOf;

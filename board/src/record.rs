@@ -83,6 +83,8 @@ bitflags! {
         const CHILDREN = 1 << 35;
         /// With whom it shares its turns.
         const GROUP = 1 << 36;
+        /// Tokens that a claim of it takes.
+        const COST = 1 << 37;
     }
 }
 
@@ -151,6 +153,10 @@ impl<'a> Record<'a> {
     }
     pub fn group(&self) -> Option<&'a [u8]> {
         self.board.group_name(self.job)
+    }
+    /// Tokens that a claim of it takes, when it was posted with a number.
+    pub fn cost(&self) -> Option<i64> {
+        self.board.class_of(self.job)?.options.cost
     }
     pub fn payload(&self) -> &'a [u8] {
         self.job.payload()
@@ -299,6 +305,7 @@ impl<'a> Record<'a> {
             always | some(self.name().is_some(), Fields::NAME) | some(self.due().is_some(), Fields::DUE);
         present |= some(self.job.group().is_some(), Fields::GROUP);
         present |= some(self.tags().len() > 0, Fields::TAGS) | some(self.tracked(), Fields::TRACKED);
+        present |= some(self.cost().is_some(), Fields::COST);
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
         }
@@ -349,7 +356,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 35);
+        assert_eq!(all_fields().len(), 36);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

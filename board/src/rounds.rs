@@ -103,6 +103,7 @@ impl Board {
     /// Puts a group where it belongs in the rounds of its queue, after something about it has
     /// changed. O(log n).
     pub(crate) fn reseat(&mut self, queue: u32, at: u32) {
+        self.weigh_rest(queue, at);
         let Some(lane) = self.queues.get_mut(queue) else { return };
         let Some(fair) = lane.fair.as_deref_mut() else { return };
         if fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns) {
@@ -265,7 +266,7 @@ impl Board {
         let begin = |name: &Bin| if **name == *first { number } else { 0 };
         let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
             lane.fair.iter().flat_map(move |fair| {
-                let groups = fair.groups.iter_from(begin(queue));
+                let groups = fair.groups.iter_from(begin(queue)).filter(|(_, group)| group.is_known());
                 groups.map(move |(number, group)| GroupOf { queue, number, fair, group })
             })
         });

@@ -38,6 +38,9 @@ pub enum Setting {
     Ordered = 26,
     Ageing = 27,
     StatsDays = 28,
+    Rate = 29,
+    RatePeriod = 30,
+    Burst = 31,
 }
 
 /// Whose settings.
@@ -71,6 +74,8 @@ pub struct Spec {
     pub queue: bool,
     /// Whether a group can have its own.
     pub group: bool,
+    /// Whether a board's value is that of its queues without their own.
+    pub inherited: bool,
 }
 
 impl Spec {
@@ -92,7 +97,18 @@ const DAY: i64 = 86_400_000;
 
 const fn spec(setting: Setting, name: &'static str, default: i64, range: (i64, i64)) -> Spec {
     let (min, max) = range;
-    Spec { setting, name, default, min, max, module: true, board: true, queue: true, group: false }
+    Spec {
+        setting,
+        name,
+        default,
+        min,
+        max,
+        module: true,
+        board: true,
+        queue: true,
+        group: false,
+        inherited: true,
+    }
 }
 
 const fn whole_board(spec: Spec) -> Spec {
@@ -107,6 +123,10 @@ const fn also_group(spec: Spec) -> Spec {
     Spec { group: true, ..spec }
 }
 
+const fn of_each_level(spec: Spec) -> Spec {
+    Spec { module: false, group: true, inherited: false, ..spec }
+}
+
 const fn group_only(spec: Spec) -> Spec {
     Spec { board: false, queue: false, module: false, group: true, ..spec }
 }
@@ -116,7 +136,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 29] = {
+pub const SPECS: [Spec; 32] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -148,6 +168,9 @@ pub const SPECS: [Spec; 29] = {
         group_only(spec(Ordered, "ordered", 0, (0, 1))),
         not_module(spec(Ageing, "ageing", 0, (0, MOST))),
         board_only(spec(StatsDays, "stats-days", 30, (0, 3_650))),
+        of_each_level(spec(Rate, "rate", -1, (-1, MOST))),
+        of_each_level(spec(RatePeriod, "rate-period", 1_000, (1, MOST))),
+        of_each_level(spec(Burst, "burst", 1, (1, MOST))),
     ]
 };
 

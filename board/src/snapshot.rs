@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::Board;
+use crate::buckets::Bucket;
 use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
 use crate::family::Parting;
@@ -68,6 +69,9 @@ struct Head {
     queues: Vec<(Bin, Overrides)>,
     pauses: Vec<(Place, Pause)>,
     turns: u64,
+    bucket: Option<Bucket>,
+    /// Of the queues that have one, by name.
+    buckets: Vec<(Bin, Bucket)>,
 }
 
 /// Where a group stands in the rounds, or the jobs without one.
@@ -119,6 +123,8 @@ struct GroupImage {
     seat: SeatImage,
     settings: Overrides,
     paused: i64,
+    bucket: Option<Bucket>,
+    rest: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -206,6 +212,10 @@ impl Board {
             .map(|(_, name, q)| (name.clone(), q.settings.clone()))
             .collect();
         queues.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let buckets = self.queues.iter().filter(|(_, _, q)| q.pace.is_some());
+        let buckets = buckets.filter_map(|(_, name, q)| Some((name.clone(), q.bucket?)));
+        let mut buckets: Vec<(Bin, Bucket)> = buckets.collect();
+        buckets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let mut writer = Writer::default();
         let head = Head {
             format: FORMAT,
@@ -216,6 +226,8 @@ impl Board {
             queues,
             pauses: self.pauses.iter().map(|(place, pause)| (place.clone(), pause.clone())).collect(),
             turns: self.turns,
+            bucket: self.bucket,
+            buckets,
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
@@ -275,6 +287,8 @@ impl Board {
                     seat: (&group.seat).into(),
                     settings: group.settings.clone(),
                     paused: group.paused,
+                    bucket: group.bucket,
+                    rest: group.rest,
                 };
                 writer.put(GROUPS, &image);
                 writer.close(each, PART);
@@ -453,6 +467,9 @@ impl Loader {
         board.token = head.token;
         board.settings = head.settings;
         board.turns = head.turns;
+        board.pace = Board::pace_of(&board.settings);
+        need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        board.bucket = head.bucket;
         board.set_stats();
         if head.broken {
             board.set_broken();
@@ -464,7 +481,14 @@ impl Loader {
             let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
             need(queue.settings.is_empty(), "a queue twice")?;
             queue.settings = settings;
+            queue.pace = Board::pace_of(&queue.settings);
             board.queues.hold(number);
+        }
+        for (name, bucket) in head.buckets {
+            let number = board.queues.find(&*name).ok_or(Damage("queue"))?;
+            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+            need(bucket.is_sound() && queue.pace.is_some() && queue.bucket.is_none(), "bucket")?;
+            queue.bucket = Some(bucket);
         }
         need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
         for (place, pause) in head.pauses {
@@ -516,9 +540,21 @@ impl Loader {
         need(fair.find(&image.name).is_none(), "a group twice")?;
         need(image.settings.sound(Level::Group) && is_time(image.paused), "group")?;
         let seat = image.seat.load(image.number)?;
-        let holds = [!image.settings.is_empty(), image.paused > 0];
-        let (settings, paused) = (image.settings, image.paused);
-        let group = Group { name: image.name.clone(), seat, settings, paused, ..Group::default() };
+        let holds = [!image.settings.is_empty(), image.paused > 0, image.rest.is_some()];
+        need(image.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(image.rest.is_none_or(is_time), "rest")?;
+        if let Some(until) = image.rest {
+            self.board.rests.insert((until, image.queue.clone(), image.number));
+        }
+        let group = Group {
+            name: image.name.clone(),
+            seat,
+            settings: image.settings,
+            paused: image.paused,
+            bucket: image.bucket,
+            rest: image.rest,
+            ..Group::default()
+        };
         need(fair.groups.insert_at(image.number, Box::new(group)), "group")?;
         fair.names.insert(&image.name, image.number);
         holds.into_iter().filter(|holds| *holds).for_each(|_| self.board.queues.hold(number));

@@ -19,6 +19,7 @@ impl Board {
 
     /// Finds out when the next time event is. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
+        self.quench(env.now);
         self.wake.0 = self.soonest(env);
         self.wake.0
     }
@@ -41,6 +42,9 @@ impl Board {
         let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
         let departs = self.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
         let soonest = soonest.min(self.schedules.soonest()).min(departs);
+        let rest = self.rests.first().map_or(NEVER, |(until, ..)| *until);
+        let thirst = self.thirst.first().map_or(NEVER, |(at, _)| *at);
+        let soonest = soonest.min(rest).min(thirst);
         let at_once = self.pauses.next_release().is_some()
             || self.registrations.next_departure().is_some()
             || !self.reviews.is_empty()

@@ -35,6 +35,8 @@ mod order;
 mod ownerless;
 #[path = "life/pauses.rs"]
 mod pauses;
+#[path = "life/rates.rs"]
+mod rates;
 #[path = "life/reads.rs"]
 mod reads;
 #[path = "life/schedules.rs"]

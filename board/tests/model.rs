@@ -17,6 +17,8 @@ mod family;
 mod naive;
 #[path = "model/pauses.rs"]
 mod pauses;
+#[path = "model/rates.rs"]
+mod rates;
 #[path = "model/rounds.rs"]
 mod rounds;
 #[path = "model/schedules.rs"]

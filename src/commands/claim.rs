@@ -95,6 +95,10 @@ impl Command for Claim {
                 Some(id) => smallvec![claim_id(turn, &request, id)?],
                 None => claim(turn, &request, &options)?,
             };
+            if slots.is_empty() && options.block.is_some() {
+                let env = turn.env;
+                turn.board().note_thirst(&env, &request);
+            }
             if !slots.is_empty() {
                 write_records(reply, turn.board(), &slots, &fields);
             }

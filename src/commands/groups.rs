@@ -15,7 +15,14 @@ pub struct Groups;
 const COUNT: usize = 100;
 
 /// What is told of each beside its counts and its pause.
-const SETTINGS: [Setting; 3] = [Setting::Weight, Setting::Concurrency, Setting::Ordered];
+const SETTINGS: [Setting; 6] = [
+    Setting::Weight,
+    Setting::Concurrency,
+    Setting::Ordered,
+    Setting::Rate,
+    Setting::RatePeriod,
+    Setting::Burst,
+];
 
 /// Where the next page begins: a queue and a number.
 type From<'a> = Option<(&'a [u8], u32)>;

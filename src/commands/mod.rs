@@ -288,6 +288,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         }
         Fields::SHARE => int("share", record.share().map(i64::from)),
         Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
+        Fields::COST => int("cost", record.cost()),
         _ => {}
     }
 }

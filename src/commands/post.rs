@@ -48,6 +48,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     match word {
         "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
         "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
+        "COST" => once(&mut options.cost, "COST", args.int("COST", 1..=MOST)?)?,
         "GROUP" => once(&mut post.group, "GROUP", args.group()?)?,
         "PRIORITY" => {
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -150,7 +151,7 @@ impl Command for Post {
         key: Some(KeyUse::Insert),
         summary: "Posts a job.",
         complexity: "O(log N)",
-        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
+        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
             [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
             [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",
@@ -192,7 +193,7 @@ impl Command for MPost {
         complexity: "O(n log N)",
         syntax:
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
-            [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
+            [COST cost] [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
             [RETAIN ms] [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
             [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",

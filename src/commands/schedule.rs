@@ -202,6 +202,7 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("expire", options.expire);
     row.int("retain", options.retain);
     row.bytes("user", template.user.as_deref());
+    row.int("cost", options.cost);
     if !template.meta.is_empty() {
         row.0.push(("meta", Cell::Meta(&template.meta)));
     }
@@ -223,7 +224,7 @@ impl Command for Set {
         syntax:
             "board id payload [EVERY ms|CRON expression] [TZ zone] [START unix-ms] [END unix-ms] [MAX n] \
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
-            [GROUP group] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
+            [GROUP group] [COST cost] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
             [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] [PARENT parent] [SHARE share]",
         ..Spec::NONE

@@ -322,6 +322,9 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
             latency::with(|seen| seen.pickup.add(waited));
             turn.apply(claimed)?;
         }
+        if claims.is_empty() {
+            turn.board().note_thirst(&env, claim);
+        }
         Ok(())
     });
     if claims.is_empty() {

@@ -31,6 +31,7 @@ POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
     "GROUP": ("g",),
+    "COST": ("1",),
     "PRIORITY": ("1",),
     "DELAY": ("1",),
     "AT": ("1",),
@@ -158,6 +159,7 @@ CALLS = [
 ]
 
 RANGES = {
+    "POST COST": (1, INT32 - 1),
     "POST PRIORITY": (-INT32, INT32 - 1),
     "POST DELAY": (0, DURATION),
     "POST AT": (0, TIME),
@@ -202,7 +204,7 @@ RANGES = {
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["COST", "UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
+    "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
     "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],

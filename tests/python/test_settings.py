@@ -28,6 +28,11 @@ OF_QUEUES_AND_BOARDS = {
     "concurrency": (-1, -1, N),
     "ageing": (0, 0, N),
 }
+OF_EACH_LEVEL = {
+    "rate": (-1, -1, N),
+    "rate-period": (1_000, 1, N),
+    "burst": (1, 1, N),
+}
 OF_BOARDS = {
     "retain-complete": (0, -1, T),
     "retain-result": (3_600_000, -1, T),
@@ -47,7 +52,7 @@ OF_BOARDS_ALONE = {
     "ownerless": (0, 0, 1),
     "stats-days": (30, 0, 3_650),
 }
-ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_BOARDS, **OF_BOARDS_ALONE}
+ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_EACH_LEVEL, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}
 MODULE_ALONE = ["recovery-grace", "max-payload", "max-text", "max-batch", "foreign-effects"]
 

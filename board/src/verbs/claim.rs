@@ -72,6 +72,7 @@ impl Claimed<'_> {
         }
         board.take_turn(self.slot);
         board.note_claim(self.slot, now);
+        board.take_tokens(self.slot, now)?;
         board.leave(self.slot)?;
         let mut attempt = 1;
         if board.job(self.slot)?.rare.is_some() {
@@ -120,7 +121,8 @@ impl Board {
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = lane.next()?;
-        Some((Self::plain_key(self.jobs.get(slot)?), slot))
+        let job = self.jobs.get(slot)?;
+        (self.tokens_at(lane, job, slot) <= now).then(|| (Self::plain_key(job), slot))
     }
 
     fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
@@ -191,6 +193,7 @@ impl Board {
             State::Ready if self.is_quiet(claim.worker) => Err(Refusal::Quiet),
             State::Ready => {
                 self.check_slot(slot, true, env.now)?;
+                self.check_tokens(job, slot, env.now)?;
                 Ok(self.claimed(env, slot, job, claim))
             }
             state if state.ended() => Err(Refusal::Ended(state)),

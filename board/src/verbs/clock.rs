@@ -245,6 +245,9 @@ impl Board {
         if let Some(departed) = self.departs(env, n) {
             return Some(departed.into());
         }
+        if let Some(rested) = self.rest_over(env, n) {
+            return Some(rested);
+        }
         if let Some(reviewed) = self.review(n) {
             return Some(reviewed);
         }

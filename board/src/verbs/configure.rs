@@ -58,6 +58,12 @@ impl Sound for Configured<'_> {
     }
 }
 
+/// Whether a change may let jobs be claimed that could not be before.
+fn wakes(setting: Setting) -> bool {
+    use Setting::*;
+    matches!(setting, Concurrency | Rate | RatePeriod | Burst)
+}
+
 impl Configured<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         let spec = self.setting.spec();
@@ -71,7 +77,8 @@ impl Configured<'_> {
             board.settings.set(self.setting, self.value);
             board.set_stats();
             board.wake_at(0);
-            if self.setting == Setting::Concurrency {
+            board.pace = Board::pace_of(&board.settings);
+            if wakes(self.setting) {
                 board.wake_all();
             }
             return Ok(());
@@ -84,7 +91,8 @@ impl Configured<'_> {
         let before = queue.settings.is_empty();
         queue.settings.set(self.setting, self.value);
         let after = queue.settings.is_empty();
-        if self.setting == Setting::Concurrency {
+        queue.pace = Board::pace_of(&queue.settings);
+        if wakes(self.setting) {
             board.wake_queue(number);
         }
         match (before, after) {
@@ -106,7 +114,8 @@ impl Board {
         if let Some(value) = queue.and_then(|q| q.settings.get(setting)) {
             return (value, Source::Queue);
         }
-        if let Some(value) = self.settings.get(setting) {
+        let here = scope.is_none() || spec.inherited;
+        if let Some(value) = self.settings.get(setting).filter(|_| here) {
             return (value, Source::Board);
         }
         match rules.get(setting) {

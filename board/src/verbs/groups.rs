@@ -77,7 +77,7 @@ impl Reviewed {
             board.reviews.remove(&name);
         }
         for at in some {
-            board.reseat(queue, at);
+            board.tidy_group(queue, at);
         }
         Ok(())
     }

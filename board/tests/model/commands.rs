@@ -288,12 +288,12 @@ fn options() -> impl Strategy<Value = Options> {
     let limits = || weighted(0.2, prop_oneof![Just(-1), 1..2_000i64]);
     let pauses = weighted(0.3, (0..500i64, 0..2_000i64));
     let rest = (weighted(0.2, 0..=100i64), weighted(0.2, lease()), limits(), limits());
-    let retain = weighted(0.2, prop_oneof![Just(-1), 0..2_000i64]);
+    let retain = (weighted(0.2, prop_oneof![Just(-1), 0..2_000i64]), weighted(0.3, 1..5i64));
     let plain = (counts(), counts(), pauses, rest, retain);
     prop_oneof![
         1 => Just(Options::default()),
-        1 => plain.prop_map(|(retries, lapses, backoff, (jitter, lease, timeout, expire), retain)| Options {
-            retries, lapses, backoff, jitter, lease, timeout, expire, retain,
+        1 => plain.prop_map(|(retries, lapses, backoff, (jitter, lease, timeout, expire), (retain, cost))| Options {
+            retries, lapses, backoff, jitter, lease, timeout, expire, retain, cost,
         }),
     ]
 }
@@ -414,6 +414,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Ownerless => 1,
         Setting::Ordered => 1,
         Setting::Ageing => 200,
+        Setting::Rate | Setting::Burst => 5,
         Setting::Weight => 4,
         Setting::StatsDays => 3,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,

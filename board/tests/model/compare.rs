@@ -79,6 +79,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("state", got.state(), job.state)?;
     same("id", got.id().to_vec(), job.id.clone())?;
     same("queue", got.queue(), &job.queue)?;
+    same("cost", got.cost(), job.options.cost)?;
     same("group", owned(got.group()), job.group.clone())?;
     same("name", got.name().unwrap_or_default(), &job.name)?;
     same("payload", got.payload(), &job.payload)?;

@@ -69,6 +69,9 @@ impl Pair {
         self.step += 1;
         let token = self.world.board.token();
         self.command(command)?;
+        // Groups whose tokens are there by now go on before anything else happens.
+        self.world.settle_rests();
+        self.model.tidy_buckets();
         if self.world.board.token() < token {
             return Err("the last token fell".into());
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
 
 use crate::family::{Gone, Tie};
+use crate::rates::Buckets;
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
 use crate::stats::Day;
@@ -192,6 +193,7 @@ pub struct Model {
     pub workers: Workers,
     /// Statistics by day and queue.
     pub days: BTreeMap<(i64, Bytes), Day>,
+    pub buckets: Buckets,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -217,7 +219,11 @@ impl Model {
 
     pub fn queue_rule(&self, queue: &[u8], setting: Setting) -> i64 {
         let own = self.own.get(&(Some(queue.to_vec()), setting)).copied();
-        own.unwrap_or_else(|| self.board_rule(setting))
+        let above = || match setting.spec().inherited {
+            true => self.board_rule(setting),
+            false => setting.spec().default,
+        };
+        own.unwrap_or_else(above)
     }
 
     pub fn job_rule(&self, job: &Job, named: Option<i64>, setting: Setting) -> i64 {
@@ -443,7 +449,15 @@ impl Model {
         let fires = self.schedules.iter().map(|s| s.at);
         let departs = self.workers.known.values().map(|w| w.until.max(self.hold));
         let others = fires.chain(departs).chain(self.day_goes());
-        self.jobs.iter().map(next).chain(others).min().unwrap_or(NEVER).min(lift).min(NEVER)
+        self.jobs
+            .iter()
+            .map(next)
+            .chain(others)
+            .min()
+            .unwrap_or(NEVER)
+            .min(lift)
+            .min(self.next_rest())
+            .min(NEVER)
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {

@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    fn of_group<'m>(&'m self, queue: &'m [u8], group: &'m [u8]) -> impl Iterator<Item = &'m Job> {
+    pub fn of_group<'m>(&'m self, queue: &'m [u8], group: &'m [u8]) -> impl Iterator<Item = &'m Job> {
         self.jobs.iter().filter(move |j| j.queue == queue && j.group.as_deref() == Some(group))
     }
 
@@ -112,7 +112,8 @@ impl Model {
         let Some(group) = &job.group else { return true };
         let paused = self.pauses.contains_key(&Some((job.queue.clone(), Some(group.clone()))));
         let ordered = self.ordered(&job.queue, group);
-        !paused && self.kept_back(job, false).is_none() && (!ordered || self.is_next(job))
+        let rests = self.group_rests(job);
+        !paused && !rests && self.kept_back(job, false).is_none() && (!ordered || self.is_next(job))
     }
 
     /// Whether more jobs of a group would run in a queue than may.
@@ -179,9 +180,15 @@ impl Model {
     }
 
     /// What a queue gives next: what was chosen, where that may be; else the last of what may.
+    /// It gives nothing while what it would give lacks tokens.
     pub fn next_of(&self, queue: &[u8], chosen: Option<&Bytes>) -> Option<usize> {
         let heads = self.heads(queue);
-        let same = heads.iter().copied().find(|at| Some(&self.jobs[*at].id) == chosen);
-        same.or_else(|| heads.into_iter().max_by_key(|at| self.jobs[*at].plain_rank()))
+        let lacks = |at: &usize| self.tokens_at(&self.jobs[*at]) > self.now;
+        let same = heads.iter().copied().find(|at| Some(&self.jobs[*at].id) == chosen && !lacks(at));
+        match same {
+            None if heads.iter().any(lacks) => None,
+            None => heads.into_iter().max_by_key(|at| self.jobs[*at].plain_rank()),
+            same => same,
+        }
     }
 }

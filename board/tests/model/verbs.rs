@@ -174,6 +174,7 @@ impl Model {
             };
             let Some(at) = at else { break };
             self.turn(at);
+            self.take_tokens(at);
             got.push(self.hand(at, claim));
         }
         got
@@ -191,7 +192,11 @@ impl Model {
             (_, State::Ready) if self.kept_back(job, true).is_some() => {
                 Err(self.kept_back(job, true).unwrap().into())
             }
-            (_, State::Ready) => Ok(self.hand(at, claim)),
+            (_, State::Ready) if self.tokens_at(job) > self.now => Err("LIMIT rate".into()),
+            (_, State::Ready) => {
+                self.take_tokens(at);
+                Ok(self.hand(at, claim))
+            }
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
             (_, state) => Err(format!("NOTREADY {}", state.name())),
         }

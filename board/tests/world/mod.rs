@@ -115,6 +115,18 @@ impl World {
         done
     }
 
+    /// Lets groups go on that had to wait for tokens until now.
+    pub fn settle_rests(&mut self) {
+        let rules = self.rules.clone();
+        while let Some(effect) = {
+            let env = self.env(&rules);
+            self.board.rest_over(&env, 2)
+        } {
+            self.act(effect);
+        }
+        self.commit();
+    }
+
     /// One slice of a time turn, of at most `n` things; false when nothing was to be done.
     pub fn slice(&mut self, n: u32) -> bool {
         let rules = self.rules.clone();

@@ -1,0 +1,156 @@
+//! Token buckets: at most so many tokens at once, and so many more in each period. All in whole
+//! numbers: a token is as many drops as its period has ms, and `rate` drops fall each ms, so
+//! that nothing is ever rounded.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::NEVER;
+use crate::settings::{Setting, MOST};
+
+/// How fast a bucket fills, and how much it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Tokens in each period.
+    pub rate: i64,
+    /// Ms.
+    pub period: i64,
+    /// Tokens at most.
+    pub burst: i64,
+}
+
+impl Pace {
+    /// What settings say; `None` for no limit.
+    pub fn of(value: impl Fn(Setting) -> i64) -> Option<Pace> {
+        let rate = value(Setting::Rate);
+        let (period, burst) = (value(Setting::RatePeriod), value(Setting::Burst));
+        (rate >= 0).then_some(Pace { rate, period: period.max(1), burst: burst.max(1) })
+    }
+
+    fn whole(&self) -> i64 {
+        self.burst.saturating_mul(self.period)
+    }
+
+    /// The drops of a job of that cost; one that costs more than the bucket holds takes all.
+    fn need(&self, cost: i64) -> i64 {
+        cost.clamp(0, self.burst).saturating_mul(self.period)
+    }
+}
+
+/// A bucket that is not, or was not always, full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bucket {
+    /// Drops in it then.
+    level: i64,
+    /// When that was, Unix ms.
+    at: i64,
+    /// The period by which drops are counted.
+    period: i64,
+}
+
+impl Bucket {
+    /// Whether it is one that tokens were taken from.
+    pub fn is_sound(&self) -> bool {
+        (0..=MOST * MOST).contains(&self.level)
+            && (0..=NEVER).contains(&self.at)
+            && (1..=MOST).contains(&self.period)
+    }
+
+    fn start(&self, pace: &Pace) -> i64 {
+        if self.period == pace.period {
+            return self.level.min(pace.whole());
+        }
+        let level = i128::from(self.level) * i128::from(pace.period) / i128::from(self.period.max(1));
+        level.clamp(0, pace.whole().into()) as i64
+    }
+
+    /// The drops in it at a time; a clock that went back adds nothing.
+    fn level(&self, pace: &Pace, now: i64) -> i64 {
+        let fallen = i128::from(pace.rate) * i128::from(now.saturating_sub(self.at).max(0));
+        (i128::from(self.start(pace)) + fallen).min(pace.whole().into()) as i64
+    }
+
+    /// When it holds so many drops. O(1).
+    fn when(&self, pace: &Pace, need: i64) -> i64 {
+        let lacks = need.saturating_sub(self.start(pace));
+        match (lacks, pace.rate) {
+            (..=0, _) => 0,
+            (_, 0) => NEVER,
+            (lacks, rate) => self.at.saturating_add((lacks - 1) / rate + 1).min(NEVER),
+        }
+    }
+}
+
+/// When a job of that cost may take its tokens: a time that has passed if it may now. A bucket
+/// that is not there is full.
+pub(crate) fn ready_at(bucket: &Option<Bucket>, pace: &Pace, cost: i64) -> i64 {
+    bucket.as_ref().map_or(0, |bucket| bucket.when(pace, pace.need(cost)))
+}
+
+/// When a bucket is full again, and need not be remembered.
+pub(crate) fn full_at(bucket: &Option<Bucket>, pace: &Pace) -> i64 {
+    bucket.as_ref().map_or(0, |bucket| bucket.when(pace, pace.whole()))
+}
+
+/// Takes the tokens of a job.
+pub(crate) fn take(bucket: &mut Option<Bucket>, pace: &Pace, cost: i64, now: i64) {
+    let level = bucket.as_ref().map_or(pace.whole(), |bucket| bucket.level(pace, now));
+    let level = level.saturating_sub(pace.need(cost)).max(0);
+    *bucket = Some(Bucket { level, at: now, period: pace.period });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_window_gives_more_than_burst_and_rate(
+            (rate, period, burst) in (0..50i64, 1..2_000i64, 1..20i64),
+            steps in prop::collection::vec((0..500i64, 1..8i64), 1..200),
+        ) {
+            let pace = Pace { rate, period, burst };
+            let (mut bucket, mut now, mut taken) = (None, 1_000, Vec::new());
+            for (pass, cost) in steps {
+                now += pass;
+                let at = ready_at(&bucket, &pace, cost);
+                prop_assert!(at == 0 || at > bucket.map_or(0, |b: Bucket| b.at));
+                if at <= now {
+                    take(&mut bucket, &pace, cost, now);
+                    taken.push((now, cost.min(burst)));
+                } else if at < NEVER {
+                    // Not a ms before it is there.
+                    let early = bucket.map_or(0, |b| b.level(&pace, at - 1));
+                    prop_assert!(early < pace.need(cost));
+                }
+            }
+            for (i, (from, _)) in taken.iter().enumerate() {
+                let mut sum = 0;
+                for (to, cost) in taken.iter().skip(i) {
+                    sum += cost;
+                    prop_assert!(sum * period <= burst * period + rate * (to - from));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_adds_nothing_and_takes_nothing_away() {
+        let pace = Pace { rate: 1, period: 1_000, burst: 2 };
+        let mut bucket = None;
+        take(&mut bucket, &pace, 1, 50_000);
+        assert_eq!(ready_at(&bucket, &pace, 1), 0);
+        take(&mut bucket, &pace, 1, 10_000);
+        assert_eq!(ready_at(&bucket, &pace, 1), 11_000);
+        assert_eq!(full_at(&bucket, &pace), 12_000);
+    }
+
+    #[test]
+    fn a_bucket_keeps_its_share_of_tokens_when_the_period_changes() {
+        let pace = Pace { rate: 1, period: 1_000, burst: 4 };
+        let mut bucket = None;
+        take(&mut bucket, &pace, 3, 0);
+        let slow = Pace { period: 60_000, ..pace };
+        assert_eq!((ready_at(&bucket, &slow, 1), ready_at(&bucket, &slow, 2)), (0, 60_000));
+    }
+}
