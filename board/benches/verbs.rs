@@ -1,6 +1,7 @@
 //! What the verbs cost: decide, write the effect down, apply. Run with
-//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [jobs waiting]...`; memory is what
-//! the process grew by. `uncounted` keeps no statistics.
+//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [groups] [jobs waiting]...`; memory
+//! is what the process grew by. `uncounted` keeps no statistics; with `groups` the jobs are of a
+//! thousand groups that take turns.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::hint::black_box;
@@ -10,6 +11,7 @@ use board::*;
 
 const PAYLOAD: [u8; 100] = [b'x'; 100];
 const ROUNDS: u64 = 200_000;
+const GROUPS: u64 = 1_000;
 
 struct Site {
     board: Board,
@@ -18,12 +20,13 @@ struct Site {
     now: i64,
     n: u64,
     sent: usize,
+    grouped: bool,
 }
 
 impl Site {
     fn new() -> Site {
         let (board, batch, rules) = (Board::default(), Batch::default(), Rules::default());
-        Site { board, batch, rules, now: 1_700_000_000_000, n: 0, sent: 0 }
+        Site { board, batch, rules, now: 1_700_000_000_000, n: 0, sent: 0, grouped: false }
     }
 
     fn act<'e>(&mut self, effect: impl Into<Effect<'e>>) {
@@ -40,7 +43,9 @@ impl Site {
         self.now += 1;
         let rules = std::mem::take(&mut self.rules);
         let env = Env { now: self.now, random: self.n, token: 0, hold: 0, turn: 0, rules: &rules };
-        let post = Post { id, payload: &PAYLOAD, ..Post::default() };
+        let group = self.grouped.then(|| format!("tenant-{}", self.n % GROUPS));
+        let group = group.as_deref().map(str::as_bytes);
+        let post = Post { id, payload: &PAYLOAD, group, ..Post::default() };
         match self.board.post(&env, &post, 0) {
             Ok(PostAnswer::Do(posted)) => self.act(posted),
             _ => panic!("a post is taken"),
@@ -121,8 +126,8 @@ fn resident() -> f64 {
     statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
 }
 
-fn run(waiting: u64, named: bool, counted: bool) {
-    let mut site = Site::new();
+fn run(waiting: u64, named: bool, counted: bool, grouped: bool) {
+    let mut site = Site { grouped, ..Site::new() };
     if !counted {
         site.act(Configured { queue: None, setting: Setting::StatsDays, value: Some(0) });
     }
@@ -149,10 +154,11 @@ fn run(waiting: u64, named: bool, counted: bool) {
         laps.sort_by(f64::total_cmp);
         laps[laps.len() / 2]
     });
-    let kind = match (named, counted) {
-        (true, true) => "chosen ids",
-        (false, true) => "made ids",
-        (_, false) => "uncounted",
+    let kind = match (named, counted, grouped) {
+        (_, _, true) => "groups",
+        (true, true, _) => "chosen ids",
+        (false, true, _) => "made ids",
+        (_, false, _) => "uncounted",
     };
     println!(
         "{waiting:>9} {kind:10} | fill {fill:4.0} post {post:4.0} claim {claim:4.0} heartbeat {beat:4.0} consume \
@@ -192,5 +198,6 @@ fn main() {
     let sizes = if sizes.is_empty() { vec![1_000, 1_000_000] } else { sizes };
     // Memory is told right only for the first size, and one kind of ids, of a process.
     let said = |word: &str| words.iter().any(|w| w == word);
-    sizes.into_iter().for_each(|waiting| run(waiting, said("chosen"), !said("uncounted")));
+    let (chosen, counted, groups) = (said("chosen"), !said("uncounted"), said("groups"));
+    sizes.into_iter().for_each(|waiting| run(waiting, chosen, counted, groups));
 }

@@ -18,6 +18,7 @@ use std::cmp::Reverse;
 
 use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
 use crate::effect::Unfit;
+use crate::groups::ready_key_of;
 use crate::job::{Claim, Job, State, NEVER, U48};
 use crate::slab::Slab;
 use crate::stats::Tally;
@@ -86,8 +87,15 @@ impl Board {
             State::Blocked => self.blocked.remove(Self::at_key(job), slot),
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
-                let stood = self.quit_ready(queue, slot)?;
-                if self.queues.get(queue).is_some_and(|lane| lane.is_idle()) {
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let (stood, idle) = match (&lane.fair, group) {
+                    (None, None) => {
+                        let stood = lane.ready.remove(Self::ready_key(job), slot);
+                        (stood, lane.ready.is_empty())
+                    }
+                    _ => (self.quit_ready(queue, slot)?, self.is_idle(queue)),
+                };
+                if idle {
                     self.idle_queue(queue);
                 }
                 stood && expires
@@ -170,11 +178,18 @@ impl Board {
             }
             State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
             State::Ready => {
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let plain = lane.fair.is_none() && group.is_none();
+                if plain {
+                    lane.ready.insert(Self::ready_key(job), slot, |s| ready_key_of(jobs, s));
+                }
                 if job.at.get() != NEVER {
                     self.expiries.insert(Self::at_key(job), slot, at_key);
                     self.wake.lower(job.at.get());
                 }
-                self.join_ready(queue, slot)?;
+                if !plain {
+                    self.join_ready(queue, slot)?;
+                }
                 self.note_busy(queue);
             }
             State::Claimed => {

@@ -82,10 +82,6 @@ impl Board {
     pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let (queue, group) = (self.queue_number(job), job.group());
-        let lane = self.queues.get(queue).ok_or(Unfit)?;
-        if self.pace.is_none() && lane.pace.is_none() && group.is_none() {
-            return Ok(());
-        }
         let cost = self.cost(slot);
         if let Some(pace) = self.pace {
             take(&mut self.bucket, &pace, cost, now);

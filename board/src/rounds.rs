@@ -51,20 +51,24 @@ impl Queue {
 }
 
 impl Board {
-    /// Puts a job into the line of its group, or of those without.
+    /// Whether a queue has no ready job. O(1).
+    pub(crate) fn is_idle(&self, queue: u32) -> bool {
+        self.queues.get(queue).is_some_and(Queue::is_idle)
+    }
+
+    /// Puts a job into the line of its group, or of those without, in a queue with groups.
     pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let (key, group) = (Self::ready_key(job), job.group());
         let key_of = |s| ready_key_of(&self.jobs, s);
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        match (group, lane.fair.as_deref_mut()) {
-            (None, None) => lane.ready.insert(key, slot, key_of),
-            (None, Some(fair)) => {
+        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
+        match group {
+            None => {
                 lane.ready.insert(key, slot, key_of);
                 fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
             }
-            (Some(_), None) => return Err(Unfit),
-            (Some(at), Some(fair)) => {
+            Some(at) => {
                 fair.all.insert(key, slot, key_of);
                 let group = fair.groups.get_mut(at).ok_or(Unfit)?;
                 group.ready.insert(key, slot, key_of);
@@ -76,14 +80,13 @@ impl Board {
         Ok(())
     }
 
-    /// Takes a job out of the line in which it stands; false when it does not.
+    /// Takes a job out of the line in which it stands, in a queue with groups; false when it
+    /// does not.
     pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let (key, group) = (Self::ready_key(job), job.group());
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        let Some(fair) = lane.fair.as_deref_mut() else {
-            return if group.is_none() { Ok(lane.ready.remove(key, slot)) } else { Err(Unfit) };
-        };
+        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
         let stood = match group {
             None => lane.ready.remove(key, slot),
             Some(at) => {
@@ -111,14 +114,18 @@ impl Board {
         }
     }
 
-    /// A job is about to be claimed: that was the turn of its group.
-    pub(crate) fn take_turn(&mut self, slot: u32) {
-        let Some(job) = self.jobs.get(slot) else { return };
+    /// A job is about to be claimed: that is the turn of its group, and takes its tokens.
+    pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
         let queue = self.queue_number(job);
         let (group, level) = (job.group().unwrap_or(PLAIN), level(Self::ready_key(job)));
-        if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        if let Some(fair) = lane.fair.as_deref_mut() {
             fair.charge(group, level);
+        } else if lane.pace.is_none() && self.pace.is_none() {
+            return Ok(());
         }
+        self.take_tokens(slot, now)
     }
 
     /// The groups of a queue, which has some from now on.

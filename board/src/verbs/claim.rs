@@ -70,9 +70,8 @@ impl Claimed<'_> {
         if board.job(self.slot)?.state != State::Ready {
             return Err(Unfit);
         }
-        board.take_turn(self.slot);
+        board.charge(self.slot, now)?;
         board.note_claim(self.slot, now);
-        board.take_tokens(self.slot, now)?;
         board.leave(self.slot)?;
         let mut attempt = 1;
         if board.job(self.slot)?.rare.is_some() {
