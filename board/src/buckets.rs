@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::job::NEVER;
-use crate::settings::{Setting, MOST};
+use crate::settings::{Overrides, Setting, MOST};
 
 /// How fast a bucket fills, and how much it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl Pace {
         let rate = value(Setting::Rate);
         let (period, burst) = (value(Setting::RatePeriod), value(Setting::Burst));
         (rate >= 0).then_some(Pace { rate, period: period.max(1), burst: burst.max(1) })
+    }
+
+    /// The same, of the settings of a board or a queue.
+    pub fn set_by(settings: &Overrides) -> Option<Pace> {
+        Pace::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
     }
 
     fn whole(&self) -> i64 {

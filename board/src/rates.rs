@@ -9,13 +9,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, Queue};
-use crate::buckets::{ready_at, take, Pace};
+use crate::buckets::{ready_at, take};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::groups::PLAIN;
 use crate::job::{Job, NEVER};
-use crate::settings::Overrides;
 use crate::verbs::Claim;
 
 /// Groups may go on that had to wait for tokens until then: the first `n`.
@@ -43,10 +42,6 @@ impl Rested {
 }
 
 impl Board {
-    pub(crate) fn pace_of(settings: &Overrides) -> Option<Pace> {
-        Pace::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
-    }
-
     /// Tokens that a claim of a job takes.
     pub(crate) fn cost(&self, slot: u32) -> i64 {
         self.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)

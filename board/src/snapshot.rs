@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::Board;
-use crate::buckets::Bucket;
+use crate::buckets::{Bucket, Pace};
 use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
 use crate::family::Parting;
@@ -467,7 +467,7 @@ impl Loader {
         board.token = head.token;
         board.settings = head.settings;
         board.turns = head.turns;
-        board.pace = Board::pace_of(&board.settings);
+        board.pace = Pace::set_by(&board.settings);
         need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         board.bucket = head.bucket;
         board.set_stats();
@@ -481,7 +481,7 @@ impl Loader {
             let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
             need(queue.settings.is_empty(), "a queue twice")?;
             queue.settings = settings;
-            queue.pace = Board::pace_of(&queue.settings);
+            queue.pace = Pace::set_by(&queue.settings);
             board.queues.hold(number);
         }
         for (name, bucket) in head.buckets {

@@ -217,11 +217,19 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
         let env = turn.env;
         Ok(turn.board().reckon(&env))
     });
+    // Whoever was served at the end of the turn may have brought the next event forward.
+    let next = next.map(|next| next.min(wake_of(ctx, &key)));
     match next {
         Ok(next) if next < board::NEVER => hint_at(ctx, &key, db, next),
         // Nothing to come, or nothing to be done about it.
         _ => hint_at(ctx, &key, db, board::NEVER),
     }
+}
+
+fn wake_of(ctx: Ctx, key: &Key) -> i64 {
+    let mut open = ctx.open(key).ok();
+    let value = open.as_mut().and_then(|open| open.value());
+    value.map_or(board::NEVER, |value| value.board.wake())
 }
 
 /// In place of a hint while the timer looks at a board.

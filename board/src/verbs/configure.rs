@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
+use crate::buckets::Pace;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::settings::{Rules, Setting};
 
@@ -77,7 +78,7 @@ impl Configured<'_> {
             board.settings.set(self.setting, self.value);
             board.set_stats();
             board.wake_at(0);
-            board.pace = Board::pace_of(&board.settings);
+            board.pace = Pace::set_by(&board.settings);
             if wakes(self.setting) {
                 board.wake_all();
             }
@@ -91,7 +92,7 @@ impl Configured<'_> {
         let before = queue.settings.is_empty();
         queue.settings.set(self.setting, self.value);
         let after = queue.settings.is_empty();
-        queue.pace = Board::pace_of(&queue.settings);
+        queue.pace = Pace::set_by(&queue.settings);
         if wakes(self.setting) {
             board.wake_queue(number);
         }
