@@ -2,7 +2,7 @@
 //! effects are applied and collected, and at the end they are sent on once, those who wait
 //! are served, and the timer is told.
 
-use board::{Batch, Board, Effect, Env, Refusal, NEVER};
+use board::{Batch, Board, Bound, Effect, Env, Refusal, NEVER};
 
 use crate::config::config;
 use crate::fault::Fault;
@@ -10,7 +10,7 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key, Level};
 use crate::server::keyspace::OpenKey;
-use crate::server::{blocked, timer};
+use crate::server::{blocked, sessions, timer};
 use crate::world;
 
 /// See the module's comment.
@@ -79,6 +79,29 @@ impl<'k> Turn<'k> {
     /// Refuses `*` as a worker's name where jobs have owners.
     pub fn hear(&mut self, worker: &[u8]) -> Result<(), Fault> {
         Ok(self.board().check_speaker(worker)?)
+    }
+
+    /// Ties the claim of a job to a connection.
+    pub fn bind(&mut self, slot: u32, connection: u64) -> Result<(), Fault> {
+        if !self.board().is_session(slot) {
+            self.apply(Bound { slot })?;
+        }
+        self.carry(slot, connection);
+        Ok(())
+    }
+
+    /// The client of this call carries the claim of a job from now on, if it is a session's.
+    pub fn carry_on(&mut self, slot: u32) {
+        if self.board().is_session(slot) {
+            if let Some(connection) = self.ctx.connection() {
+                self.carry(slot, connection);
+            }
+        }
+    }
+
+    fn carry(&mut self, slot: u32, connection: u64) {
+        self.board().carry(slot, connection);
+        sessions::note(connection, self.ctx.db(), self.key.bytes());
     }
 
     /// Does what time should have done with the job of that id by now, so that a verb that

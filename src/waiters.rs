@@ -25,6 +25,8 @@ pub struct Waiter<H> {
     pub count: usize,
     /// The lease, ms.
     pub lease: Option<i64>,
+    /// The connection to which its claims are tied.
+    pub session: Option<u64>,
     /// What to tell of each job.
     pub fields: FieldList,
 }

@@ -20,6 +20,7 @@ use crate::pauses::Pauses;
 use crate::pool::Pool;
 use crate::registrations::Registrations;
 use crate::schedule::Schedules;
+use crate::sessions::Sessions;
 use crate::settings::{Overrides, Setting};
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
@@ -149,6 +150,8 @@ pub struct Board {
     pub(crate) wake: Wake,
     /// Somebody other than its worker has ended a claim since [`Board::taken`] was asked.
     pub(crate) taken: bool,
+    /// Which connection carries which session claim.
+    pub(crate) sessions: Sessions,
     /// A worker is quiet no longer since [`Board::roused`] was asked.
     pub(crate) roused: bool,
     /// A record of an ended job has come since [`Board::overfull`] looked.

@@ -158,6 +158,10 @@ effects! {
     49 Quieted<'a>,
     /// Time has ended registrations, and claims of workers that have gone.
     50 Departed,
+    /// The connection of session claims has closed.
+    51 Disconnected,
+    /// A claim ends with its connection.
+    52 Bound,
     /// Days of statistics are kept no longer.
     53 DaysDropped,
     /// A job is a child of another.

@@ -294,6 +294,34 @@ fn blob(group: Option<u32>, ageing: i64, id: Id<&[u8]>, payload: &[u8]) -> Box<[
     blob.into_boxed_slice()
 }
 
+/// Whether a claim ends with a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum Session {
+    /// It does not.
+    #[default]
+    None = 0,
+    /// It does.
+    Carried = 1,
+    /// It did, and the connection has closed: its worker may still come back.
+    Lost = 2,
+}
+
+impl From<Session> for u8 {
+    fn from(session: Session) -> u8 {
+        session as u8
+    }
+}
+
+impl TryFrom<u8> for Session {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Session, &'static str> {
+        let all = [Session::None, Session::Carried, Session::Lost];
+        all.get(number as usize).copied().ok_or("session")
+    }
+}
+
 /// One worker's hold on one job.
 pub struct Claim {
     /// The job's slot.
@@ -308,6 +336,8 @@ pub struct Claim {
     pub cancel: bool,
     /// Its begin stands in the job's history.
     pub told: bool,
+    /// Whether it ends with a connection.
+    pub session: Session,
     /// When the run began.
     pub claimed: i64,
     /// How long a heartbeat holds, ms.
@@ -330,7 +360,8 @@ impl Claim {
 
     /// When the lease has ended and the grace after it has passed.
     pub fn lapses_at(&self) -> i64 {
-        self.lease_end.saturating_add(self.grace).clamp(0, NEVER)
+        let grace = if self.session == Session::Lost { 0 } else { self.grace };
+        self.lease_end.saturating_add(grace).clamp(0, NEVER)
     }
 
     /// When it ends without a word from its worker.

@@ -45,6 +45,7 @@
 //! | `pauses` | what is paused | a lane knows until when it is |
 //! | `schedule` | schedules, by id and by when they fire | both orders agree |
 //! | `registrations` | workers that registered or go | a worker knows until when it stands |
+//! | `sessions` | which connection carries which claim | local |
 //! | `cron` | cron expressions and time zones | pure; only decisions ask |
 //! | `tombstones` | jobs that have gone | bounded in number and age |
 //! | `days` | statistics by queue and day | a record only where something happened |
@@ -98,6 +99,7 @@ mod rounds;
 mod rules;
 mod schedule;
 mod selection;
+mod sessions;
 mod settings;
 mod slab;
 mod snapshot;

@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
 use crate::effect::Unfit;
 use crate::groups::ready_key_of;
-use crate::job::{Claim, Job, State, NEVER, U48};
+use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::slab::Slab;
 use crate::stats::Tally;
 
@@ -106,6 +106,9 @@ impl Board {
                 let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
                 let known = worker.claims.remove(claim.token, slot);
                 self.workers.release(claim.worker);
+                if claim.session != Session::None {
+                    self.sessions.drop(claim.token, slot);
+                }
                 held = Some(claim);
                 stood && known
             }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::board::Board;
 use crate::history::{Entry, Event, History};
 use crate::id::Id;
-use crate::job::{Claim, Job, Last, Rare, State, NEVER};
+use crate::job::{Claim, Job, Last, Rare, Session, State, NEVER};
 use crate::settings::Rules;
 
 bitflags! {
@@ -85,6 +85,8 @@ bitflags! {
         const GROUP = 1 << 36;
         /// Tokens that a claim of it takes.
         const COST = 1 << 37;
+        /// Its claim ends with a connection: 1.
+        const SESSION = 1 << 38;
     }
 }
 
@@ -185,6 +187,10 @@ impl<'a> Record<'a> {
     /// When the claim ends by itself.
     pub fn deadline(&self) -> Option<i64> {
         self.claim.map(|c| c.deadline())
+    }
+    /// Whether the claim ends with a connection.
+    pub fn session(&self) -> bool {
+        self.claim.is_some_and(|c| c.session != Session::None)
     }
     pub fn cancel(&self) -> bool {
         self.claim.is_some_and(|c| c.cancel)
@@ -308,6 +314,7 @@ impl<'a> Record<'a> {
         present |= some(self.cost().is_some(), Fields::COST);
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
+            present |= some(self.session(), Fields::SESSION);
         }
         if let Some(rare) = self.rare {
             let last = rare.last.is_some();
@@ -356,7 +363,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 36);
+        assert_eq!(all_fields().len(), 37);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

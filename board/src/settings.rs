@@ -41,6 +41,7 @@ pub enum Setting {
     Rate = 29,
     RatePeriod = 30,
     Burst = 31,
+    SessionGrace = 32,
 }
 
 /// Whose settings.
@@ -136,7 +137,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 32] = {
+pub const SPECS: [Spec; 33] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -171,6 +172,7 @@ pub const SPECS: [Spec; 32] = {
         of_each_level(spec(Rate, "rate", -1, (-1, MOST))),
         of_each_level(spec(RatePeriod, "rate-period", 1_000, (1, MOST))),
         of_each_level(spec(Burst, "burst", 1, (1, MOST))),
+        whole_board(spec(SessionGrace, "session-grace", 0, (0, LONGEST))),
     ]
 };
 
@@ -203,7 +205,25 @@ impl TryFrom<u8> for Setting {
 /// The values that the server's configuration gives: the last word where neither the job nor
 /// its queue nor its board has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules([i64; SPECS.len()]);
+pub struct Rules(#[serde(with = "values")] [i64; SPECS.len()]);
+
+/// All values of the rules, as a list: serde knows no arrays of more than 32.
+mod values {
+    use super::SPECS;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Values = [i64; SPECS.len()];
+
+    pub fn serialize<S: Serializer>(values: &Values, to: S) -> Result<S::Ok, S::Error> {
+        values.as_slice().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Values, D::Error> {
+        let values = Vec::<i64>::deserialize(from)?;
+        values.try_into().map_err(|_| Error::custom("the number of settings"))
+    }
+}
 
 impl Default for Rules {
     fn default() -> Self {

@@ -27,7 +27,7 @@ use crate::effect::{is_grace, is_name};
 use crate::family::Parting;
 use crate::groups::{Fair, Group, Round, Seat, PLAIN};
 use crate::id::{self, Id};
-use crate::job::{Claim, Job, Options, Rare, State, NEVER, STALE_MOST, U48};
+use crate::job::{Claim, Job, Options, Rare, Session, State, NEVER, STALE_MOST, U48};
 use crate::labels::are_tags;
 use crate::line::Line;
 use crate::pauses::{Pause, Place};
@@ -141,6 +141,7 @@ struct ClaimImage<'a> {
     run_end: i64,
     grace: i64,
     cancel_end: i64,
+    session: Session,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -330,6 +331,7 @@ impl Board {
                 run_end: c.run_end,
                 grace: c.grace,
                 cancel_end: c.cancel_end,
+                session: c.session,
             }),
             rare: job.rare.as_deref().map(Cow::Borrowed),
             group: job.group(),
@@ -660,6 +662,7 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
         run_end: image.run_end,
         grace: image.grace,
         cancel_end: image.cancel_end,
+        session: image.session,
     }))
 }
 

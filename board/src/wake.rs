@@ -49,6 +49,7 @@ impl Board {
             || self.registrations.next_departure().is_some()
             || !self.reviews.is_empty()
             || !self.families.partings.is_empty()
+            || self.sessions.has_closed()
             || !self.waits.tells.is_empty();
         if at_once || self.surplus(env.rules).is_some() {
             0

@@ -94,6 +94,7 @@ fn full() -> World {
         w.register(&Register { worker, role: Some(b"mailer"), meta, time }).unwrap();
     }
     w.quiet(b"cy", true).unwrap();
+    w.bind(b"claimed", 7);
     w.put("left");
     w.take_id(b"gone", "left");
     assert!(w.deregister(b"gone", 0));

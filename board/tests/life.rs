@@ -43,6 +43,8 @@ mod reads;
 mod schedules;
 #[path = "life/selections.rs"]
 mod selections;
+#[path = "life/sessions.rs"]
+mod sessions;
 #[path = "life/settings.rs"]
 mod settings;
 #[path = "life/site.rs"]

@@ -25,6 +25,8 @@ mod rounds;
 mod schedules;
 #[path = "model/selections.rs"]
 mod selections;
+#[path = "model/sessions.rs"]
+mod sessions;
 #[path = "model/stats.rs"]
 mod stats;
 #[path = "model/verbs.rs"]

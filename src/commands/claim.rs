@@ -5,7 +5,7 @@ use board::{Claim as Request, FieldList, Order, CLAIM_FIELDS, LONGEST};
 use smallvec::{smallvec, SmallVec};
 
 use super::{fields, write_records, Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
+use crate::args::{flag, once, Args, Keyword};
 use crate::config::config;
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::blocked::{park, Wait};
@@ -14,12 +14,15 @@ use crate::turn::Turn;
 use crate::world;
 
 /// `JOB.CLAIM board worker [QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
-/// [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
+/// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
 /// `Beaten` for each that SEEN hands back. Settles up to 64 overdue things first.
 pub struct Claim;
 
 /// Most claims are for one job, and allocate nothing for its number.
 type Slots = SmallVec<[u32; 4]>;
+
+/// A script, say.
+const NO_CONNECTION: &str = "SESSION needs a connection of its own, which a script does not have";
 
 #[derive(Default)]
 struct Options<'a> {
@@ -31,6 +34,7 @@ struct Options<'a> {
     block: Option<i64>,
     seen: Option<u64>,
     fields: Option<FieldList>,
+    session: bool,
 }
 
 fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
@@ -44,6 +48,7 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
             "LEASE" => once(&mut o.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
             "BLOCK" => once(&mut o.block, "BLOCK", args.int("BLOCK", 0..=LONGEST)?)?,
             "SEEN" => once(&mut o.seen, "SEEN", args.token("SEEN")?)?,
+            "SESSION" => flag(&mut o.session, "SESSION")?,
             "FIELDS" => once(&mut o.fields, "FIELDS", fields(args)?)?,
             _ => return unexpected(word),
         }
@@ -72,8 +77,10 @@ impl Command for Claim {
         key: Some(KeyUse::Update),
         summary: "Takes jobs under a lease, best first, or waits for some.",
         complexity: "O(n (Q + log N)) for n jobs from Q queues",
-        syntax: "board worker <[QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
-            [BLOCK ms] [SEEN token] [FIELDS n field [field ...]]|ID id [LEASE ms] [FIELDS n field [field ...]]>",
+        syntax:
+            "board worker <[QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
+            [BLOCK ms] [SEEN token] [SESSION] [FIELDS n field [field ...]]|ID id [LEASE ms] [SESSION] \
+            [FIELDS n field [field ...]]>",
         ..Spec::NONE
     };
 
@@ -88,6 +95,10 @@ impl Command for Claim {
             order: options.order.unwrap_or_default(),
             lease: options.lease,
         };
+        let session = match options.session {
+            true => Some(call.ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?),
+            false => None,
+        };
         let key = call.key();
         let reply = call.ctx.reply();
         let answered = Turn::run(call.ctx, &key, |turn| {
@@ -98,6 +109,12 @@ impl Command for Claim {
             if slots.is_empty() && options.block.is_some() {
                 let env = turn.env;
                 turn.board().note_thirst(&env, &request);
+            }
+            for slot in &slots {
+                match session {
+                    Some(connection) => turn.bind(*slot, connection)?,
+                    None => turn.carry_on(*slot),
+                }
             }
             if !slots.is_empty() {
                 write_records(reply, turn.board(), &slots, &fields);
@@ -113,6 +130,7 @@ impl Command for Claim {
                     order: request.order,
                     count: options.count.unwrap_or(1),
                     lease: options.lease,
+                    session,
                     fields,
                 };
                 park(call.ctx, &key, timeout, wait);

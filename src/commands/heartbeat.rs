@@ -27,6 +27,7 @@ fn beat(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(i64, bool), Fault
     }
     let slot = beaten.slot;
     turn.apply(beaten)?;
+    turn.carry_on(slot);
     Ok(turn.board().hold_on(slot).unwrap_or_default())
 }
 

@@ -279,6 +279,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
             tags.for_each(|tag| reply.bytes(tag));
         }
         Fields::TRACKED => int("tracked", Some(1)),
+        Fields::SESSION => int("session", Some(record.session().into())),
         Fields::INTENDED => int("intended", record.intended()),
         Fields::GROUP => bytes("group", record.group()),
         Fields::USER => bytes("user", record.user()),

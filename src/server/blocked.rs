@@ -78,6 +78,8 @@ pub struct Wait {
     pub count: usize,
     /// The lease, ms.
     pub lease: Option<i64>,
+    /// The connection to which the claims are tied.
+    pub session: Option<u64>,
     /// What to tell of each job.
     pub fields: board::FieldList,
 }
@@ -103,9 +105,9 @@ pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
     if handle.is_null() {
         return;
     }
-    let Wait { worker, queues, order, count, lease, fields } = wait;
+    let Wait { worker, queues, order, count, lease, session, fields } = wait;
     let handle = Handle(handle);
-    let waiter = Waiter { handle, place, worker, queues, order, count, lease, fields };
+    let waiter = Waiter { handle, place, worker, queues, order, count, lease, session, fields };
     with(|waiters| waiters.add(number, waiter));
 }
 
@@ -321,6 +323,9 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
             let waited = turn.board().waited_for(slot, env.now);
             latency::with(|seen| seen.pickup.add(waited));
             turn.apply(claimed)?;
+            if let Some(connection) = waiter.session {
+                turn.bind(slot, connection)?;
+            }
         }
         if claims.is_empty() {
             turn.board().note_thirst(&env, claim);

@@ -74,6 +74,19 @@ impl Ctx {
             && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
     }
 
+    /// The connection of the call's client; `None` in a script, or where another module calls.
+    pub fn connection(self) -> Option<u64> {
+        if self.flags() & raw::REDISMODULE_CTX_FLAGS_LUA != 0 {
+            return None;
+        }
+        // SAFETY: the context is that of a call; without a place for it no info is written.
+        unsafe {
+            let id = api!(RedisModule_GetClientId(self.0));
+            let known = api!(RedisModule_GetClientInfoById(std::ptr::null_mut(), id)) == OK;
+            known.then_some(id)
+        }
+    }
+
     /// The database that the call works on.
     pub fn db(self) -> i32 {
         // SAFETY: the context is valid and has a client.

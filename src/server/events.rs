@@ -9,15 +9,16 @@ use std::os::raw::{c_char, c_int};
 use crate::config::config;
 use crate::server::ctx::{bytes_of, Ctx};
 use crate::server::load::guard;
-use crate::server::{api, blocked, timer, ERR};
+use crate::server::{api, blocked, sessions, timer, ERR};
 use crate::world;
 
 /// The events of the server that are listened to; each exists in all supported servers.
-const EVENTS: [(u64, raw::RedisModuleEventCallback); 4] = [
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 5] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
     (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
     (raw::REDISMODULE_EVENT_LOADING, Some(loading)),
+    (raw::REDISMODULE_EVENT_CLIENT_CHANGE, Some(sessions::client_changed)),
 ];
 
 /// Listens to all of them.
@@ -51,6 +52,7 @@ unsafe extern "C" fn event_loop(
             let ctx = Ctx(ctx);
             blocked::recall_chosen(ctx);
             blocked::serve_touched(ctx);
+            sessions::settle(ctx);
             timer::arm(ctx);
             timer::sweep(ctx);
             blocked::unblock_chosen();
@@ -68,6 +70,7 @@ unsafe extern "C" fn databases_swapped(
         guard("a swap of databases", || {
             let (a, b) = (swapped.dbnum_first, swapped.dbnum_second);
             timer::swap(a, b);
+            sessions::swap(a, b);
             blocked::touch_databases(&[a, b]);
         });
     }
@@ -79,12 +82,17 @@ fn hold_claims() {
 }
 
 unsafe extern "C" fn role_changed(
-    _ctx: *mut raw::RedisModuleCtx,
+    ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
     _sub: u64,
     _data: *mut c_void,
 ) {
-    guard("a change of role", hold_claims);
+    guard("a change of role", || {
+        if !Ctx(ctx).is_primary() {
+            sessions::forget();
+        }
+        hold_claims();
+    });
 }
 
 unsafe extern "C" fn loading(
@@ -117,6 +125,7 @@ unsafe extern "C" fn key_event(
             let name = unsafe { bytes_of(key) };
             timer::look(db, name);
             blocked::touch((db, name.to_vec()));
+            sessions::arrived((db, name.to_vec()));
         });
     }
     0

@@ -14,6 +14,7 @@ pub mod keyspace;
 pub mod load;
 pub mod register;
 pub mod reply;
+pub mod sessions;
 pub mod timer;
 
 use redis_module::raw;

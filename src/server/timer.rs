@@ -169,6 +169,13 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     });
 }
 
+/// Does what is due at once, if the server may write now. At the end of the event loop's turn.
+pub fn run(ctx: Ctx) {
+    if ctx.may_write() {
+        turn(ctx);
+    }
+}
+
 /// Does what is due on the boards whose hints have passed, for no longer than the budget.
 fn turn(ctx: Ctx) {
     let begin = Instant::now();

@@ -79,10 +79,11 @@ CALLS = [
             "LEASE": ("60000",),
             "BLOCK": ("1",),
             "SEEN": ("1",),
+            "SESSION": (),
             "FIELDS": FIELDS,
         },
     ),
-    Call("CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "FIELDS": FIELDS}),
+    Call("CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "SESSION": (), "FIELDS": FIELDS}),
     Call(
         "HEARTBEAT",
         WORKER,
@@ -205,7 +206,6 @@ RANGES = {
 
 LATER = {
     "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
-    "CLAIM": ["SESSION"],
     "CONSUME": ["NEXT", "CLAIM"],
     "FAIL": ["CLAIM"],
     "LIST": ["USER", "SINCE"],

@@ -423,7 +423,7 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.update("a", track=True)
     seen = [list(board.get("a"))]
     board.depend("CLEAR", "a")
-    token = board.claim_one("alice", block=2000)["token"]
+    token = board.claim_one("alice", block=2000, session=True)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
     seen.append(list(board.get("a")))
     board.fail("alice", "a", token=token, retry=0)

@@ -20,6 +20,7 @@ DEFAULTS = {
     "expire": -1,
     "grace": 0,
     "cancel-grace": -1,
+    "session-grace": 0,
     "retain-complete": 0,
     "retain-result": 3600000,
     "retain-failed": 2592000000,

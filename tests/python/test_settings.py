@@ -39,6 +39,7 @@ OF_BOARDS = {
     "retain-failed": (30 * DAY, -1, T),
     "retain-trashed": (30 * DAY, -1, T),
     "retain-cancelled": (DAY, -1, T),
+    "session-grace": (0, 0, T),
     "keep-complete": (100_000, 0, None),
     "keep-failed": (100_000, 0, None),
     "keep-trashed": (100_000, 0, None),

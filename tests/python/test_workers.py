@@ -170,7 +170,7 @@ def test_blocked_claims_of_a_quiet_worker_wait_aside_and_come_back_to_their_plac
 @pytest.mark.parametrize("end", ["deregister", "lapse", "delete", "transaction", "timeout"])
 def test_a_waiter_of_a_quiet_worker_is_not_forgotten(server, end):
     board = server.board()
-    board.worker("REGISTER", "w1", for_=400 if end == "lapse" else LONG)
+    board.worker("REGISTER", "w1", for_=2000 if end == "lapse" else LONG)
     board.worker("QUIET", "w1")
     waiter = Waiter(server, "w1", block=300 if end == "timeout" else 0)
     board.post(id="a")

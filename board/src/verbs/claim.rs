@@ -94,6 +94,7 @@ impl Claimed<'_> {
             attempt,
             cancel: false,
             told: false,
+            session: job::Session::None,
             claimed: now,
             lease: self.lease,
             lease_end: now.saturating_add(self.lease).clamp(0, NEVER),

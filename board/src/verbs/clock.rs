@@ -242,6 +242,9 @@ impl Board {
         if let Some(lifted) = self.lift(env, n) {
             return Some(lifted);
         }
+        if let Some(disconnected) = self.disconnects(env, n) {
+            return Some(disconnected.into());
+        }
         if let Some(departed) = self.departs(env, n) {
             return Some(departed.into());
         }

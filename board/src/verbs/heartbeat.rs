@@ -172,6 +172,7 @@ impl Revived {
             attempt,
             cancel: false,
             told: true,
+            session: job::Session::None,
             claimed: last.claimed,
             lease: last.lease,
             lease_end: now.saturating_add(last.lease).clamp(0, NEVER),
@@ -188,6 +189,9 @@ impl Board {
     fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), Unfit> {
         let worker = self.retime(slot, |claim| {
             claim.lease = lease;
+            if claim.session == job::Session::Lost {
+                claim.session = job::Session::Carried;
+            }
             claim.lease_end = lease_end;
             claim.worker
         })?;

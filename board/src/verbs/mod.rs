@@ -22,6 +22,7 @@ mod register;
 mod release;
 mod requeue;
 mod schedule;
+mod session;
 mod tell;
 mod trash;
 mod update;
@@ -52,6 +53,7 @@ pub use requeue::Requeued;
 pub use schedule::{
     is_schedule_id, Fired, ScheduleDeleted, ScheduleMoved, ScheduleSet, SetSchedule, When, LATE,
 };
+pub use session::{Bound, Disconnected};
 pub use tell::Told;
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated, UpdatedAll};

@@ -224,6 +224,9 @@ pub enum Command {
         slice: u32,
     },
     Quiet(u8, bool),
+    /// A connection carries the claim of a job.
+    Bind(Target, u64),
+    Close(u64),
     Rule {
         setting: Setting,
         value: i64,
@@ -477,6 +480,8 @@ fn workers() -> impl Strategy<Value = Command> {
     prop_oneof![
         4 => register,
         1 => (0..4u8, 1..4u32).prop_map(|(worker, slice)| Command::Deregister { worker, slice }),
+        3 => (target(State::Claimed), 1..4u64).prop_map(|(id, c)| Command::Bind(id, c)),
+        2 => (1..4u64).prop_map(Command::Close),
         2 => (0..4u8, weighted(0.4, Just(()))).prop_map(|(w, quiet)| Command::Quiet(w, quiet.is_some())),
     ]
 }
@@ -671,7 +676,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         6 => settings().boxed(),
         4 => pauses().boxed(),
         5 => schedules().boxed(),
-        5 => workers().boxed(),
+        7 => workers().boxed(),
         20 => time().boxed(),
         6 => reads(),
         1 => Just(Command::Reload),

@@ -92,6 +92,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("worker", owned(got.worker()), job.hold.as_ref().map(|h| h.worker.clone()))?;
     same("deadline", got.deadline(), job.hold.as_ref().map(|_| job.deadline()))?;
     same("cancel", got.cancel(), job.hold.as_ref().is_some_and(|h| h.cancel))?;
+    same("session", got.session(), job.hold.as_ref().is_some_and(|h| h.session > 0))?;
     same("claimed", got.claimed(), hold.map(|h| h.claimed))?;
     same("previous", owned(got.previous()), job.past.as_ref().map(|p| p.hold.worker.clone()))?;
     same("kind", owned(got.kind()), job.kind.clone())?;

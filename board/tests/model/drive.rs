@@ -72,6 +72,7 @@ impl Pair {
         // Groups whose tokens are there by now go on before anything else happens.
         self.world.settle_rests();
         self.model.tidy_buckets();
+        self.model.tidy();
         if self.world.board.token() < token {
             return Err("the last token fell".into());
         }
@@ -346,6 +347,15 @@ impl Pair {
                 let got = self.world.quiet(worker, *quiet).is_ok();
                 same("quiet", got, self.model.quiet(worker, *quiet))
             }
+            Command::Bind(id, connection) => {
+                let id = self.named(id)?;
+                self.model.bind(&id, *connection);
+                self.world.bind(&id, *connection);
+                Ok(())
+            }
+            Command::Close(connection) => {
+                same("close", self.world.board.close(*connection), self.model.close(*connection))
+            }
             Command::Rule { setting, value } => {
                 self.world.rule(*setting, *value);
                 self.model.rules.set(*setting, *value);
@@ -392,6 +402,7 @@ impl Pair {
             Command::List { .. } => compare::listing(&self.world, &self.model, command),
             Command::Reload => {
                 self.world.reload();
+                self.model.forget_connections();
                 Ok(())
             }
             Command::ReplayOld => {

@@ -1,7 +1,7 @@
 //! A naive board: a list of jobs with plain fields, and linear scans. Written from the
 //! description of the life of a job, to be compared with the real one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
 
@@ -39,6 +39,15 @@ pub struct Hold {
     pub run_end: i64,
     pub grace: i64,
     pub cancel_end: i64,
+    /// Ends with a connection: 1; its connection has closed: 2.
+    pub session: u8,
+    pub connection: Option<u64>,
+}
+
+impl Hold {
+    pub fn lapses_at(&self) -> i64 {
+        self.lease_end + if self.session == 2 { 0 } else { self.grace }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -108,7 +117,7 @@ impl Job {
 
     /// When its claim ends, the grace after the lease counted.
     pub fn claim_end(&self) -> i64 {
-        self.hold.as_ref().map_or(NEVER, |h| (h.lease_end + h.grace).min(h.run_end).min(h.cancel_end))
+        self.hold.as_ref().map_or(NEVER, |h| h.lapses_at().min(h.run_end).min(h.cancel_end))
     }
 
     pub fn expires(&self) -> i64 {
@@ -194,6 +203,8 @@ pub struct Model {
     /// Statistics by day and queue.
     pub days: BTreeMap<(i64, Bytes), Day>,
     pub buckets: Buckets,
+    /// Connections that have closed.
+    pub closed: BTreeSet<u64>,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -438,7 +449,8 @@ impl Model {
     pub fn soonest(&self) -> i64 {
         let released = self.pauses.values().any(|p| p.release.is_some()) || !self.workers.gone.is_empty();
         let parts = !self.partings.is_empty();
-        if self.surplus().is_some() || released || parts || !self.tells.is_empty() {
+        if self.surplus().is_some() || released || parts || !self.closed.is_empty() || !self.tells.is_empty()
+        {
             return 0;
         }
         let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
@@ -481,6 +493,9 @@ impl Model {
             return true;
         }
         if self.lift(n as usize) {
+            return true;
+        }
+        if self.disconnect(n, draw) {
             return true;
         }
         if self.depart_some(n) {
@@ -570,8 +585,8 @@ impl Model {
             self.jobs[at].reason = reason.map(<[u8]>::to_vec);
             return self.ready(at, self.now);
         }
-        let timeout = goes.is_none() && hold.run_end <= hold.lease_end + hold.grace;
-        let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lease_end + hold.grace);
+        let timeout = goes.is_none() && hold.run_end <= hold.lapses_at();
+        let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lapses_at());
         let queue = self.jobs[at].queue.clone();
         if goes.is_none() {
             self.note_late(&queue, Late::Lease, self.jobs[at].claim_end());

@@ -120,6 +120,8 @@ impl Model {
             run_end: if timeout > 0 { self.now + timeout } else { NEVER },
             grace: self.queue_rule(&job.queue, Setting::Grace),
             cancel_end: NEVER,
+            session: 0,
+            connection: None,
         };
         let job = &mut self.jobs[at];
         job.state = State::Claimed;
@@ -277,7 +279,7 @@ impl Model {
                     job.idle += (now - from).max(0);
                 }
                 job.state = State::Claimed;
-                job.hold = job.past.take().map(|p| Hold { grace, ..p.hold });
+                job.hold = job.past.take().map(|p| Hold { grace, session: 0, connection: None, ..p.hold });
                 at
             }
             Stand::Again(_) => unreachable!(),
@@ -286,6 +288,7 @@ impl Model {
         let hold = job.hold.as_mut().unwrap();
         hold.lease = beat.lease.unwrap_or(hold.lease);
         hold.lease_end = self.now + hold.lease;
+        hold.session = hold.session.min(1);
         let cancel = hold.cancel;
         let answer = (job.deadline(), cancel);
         if let Some(report) = &beat.report {

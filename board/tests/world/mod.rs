@@ -535,6 +535,19 @@ impl World {
         Ok(())
     }
 
+    /// A connection carries the claim of a job, if there is one.
+    pub fn bind(&mut self, id: &[u8], connection: u64) {
+        self.settle(id);
+        let slot = self.board.find(id).filter(|s| self.board.record_of(*s).unwrap().token().is_some());
+        if let Some(slot) = slot {
+            if !self.board.is_session(slot) {
+                self.act(Bound { slot });
+            }
+            self.board.carry(slot, connection);
+        }
+        self.commit();
+    }
+
     // --- schedules ---
 
     fn settle_schedule(&mut self, id: &[u8]) {

@@ -1,0 +1,76 @@
+//! Session claims: they end with the connection that carries them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{is_grace, Sound, Unfit};
+use crate::env::Env;
+use crate::job::{Session, NEVER};
+use crate::settings::{Rules, Setting};
+
+/// A claim ends with the connection that carries it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The job.
+    pub slot: u32,
+}
+
+impl Sound for Bound {}
+
+impl Bound {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.claim_mut(self.slot)?.session = Session::Carried;
+        Ok(())
+    }
+}
+
+/// The connection that carried the claims of these jobs has closed: they end, or will when
+/// the grace has passed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Disconnected {
+    slots: Vec<u32>,
+    /// So many ms their worker has to come back.
+    grace: i64,
+    seed: u64,
+    rules: Rules,
+}
+
+impl Sound for Disconnected {
+    fn sound(&self, _board: &Board) -> bool {
+        is_grace(self.grace)
+    }
+}
+
+impl Disconnected {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let end = now.saturating_add(self.grace).clamp(0, NEVER);
+        for slot in self.slots.iter().copied() {
+            let token = board.retime(slot, |claim| {
+                claim.session = Session::Lost;
+                claim.lease_end = claim.lease_end.min(end);
+                claim.token
+            })?;
+            board.sessions.drop(token, slot);
+            if self.grace == 0 {
+                board.claim_ends(slot, now, self.seed, &self.rules)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    /// Whether a job's claim ends with a connection. O(1).
+    pub fn is_session(&self, slot: u32) -> bool {
+        let claim = self.jobs.get(slot).and_then(|job| self.claim_of(job));
+        claim.is_some_and(|claim| claim.session != Session::None)
+    }
+
+    /// The next `n` claims, at most, whose connection has closed; `None` when there are none.
+    /// O(n).
+    pub fn disconnects(&self, env: &Env<'_>, n: u32) -> Option<Disconnected> {
+        let slots = self.sessions.of_closed(n as usize);
+        let grace = self.rule(Setting::SessionGrace, u32::MAX, env.rules);
+        (!slots.is_empty()).then(|| Disconnected { slots, grace, seed: env.random, rules: env.rules.clone() })
+    }
+}

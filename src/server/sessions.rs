@@ -1,0 +1,111 @@
+//! Connections that carry session claims.
+//!
+//! The server tells that a client has gone in the midst of whatever it does; that is only
+//! noted. At the end of the event loop's turn the boards learn of it, and the timer's next
+//! turn, which is taken at once, ends the claims.
+
+use redis_module::raw;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_void;
+
+use crate::server::cell::MainCell;
+use crate::server::ctx::Ctx;
+use crate::server::load::guard;
+use crate::server::timer;
+use crate::waiters::Place;
+
+type Places = BTreeSet<Place>;
+
+/// Where each connection carries claims, or did.
+static CONNECTIONS: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
+/// Connections that have closed since the last turn.
+static CLOSED: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
+/// Keys under which a board has come, maybe with claims that connections carry.
+static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
+
+/// A connection carries a claim of that board.
+pub fn note(connection: u64, db: i32, key: &[u8]) {
+    CONNECTIONS.with(|all| all.entry(connection).or_default().insert((db, key.to_vec())));
+}
+
+/// Something has come under a key by another way than a command of ours.
+pub fn arrived(place: Place) {
+    if CONNECTIONS.with(|all| !all.is_empty()) || CLOSED.with(|all| !all.is_empty()) {
+        ARRIVED.with(|all| all.insert(place));
+    }
+}
+
+/// Two databases have changed places.
+pub fn swap(a: i32, b: i32) {
+    let moved = |(db, key): Place| match db {
+        _ if db == a => (b, key),
+        _ if db == b => (a, key),
+        _ => (db, key),
+    };
+    for all in [&CONNECTIONS, &CLOSED] {
+        all.with(|all| {
+            all.values_mut()
+                .for_each(|places| *places = std::mem::take(places).into_iter().map(moved).collect());
+        });
+    }
+}
+
+/// The server is no primary any more: its connections end nothing.
+pub fn forget() {
+    CONNECTIONS.with(BTreeMap::clear);
+    CLOSED.with(BTreeMap::clear);
+}
+
+/// A client has come or gone.
+pub unsafe extern "C" fn client_changed(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    sub: u64,
+    data: *mut c_void,
+) {
+    if sub != raw::REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED {
+        return;
+    }
+    if let Some(client) = data.cast::<raw::RedisModuleClientInfo>().as_ref() {
+        guard("the end of a connection", || {
+            if let Some(places) = CONNECTIONS.with(|all| all.remove(&client.id)) {
+                CLOSED.with(|all| all.insert(client.id, places));
+            }
+        });
+    }
+}
+
+/// Tells boards of the connections that have closed, and lets the timer see to them. At the
+/// end of the event loop's turn.
+pub fn settle(ctx: Ctx) {
+    for (db, name) in ARRIVED.with(std::mem::take) {
+        for connection in on_board(ctx, db, &name, |board| board.connections()).unwrap_or_default() {
+            match CLOSED.with(|all| all.get_mut(&connection).map(|p| p.insert((db, name.clone())))) {
+                Some(_) => {}
+                None => note(connection, db, &name),
+            }
+        }
+    }
+    let mut some = false;
+    for (connection, places) in CLOSED.with(std::mem::take) {
+        for (db, name) in places {
+            if on_board(ctx, db, &name, |board| board.close(connection)) == Some(true) {
+                timer::look(db, &name);
+                some = true;
+            }
+        }
+    }
+    if some {
+        timer::run(ctx);
+    }
+}
+
+/// Reads or marks the board at a place, if there still is one.
+fn on_board<R>(ctx: Ctx, db: i32, name: &[u8], work: impl FnOnce(&mut board::Board) -> R) -> Option<R> {
+    if !ctx.select(db) {
+        return None;
+    }
+    let key = ctx.key(name);
+    let mut open = ctx.open(&key).ok()?;
+    open.value().map(|value| work(&mut value.board))
+}
