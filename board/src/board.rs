@@ -127,7 +127,7 @@ pub struct Board {
     pub(crate) days: Days,
     pub(crate) broken: bool,
     pub(crate) heap: usize,
-    /// Counts the places that groups were given in the rounds of their queues.
+    /// Counts the tags that groups were given in the rounds of their queues.
     pub(crate) turns: u64,
     /// How fast jobs may be claimed from the whole board, by its settings.
     pub(crate) pace: Option<Pace>,

@@ -7,7 +7,8 @@
 //! [`STEP`] divided by the group's weight (self-clocked fair queueing). A group that comes gets
 //! a tag one such step above that of the last turn, as if it had just had its turn: so it waits
 //! for one turn of each of the others at most, and gains nothing by going away. Nothing has to
-//! be remembered of a group that is not there.
+//! be remembered of a group that is not there. Equal tags go in the order in which they were
+//! given, wherever the group stood meanwhile.
 //!
 //! | what | invariant |
 //! |---|---|
@@ -39,6 +40,9 @@ const STEP: u64 = 1 << 20;
 /// Level, tag, the order in which equal tags were given, group: the lowest is next.
 pub(crate) type Turn = (Reverse<i32>, u64, u64, u32);
 
+/// A tag, and the order in which it was given.
+pub(crate) type Tag = (u64, u64);
+
 /// What keeps a group out of the rounds although it has ready jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -55,8 +59,8 @@ pub enum Hold {
 /// Where a group stands in the rounds. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Seat {
-    pub top: Option<(i32, u64)>,
-    pub parked: BTreeMap<i32, u64>,
+    pub top: Option<(i32, Tag)>,
+    pub parked: BTreeMap<i32, Tag>,
     pub place: Option<Turn>,
 }
 
@@ -183,10 +187,16 @@ pub(crate) struct Fair {
 /// So many groups at most are passed over by a claim while a review is under way.
 const PASSED: usize = 64;
 
-fn join(rounds: &mut BTreeMap<i32, Round>, level: i32, weight: u64) -> u64 {
+/// The tag of a turn after the last one.
+fn tag(round: &Round, weight: u64, given: &mut u64) -> Tag {
+    *given += 1;
+    (round.time.saturating_add(STEP / weight), *given)
+}
+
+fn join(rounds: &mut BTreeMap<i32, Round>, level: i32, weight: u64, given: &mut u64) -> Tag {
     let round = rounds.entry(level).or_default();
     round.groups += 1;
-    round.time.saturating_add(STEP / weight)
+    tag(round, weight, given)
 }
 
 fn quit(rounds: &mut BTreeMap<i32, Round>, level: i32) {
@@ -206,6 +216,11 @@ pub(crate) fn level(key: ReadyKey) -> i32 {
 /// The key of a slot in a line of ready jobs.
 pub(crate) fn ready_key_of(jobs: &Slab<Job>, slot: u32) -> ReadyKey {
     jobs.get(slot).map_or((Reverse(0), 0, 0), Board::ready_key)
+}
+
+/// The place in the rounds of a group with that tag at that level.
+pub(crate) fn place((level, tag): (i32, Tag), at: u32) -> Turn {
+    (Reverse(level), tag.0, tag.1, at)
 }
 
 /// Whether any job of that level stands in a line. O(log n).
@@ -320,16 +335,16 @@ impl Fair {
     }
 
     /// A group has had its turn at that level.
-    pub fn charge(&mut self, at: u32, level: i32) {
+    pub fn charge(&mut self, at: u32, level: i32, given: &mut u64) {
         let weight = self.weight(at);
         let seat = match at {
             PLAIN => Some(&mut self.plain),
             at => self.groups.get_mut(at).map(|group| &mut group.seat),
         };
         let (Some(seat), Some(round)) = (seat, self.rounds.get_mut(&level)) else { return };
-        if let Some((_, tag)) = seat.top.as_mut().filter(|(top, _)| *top == level) {
-            round.time = round.time.max(*tag);
-            *tag = round.time.saturating_add(STEP / weight);
+        if let Some((_, old)) = seat.top.as_mut().filter(|(top, _)| *top == level) {
+            round.time = round.time.max(old.0);
+            *old = tag(round, weight, given);
         }
     }
 
@@ -364,23 +379,19 @@ impl Fair {
             }
             seat.top = wanted.map(|level| {
                 let parked = seat.parked.remove(&level);
-                (level, parked.unwrap_or_else(|| join(rounds, level, weight)))
+                (level, parked.unwrap_or_else(|| join(rounds, level, weight, given)))
             });
         }
-        let stands = seat.place.map(|(level, tag, ..)| (level.0, tag));
-        let shall = seat.top.filter(|_| free);
+        let stands = seat.place;
+        let shall = seat.top.filter(|_| free).map(|top| place(top, at));
         if stands == shall {
             return false;
         }
         if let Some(old) = seat.place.take() {
             turns.remove(&old);
         }
-        if let Some((level, tag)) = shall {
-            *given += 1;
-            let turn = (Reverse(level), tag, *given, at);
-            seat.place = Some(turn);
-            turns.insert(turn);
-        }
+        seat.place = shall;
+        turns.extend(shall);
         stands.is_none() && shall.is_some()
     }
 
@@ -406,12 +417,13 @@ impl Fair {
             return Err("a group keeps a tag for no job");
         }
         let free = group.is_none_or(|group| self.hold(group).is_none());
-        let stands = seat.place.map(|(level, tag, ..)| (level.0, tag));
-        if stands != seat.top.filter(|_| free) && reviewed || stands.is_some() && stands != seat.top {
+        let (stands, shall) = (seat.place, seat.top.map(|top| place(top, at)));
+        if stands != shall.filter(|_| free) && reviewed || stands.is_some() && stands != shall {
             return Err("a group does not stand in its round");
         }
-        let stands = |turn| self.turns.contains(&turn) && (1..=given).contains(&turn.2);
-        match seat.place.is_none_or(stands) {
+        let mut tags = seat.parked.values().chain(seat.top.iter().map(|(_, tag)| tag));
+        let known = tags.all(|tag| (1..=given).contains(&tag.1));
+        match known && stands.is_none_or(|turn| self.turns.contains(&turn)) {
             true => Ok(()),
             false => Err("a group is not known to its round"),
         }

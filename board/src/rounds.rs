@@ -121,7 +121,7 @@ impl Board {
         let (group, level) = (job.group().unwrap_or(PLAIN), level(Self::ready_key(job)));
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
-            fair.charge(group, level);
+            fair.charge(group, level, &mut self.turns);
         } else if lane.pace.is_none() && self.pace.is_none() {
             return Ok(());
         }

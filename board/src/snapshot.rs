@@ -13,7 +13,6 @@
 //! length, every number is checked, and the finished board must pass [`Board::check`].
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
@@ -25,7 +24,7 @@ use crate::buckets::{Bucket, Pace};
 use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
 use crate::family::Parting;
-use crate::groups::{Fair, Group, Round, Seat, PLAIN};
+use crate::groups::{place, Fair, Group, Round, Seat, Tag, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, Session, State, NEVER, STALE_MOST, U48};
 use crate::labels::are_tags;
@@ -77,10 +76,10 @@ struct Head {
 /// Where a group stands in the rounds, or the jobs without one.
 #[derive(Default, Serialize, Deserialize)]
 struct SeatImage {
-    top: Option<(i32, u64)>,
-    parked: Vec<(i32, u64)>,
-    /// The count of its place, 0 when it has none.
-    place: u64,
+    top: Option<(i32, Tag)>,
+    parked: Vec<(i32, Tag)>,
+    /// Whether it stands at its top.
+    stands: bool,
 }
 
 impl From<&Seat> for SeatImage {
@@ -88,7 +87,7 @@ impl From<&Seat> for SeatImage {
         SeatImage {
             top: seat.top,
             parked: seat.parked.iter().map(|(level, tag)| (*level, *tag)).collect(),
-            place: seat.place.map_or(0, |(_, _, count, _)| count),
+            stands: seat.place.is_some(),
         }
     }
 }
@@ -96,11 +95,8 @@ impl From<&Seat> for SeatImage {
 impl SeatImage {
     fn load(self, at: u32) -> Result<Seat, Damage> {
         need(self.parked.is_sorted_by(|a, b| a.0 < b.0), "tags out of order")?;
-        let place = match (self.top, self.place) {
-            (_, 0) => None,
-            (Some((level, tag)), count) => Some((Reverse(level), tag, count, at)),
-            (None, _) => return damaged("a place without a tag"),
-        };
+        need(self.top.is_some() || !self.stands, "a place without a tag")?;
+        let place = self.top.filter(|_| self.stands).map(|top| place(top, at));
         Ok(Seat { top: self.top, parked: self.parked.into_iter().collect(), place })
     }
 }
@@ -462,6 +458,7 @@ impl Loader {
     fn head(&mut self, head: Head) -> Result<(), Damage> {
         need(head.format == FORMAT, "a format of another version")?;
         need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
+        need(head.turns <= u64::MAX >> 1, "head")?;
         need(head.settings.sound(Level::Board), "settings")?;
         self.headed = true;
         let board = &mut self.board;

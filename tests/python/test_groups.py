@@ -46,7 +46,7 @@ def test_each_group_gets_its_share_of_one_claim_after_another(board):
 def test_a_higher_priority_of_any_group_goes_first(board):
     share(board, a=2, b=2)
     board.post(id="high", group="a", priority=1)
-    assert taken(board) == ["high", "b0", "a0", "b1", "a1"]
+    assert taken(board) == ["high", "a0", "b0", "a1", "b1"]
 
 
 def test_a_record_tells_its_group(board):

@@ -68,7 +68,7 @@ fn a_higher_priority_of_any_group_goes_first_and_each_has_its_own_rounds() {
     for (id, group) in [("high0", "a"), ("high1", "a"), ("high2", "b")] {
         w.put_with(id, |p| (p.group, p.priority) = (Some(group.as_bytes()), Some(1)));
     }
-    assert_eq!(w.take_all(ANN), ["high0", "high2", "high1", "b0", "a0", "b1", "a1"]);
+    assert_eq!(w.take_all(ANN), ["high0", "high2", "high1", "a0", "b0", "a1", "b1"]);
     w.sound();
 }
 
@@ -80,6 +80,31 @@ fn a_group_that_had_something_better_to_do_keeps_its_turn() {
     w.sound();
     assert_eq!(w.take_all(ANN), ["high", "b0", "a1", "b1", "a2", "b2"]);
     w.sound();
+}
+
+#[test]
+fn nobody_has_two_turns_while_a_group_waits_that_was_away_in_between() {
+    let away: [&dyn Fn(&mut World); 3] = [
+        &|_| {},
+        &|w| {
+            w.put_with("high", |p| (p.group, p.priority) = (Some(&b"a"[..]), Some(1)));
+            assert_eq!(w.take(BOB).unwrap().id, b"high");
+        },
+        &|w| {
+            let (queue, group) = (Some(&b"default"[..]), Some(&b"a"[..]));
+            w.pause(&Halt { queue, group, time: None, release: false }, 9);
+            w.resume_group(queue, group);
+        },
+    ];
+    for leave in away {
+        let mut w = shared(&[("a", 3), ("b", 3)]);
+        assert_eq!((w.take(ANN).unwrap().id, w.take(ANN).unwrap().id), (b"a0".to_vec(), b"b0".to_vec()));
+        leave(&mut w);
+        w.reload();
+        w.sound();
+        assert_eq!(w.take_all(ANN), ["a1", "b1", "a2", "b2"]);
+        w.sound();
+    }
 }
 
 #[test]

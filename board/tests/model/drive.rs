@@ -73,6 +73,7 @@ impl Pair {
         self.world.settle_rests();
         self.model.tidy_buckets();
         self.model.tidy();
+        self.model.close_rounds();
         if self.world.board.token() < token {
             return Err("the last token fell".into());
         }

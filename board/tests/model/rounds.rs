@@ -175,8 +175,24 @@ impl Model {
             wait.jobs = jobs;
             *wait.turns.entry(group.clone()).or_default() += 1;
         }
+        self.had_turn(at);
+    }
+
+    /// Its group waits anew; a claim by id is a turn too.
+    pub fn had_turn(&mut self, at: usize) {
         let place = self.place(at);
         self.rounds.waits.remove(&place);
+    }
+
+    /// A queue without groups knows nothing of turns.
+    pub fn close_rounds(&mut self) {
+        let Model { jobs, group_own, pauses, rounds, .. } = self;
+        let paused = |queue: &Bytes| pauses.keys().flatten().any(|(q, group)| q == queue && group.is_some());
+        rounds.waits.retain(|(queue, ..), _| {
+            jobs.iter().any(|job| job.queue == *queue && job.group.is_some())
+                || group_own.keys().any(|(q, ..)| q == queue)
+                || paused(queue)
+        });
     }
 
     /// What a queue gives next: what was chosen, where that may be; else the last of what may.

@@ -197,6 +197,7 @@ impl Model {
             (_, State::Ready) if self.tokens_at(job) > self.now => Err("LIMIT rate".into()),
             (_, State::Ready) => {
                 self.take_tokens(at);
+                self.had_turn(at);
                 Ok(self.hand(at, claim))
             }
             (_, state) if state.ended() => Err(format!("ENDED {}", state.name())),
