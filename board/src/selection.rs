@@ -11,7 +11,8 @@
 //! updated since. A loop touches each job once at most, and ends.
 //!
 //! A job that others wait for is cancelled or deleted after them, when all that wait for it,
-//! near and far, are in the selection too. Otherwise it is held back, and told.
+//! near and far, are in the selection too. Otherwise it is held back, and told. An ended one
+//! past its time goes by itself with the last of them: it is passed over, in whatever slices.
 
 use std::collections::BTreeMap;
 
@@ -256,9 +257,8 @@ impl Slice<'_, '_> {
     /// Decides on a job that others wait for: whoever waits goes before it.
     fn visit_awaited(&mut self, slot: u32) -> bool {
         match self.waiters_go(slot) {
-            Some(true) => {
-                self.choose(slot);
-            }
+            Some(true) if self.outlived(slot) => {}
+            Some(true) => self.choose(slot),
             Some(false) => self.chosen.held.push(slot),
             // The next slice begins here with all its looks; when that was this one, in vain.
             None if self.visited == 0 && self.chosen.slots.is_empty() => self.chosen.held.push(slot),
@@ -266,6 +266,13 @@ impl Slice<'_, '_> {
         }
         self.visited += 1;
         true
+    }
+
+    /// Whether a record is only still there because others wait for it.
+    fn outlived(&self, slot: u32) -> bool {
+        let state = self.board.jobs.get(slot).map(|job| job.state);
+        let drop_at = self.board.rare(slot).map(|rare| rare.drop_at);
+        state.is_some_and(State::ended) && drop_at.is_some_and(|at| at <= self.env.now)
     }
 
     /// Whether all that wait for a job, near and far, are in the selection. Chooses them on

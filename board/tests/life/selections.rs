@@ -267,6 +267,30 @@ fn a_job_is_held_back_when_one_waits_for_it_that_stays() {
     }
 }
 
+#[test]
+fn a_record_that_only_those_who_wait_keep_goes_with_them_and_is_not_counted() {
+    for count in [1, 2, 100] {
+        let mut w = World::default();
+        w.configure(None, Setting::RetainFailed, Some(1_000));
+        w.put_in("old", Failed);
+        w.put_after("b", &["old"], OnFailure::Hold);
+        w.put_after("c", &["old"], OnFailure::Hold);
+        w.configure(None, Setting::RetainFailed, Some(-1));
+        w.put_in("young", Failed);
+        w.put_after("d", &["young"], OnFailure::Hold);
+        let any = [Filter::Queue(b"default")];
+        let slice = Selection { dry: true, ..selection(Deed::Delete, &any, 100) };
+        assert_eq!(names(&w.select(&slice, None).ids), ["b", "c", "d", "old", "young"]);
+        w.pass(1_000);
+        assert_eq!(names(&w.select(&slice, None).ids), ["b", "c", "d", "young"]);
+        let held = w.sel(Deed::Delete, &[Filter::State(Failed)], 100).held;
+        assert_eq!(names(&held), ["old", "young"]);
+        assert_eq!(w.all(Deed::Delete, &any, count).0, ["b", "c", "d", "young"], "{count}");
+        assert_eq!(w.board.len(), 0);
+        w.sound();
+    }
+}
+
 /// `root` waits for a job of another queue, and `n` jobs wait for it: the walk meets it first.
 fn fan(n: usize) -> World {
     let mut w = World::default();
@@ -313,22 +337,6 @@ fn a_job_with_more_behind_it_than_a_slice_looks_at_is_held_back() {
     let (ids, _) = w.all(CANCEL, &[Filter::Queue(b"default")], 1_000);
     assert!(ids.len() > 9_990, "{} are cancelled", ids.len());
     assert_eq!(ids.first(), Some(&"j10019".to_string()));
-    w.sound();
-}
-
-#[test]
-fn a_record_that_was_kept_for_a_deleted_one_goes_with_it() {
-    let mut w = World::default();
-    w.configure(None, Setting::RetainFailed, Some(0));
-    w.put("a");
-    w.put_after("b", &["a"], OnFailure::Hold);
-    w.take_id(ANN, "a");
-    w.fails_with(ANN, "a", None, Retry::No).unwrap();
-    w.pass(1);
-    assert_eq!((w.is("a"), w.is("b")), (Some(Failed), Some(Blocked)));
-    let got = w.sel(Deed::Delete, &[Filter::Queue(b"default")], 9);
-    assert_eq!(names(&got.ids), ["b", "a"]);
-    assert_eq!(w.board.len(), 0);
     w.sound();
 }
 

@@ -31,7 +31,13 @@ impl Model {
         let all: Vec<Bytes> = self.jobs.iter().filter(inside).map(|job| job.id.clone()).collect();
         let takes_away = matches!(deed, Deed::Cancel { .. } | Deed::Delete);
         let stays = |id: &Bytes| takes_away && !self.with_waiters(id).iter().all(|w| all.contains(w));
-        all.iter().cloned().partition(|id| !stays(id))
+        let (go, stay): (Vec<Bytes>, Vec<Bytes>) = all.iter().cloned().partition(|id| !stays(id));
+        // What is kept past its time for others alone goes with them, not by itself.
+        let own = |id: &Bytes| {
+            let job = &self.jobs[self.at(id).unwrap()];
+            !takes_away || !job.pinned || job.drop_at > self.now
+        };
+        (go.into_iter().filter(own).collect(), stay)
     }
 
     fn act(&mut self, deed: &Deed<'_>, queue: Option<&[u8]>, id: &[u8]) -> Result<(), String> {
@@ -96,9 +102,7 @@ pub fn select(
             let got = world.select(&slice, to);
             same("a slice is not too long", got.ids.len() + got.held.len() <= count, true)?;
             for id in got.ids.iter().filter(|_| !dry) {
-                // A record that was kept for one that goes may have gone with it.
-                let gone = matches!(deed, Deed::Delete) && model.at(id).is_none();
-                same("refused", if gone { Ok(()) } else { model.act(&deed, to, id) }, Ok(()))?;
+                same("refused", model.act(&deed, to, id), Ok(()))?;
             }
             ids.extend(got.ids);
             held.extend(got.held);
