@@ -60,6 +60,21 @@ impl Board {
         }
     }
 
+    /// The connection that carries the claim of a job, and whether it has closed. O(log claims).
+    pub(crate) fn carrier(&self, slot: u32) -> Option<(u64, bool)> {
+        let token = self.claim_of(self.jobs.get(slot)?)?.token;
+        let connection = *self.sessions.carriers.get(&token)?;
+        Some((connection, self.sessions.closed.contains(&connection)))
+    }
+
+    /// The same connection carries the claim again. O(log claims).
+    pub(crate) fn carry_on(&mut self, slot: u32, carrier: (u64, bool)) {
+        self.carry(slot, carrier.0);
+        if carrier.1 {
+            self.sessions.closed.insert(carrier.0);
+        }
+    }
+
     /// Notes that a connection has closed: the claims that it carries are ended from now on.
     /// Whether there are any. O(log claims).
     pub fn close(&mut self, connection: u64) -> bool {

@@ -94,6 +94,7 @@ impl Update<'_> {
             return Err(Unfit);
         }
         let moves = update.priority.is_some() || update.queue.is_some() || update.due.is_some();
+        let carrier = if moves { board.carrier(slot) } else { None };
         let claim = if moves { board.leave(slot)? } else { None };
         if let Some(priority) = update.priority {
             board.job_mut(slot)?.priority = priority;
@@ -107,6 +108,9 @@ impl Update<'_> {
             (true, Some(claim)) => {
                 let worker = board.worker_name(&claim).to_vec();
                 board.hand_over(slot, claim, &worker)?;
+                if let Some(carrier) = carrier {
+                    board.carry_on(slot, carrier);
+                }
             }
             (true, None) => match update.due {
                 Some(due) if due > now => board.make_scheduled(slot, due, now)?,

@@ -55,6 +55,19 @@ fn other_claims_and_other_connections_stay() {
 }
 
 #[test]
+fn an_update_leaves_a_claim_to_its_connection() {
+    for closed in [false, true] {
+        let (mut w, _) = bound();
+        assert_eq!(closed && w.board.close(LINE), closed);
+        w.update(b"job", &Update { priority: Some(3), ..Update::default() }).unwrap().unwrap();
+        assert!(closed || w.board.close(LINE));
+        w.pass(0);
+        assert_eq!(w.is("job"), Some(Ready));
+        w.sound();
+    }
+}
+
+#[test]
 fn within_the_grace_a_heartbeat_keeps_the_job() {
     let (mut w, token) = bound();
     w.configure(None, Setting::SessionGrace, Some(500));
