@@ -127,7 +127,7 @@ impl Board {
         if self.waits.of(slot, 0).count() != rare.awaited as usize {
             return Err("others wait for it, or do not, against its count");
         }
-        if rare.updated > self.revision as i64 {
+        if rare.updated.max(rare.closed) > self.revision as i64 {
             return Err("it was updated in the future");
         }
         let pinned = job.state.ended() && rare.pins().any();

@@ -483,6 +483,8 @@ pub struct Rare {
     pub ready: i64,
     /// Its parent and its children.
     pub family: Option<Box<Family>>,
+    /// The board's revision when it last ended.
+    pub closed: i64,
 }
 
 impl Rare {

@@ -356,10 +356,11 @@ impl Board {
         if !pinned && retain == 0 {
             return self.bury(slot, state, token, now, now);
         }
-        let at = after(now, retain);
+        let (at, revision) = (after(now, retain), self.revision as i64);
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
             rare.ended = now;
+            rare.closed = revision;
             rare.modified = now;
             rare.idle_from = 0;
             rare.drop_at = if pinned { at } else { 0 };

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::State;
+use crate::job::{Rare, State};
 use crate::list::{Cursor, Filter, Filters, Merge, Page, Slots, LOOK};
 use crate::verbs::{CancelAnswer, Label, Update};
 
@@ -179,7 +179,10 @@ impl Slice<'_, '_> {
                 Err(_) => false,
             },
             Deed::Release => record.token().is_some_and(|t| t <= token),
-            Deed::Requeue => state.ended() && state != Complete && record.version() <= revision,
+            Deed::Requeue => {
+                let closed = board.rare(slot).map_or(0, |rare| rare.closed);
+                state.ended() && state != Complete && closed <= revision
+            }
             Deed::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
                 return Stand::Held;
             }
@@ -271,8 +274,12 @@ impl Slice<'_, '_> {
     /// Whether a record is only still there because others wait for it.
     fn outlived(&self, slot: u32) -> bool {
         let state = self.board.jobs.get(slot).map(|job| job.state);
-        let drop_at = self.board.rare(slot).map(|rare| rare.drop_at);
-        state.is_some_and(State::ended) && drop_at.is_some_and(|at| at <= self.env.now)
+        let rare = self.board.rare(slot);
+        let over = |rare: &Rare| {
+            let pins = rare.pins();
+            rare.drop_at <= self.env.now && pins.children == 0 && !pins.parent
+        };
+        state.is_some_and(State::ended) && rare.is_some_and(over)
     }
 
     /// Whether all that wait for a job, near and far, are in the selection. Chooses them on

@@ -664,8 +664,16 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 }
 
 fn sound_rare(rare: &Rare) -> bool {
-    let times =
-        [rare.idle, rare.idle_from, rare.ended, rare.modified, rare.drop_at, rare.ready, rare.updated];
+    let times = [
+        rare.idle,
+        rare.idle_from,
+        rare.ended,
+        rare.modified,
+        rare.drop_at,
+        rare.ready,
+        rare.updated,
+        rare.closed,
+    ];
     times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.user.as_ref().is_none_or(|user| is_name(user))

@@ -47,6 +47,26 @@ impl World {
     }
 }
 
+#[test]
+fn a_requeue_of_children_does_not_hide_their_parent_from_its_loop() {
+    let mut w = World::default();
+    w.put("p");
+    w.put_child("a", "p", 1);
+    for id in ["a", "p"] {
+        w.cancel(id.as_bytes(), false).unwrap().unwrap();
+        w.pass(1);
+    }
+    let filters = Filters { any: vec![Filter::State(Cancelled)], none: Vec::new() };
+    let bytes = usize::MAX;
+    let mut slice = Selection { deed: Deed::Requeue, filters, from: None, count: 1, bytes, dry: false };
+    for id in ["a", "p"] {
+        let got = w.select(&slice, None);
+        assert_eq!(got.ids, [id.as_bytes()]);
+        slice.from = got.next;
+    }
+    w.sound();
+}
+
 /// `p` with the children `a`, of weight 1, and `b`, of weight 3.
 fn trio() -> World {
     let mut w = World::default();

@@ -42,7 +42,7 @@ impl Model {
         children.into_iter().map(|job| job.id.clone()).collect()
     }
 
-    fn live_children(&self, id: &[u8]) -> Vec<Bytes> {
+    pub fn live_children(&self, id: &[u8]) -> Vec<Bytes> {
         let mut children = self.children(id);
         children.retain(|child| !self.jobs[self.at(child).unwrap()].state.ended());
         children

@@ -35,9 +35,14 @@ impl Model {
         // What is kept past its time for others alone goes with them, not by itself.
         let own = |id: &Bytes| {
             let job = &self.jobs[self.at(id).unwrap()];
-            !takes_away || !job.pinned || job.drop_at > self.now
+            !takes_away || !job.pinned || job.drop_at > self.now || self.in_family(job)
         };
         (go.into_iter().filter(own).collect(), stay)
+    }
+
+    /// Whether its parent or its children keep its record.
+    fn in_family(&self, job: &Job) -> bool {
+        job.tie.as_ref().is_some_and(|tie| tie.kept) || !self.live_children(&job.id).is_empty()
     }
 
     fn act(&mut self, deed: &Deed<'_>, queue: Option<&[u8]>, id: &[u8]) -> Result<(), String> {
@@ -93,6 +98,8 @@ pub fn select(
     };
     let filters = filters(list);
     let (want, mut kept) = model.selected(&deed, &filters);
+    // Whether a parent is held back depends on the slices in which its children go.
+    let families = matches!(deed, Deed::Delete) && model.jobs.iter().any(|job| model.in_family(job));
     // A parent is held back while a child lives, which slices before may have deleted.
     let related = matches!(deed, Deed::Delete) && model.jobs.iter().any(|job| job.tie.is_some());
     let mut once = |dry: bool| -> Result<(Vec<Bytes>, Vec<Bytes>), String> {
@@ -102,7 +109,9 @@ pub fn select(
             let got = world.select(&slice, to);
             same("a slice is not too long", got.ids.len() + got.held.len() <= count, true)?;
             for id in got.ids.iter().filter(|_| !dry) {
-                same("refused", model.act(&deed, to, id), Ok(()))?;
+                // A record that was kept for one that goes may have gone with it.
+                let gone = matches!(deed, Deed::Delete) && model.at(id).is_none();
+                same("refused", if gone { Ok(()) } else { model.act(&deed, to, id) }, Ok(()))?;
             }
             ids.extend(got.ids);
             held.extend(got.held);
@@ -114,6 +123,9 @@ pub fn select(
     };
     let (dry, _) = once(true)?;
     let (mut ids, mut held) = once(false)?;
+    if families {
+        return Ok(());
+    }
     if related {
         return Ok(());
     }

@@ -409,6 +409,7 @@ impl World {
         let id = |slot: &u32| self.board.record_of(*slot).unwrap().id().to_vec();
         let ids: Vec<Bytes> = chosen.slots.iter().map(id).collect();
         let held = chosen.held.iter().map(id).collect();
+        let seqs: Vec<i64> = chosen.slots.iter().map(|slot| self.board.seq(*slot)).collect();
         let update = match selection.deed {
             Deed::Update(update) => Some(update),
             Deed::Label(_, update) => update,
@@ -417,7 +418,7 @@ impl World {
         if let (Some(update), false) = (update, selection.dry || ids.is_empty()) {
             self.act(self.board.update_all(chosen.slots.clone(), update));
         }
-        for slot in chosen.slots.into_iter().filter(|_| !selection.dry) {
+        for (slot, seq) in chosen.slots.into_iter().zip(seqs).filter(|_| !selection.dry) {
             match selection.deed {
                 Deed::Cancel { force } => match self.board.cancel(&env, slot, force).unwrap() {
                     CancelAnswer::Cancelled(effect) | CancelAnswer::Requested(effect) => self.act(effect),
@@ -425,6 +426,8 @@ impl World {
                 },
                 Deed::Release => self.act(self.board.release(&env, slot).unwrap()),
                 Deed::Requeue => self.act(self.board.requeue(slot, queue).unwrap()),
+                // One that was kept for another alone has gone with it.
+                Deed::Delete if self.board.seq(slot) != seq => {}
                 Deed::Delete => self.act(Deleted { slot }),
                 Deed::Update(_) => {}
                 Deed::Label(label, _) => {
