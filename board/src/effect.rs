@@ -150,6 +150,8 @@ effects! {
     33 Reclaimed,
     /// An operator changed several jobs alike.
     40 UpdatedAll<'a>,
+    /// A worker sent its job on to another queue.
+    41 Advanced<'a>,
     /// A worker said that it is there.
     47 Registered<'a>,
     /// A worker is to be gone.

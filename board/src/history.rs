@@ -29,10 +29,11 @@ pub enum Event {
     Log = 16,
     Dependency = 17,
     Depends = 18,
+    Advanced = 19,
 }
 
 impl Event {
-    const ALL: [(Event, &'static str); 19] = [
+    const ALL: [(Event, &'static str); 20] = [
         (Event::Posted, "posted"),
         (Event::Claimed, "claimed"),
         (Event::Lapsed, "lapsed"),
@@ -52,6 +53,7 @@ impl Event {
         (Event::Log, "log"),
         (Event::Dependency, "dependency"),
         (Event::Depends, "depends"),
+        (Event::Advanced, "advanced"),
     ];
 
     /// The word for it in replies.

@@ -389,6 +389,8 @@ pub enum End {
     Consumed = 5,
     /// An operator took it away.
     Taken = 6,
+    /// The worker sent it on to another queue.
+    Advanced = 7,
 }
 
 impl From<End> for u8 {
@@ -401,7 +403,7 @@ impl TryFrom<u8> for End {
     type Error = &'static str;
     fn try_from(number: u8) -> Result<End, &'static str> {
         use End::*;
-        let all = [Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken];
+        let all = [Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced];
         all.get(number as usize).copied().ok_or("end")
     }
 }
@@ -485,6 +487,8 @@ pub struct Rare {
     pub family: Option<Box<Family>>,
     /// The board's revision when it last ended.
     pub closed: i64,
+    /// The worker that last sent it on to another queue, and the token of that claim.
+    pub advanced: Option<(Bin, u64)>,
 }
 
 impl Rare {
@@ -499,11 +503,25 @@ impl Rare {
             + text(&self.result)
             + text(&self.user)
             + self.last.as_ref().map_or(0, |l| l.worker.len())
+            + self.advanced.as_ref().map_or(0, |(worker, _)| worker.len())
             + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
             + std::mem::size_of_val(&*self.after)
             + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
+    }
+
+    /// Forgets what came of the attempts so far, and who made them.
+    pub fn begin_attempts_afresh(&mut self) {
+        self.attempt = 0;
+        self.fails = 0;
+        self.lapses = 0;
+        self.idle = 0;
+        self.idle_from = 0;
+        self.ready = 0;
+        self.progress = None;
+        self.stage = None;
+        self.stale.clear();
     }
 
     /// Back-off ends.

@@ -14,6 +14,7 @@
 //!                      |                 |                 none left-----> failed
 //!                      |<--lease ends----|--lease ends, no lapses left---> failed, kind `lapsed`
 //!                      |<--abandon, release                --trash-------> trashed
+//!                                        |--consume NEXT--> ready, scheduled or blocked in another queue
 //! scheduled, blocked, ready --cancel--> cancelled
 //! claimed --cancel--> claimed, with a request; however it then ends but by consume with FORCE:
 //!                     cancelled

@@ -683,6 +683,7 @@ fn sound_rare(rare: &Rare) -> bool {
         && rare.family.as_ref().is_none_or(|family| family.sound())
         && rare.history.entries().len() <= HISTORY_MOST
         && rare.history.entries().iter().all(|e| is_time(e.at))
+        && rare.advanced.as_ref().is_none_or(|(worker, token)| is_name(worker) && *token < TOKENS)
         && rare.last.as_ref().is_none_or(|l| {
             l.token < TOKENS && (1..=LONGEST).contains(&l.lease) && is_time(l.claimed) && is_time(l.run_end)
         })

@@ -1,6 +1,8 @@
 //! The rules of a job's life, one by one, by behaviour.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "life/advances.rs"]
+mod advances;
 #[path = "life/ageing.rs"]
 mod ageing;
 #[path = "life/cancels.rs"]

@@ -1,26 +1,120 @@
-//! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done.
+//! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or goes on in the next queue.
 
-use board::{Answer, Consume as Request, State, LONGEST};
+use board::{Advance, Answer, Consume as Request, State, LONGEST};
 
+use super::after::Waits;
 use super::many::{for_each, targets, tokens};
+use super::post::delay;
 use super::{Command, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
-use crate::fault::{unexpected, Done, Fault};
+use crate::args::{flag, once, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
 /// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` →
-/// `complete`. Replicates `Consumed`; nothing when it is a repetition.
+/// `complete`; with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the state in which the
+/// job goes on. Replicates `Consumed` or `Advanced`; nothing when it is a repetition.
 pub struct Consume;
 
-/// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r] [RETAIN ms] [FORCE]`, or `ALL`.
+/// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r] [RETAIN ms] [FORCE]`, or `ALL`,
+/// or with `NEXT …`.
 pub struct MConsume;
 
-fn consume(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+/// The options of both.
+#[derive(Default)]
+struct Options<'a> {
+    result: Option<&'a [u8]>,
+    retain: Option<i64>,
+    force: bool,
+    next: Option<&'a [u8]>,
+    due: Option<i64>,
+    priority: Option<i32>,
+    waits: Waits<'a>,
+}
+
+impl<'a> Options<'a> {
+    /// Takes an option if it is one of these; false when it is another.
+    fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
+        match option {
+            "RESULT" => once(&mut self.result, "RESULT", args.payload("RESULT")?)?,
+            "RETAIN" => once(&mut self.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+            "FORCE" => flag(&mut self.force, "FORCE")?,
+            "NEXT" => once(&mut self.next, "NEXT", args.name("NEXT")?)?,
+            "DELAY" => once(&mut self.due, "DELAY", delay(args)?)?,
+            "PRIORITY" => {
+                let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
+                once(&mut self.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
+            }
+            _ => return self.waits.take(option, args),
+        }
+        Ok(true)
+    }
+
+    /// How the work ends: all that was said, but worker, id, token and payload.
+    fn finish(self) -> Result<Way<'a>, Fault> {
+        let after = self.waits.finish()?;
+        match self.next {
+            Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
+                syntax("NEXT excludes RESULT, RETAIN and FORCE")
+            }
+            Some(queue) => {
+                let (due, priority) = (self.due, self.priority);
+                Ok(Way::On(Advance { queue, due, priority, after, ..Advance::default() }))
+            }
+            None if self.due.is_some() || self.priority.is_some() || after.is_some() => {
+                syntax("DELAY, PRIORITY and AFTER need NEXT")
+            }
+            None => {
+                let (result, retain, force) = (self.result, self.retain, self.force);
+                Ok(Way::Done(Request { result, retain, force, ..Request::default() }))
+            }
+        }
+    }
+}
+
+/// How the work on a job ends.
+// It lives on the stack for one call; a box would cost an allocation for each.
+#[allow(clippy::large_enum_variant)]
+enum Way<'a> {
+    /// It is complete.
+    Done(Request<'a>),
+    /// It goes on in another queue.
+    On(Advance<'a>),
+}
+
+/// Who speaks of which job.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    worker: &'a [u8],
+    id: &'a [u8],
+    token: Option<u64>,
+    payload: Option<&'a [u8]>,
+}
+
+/// Ends the work on one job, and says in which state that leaves it.
+fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, Fault> {
     let env = turn.env;
-    match turn.board().consume(&env, request)? {
-        Answer::Do(effect) => turn.apply(effect),
-        Answer::Again(_) => Ok(()),
+    let Said { worker, id, token, payload } = said;
+    match way {
+        Way::Done(request) => {
+            let request = Request { worker, id, token, payload, ..request.clone() };
+            if let Answer::Do(effect) = turn.board().consume(&env, &request)? {
+                turn.apply(effect)?;
+            }
+            Ok(State::Complete)
+        }
+        Way::On(advance) => {
+            let advance = Advance { worker, id, token, payload, ..advance.clone() };
+            match turn.board().advance(&env, &advance)? {
+                Answer::Again(state) => return Ok(state),
+                Answer::Do(effect) => turn.apply(effect)?,
+            }
+            // What it waits for from now on may have ended without success.
+            turn.settle(id)?;
+            let board = turn.board();
+            let gone = || board.tombstone(id, env.now).map(|tombstone| tombstone.state);
+            Ok(board.state_of(id).or_else(gone).unwrap_or(State::Cancelled))
+        }
     }
 }
 
@@ -32,29 +126,30 @@ impl Command for Consume {
         key: Some(KeyUse::Update),
         summary: "Completes a job.",
         complexity: "O(log N)",
-        syntax: "board worker id [TOKEN token] [RESULT result] [RETAIN ms] [PAYLOAD payload] [FORCE]",
+        syntax: "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
+            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
+        let (worker, id) = (args.speaker()?, args.name("id")?);
+        let (mut token, mut payload, mut options) = (None, None, Options::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
-                "RESULT" => once(&mut request.result, "RESULT", args.payload("RESULT")?)?,
-                "RETAIN" => once(&mut request.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
-                "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "FORCE" => flag(&mut request.force, "FORCE")?,
+                "TOKEN" => once(&mut token, "TOKEN", args.token("TOKEN")?)?,
+                "PAYLOAD" => once(&mut payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
+        let way = options.finish()?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
-            turn.hear(request.worker)?;
-            turn.settle(request.id)?;
-            consume(turn, &request)?;
-            reply.text(State::Complete.name());
+            turn.hear(worker)?;
+            turn.settle(id)?;
+            let state = consume(turn, Said { worker, id, token, payload }, &way)?;
+            reply.text(state.name());
             Ok(())
         })
     }
@@ -68,33 +163,34 @@ impl Command for MConsume {
         key: Some(KeyUse::Update),
         summary: "Completes several jobs, or all that a worker holds.",
         complexity: "O(n log N)",
-        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [RESULT result] [RETAIN ms] [FORCE]",
+        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
+            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] \
+            [STRICT]]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, ..Request::default() };
+        let worker = args.speaker()?;
         let targets = targets(args)?;
-        let mut given = None;
+        let (mut given, mut options) = (None, Options::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
-                "RESULT" => once(&mut request.result, "RESULT", args.payload("RESULT")?)?,
-                "RETAIN" => once(&mut request.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
-                "FORCE" => flag(&mut request.force, "FORCE")?,
+                option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
-        targets.check(request.worker, &given)?;
+        targets.check(worker, &given)?;
+        let way = options.finish()?;
         let all = targets.is_all();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
-            turn.hear(request.worker)?;
-            let targets = targets.paired(given, request.worker, turn);
+            turn.hear(worker)?;
+            let targets = targets.paired(given, worker, turn);
             for_each(turn, reply, &targets, all, |turn, id, token| {
-                consume(turn, &Request { id, token, ..request.clone() })?;
-                reply.text(State::Complete.name());
+                let state = consume(turn, Said { worker, id, token, payload: None }, &way)?;
+                reply.text(state.name());
                 Ok(())
             })
         })

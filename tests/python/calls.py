@@ -27,6 +27,7 @@ WHERE = ("WHERE", "STATE", "ready")
 SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
+ONWARD = {"DELAY": ("1",), "PRIORITY": ("1",)}
 POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
@@ -100,6 +101,8 @@ CALLS = [
     Call("MHEARTBEAT", ("w1", "1", "j"), {**TOKENS, "LEASE": ("60000",)}),
     Call("MHEARTBEAT", ("w1", "ALL"), {"LEASE": ("60000",)}),
     Call("CONSUME", WORKER, {**TOKEN, "RESULT": ("r",), "RETAIN": ("1",), "PAYLOAD": ("p",), "FORCE": ()}),
+    Call("CONSUME", (*WORKER, "NEXT", "q"), {**TOKEN, "PAYLOAD": ("p",), **ONWARD}),
+    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**TOKENS, **ONWARD}),
     Call("MCONSUME", ("w1", "1", "j"), {**TOKENS, "RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("MCONSUME", ("w1", "ALL"), {"RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("FAIL", (*WORKER, "kind", "message"), {**TOKEN, "RETRY": ("1",), "NORETRY": (), "PAYLOAD": ("p",)}),
@@ -206,7 +209,7 @@ RANGES = {
 
 LATER = {
     "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
-    "CONSUME": ["NEXT", "CLAIM"],
+    "CONSUME": ["CLAIM"],
     "FAIL": ["CLAIM"],
     "LIST": ["USER", "SINCE"],
     "COUNT": ["USER", "SINCE"],

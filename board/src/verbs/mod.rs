@@ -2,6 +2,7 @@
 
 mod abandon;
 mod adopt;
+mod advance;
 mod cancel;
 mod claim;
 mod clock;
@@ -29,6 +30,7 @@ mod update;
 
 pub use abandon::{Abandon, Abandoned};
 pub use adopt::{Adopted, Parted};
+pub use advance::{Advance, Advanced};
 pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
 pub(crate) use claim::TOKENS;
 pub use claim::{Claim, Claimed, Order};

@@ -37,14 +37,8 @@ impl Requeued<'_> {
         board.reweigh(self.slot, |job| {
             job.since = U48::new(now.max(1));
             let rare = job.rare_mut();
-            rare.attempt = 0;
-            rare.fails = 0;
-            rare.lapses = 0;
-            rare.idle = 0;
-            rare.idle_from = 0;
-            rare.progress = None;
-            rare.stage = None;
-            rare.stale.clear();
+            rare.begin_attempts_afresh();
+            rare.advanced = None;
             rare.ended = 0;
             rare.drop_at = 0;
             rare.modified = now;

@@ -143,6 +143,16 @@ pub enum Command {
         payload: bool,
         force: bool,
     },
+    Advance {
+        who: Who,
+        id: Target,
+        token: Token,
+        queue: u8,
+        delay: Option<i64>,
+        priority: Option<i32>,
+        payload: bool,
+        after: Option<Vec<(Target, OnFailure)>>,
+    },
     Fail {
         who: Who,
         id: Target,
@@ -349,6 +359,11 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
         4 => (named(), any::<[bool; 3]>(), retain).prop_map(|((who, id, token), [result, payload, force], retain)| {
             Command::Consume { who, id, token, result, retain, payload, force }
         }),
+        3 => (named(), 0..4u8, weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(), weighted(0.3, edges())).prop_map(
+            |((who, id, token), queue, delay, priority, payload, after)| {
+                Command::Advance { who, id, token, queue, delay, priority, payload, after }
+            }
+        ),
         4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
             |((who, id, token), kind, [message, payload], retry)| {
                 Command::Fail { who, id, token, kind, message, retry, payload }

@@ -220,6 +220,22 @@ impl Pair {
                 };
                 same("consume", self.world.consume(&consume), self.model.consume(&consume))
             }
+            Command::Advance { who, id, token, queue, delay, priority, payload, after: edges } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let edges: Option<Vec<(Bytes, OnFailure)>> =
+                    edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
+                let advance = Advance {
+                    worker: &worker,
+                    id: &id,
+                    token,
+                    queue: QUEUES[*queue as usize],
+                    due: delay.map(|ms| self.world.now + ms),
+                    priority: *priority,
+                    payload: payload.then_some(TEXTS[3]),
+                    after: edges.as_ref().map(|edges| after(edges, false)),
+                };
+                same("advance", self.world.advance(&advance), self.model.advance(&advance))
+            }
             Command::Fail { who, id, token, kind, message, retry, payload } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let message = if *message { TEXTS[2] } else { b"" };

@@ -26,6 +26,7 @@ pub enum Way {
     Trashed,
     Consumed,
     Taken,
+    Advanced,
 }
 
 #[derive(Debug, Clone)]
@@ -94,6 +95,8 @@ pub struct Job {
     /// It has ended and something keeps its record: it is not dropped.
     pub pinned: bool,
     pub intended: Option<i64>,
+    /// Who sent it on last, under which token.
+    pub sent_on: Option<(Bytes, u64)>,
     pub group: Option<Bytes>,
     pub user: Option<Bytes>,
     pub tags: Vec<Bytes>,

@@ -1,8 +1,8 @@
 //! The verbs of the naive board. What time has left undone with the job is settled before.
 
 use board::{
-    Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, Order, Post, Report, Retry, Setting, State,
-    Tally, Update,
+    Advance, Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, Order, Post, Report, Retry, Setting,
+    State, Tally, Update,
 };
 
 use crate::naive::*;
@@ -71,6 +71,7 @@ impl Model {
             after: old.as_ref().map(|j| j.after.clone()).unwrap_or_default(),
             pinned: false,
             intended: None,
+            sent_on: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
             user: post.user.map(<[u8]>::to_vec).or(old.as_ref().and_then(|j| j.user.clone())),
             tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
@@ -228,6 +229,12 @@ impl Model {
             };
         };
         let job = &self.jobs[at];
+        if way == Some(Way::Advanced) {
+            let sent = job.sent_on.as_ref().filter(|(by, _)| anybody || by == worker);
+            if sent.is_some_and(|(_, under)| token == Some(*under)) {
+                return Ok(Stand::Again(job.state));
+            }
+        }
         let ghost = job.ghosts.len() >= 16 || job.ghosts.iter().any(|w| w == worker);
         let check = |current: u64| match token {
             Some(t) if t != current => Err(format!("STALE token {t} is not the current one")),
@@ -243,7 +250,7 @@ impl Model {
             return check(hold.token).map(|()| Stand::Holds(at, anybody && token.is_none()));
         }
         if let Some(past) = job.past.as_ref().filter(|p| anybody || p.hold.worker == worker) {
-            if token == Some(past.hold.token) && way == Some(past.way) {
+            if token == Some(past.hold.token) && way == Some(past.way) && way != Some(Way::Advanced) {
                 return Ok(Stand::Again(job.state));
             }
             if past.way == Way::Lapsed && !job.state.ended() {
@@ -322,6 +329,40 @@ impl Model {
             job.payload = payload.to_vec();
         }
         self.end(at, State::Complete, retain);
+        Ok(Done::Did)
+    }
+
+    pub fn advance(&mut self, advance: &Advance<'_>) -> Result<Done, String> {
+        let (at, apart) = match self.stand(advance.worker, advance.id, advance.token, Some(Way::Advanced))? {
+            Stand::Again(state) => return Ok(Done::Again(state)),
+            Stand::Holds(at, apart) | Stand::Late(at, apart) => (at, apart),
+        };
+        if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) {
+            return Err("CANCELLED cancel was requested".into());
+        }
+        let edges = match &advance.after {
+            Some(after) => self.decide(advance.id, false, after)?,
+            None => Vec::new(),
+        };
+        self.note_run(at);
+        self.end_claim(at, if apart { Way::Taken } else { Way::Advanced });
+        let ageing = self.queue_rule(advance.queue, Setting::Ageing);
+        let job = &mut self.jobs[at];
+        job.queue = advance.queue.to_vec();
+        job.priority = advance.priority.unwrap_or(job.priority);
+        job.payload = advance.payload.map_or(job.payload.clone(), <[u8]>::to_vec);
+        (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
+        (job.kind, job.message, job.stage, job.reason, job.progress) = (None, None, None, None, None);
+        job.since = None;
+        job.ghosts.clear();
+        job.ageing = ageing;
+        let past = job.past.as_ref().map(|past| (past.hold.worker.clone(), past.hold.token));
+        job.sent_on = past.filter(|_| !apart);
+        for edge in edges {
+            self.attach(advance.id, edge);
+        }
+        self.wait(self.at(advance.id).unwrap(), advance.due.unwrap_or(self.now));
+        self.begin_in_family(advance.id, false);
         Ok(Done::Did)
     }
 
@@ -474,6 +515,7 @@ impl Model {
         (job.attempt, job.fails, job.lapses, job.idle) = (0, 0, 0, 0);
         (job.progress, job.stage) = (None, None);
         job.ghosts.clear();
+        job.sent_on = None;
         job.since = Some(now);
         job.pinned = false;
         if let Some(past) = job.past.as_mut() {

@@ -276,6 +276,15 @@ impl World {
         self.answered(answer)
     }
 
+    pub fn advance(&mut self, advance: &Advance<'_>) -> Result<Done, String> {
+        self.hear(advance.worker)?;
+        self.settle(advance.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.advance(&env, advance);
+        self.answered(answer)
+    }
+
     pub fn fail(&mut self, fail: &Fail<'_>) -> Result<Done, String> {
         self.hear(fail.worker)?;
         self.settle(fail.id);

@@ -1,0 +1,125 @@
+//! Advancing: this part of the work is done, and the job goes on in another queue under the
+//! same id. Who waits for it waits on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::effect::{is_name, Sound, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::history::{Entry, Event};
+use crate::job::{End, State, U48};
+use crate::verbs::depend::After;
+use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::waits::Edge;
+
+/// A worker sends its job on.
+#[derive(Debug, Clone, Default)]
+pub struct Advance<'a> {
+    /// Who.
+    pub worker: &'a [u8],
+    /// Which job.
+    pub id: &'a [u8],
+    /// Token of the claim.
+    pub token: Option<u64>,
+    /// Where it goes on.
+    pub queue: &'a [u8],
+    /// Not before this time, Unix ms.
+    pub due: Option<i64>,
+    /// A priority in place of the old.
+    pub priority: Option<i32>,
+    /// A payload in place of the old.
+    pub payload: Option<&'a [u8]>,
+    /// What it waits for first.
+    pub after: Option<After<'a>>,
+}
+
+/// A job goes on in another queue: attempts, failures and lapses begin afresh.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advanced<'a> {
+    slot: u32,
+    #[serde(borrow, with = "serde_bytes")]
+    queue: &'a [u8],
+    due: Option<i64>,
+    priority: Option<i32>,
+    #[serde(borrow, with = "serde_bytes")]
+    payload: Option<&'a [u8]>,
+    after: Vec<Edge>,
+    /// Who said it has not shown to be the holder.
+    apart: bool,
+}
+
+impl Sound for Advanced<'_> {
+    fn sound(&self, board: &Board) -> bool {
+        is_name(self.queue) && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
+    }
+}
+
+impl Advanced<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let slot = self.slot;
+        if board.job(slot)?.state.ended() {
+            return Err(Unfit);
+        }
+        let claim = board.leave(slot)?;
+        board.note_run(slot, claim.as_ref(), now);
+        if let Some(claim) = claim {
+            board.note_end(slot, claim, end_of(End::Advanced, self.apart), now)?;
+        }
+        let last = board.rare(slot).and_then(|r| r.last.as_ref()).ok_or(Unfit)?;
+        let (worker, token) = (last.worker.clone(), last.token);
+        let text = Some(self.queue.into());
+        board.record(slot, Entry { at: now, event: Event::Advanced, worker: Some(worker.clone()), text })?;
+        // The kind of the last failure goes.
+        board.delist(slot)?;
+        board.reclass(slot, Some(self.queue), None, Default::default())?;
+        board.reweigh(slot, |job| {
+            job.since = U48::new(0);
+            job.priority = self.priority.unwrap_or(job.priority);
+            if let Some(payload) = self.payload {
+                job.set_payload(payload);
+            }
+            let rare = job.rare_mut();
+            rare.begin_attempts_afresh();
+            rare.kind = None;
+            rare.message = None;
+            rare.reason = None;
+            rare.modified = now;
+            rare.advanced = (!self.apart).then_some((worker, token));
+            if let Some(last) = rare.last.as_mut() {
+                last.end = end_of(End::Advanced, self.apart);
+            }
+            Ok(())
+        })?;
+        board.enlist(slot)?;
+        for edge in &self.after {
+            board.attach(slot, *edge, now)?;
+        }
+        board.renew_ageing(slot)?;
+        match self.due {
+            Some(due) if due > now => board.make_scheduled(slot, due, now)?,
+            _ => board.make_ready(slot, now)?,
+        }
+        board.begin_in_family(slot, false, now)
+    }
+}
+
+impl Board {
+    /// Decides an advance. O(log n + m log m) for m jobs to wait for, and the search for a
+    /// cycle when others wait for the job.
+    pub fn advance<'a>(&self, env: &Env<'_>, advance: &Advance<'a>) -> Result<Answer<'a>, Refusal> {
+        let verb = Some(End::Advanced);
+        let (slot, apart) = match self.standing(env, advance.worker, advance.id, advance.token, verb)? {
+            Standing::Holds { cancel: true, .. } => return Err(Refusal::Cancelled(State::Claimed)),
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        let after = match &advance.after {
+            Some(after) => self.decide_edges(env, slot, None, after)?,
+            None => Vec::new(),
+        };
+        self.check_edge_count(&[], &after)?;
+        let Advance { queue, due, priority, payload, .. } = *advance;
+        Ok(Answer::Do(Advanced { slot, queue, due, priority, payload, after, apart }.into()))
+    }
+}
