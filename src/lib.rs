@@ -15,4 +15,5 @@ mod openmetrics;
 mod server;
 mod turn;
 mod waiters;
+mod watchers;
 mod world;

@@ -10,7 +10,7 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key, Level};
 use crate::server::keyspace::OpenKey;
-use crate::server::{blocked, sessions, timer};
+use crate::server::{blocked, sessions, timer, watched};
 use crate::world;
 
 /// See the module's comment.
@@ -51,6 +51,7 @@ impl<'k> Turn<'k> {
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);
         let telling = value.board.is_telling();
+        watched::listen(&mut value.board);
         let mut turn = Turn { ctx, key, env, open, batch, telling };
         let done = work(&mut turn);
         turn.finish();
@@ -173,6 +174,7 @@ impl<'k> Turn<'k> {
             // Before anybody is served: who is may be told from the key at once.
             self.open.keep();
         }
+        let woken = watched::woken(self.board());
         if self.board().has_woken() {
             blocked::serve(&mut self);
         }
@@ -183,6 +185,8 @@ impl<'k> Turn<'k> {
             self.board().overfull(rules);
             latency::saw(self.board());
             world::saw_token(self.board().token());
+            let (ctx, key) = (self.ctx, self.key);
+            watched::notice(ctx, key, self.board(), woken);
         }
         if let Some(value) = self.open.value() {
             let wake = value.board.wake();

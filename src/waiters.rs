@@ -51,12 +51,11 @@ struct Line {
 pub struct Waiters<H> {
     waiters: HashMap<u64, Waiter<H>>,
     lines: HashMap<Place, Line>,
-    last: u64,
 }
 
 impl<H> Default for Waiters<H> {
     fn default() -> Self {
-        Waiters { waiters: HashMap::new(), lines: HashMap::new(), last: 0 }
+        Waiters { waiters: HashMap::new(), lines: HashMap::new() }
     }
 }
 
@@ -66,13 +65,7 @@ impl<H> Waiters<H> {
         self.waiters.len()
     }
 
-    /// The number that the next to arrive gets.
-    pub fn next_number(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    /// Adds one under a number of [`Waiters::next_number`].
+    /// Adds one under a number of its own.
     pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
         let line = self.lines.entry(waiter.place.clone()).or_default();
         if waiter.queues.is_empty() {

@@ -16,6 +16,7 @@ use crate::ids::Ids;
 use crate::job::{Claim, Class, Job, State, NEVER};
 use crate::labels::Labels;
 use crate::line::Line;
+use crate::news::News;
 use crate::pauses::Pauses;
 use crate::pool::Pool;
 use crate::registrations::Registrations;
@@ -154,6 +155,8 @@ pub struct Board {
     pub(crate) sessions: Sessions,
     /// A worker is quiet no longer since [`Board::roused`] was asked.
     pub(crate) roused: bool,
+    /// What those who follow the board are to be told.
+    pub(crate) news: News,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     pub(crate) grown: bool,
     /// How late time was since [`Board::pour_lateness`], as in [`crate::stats::Late`].

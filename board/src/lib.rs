@@ -32,6 +32,7 @@
 //! | `records` | records that come, change and go | the sum of their sizes |
 //! | `classes`, `rules` | shared names and options; values of settings | |
 //! | `wake` | when time is next, which queues got work | a lower bound |
+//! | `news` | what those who follow the board are told | nothing when nobody does |
 //! | `job` | the records | a job 64 bytes beside id and payload |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
@@ -85,6 +86,7 @@ mod labelled;
 mod labels;
 mod line;
 mod list;
+mod news;
 mod pauses;
 mod pins;
 mod places;

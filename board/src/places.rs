@@ -169,6 +169,7 @@ impl Board {
         job.state = state;
         job.at = U48::new(at);
         job.version = U48::new(revision);
+        self.note_change(slot);
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let group = job.group();
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);

@@ -30,6 +30,7 @@ impl Board {
     /// Drops a record that stands nowhere.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
         self.delist_for_good(slot)?;
+        self.note_change(slot);
         let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
         if !chosen.is_empty() {
             self.ids.remove(chosen, slot);

@@ -254,7 +254,8 @@ impl Board {
             let at = after.binary_search_by_key(&awaited, |e| e.slot).map_err(|_| Unfit)?;
             after.remove(at);
             Ok(())
-        })
+        })?;
+        self.touch(slot)
     }
 
     /// A job gets another place in the order of posts.

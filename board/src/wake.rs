@@ -114,6 +114,16 @@ impl Board {
         self.roused || !self.woken.is_empty()
     }
 
+    /// The names of the queues that have got ready jobs since [`Board::woken`].
+    pub fn woken_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.woken.iter().map(|queue| self.queue_named(*queue))
+    }
+
+    /// The names of the queues that have ready jobs.
+    pub fn busy_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.busy.iter().map(|queue| self.queue_named(*queue))
+    }
+
     /// The name of a queue.
     pub fn queue_named(&self, number: u32) -> &[u8] {
         self.queues.key(number).map_or(&[], |name| name)

@@ -29,6 +29,8 @@ mod labels;
 mod late;
 #[path = "life/limits.rs"]
 mod limits;
+#[path = "life/news.rs"]
+mod news;
 #[path = "life/operators.rs"]
 mod operators;
 #[path = "life/order.rs"]

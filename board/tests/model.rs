@@ -13,6 +13,8 @@ mod compare;
 mod drive;
 #[path = "model/family.rs"]
 mod family;
+#[path = "model/mirror.rs"]
+mod mirror;
 #[path = "model/naive.rs"]
 mod naive;
 #[path = "model/pauses.rs"]

@@ -2,7 +2,9 @@
 
 use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{fields, read, selection, write_record, write_records, Command, KeyUse, Spec};
+use super::{
+    fields, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec,
+};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -117,13 +119,7 @@ impl Command for MGet {
         let fields = options(&mut call.args)?;
         let reply = call.ctx.reply();
         read(call, |board| {
-            reply.array(ids.len());
-            for id in &ids {
-                match board.find(id) {
-                    Some(slot) => write_record(reply, board, slot, &fields),
-                    None => reply.null(),
-                }
-            }
+            write_found(reply, Some(board), ids.iter().copied(), &fields);
             Ok(())
         })
     }

@@ -10,7 +10,7 @@ use crate::server::blocked;
 use crate::server::board_type::BoardValue;
 use crate::server::call::Call;
 use crate::server::ctx::Level;
-use crate::server::timer;
+use crate::server::{timer, watched};
 use crate::world;
 
 /// `JOB.APPLY board batch` → OK.
@@ -34,6 +34,7 @@ fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
 fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, String>) -> Done {
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
+    watched::listen(&mut open.value_or_new().board);
     let done = work(open.value_or_new());
     match done {
         Ok(keep) => {
@@ -48,7 +49,9 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, St
         }
     }
     if let Some(value) = open.value() {
+        let woken = watched::woken(&value.board);
         value.board.woken(|_, _| ());
+        watched::notice(call.ctx, &key, &mut value.board, woken);
         world::saw_token(value.board.token());
         let wake = value.board.wake();
         if wake < value.hint {
@@ -121,6 +124,7 @@ impl Command for Load {
             if loader.is_whole() {
                 let whole = value.loader.take().unwrap_or_default();
                 value.board = whole.finish().map_err(|damage| format!("part: {}", damage.0))?;
+                watched::touch((call.ctx.db(), call.key().bytes().to_vec()));
             }
             Ok(true)
         })

@@ -43,6 +43,7 @@ mod tags;
 mod trash;
 mod update;
 mod worker;
+mod wait;
 
 /// What a command does with its key.
 #[derive(Clone, Copy)]
@@ -134,6 +135,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<get::MGet>();
     to.add::<list::List>();
     to.add::<count::Count>();
+    to.add::<wait::Wait>();
     to.add::<history::History>();
     to.add::<tables::Queues>();
     to.add::<groups::Groups>();
@@ -199,6 +201,22 @@ pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Field
     reply.array(slots.len());
     for slot in slots {
         write_record(reply, board, *slot, fields);
+    }
+}
+
+/// Answers with records by id and nulls, in place; without a board all are null.
+pub fn write_found<'a>(
+    reply: Reply,
+    board: Option<&Board>,
+    ids: impl ExactSizeIterator<Item = &'a [u8]>,
+    fields: &[Fields],
+) {
+    reply.array(ids.len());
+    for id in ids {
+        match board.and_then(|board| Some((board, board.find(id)?))) {
+            Some((board, slot)) => write_record(reply, board, slot, fields),
+            None => reply.null(),
+        }
     }
 }
 

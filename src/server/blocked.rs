@@ -25,12 +25,10 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::load::guard;
-use crate::server::{api, ERR, OK};
+use crate::server::park::{self, Callbacks, Handle};
+use crate::server::{ERR, OK};
 use crate::turn::Turn;
 use crate::waiters::{Place, Waiter, Waiters};
-
-#[derive(Clone, Copy)]
-struct Handle(*mut raw::RedisModuleBlockedClient);
 
 /// What a client was chosen for, until it is told.
 struct Served {
@@ -86,30 +84,15 @@ pub struct Wait {
 
 /// Parks the client of a call until there is work, for `timeout` ms; 0 for ever.
 pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
-    let number = with(Waiters::next_number);
+    let number = park::next_number();
     let place = (ctx.db(), key.bytes().to_vec());
-    let mut keys = [key.0];
-    // SAFETY: one key of the call's own; the private data is a number, not a pointer.
-    let handle = unsafe {
-        api!(RedisModule_BlockClientOnKeys(
-            ctx.0,
-            Some(key_ready),
-            Some(unblocked),
-            Some(gone),
-            timeout,
-            keys.as_mut_ptr(),
-            1,
-            number as usize as *mut c_void,
-        ))
-    };
-    if handle.is_null() {
-        return;
-    }
+    let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
     let Wait { worker, queues, order, count, lease, session, fields } = wait;
-    let handle = Handle(handle);
     let waiter = Waiter { handle, place, worker, queues, order, count, lease, session, fields };
     with(|waiters| waiters.add(number, waiter));
 }
+
+const CALLBACKS: Callbacks = Callbacks { ready: Some(key_ready), over: Some(unblocked), gone: Some(gone) };
 
 /// The key has come, or come back: looked at when the event loop's turn ends.
 unsafe extern "C" fn key_ready(
@@ -117,7 +100,7 @@ unsafe extern "C" fn key_ready(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    let number = api!(RedisModule_GetBlockedClientPrivateData(ctx)) as usize as u64;
+    let number = park::number(ctx);
     if let Some(place) = with(|w| w.get(number).map(|waiter| waiter.place.clone())) {
         touch(place);
     }
@@ -130,7 +113,7 @@ unsafe extern "C" fn unblocked(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    let number = api!(RedisModule_GetBlockedClientPrivateData(ctx)) as usize as u64;
+    let number = park::number(ctx);
     let ctx = Ctx(ctx);
     with(|waiters| waiters.remove(number));
     match SERVED.with(|served| served.remove(&number)) {
@@ -252,11 +235,8 @@ pub fn unblock_chosen() {
         let chosen = served.values_mut().filter(|client| !client.asked);
         chosen.map(|client| (client.asked = true, client.waiter.handle).1).collect()
     });
-    for handle in handles {
-        // SAFETY: the client is one which the server has not taken from us: `gone` would have
-        // removed it. No state of ours is borrowed while its callback runs.
-        unsafe { api!(RedisModule_UnblockClient(handle.0, std::ptr::null_mut())) };
-    }
+    // No state of ours is borrowed while their callbacks run.
+    handles.into_iter().for_each(Handle::unblock);
 }
 
 /// Works on the board at a place, if there still is one and the server may write to it.

@@ -6,7 +6,7 @@ use std::os::raw::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
 use crate::server::ctx::{bytes_of, Ctx, Level};
-use crate::server::{api, timer};
+use crate::server::{api, timer, watched};
 use crate::world;
 
 /// What stands under a key: a board, and what this server alone knows of it.
@@ -81,7 +81,7 @@ impl TypeHandle {
             defrag: None,
             mem_usage2: None,
             free_effort2: None,
-            unlink2: None,
+            unlink2: Some(unlinked),
             copy2: None,
             aux_save2: None,
         };
@@ -173,6 +173,15 @@ unsafe extern "C" fn digest(md: *mut raw::RedisModuleDigest, value: *mut c_void)
     let digest = value.board.digest().to_be_bytes();
     api!(RedisModule_DigestAddStringBuffer(md, digest.as_ptr().cast::<c_char>(), digest.len()));
     api!(RedisModule_DigestEndSequence(md));
+}
+
+/// The key is about to go, or to be another's. On the main thread.
+unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *const c_void) {
+    if watched::waiting() > 0 {
+        let (db, key) =
+            (api!(RedisModule_GetDbIdFromOptCtx(ctx)), api!(RedisModule_GetKeyNameFromOptCtx(ctx)));
+        watched::touch((db, bytes_of(key.cast_mut()).to_vec()));
+    }
 }
 
 /// The server frees on a background thread what takes more than 64: nothing here may touch

@@ -63,6 +63,11 @@ impl Ctx {
         self.flags() & replay != 0
     }
 
+    /// Whether the server is loading a file.
+    pub fn is_loading(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_LOADING != 0
+    }
+
     /// Whether the server may write outside of a command now: it is a primary, is not loading,
     /// and no client or failover has stopped the traffic to replicas.
     pub fn may_write(self) -> bool {

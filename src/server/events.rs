@@ -9,12 +9,13 @@ use std::os::raw::{c_char, c_int};
 use crate::config::config;
 use crate::server::ctx::{bytes_of, Ctx};
 use crate::server::load::guard;
-use crate::server::{api, blocked, sessions, timer, ERR};
+use crate::server::{api, blocked, sessions, timer, watched, ERR};
 use crate::world;
 
 /// The events of the server that are listened to; each exists in all supported servers.
 const EVENTS: [(u64, raw::RedisModuleEventCallback); 5] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
+    (raw::REDISMODULE_EVENT_FLUSHDB, Some(flushed)),
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
     (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
     (raw::REDISMODULE_EVENT_LOADING, Some(loading)),
@@ -55,8 +56,23 @@ unsafe extern "C" fn event_loop(
             sessions::settle(ctx);
             timer::arm(ctx);
             timer::sweep(ctx);
+            watched::look_at_touched(ctx);
             blocked::unblock_chosen();
+            watched::unblock_chosen();
         });
+    }
+}
+
+unsafe extern "C" fn flushed(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    data: *mut c_void,
+) {
+    if let Some(flushed) = data.cast::<raw::RedisModuleFlushInfo>().as_ref() {
+        // -1: all databases.
+        let which = flushed.dbnum;
+        guard("a flush", || watched::touch_databases(|db| which < 0 || db == which));
     }
 }
 
@@ -72,6 +88,7 @@ unsafe extern "C" fn databases_swapped(
             timer::swap(a, b);
             sessions::swap(a, b);
             blocked::touch_databases(&[a, b]);
+            watched::touch_databases(|db| db == a || db == b);
         });
     }
 }
@@ -102,7 +119,10 @@ unsafe extern "C" fn loading(
     _data: *mut c_void,
 ) {
     if sub == raw::REDISMODULE_SUBEVENT_LOADING_ENDED {
-        guard("the end of loading", hold_claims);
+        guard("the end of loading", || {
+            hold_claims();
+            watched::touch_databases(|_| true);
+        });
     }
 }
 
@@ -126,6 +146,7 @@ unsafe extern "C" fn key_event(
             timer::look(db, name);
             blocked::touch((db, name.to_vec()));
             sessions::arrived((db, name.to_vec()));
+            watched::touch((db, name.to_vec()));
         });
     }
     0

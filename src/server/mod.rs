@@ -12,10 +12,12 @@ pub mod events;
 pub mod info;
 pub mod keyspace;
 pub mod load;
+pub mod park;
 pub mod register;
 pub mod reply;
 pub mod sessions;
 pub mod timer;
+pub mod watched;
 
 use redis_module::raw;
 

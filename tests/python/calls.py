@@ -152,6 +152,8 @@ CALLS = [
         {**FILTERS, "REV": (), "CURSOR": ("0",), "COUNT": ("1",), "JUSTID": (), "FIELDS": FIELDS},
     ),
     Call("COUNT", (), FILTERS),
+    Call("WAIT", ("5", "JOBS", *ONE_ID), {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS}),
+    Call("WAIT", ("5", "FOR", "claimable"), {"QUEUES": ("1", "q")}),
     Call("HISTORY", ("j",), {}),
     Call("QUEUES", (), {}),
     Call("GROUPS", (), {"QUEUE": ("q",), "CURSOR": ("0",), "COUNT": ("1",)}),
@@ -204,6 +206,7 @@ RANGES = {
     "LIST COUNT": (1, BATCH),
     "GROUPS COUNT": (1, BATCH),
     "TAGS COUNT": (1, BATCH),
+    "WAIT CHANGED": (0, 2**48 - 1),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
 

@@ -145,9 +145,9 @@ def test_only_what_adds_is_denied_on_a_full_server(server: Server) -> None:
     assert denied == ADDS
 
 
-def test_only_claim_blocks(server: Server) -> None:
+def test_only_claim_and_wait_block(server: Server) -> None:
     blocking = {name for name, row in command_info(server).items() if "blocking" in row["flags"]}
-    assert blocking == {"job.claim"}
+    assert blocking == {"job.claim", "job.wait"}
 
 
 def test_commands_of_one_job_are_fast(server: Server) -> None:

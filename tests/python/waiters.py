@@ -1,4 +1,4 @@
-"""Workers that wait: a connection each, which has sent a blocking claim and not yet read its reply."""
+"""Clients that wait: a connection each, which has sent a blocking command and not yet read its reply."""
 
 from __future__ import annotations
 
@@ -10,28 +10,21 @@ import redis
 from harness import Server, options, record, wait_until
 
 
-class Waiter:
-    """One blocked claim: `Waiter(server, "w1", queues=["mail"])`. Constructed, it waits in the server."""
+class Parked:
+    """A connection of its own that has sent a blocking command. Constructed, it waits in the server."""
+
+    worker = "a client"
 
     def __init__(
-        self,
-        server: Server,
-        worker: str = "w1",
-        block: int = 0,
-        key: str = "board",
-        db: int = 0,
-        protocol: int = 3,
-        await_block: bool = True,
-        **claim_options: Any,
+        self, server: Server, words: tuple, db: int = 0, protocol: int = 3, await_block: bool = True
     ) -> None:
         self.server = server
-        self.worker = worker
         client = server.client(db=db, protocol=protocol)
         self.connection = client.connection_pool.get_connection()
         self.id = self._ask("CLIENT", "ID")
-        self.send("JOB.CLAIM", key, worker, "BLOCK", block, *options(**claim_options))
+        self.send(*words)
         if await_block:
-            wait_until(self.is_blocked, what=f"{worker} waits")
+            wait_until(self.is_blocked, what=f"{self.worker} waits")
 
     def _ask(self, *words: Any) -> Any:
         self.connection.send_command(*words)
@@ -50,17 +43,15 @@ class Waiter:
         readable, _, _ = select.select([self.connection._sock], [], [], within)
         return bool(readable)
 
-    def reply(self, within: float = 5.0) -> Optional[list]:
-        """The records with which the claim was answered, None for the null reply; raises its error."""
+    def answer(self, within: float = 5.0) -> Any:
+        """The reply as it came; raises its error."""
         assert self.answered(within), f"{self.worker} got no reply"
-        found = self.connection.read_response()
-        return None if found is None else [record(one) for one in found]
+        return self.connection.read_response()
 
-    def job(self) -> str:
-        """The id of the one job with which the claim was answered."""
-        found = self.reply()
-        assert found is not None and len(found) == 1, f"{self.worker} got {found}"
-        return found[0]["id"]
+    def reply(self, within: float = 5.0) -> Optional[list]:
+        """The records with which it was answered, None for the null reply; raises its error."""
+        found = self.answer(within)
+        return None if found is None else [record(one) for one in found]
 
     def still_waits(self) -> bool:
         """No reply has come, and the server holds the client blocked."""
@@ -70,12 +61,44 @@ class Waiter:
         self.connection.disconnect()
 
 
+class Waiter(Parked):
+    """One blocked claim: `Waiter(server, "w1", queues=["mail"])`."""
+
+    def __init__(
+        self,
+        server: Server,
+        worker: str = "w1",
+        block: int = 0,
+        key: str = "board",
+        db: int = 0,
+        protocol: int = 3,
+        await_block: bool = True,
+        **claim_options: Any,
+    ) -> None:
+        self.worker = worker
+        words = ("JOB.CLAIM", key, worker, "BLOCK", block, *options(**claim_options))
+        super().__init__(server, words, db, protocol, await_block)
+
+    def job(self) -> str:
+        """The id of the one job with which the claim was answered."""
+        found = self.reply()
+        assert found is not None and len(found) == 1, f"{self.worker} got {found}"
+        return found[0]["id"]
+
+
+class Watcher(Parked):
+    """One `JOB.WAIT`: `Watcher(server, "JOBS", 1, "j", "ANY")`."""
+
+    def __init__(self, server: Server, *words: Any, ms: int = 0, key: str = "board", **how: Any) -> None:
+        super().__init__(server, ("JOB.WAIT", key, ms, *words), **how)
+
+
 def blocked_clients(server: Server) -> int:
     return server.info("clients")["blocked_clients"]
 
 
-def error_of(waiter: Waiter) -> str:
-    """The error with which the claim was answered."""
+def error_of(waiter: Parked) -> str:
+    """The error with which it was answered."""
     try:
         found = waiter.reply()
     except redis.ResponseError as error:

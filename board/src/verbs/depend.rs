@@ -7,7 +7,7 @@ use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
-use crate::job::{State, U48};
+use crate::job::State;
 use crate::waits::{Edge, OnFailure};
 
 /// The jobs that another is to wait for.
@@ -66,9 +66,7 @@ impl Depended {
             false => board.make_ready(slot, now)?,
         }
         board.record(slot, Entry { at: now, event: Event::Depends, worker: None, text: None })?;
-        let revision = board.revision() as i64;
-        board.job_mut(slot)?.version = U48::new(revision);
-        Ok(())
+        board.touch(slot)
     }
 }
 

@@ -205,7 +205,6 @@ impl Board {
         slot: u32,
         change: impl FnOnce(&mut job::Claim) -> R,
     ) -> Result<R, Unfit> {
-        let revision = self.revision() as i64;
         let (jobs, claims) = (&self.jobs, &mut self.claims);
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
         let number = job.at.get() as u32;
@@ -219,7 +218,7 @@ impl Board {
         let claims = &self.claims;
         self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
         self.wake_at(key.0);
-        self.job_mut(slot)?.version = crate::job::U48::new(revision);
+        self.touch(slot)?;
         Ok(done)
     }
 

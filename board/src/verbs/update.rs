@@ -6,7 +6,7 @@ use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
-use crate::job::{Options, State, U48};
+use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 
 /// What is to change, each only if it is named.
@@ -124,10 +124,8 @@ impl Update<'_> {
             board.record(slot, Entry { at: now, event: Event::Updated, worker: None, text: None })?;
         }
         let revision = board.revision() as i64;
-        let job = board.job_mut(slot)?;
-        job.version = U48::new(revision);
-        job.rare_mut().updated = revision;
-        Ok(())
+        board.job_mut(slot)?.rare_mut().updated = revision;
+        board.touch(slot)
     }
 }
 

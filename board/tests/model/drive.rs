@@ -4,6 +4,7 @@ use board::*;
 
 use crate::commands::{Change, Command, Other, Part, Talk, Target, Token, Who};
 use crate::compare::{self, same};
+use crate::mirror::Mirror;
 use crate::naive::{Bytes, Job, Model};
 use crate::schedules;
 use crate::selections;
@@ -53,6 +54,8 @@ pub struct Pair {
     step: u64,
     /// What the last worker's verb was about, so that it can be sent again.
     said: Option<(Bytes, Bytes, Option<u64>)>,
+    /// What one who follows the board knows.
+    mirror: Mirror,
 }
 
 type Checked = Result<(), String>;
@@ -62,18 +65,20 @@ impl Pair {
         let world = World::seeded(seed);
         let ids = CHOSEN.iter().map(|id| id.to_vec()).collect();
         let model = Model { now: world.now, ..Model::default() };
-        Pair { world, model, ids, tokens: vec![1], step: 0, said: None }
+        Pair { world, model, ids, tokens: vec![1], step: 0, said: None, mirror: Mirror::default() }
     }
 
     pub fn run(&mut self, command: &Command) -> Checked {
         self.step += 1;
         let token = self.world.board.token();
+        self.world.board.watch(true);
         self.command(command)?;
         // Groups whose tokens are there by now go on before anything else happens.
         self.world.settle_rests();
         self.model.tidy_buckets();
         self.model.tidy();
         self.model.close_rounds();
+        self.mirror.follow(&mut self.world.board, &self.model)?;
         if self.world.board.token() < token {
             return Err("the last token fell".into());
         }

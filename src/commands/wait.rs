@@ -1,0 +1,125 @@
+//! `JOB.WAIT`: waiting for something to happen on a board, without taking work.
+
+use board::{all_fields, Board};
+
+use super::{fields, read, selection, write_found, Command, KeyUse, Spec};
+use crate::args::{once, one_of, Args, Keyword};
+use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::server::call::Call;
+use crate::server::watched::{claimable, live, sight, wait};
+use crate::watchers::{Until, Want};
+
+/// `JOB.WAIT board ms JOBS n id… [ALL|ANY|CHANGED version] [FIELDS n f…]` → records and nulls,
+/// in place; `JOB.WAIT board ms FOR claimable|present|empty [QUEUES n q…]` → OK. Null at the
+/// timeout.
+pub struct Wait;
+
+/// The longest wait, ms.
+const LONGEST: i64 = 1 << 40;
+
+fn want(args: &mut Args<'_>) -> Result<Want, Fault> {
+    match args.next().map(Keyword::of).as_ref().map(Keyword::text) {
+        Some("JOBS") => want_jobs(args),
+        Some("FOR") => want_board(args),
+        _ => syntax("JOBS or FOR is needed"),
+    }
+}
+
+fn want_jobs(args: &mut Args<'_>) -> Result<Want, Fault> {
+    let ids = selection::ids(args)?.into_iter().map(<[u8]>::to_vec).collect();
+    let (mut until, mut asked) = (None, None);
+    const ALL: &str = "ALL, ANY and CHANGED";
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "ALL" => one_of(&mut until, ALL, "ALL", Until::All)?,
+            "ANY" => one_of(&mut until, ALL, "ANY", Until::Any)?,
+            "CHANGED" => {
+                let version = args.int("CHANGED", 0..=board::NEVER)?;
+                one_of(&mut until, ALL, "CHANGED", Until::Changed(version))?;
+            }
+            "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+            _ => return unexpected(word),
+        }
+    }
+    let until = until.map_or(Until::All, |(_, until)| until);
+    Ok(Want::Jobs { ids, until, fields: asked.unwrap_or_else(all_fields) })
+}
+
+fn want_board(args: &mut Args<'_>) -> Result<Want, Fault> {
+    let word = Keyword::of(args.value("FOR")?);
+    let mut queues = None;
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "QUEUES" => once(&mut queues, "QUEUES", args.names("QUEUES", 0)?)?,
+            _ => return unexpected(word),
+        }
+    }
+    match word.text() {
+        "CLAIMABLE" => {
+            let queues = queues.unwrap_or_else(|| vec![board::DEFAULT_QUEUE]);
+            Ok(Want::Claimable(queues.into_iter().map(<[u8]>::to_vec).collect()))
+        }
+        "PRESENT" | "EMPTY" if queues.is_some() => syntax("QUEUES goes with FOR claimable"),
+        "PRESENT" => Ok(Want::Present),
+        "EMPTY" => Ok(Want::Empty),
+        _ => syntax("FOR must be claimable, present or empty"),
+    }
+}
+
+fn is_met(board: &Board, want: &Want) -> bool {
+    match want {
+        Want::Jobs { ids, until, .. } => {
+            let mut sights = ids.iter().map(|id| sight(board, id));
+            let ended = |seen: Option<(bool, i64)>| seen.is_none_or(|(ended, _)| ended);
+            match until {
+                Until::All => sights.all(ended),
+                Until::Any => sights.any(ended),
+                Until::Changed(above) => sights.any(|seen| seen.is_none_or(|(_, version)| version > *above)),
+            }
+        }
+        Want::Claimable(queues) => {
+            let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
+            claimable(board, &queues)
+        }
+        Want::Present => live(board) > 0,
+        Want::Empty => live(board) == 0,
+    }
+}
+
+impl Command for Wait {
+    const SPEC: Spec = Spec {
+        name: "job.wait",
+        arity: -5,
+        flags: "readonly blocking",
+        key: Some(KeyUse::Read),
+        summary: "Waits until jobs have ended or changed, or until a board has work or none.",
+        complexity: "O(n) for n ids or queues",
+        syntax: "board ms <JOBS n id [id ...] [ALL|ANY|CHANGED version] [FIELDS n field [field ...]]|\
+            FOR <claimable|present|empty> [QUEUES n queue [queue ...]]>",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let timeout = call.args.int("ms", 0..=LONGEST)?;
+        let want = want(&mut call.args)?;
+        let reply = call.ctx.reply();
+        let met = read(call, |board| {
+            let met = is_met(board, &want);
+            match &want {
+                _ if !met => {}
+                Want::Jobs { ids, fields, .. } => {
+                    write_found(reply, Some(board), ids.iter().map(|id| &id[..]), fields);
+                }
+                _ => reply.ok(),
+            }
+            Ok(met)
+        })?;
+        match want {
+            _ if met => {}
+            want if !call.ctx.denies_blocking() => wait(call.ctx, &call.key(), timeout, want),
+            Want::Jobs { .. } => reply.null_array(),
+            _ => reply.null(),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! Clients that wait for something to happen on a board, without taking work: `JOB.WAIT`.
+//!
+//! Each command, each batch of a primary's and each turn of the timer tells at its end what
+//! has changed; whoever has got what it waited for is chosen then, and told when the event
+//! loop's turn ends. What touches a board from outside (its key goes or comes, databases are
+//! swapped, a file is loaded) is looked at when the turn ends. It all works on replicas too.
+
+use redis_module::raw;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::c_void;
+use std::os::raw::c_int;
+
+use board::{Board, Claim, State};
+
+use crate::commands::write_found;
+use crate::server::cell::MainCell;
+use crate::server::ctx::{Ctx, Key};
+use crate::server::load::guard;
+use crate::server::park::{self, Callbacks, Handle};
+use crate::server::{ERR, OK};
+use crate::waiters::Place;
+use crate::watchers::{Sight, Want, Watcher, Watchers};
+use crate::world;
+
+/// A client that is to be told.
+struct Chosen {
+    watcher: Watcher<Handle>,
+    /// The server has been asked to unblock it.
+    asked: bool,
+}
+
+static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
+static CHOSEN: MainCell<BTreeMap<u64, Chosen>> = MainCell::new(BTreeMap::new());
+/// Boards that something outside a command has touched.
+static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+/// Boards that a transaction has changed, and the queues that got work there.
+static LATER: MainCell<BTreeMap<Place, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
+
+const CALLBACKS: Callbacks = Callbacks { ready: Some(key_ready), over: Some(over), gone: Some(gone) };
+
+fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
+    WATCHERS.with(|watchers| work(watchers.get_or_insert_with(Watchers::default)))
+}
+
+/// How many clients wait.
+pub fn waiting() -> usize {
+    with(|watchers| watchers.len())
+}
+
+/// What is known of a job.
+pub fn sight(board: &Board, id: &[u8]) -> Sight {
+    let record = board.record_of(board.find(id)?)?;
+    Some((record.state().ended(), record.version()))
+}
+
+/// How many jobs of a board have not ended.
+pub fn live(board: &Board) -> u64 {
+    State::ALL.into_iter().filter(|state| !state.ended()).map(|state| board.count(state)).sum()
+}
+
+/// Whether a claim over these queues, none for every queue, would give something.
+pub fn claimable(board: &Board, queues: &[&[u8]]) -> bool {
+    board.claimable(&Claim { queues, ..Claim::default() }, world::now())
+}
+
+/// Parks the client of a call, whose wish is not met, for `timeout` ms; 0 for ever.
+pub fn wait(ctx: Ctx, key: &Key, timeout: i64, want: Want) {
+    let number = park::next_number();
+    let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
+    let place = (ctx.db(), key.bytes().to_vec());
+    let mut open = ctx.open(key).ok();
+    let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
+    with(|w| w.add(number, handle, place, want, |id| board.and_then(|board| sight(board, id))));
+}
+
+/// The key has come, or come back: looked at when the event loop's turn ends.
+unsafe extern "C" fn key_ready(
+    _ctx: *mut raw::RedisModuleCtx,
+    _argv: *mut *mut raw::RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    ERR
+}
+
+/// The wait is over: because it was chosen, or because it has lasted long enough.
+unsafe extern "C" fn over(
+    ctx: *mut raw::RedisModuleCtx,
+    _argv: *mut *mut raw::RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    let number = park::number(ctx);
+    let ctx = Ctx(ctx);
+    let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
+    match CHOSEN.with(|chosen| chosen.remove(&number)) {
+        Some(chosen) => guard("a reply to a wait", || tell(ctx, &chosen.watcher)),
+        None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
+        None => ctx.reply().null(),
+    }
+    OK
+}
+
+fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
+    let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
+    let key = ctx.key(&watcher.place.1);
+    let mut open = ctx.open(&key).ok();
+    let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
+    write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields);
+}
+
+/// The server is done with the parked client, however the wait ended.
+unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
+    let number = number as usize as u64;
+    with(|watchers| watchers.remove(number));
+    CHOSEN.with(|chosen| chosen.remove(&number));
+}
+
+/// Tells a board, before it changes, whether anybody wants to know which of its jobs do.
+pub fn listen(board: &mut Board) {
+    board.watch(with(|watchers| watchers.any_follows()));
+}
+
+/// The queues of a board that have got work since it was last asked; they stay noted.
+pub fn woken(board: &Board) -> Vec<Vec<u8>> {
+    match waiting() {
+        0 => Vec::new(),
+        _ => board.woken_names().map(<[u8]>::to_vec).collect(),
+    }
+}
+
+/// Chooses those who have got what they waited for, after a change of a board. `woken` are the
+/// queues that may have work.
+pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
+    if waiting() == 0 {
+        return;
+    }
+    let place = (ctx.db(), key.bytes().to_vec());
+    if !with(|watchers| watchers.waits_at(&place)) {
+        return;
+    }
+    let mut met = BTreeSet::new();
+    board.changed(|board, id| with(|w| w.saw_job(&place, id, sight(board, id), &mut met)));
+    choose(met);
+    if ctx.in_transaction() {
+        LATER.with(|later| later.entry(place).or_default().extend(woken));
+    } else {
+        look_at_board(board, &place, woken);
+    }
+}
+
+/// Chooses those who wait for something of a board's as a whole.
+fn look_at_board(board: &Board, place: &Place, woken: impl IntoIterator<Item = Vec<u8>>) {
+    let mut met = BTreeSet::new();
+    if with(|watchers| watchers.waits_for_work(place)) {
+        for queue in woken.into_iter().filter(|queue| claimable(board, &[queue])) {
+            with(|watchers| watchers.saw_work(place, &queue, &mut met));
+        }
+    }
+    with(|watchers| watchers.saw_jobs(place, live(board), &mut met));
+    choose(met);
+}
+
+fn choose(met: BTreeSet<u64>) {
+    for number in met {
+        if let Some(watcher) = with(|watchers| watchers.remove(number)) {
+            CHOSEN.with(|chosen| chosen.insert(number, Chosen { watcher, asked: false }));
+        }
+    }
+}
+
+/// Something outside a command has touched what is under a key.
+pub fn touch(place: Place) {
+    if waiting() > 0 && with(|watchers| watchers.waits_at(&place)) {
+        TOUCHED.with(|touched| touched.insert(place));
+    }
+}
+
+/// Touches every board of the databases that `which` names.
+pub fn touch_databases(which: impl Fn(i32) -> bool) {
+    let places: Vec<Place> = with(|w| w.places().filter(|(db, _)| which(*db)).cloned().collect());
+    TOUCHED.with(|touched| touched.extend(places));
+}
+
+/// Looks at boards that were touched. At the end of the event loop's turn, after blocked claims
+/// have been served.
+pub fn look_at_touched(ctx: Ctx) {
+    let nothing = TOUCHED.with(|touched| touched.is_empty()) && LATER.with(|later| later.is_empty());
+    if nothing || ctx.is_loading() {
+        return;
+    }
+    for (place, woken) in LATER.with(std::mem::take) {
+        on_board(ctx, &place, |board| {
+            if let Some(board) = board {
+                look_at_board(board, &place, woken);
+            }
+        });
+    }
+    for place in TOUCHED.with(std::mem::take) {
+        on_board(ctx, &place, |board| look_at_all(board, &place));
+    }
+}
+
+fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(Option<&Board>)) {
+    if !ctx.select(*db) {
+        return;
+    }
+    let key = ctx.key(name);
+    let mut open = ctx.open(&key).ok();
+    match open.as_mut().and_then(|open| open.value()) {
+        Some(value) if value.is_broken() => {}
+        value => work(value.map(|value| &value.board)),
+    }
+}
+
+/// Looks at all that is waited for at a place. No board is like one whose jobs have gone.
+fn look_at_all(board: Option<&Board>, place: &Place) {
+    let mut met = BTreeSet::new();
+    for id in with(|watchers| watchers.jobs_at(place)) {
+        let sight = board.and_then(|board| sight(board, &id));
+        with(|watchers| watchers.saw_job(place, &id, sight, &mut met));
+    }
+    with(|watchers| watchers.saw_jobs(place, board.map_or(0, live), &mut met));
+    choose(met);
+    if let Some(board) = board {
+        let queues = board.busy_names().map(<[u8]>::to_vec).collect::<Vec<_>>();
+        look_at_board(board, place, queues);
+    }
+}
+
+/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+pub fn unblock_chosen() {
+    let handles: Vec<Handle> = CHOSEN.with(|chosen| {
+        let fresh = chosen.values_mut().filter(|client| !client.asked);
+        fresh.map(|client| (client.asked = true, client.watcher.handle).1).collect()
+    });
+    // No state of ours is borrowed while their callbacks run.
+    handles.into_iter().for_each(Handle::unblock);
+}
