@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod date;
 mod fault;
+mod json;
 mod latency;
 mod openmetrics;
 mod server;

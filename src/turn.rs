@@ -10,6 +10,7 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key, Level};
 use crate::server::keyspace::OpenKey;
+use crate::server::publish::{self, News};
 use crate::server::{blocked, sessions, timer, watched};
 use crate::world;
 
@@ -52,6 +53,7 @@ impl<'k> Turn<'k> {
         batch.begin(value.board.revision(), env.now);
         let telling = value.board.is_telling();
         watched::listen(&mut value.board);
+        publish::listen(&mut value.board);
         let mut turn = Turn { ctx, key, env, open, batch, telling };
         let done = work(&mut turn);
         turn.finish();
@@ -194,6 +196,10 @@ impl<'k> Turn<'k> {
                 timer::hint(self.ctx.db(), self.key.bytes(), wake, value);
             }
         }
-        BATCH.with(|place| *place = Some(self.batch));
+        let news = News::of(self.board());
+        let Turn { ctx, key, open, batch, .. } = self;
+        BATCH.with(|place| *place = Some(batch));
+        drop(open);
+        news.send(ctx, key);
     }
 }

@@ -32,7 +32,7 @@
 //! | `records` | records that come, change and go | the sum of their sizes |
 //! | `classes`, `rules` | shared names and options; values of settings | |
 //! | `wake` | when time is next, which queues got work | a lower bound |
-//! | `news` | what those who follow the board are told | nothing when nobody does |
+//! | `news`, `tell` | what those who follow the board are told | nothing when nobody does |
 //! | `job` | the records | a job 64 bytes beside id and payload |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
@@ -107,6 +107,7 @@ mod settings;
 mod slab;
 mod snapshot;
 mod stats;
+mod tell;
 mod tombstones;
 mod verbs;
 mod waits;
@@ -129,6 +130,8 @@ pub use job::{Options, State, NEVER};
 pub use labels::TAGS_MOST;
 pub use list::{Cursor, Filter, Filters, Page, Start};
 pub use rates::Rested;
+pub use list::{Cursor, Filter, Filters, Page};
+pub use news::{Ears, Fact, Message, Topic, ALL_TOPICS};
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use registrations::{Registration, REGISTERED_MOST};
 pub use rounds::GroupOf;

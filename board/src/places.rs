@@ -299,7 +299,9 @@ impl Board {
             rare.idle
         });
         let at = expire.map_or(NEVER, |ms| after(job.since.get().saturating_add(idle), ms));
-        self.enter(slot, State::Ready, at)
+        self.enter(slot, State::Ready, at)?;
+        self.tell_ready(slot);
+        Ok(())
     }
 
     /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.

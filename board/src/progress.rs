@@ -44,7 +44,6 @@ impl Board {
 
     /// Writes the mean of its children into a live parent, and on into the parents above.
     pub(crate) fn show_mean(&mut self, slot: u32, back: bool, now: i64) -> Result<(), Unfit> {
-        let revision = self.revision() as i64;
         let mut next = Some(slot);
         while let Some(slot) = next {
             let mean = self.children(slot).and_then(Children::mean);
@@ -55,7 +54,8 @@ impl Board {
             if rare.progress != Some(shown) {
                 rare.progress = Some(shown);
                 rare.modified = now;
-                job.version = U48::new(revision);
+                self.touch(slot)?;
+                self.tell_progress(slot, None);
             }
             next = self.count_anew(slot, shown, back)?;
         }

@@ -58,6 +58,7 @@ impl Board {
 
     /// Drops the record of a job that has ended and stands nowhere.
     pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        self.tell_deleted(slot, "retention");
         let job = self.job(slot)?;
         let (state, rare) = (job.state, job.rare.as_ref());
         let token = self.last_token(slot);
@@ -99,8 +100,17 @@ impl Board {
         Ok(())
     }
 
-    /// Writes into a job's record that a claim of it has ended.
+    /// Writes into a job's record that a claim of it has ended, and tells its worker of it if
+    /// somebody else ended it.
     pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+        if let Some(reason) = end.loss() {
+            self.tell_lost(slot, &claim, reason);
+        }
+        self.write_end(slot, claim, end, now)
+    }
+
+    /// Writes into a job's record that a claim of it has ended.
+    pub(crate) fn write_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
         let worker = Bin::from(self.worker_name(&claim));
         if !claim.told {
             self.push_history(slot, self.begin_of(&claim))?;

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::news::ALL_TOPICS;
+
 /// One setting. The numbers are part of the format of effects and snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
@@ -42,6 +44,7 @@ pub enum Setting {
     RatePeriod = 30,
     Burst = 31,
     SessionGrace = 32,
+    Events = 33,
 }
 
 /// Whose settings.
@@ -137,7 +140,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 33] = {
+pub const SPECS: [Spec; 34] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -173,6 +176,7 @@ pub const SPECS: [Spec; 33] = {
         of_each_level(spec(RatePeriod, "rate-period", 1_000, (1, MOST))),
         of_each_level(spec(Burst, "burst", 1, (1, MOST))),
         whole_board(spec(SessionGrace, "session-grace", 0, (0, LONGEST))),
+        whole_board(spec(Events, "events", 0, (0, ALL_TOPICS as i64))),
     ]
 };
 

@@ -10,6 +10,7 @@ use crate::server::blocked;
 use crate::server::board_type::BoardValue;
 use crate::server::call::Call;
 use crate::server::ctx::Level;
+use crate::server::publish::{self, News};
 use crate::server::{timer, watched};
 use crate::world;
 
@@ -34,8 +35,10 @@ fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
 fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, String>) -> Done {
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
-    watched::listen(&mut open.value_or_new().board);
-    let done = work(open.value_or_new());
+    let value = open.value_or_new();
+    watched::listen(&mut value.board);
+    publish::listen_to_replay(call.ctx, &mut value.board);
+    let done = work(value);
     match done {
         Ok(keep) => {
             if keep {
@@ -61,6 +64,11 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, St
     }
     call.ctx.signal_modified(&key);
     call.ctx.replicate_verbatim();
+    let news = open.value().map(|value| News::of(&mut value.board));
+    drop(open);
+    if let Some(news) = news {
+        news.send(call.ctx, &key);
+    }
     call.ctx.reply().ok();
     Ok(())
 }

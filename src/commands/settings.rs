@@ -1,9 +1,9 @@
 //! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board, of its queues and their groups.
 
-use board::{clean, Board, Configured, GroupConfigured, Level, Setting, Source, SPECS};
+use board::{clean, Board, Configured, GroupConfigured, Level, Setting, Source, Topic, ALL_TOPICS, SPECS};
 
 use super::{read, Command, KeyUse, Spec};
-use crate::args::Args;
+use crate::args::{whole, Args};
 use crate::config::config;
 use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
@@ -74,16 +74,6 @@ impl Scope<'_> {
     }
 }
 
-/// The value of a setting; that of one which is on or off also as a word.
-fn value(args: &mut Args<'_>, spec: &board::Spec) -> Result<i64, Fault> {
-    let switch = (spec.min, spec.max) == (0, 1);
-    match switch && args.take("YES") {
-        true => Ok(1),
-        false if switch && args.take("NO") => Ok(0),
-        false => args.int(spec.name, spec.min..=spec.max),
-    }
-}
-
 fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
     if !args.take("QUEUE") {
         return match args.take("GROUP") {
@@ -132,6 +122,46 @@ fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Setting>, Fault> {
         settings.push(setting);
     }
     Ok(settings)
+}
+
+/// The value of a setting: a number; of one which is on or off, and of `events`, also words.
+fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, Fault> {
+    let spec = setting.spec();
+    let switch = (spec.min, spec.max) == (0, 1);
+    match args.peek() {
+        Some(words) if setting == Setting::Events && whole(words).is_none() => {
+            args.next();
+            events(words)
+        }
+        _ if switch && args.take("YES") => Ok(1),
+        _ if switch && args.take("NO") => Ok(0),
+        _ => args.int(spec.name, spec.min..=spec.max),
+    }
+}
+
+/// The bits that names of events, joined by commas, stand for.
+fn events(words: &[u8]) -> Result<i64, Fault> {
+    let bits_of = |word: &[u8]| match word {
+        _ if word.eq_ignore_ascii_case(b"all") => Some(ALL_TOPICS),
+        _ if word.eq_ignore_ascii_case(b"none") => Some(0),
+        _ => {
+            let named = Topic::ALL.into_iter().find(|t| word.eq_ignore_ascii_case(t.name().as_bytes()));
+            named.map(Topic::bit)
+        }
+    };
+    let mut bits = 0;
+    for word in words.split(|byte| *byte == b',') {
+        match bits_of(word) {
+            Some(more) => bits |= i64::from(more),
+            None => {
+                return syntax(format!(
+                    "events must be an integer from 0 to {ALL_TOPICS} or names of events, not '{}'",
+                    clean(word)
+                ))
+            }
+        }
+    }
+    Ok(bits)
 }
 
 impl Command for Get {
@@ -189,7 +219,7 @@ impl Command for Set {
         while let Some(name) = args.next() {
             let setting = named(name, scope)?;
             let spec = setting.spec();
-            let value = value(args, spec)?;
+            let value = value(args, setting)?;
             if values.iter().any(|(other, _)| *other == setting) {
                 return syntax(format!("{} is given twice", spec.name));
             }

@@ -63,6 +63,11 @@ impl Ctx {
         self.flags() & replay != 0
     }
 
+    /// Whether the server is a node of a cluster.
+    pub fn is_cluster(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0
+    }
+
     /// Whether the server is loading a file.
     pub fn is_loading(self) -> bool {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_LOADING != 0

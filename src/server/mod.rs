@@ -13,6 +13,7 @@ pub mod info;
 pub mod keyspace;
 pub mod load;
 pub mod park;
+pub mod publish;
 pub mod register;
 pub mod reply;
 pub mod sessions;

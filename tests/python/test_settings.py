@@ -44,6 +44,7 @@ OF_BOARDS = {
     "keep-failed": (100_000, 0, None),
     "keep-trashed": (100_000, 0, None),
     "keep-cancelled": (100_000, 0, None),
+    "events": (0, 0, 16_383),
 }
 OF_BOARDS_ALONE = {
     "tombstones": (10_000, 0, 1_000_000),

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::End;
+use crate::news::{text_fact, Fact, Topic};
 use crate::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
@@ -69,6 +70,10 @@ impl<'a> Abandoned<'a> {
         let worker = last.map(|l| l.worker.clone());
         let text = self.reason.map(|r| r.into());
         board.record(self.slot, Entry { at: now, event: Event::Abandoned, worker, text })?;
+        board.tell_end(Topic::Abandoned, self.slot, |facts| {
+            text_fact(facts, "reason", self.reason);
+            facts.extend(self.due.filter(|due| *due > now).map(|due| Fact::Number("due", due)));
+        });
         match self.due {
             Some(due) if due > now => board.make_scheduled(self.slot, due, now),
             _ => board.make_ready(self.slot, now),

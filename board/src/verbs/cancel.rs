@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
+use crate::news::{token_fact, Fact, Topic};
 use crate::settings::Setting;
 
 /// What a cancel comes to for one job.
@@ -41,6 +42,13 @@ impl CancelRequested {
             claim.cancel = true;
             claim.cancel_end = self.end;
         })?;
+        board.tell_of(Topic::Cancel, self.slot, |board, job| match board.claim_of(job) {
+            Some(claim) => {
+                let facts = vec![token_fact(claim.token), Fact::Number("deadline", claim.deadline())];
+                (Some(board.worker_name(claim).into()), facts)
+            }
+            None => (None, Vec::new()),
+        });
         board.record(self.slot, Entry { at: now, event: Event::CancelRequested, worker: None, text: None })
     }
 }

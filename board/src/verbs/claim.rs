@@ -105,7 +105,9 @@ impl Claimed<'_> {
             grace: self.grace,
             cancel_end: NEVER,
         };
-        board.hand_over(self.slot, claim, self.worker)
+        board.hand_over(self.slot, claim, self.worker)?;
+        board.tell_claim(self.slot);
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
 use crate::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
+use crate::news::{Fact, Topic};
 use crate::settings::{Rules, Setting};
 use crate::stats::{Late, Tally};
 use crate::verbs::fail::Next;
@@ -184,10 +185,18 @@ impl Board {
             let name = self.workers.key(claim.worker).cloned().unwrap_or_default();
             self.registrations.lost(&name);
         }
-        self.note_end(slot, claim, end, now)?;
+        match called_off {
+            true => {
+                self.tell_lost(slot, &claim, "cancelled");
+                self.write_end(slot, claim, end, now)?;
+            }
+            false => self.note_end(slot, claim, end, now)?,
+        }
         if cancel {
             self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;
             let retain = self.retention(State::Cancelled, rules);
+            let kept = self.keeps(slot, retain);
+            self.tell_end(Topic::Cancelled, slot, |facts| facts.push(Fact::Flag("kept", kept)));
             return self.make_ended(slot, State::Cancelled, token, retain, now);
         }
         if timed_out {

@@ -71,6 +71,7 @@ impl Configured<'_> {
         if self.value.is_some_and(|v| !(spec.min..=spec.max).contains(&v)) {
             return Err(Unfit);
         }
+        board.tell_setting(spec.name, self.queue, None, self.value);
         let Some(name) = self.queue else {
             if !spec.board {
                 return Err(Unfit);

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State};
+use crate::news::{token_fact, Fact, Topic};
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, Answer, Standing};
 
@@ -64,7 +65,13 @@ impl Consumed<'_> {
             Some(claim) => board.saw_worker(claim.worker, now),
             None => {}
         }
-        if self.retain != 0 || board.pinned(slot) {
+        let kept = board.keeps(slot, self.retain);
+        board.tell_of(Topic::Completed, slot, |board, job| {
+            let last = || Some(board.rare(slot)?.last.as_ref()?.worker.clone());
+            let worker = claim.as_ref().map(|claim| board.worker_name(claim).into()).or_else(last);
+            (worker, vec![token_fact(token), board.queue_fact(job), Fact::Flag("kept", kept)])
+        });
+        if kept {
             if let Some(claim) = claim {
                 board.note_end(slot, claim, end, now)?;
             }

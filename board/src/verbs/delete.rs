@@ -19,7 +19,10 @@ impl Sound for Deleted {}
 impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         board.note_of(self.slot, Tally::Deleted, now);
-        board.leave(self.slot)?;
+        if let Some(claim) = board.leave(self.slot)? {
+            board.tell_lost(self.slot, &claim, "deleted");
+        }
+        board.tell_deleted(self.slot, "delete");
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;
         if board.job(self.slot)?.state != State::Complete {

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State};
+use crate::news::{text_fact, Fact, Topic};
 use crate::retry;
 use crate::settings::{Rules, Setting};
 use crate::stats::Tally;
@@ -154,6 +155,19 @@ impl Board {
         if let Next::Retry { .. } = next {
             self.note_of(slot, Tally::Retried, now);
         }
+        let kept = match next {
+            Next::End { retain } => Some(self.keeps(slot, retain)),
+            Next::Retry { .. } => None,
+        };
+        let topic = if kept.is_some() { Topic::Failed } else { Topic::Retried };
+        self.tell_end(topic, slot, |facts| {
+            text_fact(facts, "kind", Some(kind));
+            text_fact(facts, "message", Some(message));
+            facts.extend(kept.map(|kept| Fact::Flag("kept", kept)));
+            if let Next::Retry { due } = next {
+                facts.push(Fact::Number("due", due));
+            }
+        });
         match next {
             Next::Retry { due } if due > now => self.make_scheduled(slot, due, now),
             Next::Retry { .. } => self.make_ready(slot, now),

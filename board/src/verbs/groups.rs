@@ -40,6 +40,7 @@ impl GroupConfigured<'_> {
         if !fits || !spec.at(Level::Group) {
             return Err(Unfit);
         }
+        board.tell_setting(spec.name, Some(self.queue), Some(self.group), self.value);
         let queue = board.queue(self.queue);
         if self.group == ALL_GROUPS {
             return board.configure_groups(queue, self.setting, self.value);

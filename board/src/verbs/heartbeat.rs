@@ -89,6 +89,9 @@ impl Report<'_> {
             rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
             Ok(())
         })?;
+        if self.progress.is_some() || self.stage.is_some() {
+            board.tell_progress(slot, worker);
+        }
         if let Some(progress) = progress {
             board.count_progress(slot, progress, back, now)?;
         }
@@ -180,7 +183,9 @@ impl Revived {
             grace: self.grace,
             cancel_end: NEVER,
         };
-        board.hand_over(self.slot, claim, &last.worker)
+        board.hand_over(self.slot, claim, &last.worker)?;
+        board.tell_claim(self.slot);
+        Ok(())
     }
 }
 

@@ -56,6 +56,7 @@ impl Sound for Paused<'_> {
 impl Paused<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         let place = place(self.queue, self.group);
+        board.tell_pause(&place, self.until);
         // What a pause before this one has begun to take back, goes on being taken back.
         let before = board.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(self.release.then_some((0, 0)));
@@ -80,7 +81,9 @@ impl Sound for Resumed<'_> {
 
 impl Resumed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        board.set_pause(&place(self.queue, self.group), None)
+        let place = place(self.queue, self.group);
+        board.tell_pause(&place, 0);
+        board.set_pause(&place, None)
     }
 }
 
@@ -97,6 +100,7 @@ impl Lifted {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         for _ in 0..self.n {
             let Some(place) = board.ended_pause(self.until).cloned() else { return Ok(()) };
+            board.tell_pause(&place, 0);
             board.set_pause(&place, None)?;
         }
         Ok(())

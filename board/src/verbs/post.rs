@@ -12,6 +12,7 @@ use crate::history::{Entry, Event};
 use crate::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, U48};
 use crate::labels::are_tags;
+use crate::news::Fact;
 use crate::settings::Setting;
 use crate::stats::Tally;
 use crate::verbs::depend::After;
@@ -186,8 +187,12 @@ impl Posted<'_> {
         if let Some(edges) = &self.after {
             board.reattach(self.slot, edges, now)?;
         }
-        match self.due {
-            Some(due) if due > now => board.make_scheduled(self.slot, due, now)?,
+        let due = self.due.filter(|due| *due > now);
+        board.tell_post(self.slot, due, |facts| {
+            facts.extend(self.replaces.then_some(Fact::Flag("replaced", true)));
+        });
+        match due {
+            Some(due) => board.make_scheduled(self.slot, due, now)?,
             _ => board.make_ready(self.slot, now)?,
         }
         match self.replaces {
@@ -198,7 +203,8 @@ impl Posted<'_> {
 
     fn begin_afresh(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         if let Some(claim) = board.leave(self.slot)? {
-            board.note_end(self.slot, claim, End::Taken, now)?;
+            board.tell_lost(self.slot, &claim, "replaced");
+            board.write_end(self.slot, claim, End::Taken, now)?;
         }
         board.delist(self.slot)?;
         board.record(self.slot, Entry { at: now, event: Event::Replaced, worker: None, text: None })?;

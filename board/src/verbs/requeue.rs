@@ -7,6 +7,7 @@ use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{Options, State, U48};
+use crate::news::{Fact, Topic};
 use crate::stats::Tally;
 
 /// An ended job is to be done after all: attempts afresh, at the end of its line.
@@ -49,6 +50,9 @@ impl Requeued<'_> {
             Ok(())
         })?;
         board.renew_ageing(self.slot)?;
+        board.tell_of(Topic::Retried, self.slot, |board, job| {
+            (None, vec![board.queue_fact(job), Fact::Flag("requeued", true)])
+        });
         board.make_ready(self.slot, now)?;
         board.begin_in_family(self.slot, true, now)
     }

@@ -10,6 +10,7 @@ use crate::env::{mix, Env};
 use crate::error::{clean, Refusal};
 use crate::id::Id;
 use crate::job::{End, Job, Options, State, META_MOST, NEVER, U48};
+use crate::news::Fact;
 use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::stats::{Late, Tally};
@@ -218,6 +219,9 @@ impl Fired {
             schedule.fired = schedule.fired.saturating_add(1).min(NUMBERS - 1);
             schedule.intended = Some(self.intended);
             (schedule.next, schedule.at) = (self.next, self.at);
+        });
+        board.tell_post(self.slot, (due > now).then_some(due), |facts| {
+            facts.push(Fact::Number("intended", self.intended));
         });
         match due > now {
             true => board.make_scheduled(self.slot, due, now)?,

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State};
+use crate::news::{text_fact, Fact, Topic};
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
 
@@ -64,7 +65,10 @@ impl Board {
             self.note_run(slot, claim.as_ref(), now);
         }
         if let Some(claim) = claim {
-            self.note_end(slot, claim, end, now)?;
+            if end == End::Taken {
+                self.tell_lost(slot, &claim, "cancelled");
+            }
+            self.write_end(slot, claim, end, now)?;
         }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
@@ -79,6 +83,12 @@ impl Board {
         let (worker, token) = (said.map(|l| l.worker.clone()), self.last_token(slot));
         let event = if trashed { Event::Trashed } else { Event::Cancelled };
         self.record(slot, Entry { at: now, event, worker, text: reason.map(|r| r.into()) })?;
+        let kept = self.keeps(slot, retain);
+        let topic = if state == State::Trashed { Topic::Trashed } else { Topic::Cancelled };
+        self.tell_end(topic, slot, |facts| {
+            text_fact(facts, "reason", reason);
+            facts.push(Fact::Flag("kept", kept));
+        });
         self.make_ended(slot, state, token, retain, now)
     }
 

@@ -115,7 +115,12 @@ impl Update<'_> {
             (true, None) => match update.due {
                 Some(due) if due > now => board.make_scheduled(slot, due, now)?,
                 Some(_) => board.make_ready(slot, now)?,
-                None => board.enter(slot, state, at)?,
+                None => {
+                    board.enter(slot, state, at)?;
+                    if state == State::Ready && update.queue.is_some() {
+                        board.tell_ready(slot);
+                    }
+                }
             },
         }
         let report = update.report.clone().unwrap_or_default();

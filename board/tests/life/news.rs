@@ -54,3 +54,77 @@ fn one_fewer_to_wait_for_is_a_change() {
     assert_eq!(world.state(b"c"), Some(State::Blocked));
     assert!(world.record(b"c").unwrap().version() > version);
 }
+
+fn heard(world: &mut World) -> Vec<&'static str> {
+    world.board.messages().iter().map(|message| message.topic.name()).collect()
+}
+
+fn all() -> Ears {
+    Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS }
+}
+
+#[test]
+fn messages_come_in_the_order_of_what_happened() {
+    let mut world = World::default();
+    world.board.listen(all());
+    post(&mut world, "a");
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
+    world.pass(30_000);
+    let messages = world.board.messages();
+    let topics: Vec<&str> = messages.iter().map(|message| message.topic.name()).collect();
+    assert_eq!(topics, ["posted", "ready", "claimed", "lost", "ready"]);
+    assert!(messages.windows(2).all(|pair| pair[0].version <= pair[1].version));
+    assert_eq!(messages[3].worker.as_deref(), Some(&b"w"[..]));
+    assert_eq!(messages[3].at, world.now);
+    let names = [Topic::Posted, Topic::Ready, Topic::Claimed, Topic::Lost].map(Topic::bit);
+    assert_eq!(world.board.happened(), names.iter().sum());
+}
+
+#[test]
+fn a_worker_is_told_of_its_loss_though_nobody_else_listens() {
+    let mut world = World::default();
+    world.board.listen(Ears { workers: true, ..Ears::default() });
+    post(&mut world, "a");
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
+    world.cancel(b"a", false);
+    world.cancel(b"a", true);
+    let messages = world.board.messages();
+    assert!(messages.iter().all(|message| !message.public));
+    let topics: Vec<Topic> = messages.iter().map(|message| message.topic).collect();
+    assert_eq!(topics, [Topic::Cancel, Topic::Lost]);
+    assert_eq!(world.board.happened(), 0);
+}
+
+#[test]
+fn nothing_is_told_when_nobody_listens() {
+    let mut world = World::default();
+    post(&mut world, "a");
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
+    world.release(b"a");
+    assert!(heard(&mut world).is_empty());
+    assert_eq!(world.board.happened(), 0);
+}
+
+#[test]
+fn the_end_of_a_job_says_whether_its_record_is_kept() {
+    let mut world = World::default();
+    post(&mut world, "a");
+    post(&mut world, "b");
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 2);
+    world.board.listen(all());
+    world.consume(&Consume { worker: b"w", id: b"a", ..Consume::default() }).unwrap();
+    world.consume(&Consume { worker: b"w", id: b"b", retain: Some(5), ..Consume::default() }).unwrap();
+    let kept: Vec<bool> =
+        world.board.messages().iter().map(|m| m.facts.contains(&Fact::Flag("kept", true))).collect();
+    assert_eq!(kept, [false, true]);
+    world.pass(5);
+    assert_eq!(heard(&mut world), ["deleted"]);
+}
+
+#[test]
+fn the_bits_of_the_setting_are_the_numbers_of_the_topics() {
+    for (number, topic) in Topic::ALL.into_iter().enumerate() {
+        assert_eq!(topic.bit(), 1 << number);
+    }
+    assert_eq!(Topic::Cancel.bit() & ALL_TOPICS, 0);
+}

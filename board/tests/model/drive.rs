@@ -72,6 +72,7 @@ impl Pair {
         self.step += 1;
         let token = self.world.board.token();
         self.world.board.watch(true);
+        self.world.board.listen(Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS });
         self.command(command)?;
         // Groups whose tokens are there by now go on before anything else happens.
         self.world.settle_rests();

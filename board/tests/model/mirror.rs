@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use board::{Board, State};
+use board::{Board, Fact, Message, State, Topic, ALL_TOPICS};
 
 use crate::compare::same;
 use crate::naive::{Bytes, Job, Model};
@@ -17,9 +17,27 @@ fn seen(job: &Job, model: &Model) -> Seen {
     (job.state, job.queue.clone(), job.priority, token, deadline, job.progress, job.meta.clone(), edges)
 }
 
+/// A job as one knows it who hears messages alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Heard {
+    Waits,
+    Ready,
+    Claimed(u64),
+    Ended(State),
+}
+
 #[derive(Default)]
 pub struct Mirror {
     jobs: BTreeMap<Bytes, (Seen, i64)>,
+    heard: BTreeMap<Bytes, Heard>,
+    version: u64,
+}
+
+fn number(message: &Message, name: &str) -> Option<i64> {
+    message.facts.iter().find_map(|fact| match fact {
+        Fact::Number(n, value) if *n == name => Some(*value),
+        _ => None,
+    })
 }
 
 impl Mirror {
@@ -47,6 +65,71 @@ impl Mirror {
             }
         }
         self.jobs = jobs;
+        self.hear(board, model)
+    }
+
+    /// Messages say of each job whether it is there, is ready, who holds it and how it ended.
+    fn hear(&mut self, board: &mut Board, model: &Model) -> Result<(), String> {
+        let mut topics = 0;
+        for message in board.messages() {
+            same("versions rise", message.version >= self.version, true)?;
+            self.version = message.version;
+            topics |= message.topic.bit();
+            self.take(&message).map_err(|what| format!("{what}: {message:?}"))?;
+        }
+        same("names of what happened", board.happened(), topics & ALL_TOPICS)?;
+        same("jobs heard of", self.heard.len(), model.jobs.len())?;
+        for job in &model.jobs {
+            let heard = self.heard.get(&job.id).copied();
+            let right = match (job.state, heard) {
+                (State::Ready, heard) => heard == Some(Heard::Ready),
+                (State::Claimed, heard) => heard == job.hold.as_ref().map(|hold| Heard::Claimed(hold.token)),
+                (state, heard) if state.ended() => heard == Some(Heard::Ended(state)),
+                (_, heard) => matches!(heard, Some(Heard::Waits | Heard::Ready)),
+            };
+            if !right {
+                return Err(format!("{:?} is {:?}, but heard {heard:?}", job.id, job.state));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, message: &Message) -> Result<(), String> {
+        let Some(id) = message.id.as_ref().map(|id| id.borrowed().to_vec()) else { return Ok(()) };
+        let before = self.heard.get(&id).copied();
+        let token = number(message, "token").map(|token| token as u64);
+        let held = match before {
+            Some(Heard::Claimed(token)) => Some(token),
+            _ => None,
+        };
+        same("only a post is of what was not there", before.is_some(), message.topic != Topic::Posted)
+            .or_else(|e| if message.topic == Topic::Posted { Ok(()) } else { Err(e) })?;
+        let kept = !message.facts.contains(&Fact::Flag("kept", false));
+        let now = match message.topic {
+            Topic::Posted => Heard::Waits,
+            Topic::Ready => Heard::Ready,
+            Topic::Claimed => Heard::Claimed(token.ok_or("no token")?),
+            Topic::Lost => {
+                same("who loses holds", held, token)?;
+                Heard::Waits
+            }
+            Topic::Cancel => return same("who is asked to stop holds", held, token),
+            Topic::Progress => return Ok(()),
+            Topic::Retried | Topic::Abandoned => Heard::Waits,
+            Topic::Completed => Heard::Ended(State::Complete),
+            Topic::Failed => Heard::Ended(State::Failed),
+            Topic::Cancelled => Heard::Ended(State::Cancelled),
+            Topic::Trashed => Heard::Ended(State::Trashed),
+            Topic::Deleted => {
+                self.heard.remove(&id);
+                return Ok(());
+            }
+            Topic::Advanced | Topic::Settings => return Err("not a job's".into()),
+        };
+        match kept {
+            true => self.heard.insert(id, now),
+            false => self.heard.remove(&id),
+        };
         Ok(())
     }
 }

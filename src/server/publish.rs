@@ -1,0 +1,117 @@
+//! Telling what happens on boards: messages by pub/sub, and keyspace notifications.
+//!
+//! A message is sent when the change can be seen and its key is closed. Standalone, each server
+//! tells its own clients what it applies; in a cluster the primary alone tells, since the server
+//! carries messages to all nodes. Nothing is told of what is loaded or imported.
+
+use redis_module::raw;
+use std::ffi::CString;
+use std::os::raw::c_int;
+
+use board::{Board, Ears, Fact, Message, Topic, ALL_TOPICS};
+
+use crate::config::config;
+use crate::json::Object;
+use crate::server::api;
+use crate::server::ctx::{Ctx, Key};
+
+/// What has happened on a board, to be told when its key is closed.
+pub struct News {
+    messages: Vec<Message>,
+    happened: u32,
+}
+
+/// The topics that keyspace notifications are asked for.
+fn notified() -> u32 {
+    const CLASS: c_int = raw::REDISMODULE_NOTIFY_MODULE;
+    const WAYS: c_int = raw::REDISMODULE_NOTIFY_KEYSPACE | raw::REDISMODULE_NOTIFY_KEYEVENT;
+    // SAFETY: takes nothing.
+    let asked = unsafe { api!(RedisModule_GetNotifyKeyspaceEvents()) };
+    match asked & CLASS != 0 && asked & WAYS != 0 {
+        true => ALL_TOPICS,
+        false => 0,
+    }
+}
+
+/// Tells a board, before it changes by this server's own decision, what is listened to.
+pub fn listen(board: &mut Board) {
+    let events = board.events(&config().rules);
+    board.listen(Ears { events, workers: true, names: notified() });
+}
+
+/// Tells a board, before it changes by what came from elsewhere, what is listened to: on a
+/// replica what its own clients listen to, nothing of what is loaded or imported.
+pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
+    if ctx.is_primary() || ctx.is_loading() || !ctx.is_replay() {
+        return board.listen(Ears::default());
+    }
+    let alone = !ctx.is_cluster();
+    let events = if alone { board.events(&config().rules) } else { 0 };
+    board.listen(Ears { events, workers: alone, names: notified() });
+}
+
+impl News {
+    /// What has happened on a board since it was told what is listened to.
+    pub fn of(board: &mut Board) -> News {
+        News { messages: board.messages(), happened: board.happened() }
+    }
+
+    /// Tells it, in the order in which it happened. No board may be open.
+    pub fn send(&self, ctx: Ctx, key: &Key) {
+        if !self.messages.is_empty() {
+            self.publish(ctx, key);
+        }
+        for topic in Topic::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
+            let name = CString::new(format!("job.{}", topic.name())).unwrap_or_default();
+            let class = raw::REDISMODULE_NOTIFY_MODULE;
+            // SAFETY: context and key are valid; the server copies the name.
+            unsafe { api!(RedisModule_NotifyKeyspaceEvent(ctx.0, class, name.as_ptr(), key.0)) };
+        }
+    }
+
+    fn publish(&self, ctx: Ctx, key: &Key) {
+        let board = key.bytes();
+        let db = ctx.db();
+        let events = ctx.key(&[b"job.events:", board].concat());
+        for message in &self.messages {
+            let text = ctx.key(text(message, db, board).as_bytes());
+            if message.public {
+                publish(ctx, &events, &text);
+            }
+            if let (true, Some(worker)) = (message.topic.for_worker(), &message.worker) {
+                publish(ctx, &ctx.key(&[b"job.worker:", board, b":", worker].concat()), &text);
+            }
+        }
+    }
+}
+
+fn publish(ctx: Ctx, channel: &Key, text: &Key) {
+    // SAFETY: context and strings are valid.
+    unsafe { api!(RedisModule_PublishMessage(ctx.0, channel.0, text.0)) };
+}
+
+fn text(message: &Message, db: i32, board: &[u8]) -> String {
+    let mut object = Object::new();
+    object.bytes("event", message.topic.name().as_bytes());
+    object.number("db", db.into());
+    object.bytes("board", board);
+    if let Some(id) = &message.id {
+        id.borrowed().text(|id| object.bytes("id", id));
+    }
+    object.number("version", message.version as i64);
+    object.number("at", message.at);
+    if let Some(worker) = &message.worker {
+        object.bytes("worker", worker);
+    }
+    for fact in &message.facts {
+        match fact {
+            Fact::Text(name, text) => object.bytes(name, text),
+            Fact::Word(name, word) => object.bytes(name, word.as_bytes()),
+            Fact::Number(name, n) => object.number(name, *n),
+            Fact::Percent(name, n) => object.plain(name, &(f64::from(*n) / 100.0).to_string()),
+            Fact::Flag(name, yes) => object.plain(name, if *yes { "true" } else { "false" }),
+            Fact::Null(name) => object.plain(name, "null"),
+        }
+    }
+    object.finish()
+}
