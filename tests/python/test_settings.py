@@ -143,7 +143,8 @@ def test_the_ends_of_a_range_are_accepted_and_no_more(clocked_board, name):
     told = high if high is not None else r"\d+"
     wrong = [low - 1, "x", "", "1.5", "9" * 30] + ([] if high is None else [high + 1])
     for value in wrong:
-        with refused_like(f"ERR {name} must be an integer from {low} to {told}", clocked_board):
+        words = "( or names of events, not '.*')?" if name == "events" else ""
+        with refused_like(f"ERR {name} must be an integer from {low} to {told}{words}", clocked_board):
             clocked_board.set(**{name: value})
 
 
