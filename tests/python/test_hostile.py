@@ -84,9 +84,9 @@ def board_with_everything(server):
 
 
 def refusal(board, words: list) -> Optional[str]:
-    """The error line of a command, or None. A claim that would wait runs in a transaction."""
+    """The error line of a command, or None. What would wait runs in a transaction."""
     try:
-        if b"BLOCK" not in words:
+        if b"BLOCK" not in words and words[0] != "JOB.WAIT":
             board.client.execute_command(*words)
             return None
         pipe = board.client.pipeline()
@@ -192,7 +192,7 @@ def test_random_words_as_commands(server):
         + list(STRANGE.values())[:15]
         + [b"1", b"2", b"j"] * 5
     )
-    names = sorted({call.name for call in CALLS})
+    names = sorted({call.name for call in CALLS} - {"WAIT"})
     pipe = board.client.pipeline(transaction=False)
     for _ in range(8000):
         words = [chance.choice(pool) for _ in range(chance.randrange(8))]
