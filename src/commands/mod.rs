@@ -42,8 +42,8 @@ mod tables;
 mod tags;
 mod trash;
 mod update;
-mod worker;
 mod wait;
+mod worker;
 
 /// What a command does with its key.
 #[derive(Clone, Copy)]
