@@ -6,7 +6,6 @@ use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
-use crate::job::U48;
 use crate::labels::{are_tags, TAGS_MOST};
 
 /// What is to change of a job's labels, in whatever state it is.
@@ -50,9 +49,7 @@ impl Labelled {
             job.rare_mut().modified = now;
             Ok(())
         })?;
-        let revision = board.revision() as i64;
-        board.job_mut(self.slot)?.version = U48::new(revision);
-        Ok(())
+        board.touch(self.slot)
     }
 }
 
