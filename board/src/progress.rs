@@ -4,7 +4,6 @@
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::family::Children;
-use crate::job::U48;
 
 impl Board {
     /// Whether a parent's progress follows from its children.

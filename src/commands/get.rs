@@ -2,9 +2,7 @@
 
 use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{
-    fields, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec,
-};
+use super::{fields, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
