@@ -13,7 +13,7 @@ use crate::server::{api, blocked, sessions, timer, watched, ERR};
 use crate::world;
 
 /// The events of the server that are listened to; each exists in all supported servers.
-const EVENTS: [(u64, raw::RedisModuleEventCallback); 5] = [
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 6] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
     (raw::REDISMODULE_EVENT_FLUSHDB, Some(flushed)),
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
