@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{End, State, U48};
+use crate::news::{text_fact, Fact, Topic};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, Answer, Standing};
 use crate::waits::Edge;
@@ -70,6 +71,10 @@ impl Advanced<'_> {
         let (worker, token) = (last.worker.clone(), last.token);
         let text = Some(self.queue.into());
         board.record(slot, Entry { at: now, event: Event::Advanced, worker: Some(worker.clone()), text })?;
+        board.tell_end(Topic::Advanced, slot, |facts| {
+            text_fact(facts, "next", Some(self.queue));
+            facts.extend(self.due.filter(|due| *due > now).map(|due| Fact::Number("due", due)));
+        });
         // The kind of the last failure goes.
         board.delist(slot)?;
         board.reclass(slot, Some(self.queue), None, Default::default())?;

@@ -65,6 +65,9 @@ impl Consumed<'_> {
             Some(claim) => board.saw_worker(claim.worker, now),
             None => {}
         }
+        if let (Some(claim), Some(reason)) = (&claim, end.loss()) {
+            board.tell_lost(slot, claim, reason);
+        }
         let kept = board.keeps(slot, self.retain);
         board.tell_of(Topic::Completed, slot, |board, job| {
             let last = || Some(board.rare(slot)?.last.as_ref()?.worker.clone());
@@ -73,7 +76,7 @@ impl Consumed<'_> {
         });
         if kept {
             if let Some(claim) = claim {
-                board.note_end(slot, claim, end, now)?;
+                board.write_end(slot, claim, end, now)?;
             }
             board.reweigh(slot, |job| {
                 if let Some(payload) = self.payload {

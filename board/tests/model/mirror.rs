@@ -115,7 +115,7 @@ impl Mirror {
             }
             Topic::Cancel => return same("who is asked to stop holds", held, token),
             Topic::Progress => return Ok(()),
-            Topic::Retried | Topic::Abandoned => Heard::Waits,
+            Topic::Retried | Topic::Abandoned | Topic::Advanced => Heard::Waits,
             Topic::Completed => Heard::Ended(State::Complete),
             Topic::Failed => Heard::Ended(State::Failed),
             Topic::Cancelled => Heard::Ended(State::Cancelled),
@@ -124,7 +124,7 @@ impl Mirror {
                 self.heard.remove(&id);
                 return Ok(());
             }
-            Topic::Advanced | Topic::Settings => return Err("not a job's".into()),
+            Topic::Settings => return Err("not a job's".into()),
         };
         match kept {
             true => self.heard.insert(id, now),
