@@ -203,7 +203,7 @@ def test_a_replica_answers_reads_and_refuses_writes(pair):
     assert copy.get("ready")["state"] == "ready"
     assert copy.list_all(justid=True) == primary.board().list_all(justid=True)
     assert copy.count() == primary.board().count()
-    assert copy.queues() == primary.board().queues()
+    assert copy.counts() == primary.board().counts()
     assert copy.kinds() == primary.board().kinds()
     assert copy.history("claimed") == primary.board().history("claimed")
     assert copy.settings() == primary.board().settings()

@@ -293,6 +293,14 @@ class Board:
             if text(cursor) == "0":
                 return found
 
+    def counts(self) -> dict:
+        """Like `queues`, without what goes on by itself: ages, rates, lateness."""
+        pace = {"oldest", "arrival-rate", "completion-rate", "drain", "lateness-p99", "lateness-max"}
+        return {
+            name: {field: value for field, value in row.items() if field not in pace}
+            for name, row in self.queues().items()
+        }
+
     def workers(self) -> dict:
         """Worker name to the rest of its row."""
         rows = [from_pairs(one) for one in self.call("WORKERS")]
