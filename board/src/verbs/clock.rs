@@ -167,7 +167,7 @@ impl Board {
         let claim = self.leave(slot)?.ok_or(Unfit)?;
         let timed_out = goes.is_none() && claim.run_end <= claim.lapses_at();
         let called_off = goes.is_none() && claim.cancel_end <= claim.run_end.min(claim.lapses_at());
-        let (cancel, token) = (claim.cancel, claim.token);
+        let cancel = claim.cancel;
         let queue = self.queue_number(self.job(slot)?);
         if goes.is_none() {
             self.note_late(queue, Late::Lease, claim.ends_at(), now);
@@ -197,6 +197,7 @@ impl Board {
             let retain = self.retention(State::Cancelled, rules);
             let kept = self.keeps(slot, retain);
             self.tell_end(Topic::Cancelled, slot, |facts| facts.push(Fact::Flag("kept", kept)));
+            let token = self.last_token(slot);
             return self.make_ended(slot, State::Cancelled, token, retain, now);
         }
         if timed_out {

@@ -126,7 +126,8 @@ impl Model {
         Ok(())
     }
 
-    pub fn adopt(&mut self, id: &[u8], post: &Post<'_>) {
+    /// `share` is what it counted for before, also of a parent that has gone since.
+    pub fn adopt(&mut self, id: &[u8], post: &Post<'_>, share: Option<u32>) {
         let Some(parent) = post.parent else { return };
         let at = self.at(id).unwrap();
         let number = self.jobs[self.at(parent).unwrap()].number;
@@ -140,7 +141,7 @@ impl Model {
             least += 1;
             above = self.parent(&self.jobs[at].id.clone());
         }
-        let share = post.share.or(old.as_ref().map(|tie| tie.share)).unwrap_or(1);
+        let share = post.share.or(share).unwrap_or(1);
         let same = old.filter(|tie| tie.parent == number);
         let job = &mut self.jobs[at];
         let counts = same.map_or(job.progress.unwrap_or(0), |tie| tie.counts);
@@ -279,7 +280,7 @@ impl Model {
             let parent = node.post.parent.map(|name| node_of(name).map_or(name, |n| &ids[n]));
             let post = Post { parent, ..node.post.clone() };
             self.check_parent(Some(id), &post)?;
-            self.adopt(id, &post);
+            self.adopt(id, &post, None);
         }
         Ok(())
     }

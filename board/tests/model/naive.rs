@@ -600,7 +600,12 @@ impl Model {
         if let (false, false, Some(known)) = (timeout, called_off, self.workers.known.get_mut(&hold.worker)) {
             known.lapsed += 1;
         }
-        self.end_claim(at, if timeout { Way::TimedOut } else { Way::Lapsed });
+        let way = match (called_off, timeout) {
+            (true, _) => Way::Taken,
+            (false, true) => Way::TimedOut,
+            (false, false) => Way::Lapsed,
+        };
+        self.end_claim(at, way);
         if hold.cancel {
             return self.end(at, State::Cancelled, self.retention(State::Cancelled));
         }

@@ -98,10 +98,11 @@ impl Model {
             self.reattach(id, &edges);
         }
         self.wait(self.at(id).unwrap(), post.due.unwrap_or(self.now));
+        let share = self.jobs[self.at(id).unwrap()].tie.as_ref().map(|tie| tie.share);
         if at.is_some() {
             self.begin_in_family(id, ended);
         }
-        self.adopt(id, post);
+        self.adopt(id, post, share);
         Ok(true)
     }
 
