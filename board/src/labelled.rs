@@ -16,6 +16,7 @@ impl<'a> Filter<'a> {
             Filter::Tag(tag) => Some((Sort::Tag, tag)),
             Filter::Kind(kind) => Some((Sort::Kind, kind)),
             Filter::Tracked => Some((Sort::Tracked, &[])),
+            Filter::User(user) => Some((Sort::User, user)),
             _ => None,
         }
     }

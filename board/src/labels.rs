@@ -10,6 +10,7 @@
 //! | tag | [`Marks`], by number | the tag |
 //! | kind | `Rare::kind` | the kind of the last failure, in whatever state |
 //! | tracked | [`Marks`] | none |
+//! | user | `Rare::user` | on whose behalf it was posted |
 //!
 //! A job stands in the lines of all its labels ([`Board::enlist`]), or in none
 //! ([`Board::delist`]) while one of them or its place in the order of posts changes. A job
@@ -41,10 +42,11 @@ pub(crate) enum Sort {
     Tag = 1,
     Kind = 2,
     Tracked = 3,
+    User = 4,
 }
 
 impl Sort {
-    pub const ALL: [Sort; 4] = [Sort::Name, Sort::Tag, Sort::Kind, Sort::Tracked];
+    pub const ALL: [Sort; 5] = [Sort::Name, Sort::Tag, Sort::Kind, Sort::Tracked, Sort::User];
 }
 
 /// What users have put on a job.
@@ -164,7 +166,8 @@ impl Index {
 fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
     let kind = job.rare.as_ref().and_then(|rare| rare.kind.as_deref()).map(|kind| (Sort::Kind, kind));
     let tracked = marks.filter(|marks| marks.tracked).map(|_| (Sort::Tracked, &[][..]));
-    kind.into_iter().chain(tracked)
+    let user = job.rare.as_ref().and_then(|rare| rare.user.as_deref()).map(|user| (Sort::User, user));
+    kind.into_iter().chain(tracked).chain(user)
 }
 
 impl Labels {

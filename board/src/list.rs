@@ -35,6 +35,8 @@ pub enum Filter<'a> {
     Kind(&'a [u8]),
     /// That somebody follows.
     Tracked,
+    /// Posted on behalf of that user.
+    User(&'a [u8]),
 }
 
 impl Filter<'_> {
@@ -49,6 +51,7 @@ impl Filter<'_> {
             Filter::Tag(tag) => record.tags().any(|other| other == *tag),
             Filter::Kind(kind) => record.kind() == Some(kind),
             Filter::Tracked => record.tracked(),
+            Filter::User(user) => record.user() == Some(user),
         }
     }
 

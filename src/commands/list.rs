@@ -35,6 +35,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "TAG" => Filter::Tag(args.name("TAG")?),
         "KIND" => Filter::Kind(args.name("KIND")?),
         "TRACKED" => Filter::Tracked,
+        "USER" => Filter::User(args.name("USER")?),
         _ if none => return syntax("NOT must stand before a filter"),
         _ => return Ok(false),
     };
@@ -67,7 +68,7 @@ impl Command for List {
         summary: "Lists jobs by filters, page by page.",
         complexity: "O(log N + n) for n jobs looked at",
         syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] \
+            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] \
             [FIELDS n field [field ...]]",
         ..Spec::NONE
     };

@@ -59,6 +59,7 @@ FILTERS = {
     "TAG": ("t",),
     "KIND": ("k",),
     "TRACKED": (),
+    "USER": ("u",),
 }
 """May be given more than once."""
 
@@ -214,8 +215,8 @@ LATER = {
     "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
     "CONSUME": ["CLAIM"],
     "FAIL": ["CLAIM"],
-    "LIST": ["USER", "SINCE"],
-    "COUNT": ["USER", "SINCE"],
+    "LIST": ["SINCE"],
+    "COUNT": ["SINCE"],
 }
 """Options of later releases: refused until they do something."""
 

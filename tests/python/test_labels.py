@@ -260,6 +260,31 @@ def test_a_kind_is_found_while_the_record_shows_it(clocked_board: Board, clock: 
     assert listed(clocked_board, kind="lapsed") == ["b"]
 
 
+def test_jobs_are_found_by_the_user_they_were_posted_for(clocked_board: Board) -> None:
+    clocked_board.mpost("xyz", ids=["a", "b", "c"], user="eve")
+    clocked_board.post(id="d", user="fay", priority=9)
+    clocked_board.post(id="e")
+    clocked_board.post(id="b", replace=True, user="fay")
+    clocked_board.post(id="a", replace=True)
+    assert listed(clocked_board, user="eve") == ["c", "a"]
+    assert listed(clocked_board, user=["fay", "eve"], not_state="scheduled") == ["c", "d", "b", "a"]
+    clocked_board.delete("c")
+    assert listed(clocked_board, user="eve") == ["a"]
+
+
+def test_a_selection_by_filter_takes_labels(clocked_board: Board) -> None:
+    clocked_board.mpost("xyz", ids=["a", "b", "c"], name="n")
+    lives.failed(clocked_board, "d", name="n")
+    words = ["WHERE", "NAME", "n", "COUNT", 2]
+    count, cursor, held = clocked_board.call("UPDATE", *words, "SET", "TAG", 1, "t", "TRACK")
+    assert (count, held) == (2, [])
+    clocked_board.call("UPDATE", *words, "CURSOR", cursor, "SET", "TAG", 1, "t", "TRACK")
+    assert listed(clocked_board, tag="t", tracked=True) == ["a", "b", "c", "d"]
+    clocked_board.call("UPDATE", "WHERE", "TAG", "t", "SET", "UNTAG", 1, "t", "PRIORITY", 3)
+    assert listed(clocked_board, tag="t") == ["d"]
+    assert clocked_board.get("a")["priority"] == 3
+
+
 # Top tags
 
 

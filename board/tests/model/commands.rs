@@ -278,6 +278,7 @@ pub enum Command {
         tag: Vec<u8>,
         kind: Vec<u8>,
         tracked: bool,
+        user: Vec<u8>,
         /// Which of the filters stand behind NOT, a bit for each.
         not: u16,
         page: usize,
@@ -603,8 +604,15 @@ fn reads() -> impl Strategy<Value = Command> {
     let not = prop_oneof![2 => Just(0), 1 => any::<u16>()];
     let places = (prop_oneof![Just(Vec::new()), vec(select(&State::ALL[..]), 1..3)], few(), few(), few());
     let labels = (few(), few(), few());
-    (places, labels, flags, not, 1..6usize).prop_map(
-        |((state, queue, group, worker), (name, tag, kind), (lapsed, tracked, reverse), not, page)| {
+    let user = prop_oneof![3 => Just(Vec::new()), 1 => vec(0..3u8, 1..3)];
+    (places, labels, flags, not, (1..6usize, user)).prop_map(
+        |(
+            (state, queue, group, worker),
+            (name, tag, kind),
+            (lapsed, tracked, reverse),
+            not,
+            (page, user),
+        )| {
             Command::List {
                 state,
                 queue,
@@ -615,6 +623,7 @@ fn reads() -> impl Strategy<Value = Command> {
                 tag,
                 kind,
                 tracked: tracked.is_some(),
+                user,
                 not,
                 page,
                 reverse,

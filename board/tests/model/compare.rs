@@ -198,8 +198,8 @@ pub fn filters(command: &Command) -> Filters<'static> {
     let Command::List { state, queue, worker, name, lapsed, not, .. } = command else {
         return Filters::default();
     };
-    let Command::List { tag, kind, tracked, group, .. } = command else { return Filters::default() };
-    let of_kinds: [Vec<Filter<'_>>; 9] = [
+    let Command::List { tag, kind, tracked, group, user, .. } = command else { return Filters::default() };
+    let of_kinds: [Vec<Filter<'_>>; 10] = [
         state.iter().map(|s| Filter::State(*s)).collect(),
         queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])).collect(),
         worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])).collect(),
@@ -209,6 +209,7 @@ pub fn filters(command: &Command) -> Filters<'static> {
         kind.iter().map(|k| Filter::Kind(drive::KINDS[*k as usize])).collect(),
         tracked.then_some(Filter::Tracked).into_iter().collect(),
         group.iter().map(|g| Filter::Group(drive::GROUPS[*g as usize])).collect(),
+        user.iter().map(|u| Filter::User(drive::USERS[*u as usize])).collect(),
     ];
     let mut filters = Filters::default();
     for (n, some) in of_kinds.into_iter().enumerate() {
@@ -226,8 +227,9 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
         return Ok(());
     };
     let filters = filters(command);
-    let by_label =
-        |f: &Filter<'_>| matches!(f, Filter::Name(_) | Filter::Tag(_) | Filter::Kind(_) | Filter::Tracked);
+    let by_label = |f: &Filter<'_>| {
+        matches!(f, Filter::Name(_) | Filter::Tag(_) | Filter::Kind(_) | Filter::Tracked | Filter::User(_))
+    };
     let by_posting = filters.any.iter().any(by_label);
     let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(job, &filters)).collect();
     match by_posting {
@@ -270,8 +272,10 @@ pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
         Filter::Tag(t) => job.tags.iter().any(|tag| tag == t),
         Filter::Kind(k) => job.kind.as_deref() == Some(k),
         Filter::Tracked => job.tracked,
+        Filter::User(u) => job.user.as_deref() == Some(u),
     };
-    let kinds: [fn(&Filter<'_>) -> bool; 9] = [
+    let kinds: [fn(&Filter<'_>) -> bool; 10] = [
+        |f| matches!(f, Filter::User(_)),
         |f| matches!(f, Filter::Group(_)),
         |f| matches!(f, Filter::State(_)),
         |f| matches!(f, Filter::Queue(_)),
