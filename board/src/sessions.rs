@@ -23,6 +23,9 @@ impl Sessions {
 
     /// From now on the connection carries the claim. O(log claims).
     fn carry(&mut self, connection: u64, token: u64, slot: u32) {
+        if self.carriers.get(&token) == Some(&connection) {
+            return;
+        }
         self.drop(token, slot);
         self.carriers.insert(token, connection);
         self.claims.insert((connection, token, slot));

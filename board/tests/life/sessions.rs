@@ -41,6 +41,16 @@ fn one_that_is_held_for_a_recovery_ends_with_its_connection_all_the_same() {
 }
 
 #[test]
+fn a_closed_connection_does_not_open_again_by_a_claim_that_it_carried() {
+    let (mut w, _) = bound();
+    assert!(w.board.close(LINE));
+    w.bind(b"job", LINE);
+    w.pass(0);
+    assert_eq!(w.is("job"), Some(Ready));
+    w.sound();
+}
+
+#[test]
 fn other_claims_and_other_connections_stay() {
     let (mut w, _) = bound();
     w.put_in("plain", Claimed);
