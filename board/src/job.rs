@@ -308,19 +308,7 @@ pub enum Session {
     Lost = 2,
 }
 
-impl From<Session> for u8 {
-    fn from(session: Session) -> u8 {
-        session as u8
-    }
-}
-
-impl TryFrom<u8> for Session {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<Session, &'static str> {
-        let all = [Session::None, Session::Carried, Session::Lost];
-        all.get(number as usize).copied().ok_or("session")
-    }
-}
+numbered!(Session, "session": None, Carried, Lost);
 
 /// One worker's hold on one job.
 pub struct Claim {
@@ -393,20 +381,7 @@ pub enum End {
     Advanced = 7,
 }
 
-impl From<End> for u8 {
-    fn from(end: End) -> u8 {
-        end as u8
-    }
-}
-
-impl TryFrom<u8> for End {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<End, &'static str> {
-        use End::*;
-        let all = [Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced];
-        all.get(number as usize).copied().ok_or("end")
-    }
-}
+numbered!(End, "end": Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced);
 
 /// The last claim of a job that nobody holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -39,6 +39,7 @@
 //! | `groups`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
+//! | `numbered` | values as numbers | |
 //! | `pool` | shared names and classes | counted |
 //! | `labels` | jobs by name, tag, kind, and tracked ones | a job in the line of each label that it bears |
 //! | `waits` | who waits for whom | no cycles; an awaited record stays |
@@ -63,6 +64,9 @@
 //! | `record`, `list`, `labelled` | reading | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
+
+#[macro_use]
+mod numbered;
 
 mod bin;
 mod board;

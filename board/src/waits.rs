@@ -44,19 +44,7 @@ pub enum OnFailure {
     Run = 3,
 }
 
-impl From<OnFailure> for u8 {
-    fn from(on_failure: OnFailure) -> u8 {
-        on_failure as u8
-    }
-}
-
-impl TryFrom<u8> for OnFailure {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<OnFailure, &'static str> {
-        use OnFailure::*;
-        [Hold, Cancel, Fail, Run].get(number as usize).copied().ok_or("on failure")
-    }
-}
+numbered!(OnFailure, "on failure": Hold, Cancel, Fail, Run);
 
 /// A job that another waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

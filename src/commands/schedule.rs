@@ -6,7 +6,7 @@ use board::{
 };
 
 use super::post::{attribute, LATEST};
-use super::{read, Command, KeyUse, Spec};
+use super::{page, read, Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -299,14 +299,7 @@ impl Command for List {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (mut from, mut count) = (None, None);
-        while let Some(word) = call.args.next() {
-            match Keyword::of(word).text() {
-                "CURSOR" => once(&mut from, "CURSOR", cursor(&mut call.args)?)?,
-                "COUNT" => once(&mut count, "COUNT", call.args.length("COUNT", 1)?)?,
-                _ => return unexpected(word),
-            }
-        }
+        let (from, count) = page(&mut call.args, cursor)?;
         let reply = call.ctx.reply();
         read(call, |board: &Board| {
             let mut behind = board.schedules_after(from.flatten());

@@ -1,9 +1,9 @@
 //! `JOB.TAGS`: the tags of a board, most used first.
 
 use super::list::NO_CURSOR;
-use super::{read, Command, KeyUse, Spec};
-use crate::args::{once, whole, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
+use super::{page, read, Command, KeyUse, Spec};
+use crate::args::{whole, Args};
+use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
 
 /// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that bear
@@ -40,14 +40,7 @@ impl Command for Tags {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (mut from, mut count) = (None, None);
-        while let Some(word) = call.args.next() {
-            match Keyword::of(word).text() {
-                "CURSOR" => once(&mut from, "CURSOR", cursor(&mut call.args)?)?,
-                "COUNT" => once(&mut count, "COUNT", call.args.length("COUNT", 1)?)?,
-                _ => return unexpected(word),
-            }
-        }
+        let (from, count) = page(&mut call.args, cursor)?;
         let reply = call.ctx.reply();
         read(call, |board| {
             let mut behind = board.top_tags(from.flatten());
