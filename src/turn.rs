@@ -102,6 +102,13 @@ impl<'k> Turn<'k> {
         }
     }
 
+    /// A connection carries the registration of a worker from now on, if it is a session's.
+    pub fn attend(&mut self, worker: &[u8], connection: u64) {
+        if self.board().attend(worker, connection) {
+            sessions::note(connection, self.ctx.db(), self.key.bytes());
+        }
+    }
+
     fn carry(&mut self, slot: u32, connection: u64) {
         self.board().carry(slot, connection);
         sessions::note(connection, self.ctx.db(), self.key.bytes());

@@ -83,6 +83,7 @@ pub fn env(rules: &Rules) -> Env<'_> {
         random: random(),
         token: TOKEN.load(Relaxed),
         hold: HOLD.load(Relaxed),
+        recovery: crate::config::config().recovery_grace,
         turn: TURN.load(Relaxed),
         rules,
     }

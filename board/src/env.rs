@@ -14,6 +14,8 @@ pub struct Env<'a> {
     /// No claim ends by itself before this time: after loading or promotion live workers get
     /// the chance to go on.
     pub hold: i64,
+    /// How long after loading or promotion that is, ms.
+    pub recovery: i64,
     /// Where a claim with `ORDER rotate` begins.
     pub turn: u64,
     /// The server's configuration.

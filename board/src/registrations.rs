@@ -34,6 +34,8 @@ pub struct Registration {
     pub quiet: bool,
     /// Leases that it has lost.
     pub lapsed: u64,
+    /// It stands as long as the connection that carries it.
+    pub session: bool,
 }
 
 /// A worker has gone: its claims up to a token are ended one after the other.
@@ -61,6 +63,11 @@ impl Entry {
         self.registration.as_ref().map_or(NEVER, |r| r.until)
     }
 
+    /// Whether it is a registration that a connection is to carry.
+    fn is_carried(&self) -> bool {
+        self.registration.as_ref().is_some_and(|r| r.session && r.until == NEVER)
+    }
+
     fn quiet(&self) -> bool {
         self.registration.as_ref().is_some_and(|r| r.quiet)
     }
@@ -77,7 +84,7 @@ impl Entry {
             r.role.as_ref().is_none_or(|role| is_name(role))
                 && r.meta.len() <= META_MOST
                 && r.meta.iter().all(|(field, _)| is_name(field))
-                && (r.time == -1 || (1..=LONGEST).contains(&r.time))
+                && (r.time == -1 || (!r.session && (1..=LONGEST).contains(&r.time)))
                 && is_time(r.registered)
                 && (1..=NEVER).contains(&r.until)
         });
@@ -208,14 +215,15 @@ impl Board {
             None => self.workers.add(worker.clone()).0,
         };
         let (until, gone) = (entry.until(), entry.departure.as_ref().map_or(0, |d| d.token));
-        let kept = !entry.is_empty();
+        let (kept, carried) = (!entry.is_empty(), entry.is_carried());
         if self.registrations.is_quiet(worker) && !entry.quiet() {
             self.roused = true;
         }
         let known = self.registrations.set(worker, entry);
         let place = self.workers.get_mut(number).ok_or(Unfit)?;
         (place.until, place.gone) = (until, gone);
-        self.wake_at(if gone > 0 { 0 } else { until });
+        let alone = self.sessions.stands(worker, carried);
+        self.wake_at(if gone > 0 || alone { 0 } else { until });
         match (known, kept) {
             (false, true) => self.workers.hold(number),
             (true, false) => {
@@ -266,7 +274,9 @@ impl Board {
             (w.until != NEVER || w.gone > 0) && self.registrations.get(name).is_none()
         });
         let stray = marked.count();
-        match self.registrations.is_sound() && stray == 0 && self.registrations.iter().all(agrees) {
+        let carried = self.registrations.iter().filter(|(_, e)| e.is_carried()).map(|(name, _)| name);
+        let sound = self.registrations.is_sound() && self.sessions.are(carried);
+        match sound && stray == 0 && self.registrations.iter().all(agrees) {
             true => Ok(()),
             false => {
                 Err(format!("one of {known} registrations that its worker does not know, or the reverse"))

@@ -1,9 +1,12 @@
-//! Which connection carries which session claim: what this server alone knows. It is in no
-//! snapshot and no digest, and goes with the board when its key gets another name.
+//! Which connection carries which session claim, and which registration: what this server alone
+//! knows. It is in no snapshot and no digest, and goes with the board when its key gets another
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::bin::Bin;
 use crate::board::Board;
+use crate::job::NEVER;
 
 /// See the module's comment.
 #[derive(Default)]
@@ -12,13 +15,31 @@ pub(crate) struct Sessions {
     carriers: BTreeMap<u64, u64>,
     /// Connection, token, slot.
     claims: BTreeSet<(u64, u64, u32)>,
+    /// The connection that carries the registration of a worker.
+    registrars: BTreeMap<Bin, u64>,
+    /// Connection, worker.
+    workers: BTreeSet<(u64, Bin)>,
+    /// Workers whose registration needs a connection and has none here.
+    alone: BTreeSet<Bin>,
     /// Connections that have closed and whose claims are still to be ended.
     closed: BTreeSet<u64>,
 }
 
 impl Sessions {
     fn has(&self, connection: u64) -> bool {
-        self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX)).next().is_some()
+        let mut claims = self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX));
+        claims.next().is_some() || self.workers_of(connection).next().is_some()
+    }
+
+    fn workers_of(&self, connection: u64) -> impl Iterator<Item = &Bin> {
+        let from = (connection, Bin::from(&b""[..]));
+        self.workers.range(from..).take_while(move |(of, _)| *of == connection).map(|(_, worker)| worker)
+    }
+
+    fn tidy(&mut self, connection: u64) {
+        if !self.closed.is_empty() && !self.has(connection) {
+            self.closed.remove(&connection);
+        }
     }
 
     /// From now on the connection carries the claim. O(log claims).
@@ -35,15 +56,48 @@ impl Sessions {
     pub fn drop(&mut self, token: u64, slot: u32) {
         if let Some(connection) = self.carriers.remove(&token) {
             self.claims.remove(&(connection, token, slot));
-            if !self.closed.is_empty() && !self.has(connection) {
-                self.closed.remove(&connection);
-            }
+            self.tidy(connection);
         }
     }
 
-    /// Whether claims of closed connections are still to be ended. O(1).
+    /// No connection carries the registration any more. O(log workers).
+    fn part(&mut self, worker: &Bin) {
+        if let Some(connection) = self.registrars.remove(worker) {
+            self.workers.remove(&(connection, worker.clone()));
+            self.tidy(connection);
+        }
+    }
+
+    /// A worker has a registration that a connection is to carry, or not. Whether none does. O(log
+    /// workers).
+    pub fn stands(&mut self, worker: &Bin, carried: bool) -> bool {
+        let alone = carried && !self.registrars.contains_key(worker);
+        if alone {
+            self.alone.insert(worker.clone());
+        } else if !carried {
+            self.alone.remove(worker);
+            self.part(worker);
+        }
+        alone
+    }
+
+    /// Whether these are the workers whose registrations a connection carries or is to carry.
+    pub fn are<'a>(&self, mut workers: impl Iterator<Item = &'a Bin>) -> bool {
+        let all: BTreeSet<&Bin> = self.registrars.keys().chain(&self.alone).collect();
+        all.len() == self.registrars.len() + self.alone.len()
+            && self.registrars.len() == self.workers.len()
+            && all.into_iter().all(|worker| workers.next() == Some(worker))
+            && workers.next().is_none()
+    }
+
+    /// Whether what closed connections carried is still to be ended. O(1).
     pub fn has_closed(&self) -> bool {
         !self.closed.is_empty()
+    }
+
+    /// Whether a registration has no connection: a primary is to give it a time. O(1).
+    pub fn has_alone(&self) -> bool {
+        !self.alone.is_empty()
     }
 
     /// The next `n` claims of closed connections, at most, by slot.
@@ -51,6 +105,17 @@ impl Sessions {
         let Some(connection) = self.closed.first().copied() else { return Vec::new() };
         let claims = self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX));
         claims.take(n).map(|(_, _, slot)| *slot).collect()
+    }
+
+    /// The next `n` workers, at most, whose registrations closed connections carried.
+    pub fn workers_of_closed(&self, n: usize) -> Vec<Bin> {
+        let first = self.closed.first().copied();
+        first.map(|connection| self.workers_of(connection).take(n).cloned().collect()).unwrap_or_default()
+    }
+
+    /// The next `n` workers, at most, whose registrations no connection carries.
+    pub fn alone(&self, n: usize) -> Vec<Bin> {
+        self.alone.iter().take(n).cloned().collect()
     }
 }
 
@@ -78,7 +143,32 @@ impl Board {
         }
     }
 
-    /// Notes that a connection has closed: the claims that it carries are ended from now on.
+    /// Notes that a connection carries the registration of a worker. Whether it is one that a
+    /// connection is to carry. O(log workers).
+    pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
+        let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
+        let known = self.sessions.registrars.get(worker) == Some(&connection);
+        if some && !known {
+            let worker = Bin::from(worker);
+            self.sessions.part(&worker);
+            self.sessions.alone.remove(&worker);
+            self.sessions.registrars.insert(worker.clone(), connection);
+            self.sessions.workers.insert((connection, worker));
+        }
+        some
+    }
+
+    /// Forgets all connections: this server is no primary any more.
+    pub fn forget_connections(&mut self) {
+        let mut sessions = std::mem::take(&mut self.sessions);
+        sessions.alone.extend(sessions.registrars.into_keys());
+        self.sessions.alone = sessions.alone;
+        if self.sessions.has_alone() {
+            self.wake_at(0);
+        }
+    }
+
+    /// Notes that a connection has closed: what it carries is ended from now on.
     /// Whether there are any. O(log claims).
     pub fn close(&mut self, connection: u64) -> bool {
         let some = self.sessions.has(connection);
@@ -89,7 +179,7 @@ impl Board {
         some
     }
 
-    /// The connections that carry claims. O(connections log claims).
+    /// The connections that carry claims or registrations. O(connections log claims).
     pub fn connections(&self) -> Vec<u64> {
         let mut all = Vec::new();
         let mut from = 0;
@@ -97,6 +187,9 @@ impl Board {
             all.push(*connection);
             from = connection.saturating_add(1);
         }
+        all.extend(self.sessions.workers.iter().map(|(connection, _)| *connection));
+        all.sort_unstable();
+        all.dedup();
         all
     }
 }

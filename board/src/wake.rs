@@ -17,14 +17,15 @@ impl Board {
         self.wake.lower(time);
     }
 
-    /// Finds out when the next time event is. O(1).
+    /// Finds out when the clock next has something to do. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
         self.quench(env.now);
-        self.wake.0 = self.soonest(env);
+        self.wake.0 = if self.sessions.has_alone() { 0 } else { self.soonest(env) };
         self.wake.0
     }
 
-    /// When the next time event is, claims held until `hold`. O(1).
+    /// When the next time event is, claims held until `hold`. Registrations without a connection
+    /// are none: on a replica they stay so. O(1).
     pub fn soonest(&self, env: &Env<'_>) -> i64 {
         self.next_event(env).min(self.next_day_ends())
     }

@@ -91,9 +91,10 @@ fn full() -> World {
     w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
     for (worker, time) in [(&b"ann"[..], Some(90)), (b"gone", None), (b"cy", None)] {
         let meta = vec![pair(b"host", b"a")];
-        w.register(&Register { worker, role: Some(b"mailer"), meta, time }).unwrap();
+        w.register(&Register { worker, role: Some(b"mailer"), meta, time, session: false }).unwrap();
     }
     w.quiet(b"cy", true).unwrap();
+    w.registers_over(b"dee", 7);
     w.bind(b"claimed", 7);
     w.put("left");
     w.take_id(b"gone", "left");

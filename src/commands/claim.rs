@@ -22,7 +22,7 @@ pub struct Claim;
 type Slots = SmallVec<[u32; 4]>;
 
 /// A script, say.
-const NO_CONNECTION: &str = "SESSION needs a connection of its own, which a script does not have";
+pub(super) const NO_CONNECTION: &str = "SESSION needs a connection of its own, which a script does not have";
 
 #[derive(Default)]
 struct Options<'a> {

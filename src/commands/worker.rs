@@ -2,8 +2,9 @@
 
 use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
+use super::claim::NO_CONNECTION;
 use super::{read, Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
+use crate::args::{flag, once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
@@ -19,7 +20,7 @@ pub const PARENT: Spec = Spec {
     ..Spec::NONE
 };
 
-/// `JOB.WORKER REGISTER board worker [ROLE r] [META n f v…] [FOR ms]` → until when, and
+/// `JOB.WORKER REGISTER board worker [ROLE r] [META n f v…] [FOR ms|SESSION]` → until when, and
 /// whether it is quiet. Replicates `Registered`.
 pub struct Register;
 
@@ -63,7 +64,7 @@ impl Command for Register {
         key: Some(KeyUse::Insert),
         summary: "Says that a worker is there, what it is, and for how long.",
         complexity: COMPLEXITY,
-        syntax: "board worker [ROLE role] [META n field value [field value ...]] [FOR ms]",
+        syntax: "board worker [ROLE role] [META n field value [field value ...]] [FOR ms|SESSION]",
         ..Spec::NONE
     };
 
@@ -76,8 +77,16 @@ impl Command for Register {
                 "ROLE" => once(&mut request.role, "ROLE", args.name("ROLE")?)?,
                 "META" => once(&mut meta, "META", args.meta()?)?,
                 "FOR" => once(&mut request.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+                "SESSION" => flag(&mut request.session, "SESSION")?,
                 _ => return unexpected(word),
             }
+        }
+        if request.session && request.time.is_some() {
+            return syntax("FOR and SESSION exclude each other");
+        }
+        let connection = call.ctx.connection();
+        if request.session && connection.is_none() {
+            return syntax(NO_CONNECTION);
         }
         request.meta = meta.unwrap_or_default();
         let reply = call.ctx.reply();
@@ -88,6 +97,9 @@ impl Command for Register {
             let registered = turn.board().register(&env, &request)?;
             let until = registered.until;
             turn.apply(registered)?;
+            if let Some(connection) = connection {
+                turn.attend(request.worker, connection);
+            }
             reply.map(2);
             reply.text("expires");
             reply.int(told(until));
@@ -187,7 +199,7 @@ fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
 fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i64) {
     let meta = !worker.meta.is_empty();
     let (claimed, seen) = board.activity(name);
-    reply.map(7 + usize::from(worker.role.is_some()) + usize::from(meta));
+    reply.map(8 + usize::from(worker.role.is_some()) + usize::from(meta));
     reply.text("worker");
     reply.bytes(name);
     if let Some(role) = &worker.role {
@@ -205,6 +217,7 @@ fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i
     let numbers = [
         ("registered", worker.registered),
         ("expires", told(worker.until)),
+        ("session", worker.session.into()),
         ("quiet", worker.quiet.into()),
         ("active", (now - seen).max(0)),
         ("claimed", claimed as i64),

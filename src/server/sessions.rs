@@ -1,4 +1,4 @@
-//! Connections that carry session claims.
+//! Connections that carry session claims and registrations.
 //!
 //! The server tells that a client has gone in the midst of whatever it does; that is only
 //! noted. At the end of the event loop's turn the boards learn of it, and the timer's next
@@ -22,8 +22,10 @@ static CONNECTIONS: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::ne
 static CLOSED: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
 /// Keys under which a board has come, maybe with claims that connections carry.
 static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
+/// Boards that connections carried something of when this server was a primary.
+static LEFT: MainCell<Places> = MainCell::new(BTreeSet::new());
 
-/// A connection carries a claim of that board.
+/// A connection carries a claim or a registration of that board.
 pub fn note(connection: u64, db: i32, key: &[u8]) {
     CONNECTIONS.with(|all| all.entry(connection).or_default().insert((db, key.to_vec())));
 }
@@ -48,12 +50,17 @@ pub fn swap(a: i32, b: i32) {
                 .for_each(|places| *places = std::mem::take(places).into_iter().map(moved).collect());
         });
     }
+    for all in [&ARRIVED, &LEFT] {
+        all.with(|all| *all = std::mem::take(all).into_iter().map(moved).collect());
+    }
 }
 
 /// The server is no primary any more: its connections end nothing.
 pub fn forget() {
-    CONNECTIONS.with(BTreeMap::clear);
-    CLOSED.with(BTreeMap::clear);
+    for all in [&CONNECTIONS, &CLOSED] {
+        let places = all.with(std::mem::take).into_values().flatten();
+        LEFT.with(|left| left.extend(places));
+    }
 }
 
 /// A client has come or gone.
@@ -78,6 +85,9 @@ pub unsafe extern "C" fn client_changed(
 /// Tells boards of the connections that have closed, and lets the timer see to them. At the
 /// end of the event loop's turn.
 pub fn settle(ctx: Ctx) {
+    for (db, name) in LEFT.with(std::mem::take) {
+        on_board(ctx, db, &name, |board| board.forget_connections());
+    }
     for (db, name) in ARRIVED.with(std::mem::take) {
         for connection in on_board(ctx, db, &name, |board| board.connections()).unwrap_or_default() {
             match CLOSED.with(|all| all.get_mut(&connection).map(|p| p.insert((db, name.clone())))) {

@@ -239,3 +239,93 @@ def test_sessions_travel_to_a_replica(fresh_server):
     time.sleep(0.05)
     assert copy.info()["claimed"] == 100
     lives.claimed(copy, "k")
+
+
+def test_a_registration_ends_with_its_connection_and_the_leases_of_its_worker_with_it(server):
+    board, worker = server.board(), connect(server)
+    assert worker.worker("REGISTER", "w1", session=True) == {"expires": -1, "quiet": 0}
+    assert board.registered()["w1"]["session"] == 1
+    # Its claims need not be sessions, nor be made over this connection.
+    lives.claimed(board, lease=LONG)
+    waiter = Waiter(server, "w2")
+    close(worker)
+    assert waiter.job() == "j"
+    assert board.events("j")[1:3] == ["claimed", "lapsed"]
+    assert board.registered() == {}
+
+
+def test_a_registration_goes_to_the_connection_that_registers_again(server):
+    board, one, two = server.board(), connect(server), connect(server)
+    one.worker("REGISTER", "w1", session=True)
+    two.worker("REGISTER", "w1", role="mailer")
+    close(one)
+    time.sleep(0.05)
+    assert board.registered()["w1"]["session"] == 1
+    two.worker("REGISTER", "w1", for_=LONG)
+    close(two)
+    time.sleep(0.05)
+    assert board.registered()["w1"]["session"] == 0
+
+
+def test_the_grace_of_a_registration_ends_by_the_clock(clocked, clock):
+    board, worker = clocked.board(), connect(clocked)
+    board.set(session_grace=500)
+    worker.worker("REGISTER", "w1", session=True)
+    lives.claimed(board, lease=LONG)
+    close(worker)
+    wait_until(lambda: board.info()["next"] == 500)
+    clock.advance(499)
+    assert board.state("j") == "claimed"
+    clock.advance(1)
+    assert (board.state("j"), board.registered()) == ("ready", {})
+
+
+def test_a_script_registers_no_session(board):
+    script = "return redis.call('JOB.WORKER', 'REGISTER', KEYS[1], 'w1', 'SESSION')"
+    with pytest.raises(redis.ResponseError, match="SESSION needs a connection of its own"):
+        board.client.eval(script, 1, "board")
+    assert board.client.exists("board") == 0
+
+
+def test_a_registration_goes_with_the_board_to_another_name(server):
+    board, worker = server.board(), connect(server)
+    worker.worker("REGISTER", "w1", session=True)
+    board.client.rename("board", "other")
+    there = server.board("other")
+    close(worker)
+    wait_until(lambda: there.registered() == {})
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_after_a_restart_a_registration_waits_for_its_worker(fresh_server, comes):
+    server = fresh_server("recovery-grace", 1500, appendonly=True)
+    worker = connect(server)
+    worker.worker("REGISTER", "w1", session=True)
+    lives.claimed(server.board(), lease=LONG)
+    server.restart()
+    board, worker = server.board(), connect(server)
+    assert list(board.registered()) == ["w1"]
+    if comes:
+        worker.worker("REGISTER", "w1", session=True)
+        time.sleep(2)
+        assert board.state("j") == "claimed"
+        close(worker)
+    wait_until(lambda: board.state("j") == "ready", timeout=10)
+    assert board.registered() == {}
+
+
+def test_registrations_of_sessions_travel_to_a_replica(fresh_server):
+    primary = fresh_server("recovery-grace", 300)
+    replica = fresh_server("recovery-grace", 300, replicaof=primary)
+    board, worker, stays = primary.board(), connect(primary), connect(primary)
+    worker.worker("REGISTER", "w1", session=True)
+    stays.worker("REGISTER", "w2", session=True)
+    close(worker)
+    wait_until(lambda: list(board.registered()) == ["w2"])
+    replica.wait_synced(primary)
+    copy = replica.board()
+    assert (list(copy.registered()), copy.digest()) == (["w2"], board.digest())
+    # Nothing waits there: the connection is the primary's.
+    assert copy.info()["overdue"] == 0
+    replica.client().replicaof("NO", "ONE")
+    wait_until(lambda: copy.registered() == {}, timeout=10)

@@ -26,12 +26,21 @@ def test_a_worker_registers_and_is_listed(clocked_board, clock):
             "meta": {"host": "a", "pid": "1"},
             "registered": begin,
             "expires": begin + 1000,
+            "session": 0,
             "quiet": 0,
             "active": 10,
             "claimed": 1,
             "lapsed": 0,
         },
-        "w2": {"registered": begin, "expires": -1, "quiet": 0, "active": 10, "claimed": 0, "lapsed": 0},
+        "w2": {
+            "registered": begin,
+            "expires": -1,
+            "session": 0,
+            "quiet": 0,
+            "active": 10,
+            "claimed": 0,
+            "lapsed": 0,
+        },
     }
     assert list(board.workers()) == ["w1"]
 
@@ -72,6 +81,8 @@ def test_bad_arguments_are_named(board):
         ("REGISTER", "w", "FOR", 0): "ERR FOR must be an integer from 1 to 1099511627776",
         ("REGISTER", "w", "FOR"): "ERR FOR needs a value",
         ("REGISTER", "w", "FOR", 1, "FOR", 2): "ERR FOR is given twice",
+        ("REGISTER", "w", "FOR", 1, "SESSION"): "ERR FOR and SESSION exclude each other",
+        ("REGISTER", "w", "SESSION", "SESSION"): "ERR SESSION is given twice",
         ("REGISTER", "w", "ROLE", ""): "ERR ROLE must be 1 to 255 bytes long",
         ("REGISTER", "w", "META", 1, "f"): "ERR META names 1 pairs but fewer follow",
         ("REGISTER", "w", "COLOUR", "x"): "ERR syntax error near 'COLOUR'",

@@ -28,6 +28,8 @@ pub struct Register<'a> {
     pub meta: Meta<'a>,
     /// For how long, ms; as before when not named, at first until it is deregistered.
     pub time: Option<i64>,
+    /// As long as the connection that carries it.
+    pub session: bool,
 }
 
 /// A worker is registered until then.
@@ -42,6 +44,7 @@ pub struct Registered<'a> {
     time: i64,
     /// Unix ms, or never.
     pub until: i64,
+    session: bool,
 }
 
 impl Sound for Registered<'_> {
@@ -50,7 +53,8 @@ impl Sound for Registered<'_> {
             && self.worker != ANYBODY
             && self.role.is_none_or(is_name)
             && self.meta.iter().all(|(field, _)| is_name(field))
-            && (self.time == -1 || (1..=LONGEST).contains(&self.time))
+            && (self.time == -1 || (!self.session && (1..=LONGEST).contains(&self.time)))
+            && (!self.session || self.until == NEVER)
             && (1..=NEVER).contains(&self.until)
     }
 }
@@ -72,6 +76,7 @@ impl Registered<'_> {
             return Err(Unfit);
         }
         (registration.time, registration.until) = (self.time, self.until);
+        registration.session = self.session;
         board.set_entry(&name, entry)?;
         if let Some(number) = board.workers.find(&*name) {
             board.saw_worker(number, now);
@@ -148,7 +153,7 @@ impl Board {
     }
 
     /// Ends a registration; the claims of its worker are ended from now on.
-    fn depart(&mut self, name: &Bin, lapses: bool) -> Result<(), Unfit> {
+    pub(crate) fn depart(&mut self, name: &Bin, lapses: bool) -> Result<(), Unfit> {
         let entry = self.registrations.get(name).ok_or(Unfit)?;
         entry.registration.as_ref().ok_or(Unfit)?;
         let (held, _) = self.activity(name);
@@ -210,9 +215,11 @@ impl Board {
         if fields.len() > META_MOST {
             return Err(Refusal::Limit("meta fields"));
         }
-        let time = register.time.or(known.map(|r| r.time)).unwrap_or(-1);
+        let stays = register.time.is_none() && known.is_some_and(|r| r.session);
+        let session = register.session || stays;
+        let time = register.time.or(known.map(|r| r.time)).filter(|_| !session).unwrap_or(-1);
         let (worker, role, meta) = (register.worker, register.role, register.meta.clone());
-        Ok(Registered { worker, role, meta, time, until: after(env.now, time) })
+        Ok(Registered { worker, role, meta, time, until: after(env.now, time), session })
     }
 
     /// Decides that a worker goes; `None` when it is not registered. O(log workers).

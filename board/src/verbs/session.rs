@@ -1,7 +1,8 @@
-//! Session claims: they end with the connection that carries them.
+//! Session claims and registrations: they end with the connection that carries them.
 
 use serde::{Deserialize, Serialize};
 
+use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_grace, Sound, Unfit};
 use crate::env::Env;
@@ -24,8 +25,8 @@ impl Bound {
     }
 }
 
-/// The connection that carried the claims of these jobs has closed: they end, or will when
-/// the grace has passed.
+/// The connection that carried the claims of these jobs, or the registrations of these
+/// workers, has closed: they end, or will when the grace has passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Disconnected {
     slots: Vec<u32>,
@@ -33,6 +34,7 @@ pub struct Disconnected {
     grace: i64,
     seed: u64,
     rules: Rules,
+    workers: Vec<Bin>,
 }
 
 impl Sound for Disconnected {
@@ -55,22 +57,44 @@ impl Disconnected {
                 board.claim_ends(slot, now, self.seed, &self.rules)?;
             }
         }
-        Ok(())
+        self.workers.iter().try_for_each(|worker| board.loses(worker, self.grace, end))
     }
 }
 
 impl Board {
+    /// The registration of a worker has no connection any more.
+    fn loses(&mut self, worker: &Bin, grace: i64, end: i64) -> Result<(), Unfit> {
+        let mut entry = self.registrations.get(worker).cloned().ok_or(Unfit)?;
+        let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(Unfit)?;
+        // A time: one that never ends would wait for a connection for ever.
+        registration.until = registration.until.min(end).clamp(1, NEVER - 1);
+        match grace {
+            0 => self.depart(worker, true),
+            _ => self.set_entry(worker, entry),
+        }
+    }
+
     /// Whether a job's claim ends with a connection. O(1).
     pub fn is_session(&self, slot: u32) -> bool {
         let claim = self.jobs.get(slot).and_then(|job| self.claim_of(job));
         claim.is_some_and(|claim| claim.session != Session::None)
     }
 
-    /// The next `n` claims, at most, whose connection has closed; `None` when there are none.
-    /// O(n).
+    /// The next `n` claims or registrations, at most, whose connection has closed; `None` when
+    /// there are none. A registration that comes without one, from a snapshot or another
+    /// server, stands as long as after a recovery. O(n).
     pub fn disconnects(&self, env: &Env<'_>, n: u32) -> Option<Disconnected> {
         let slots = self.sessions.of_closed(n as usize);
-        let grace = self.rule(Setting::SessionGrace, u32::MAX, env.rules);
-        (!slots.is_empty()).then(|| Disconnected { slots, grace, seed: env.random, rules: env.rules.clone() })
+        let mut workers = Vec::new();
+        let mut grace = self.rule(Setting::SessionGrace, u32::MAX, env.rules);
+        if slots.is_empty() {
+            workers = self.sessions.workers_of_closed(n as usize);
+        }
+        if slots.is_empty() && workers.is_empty() {
+            workers = self.sessions.alone(n as usize);
+            grace = grace.max(env.recovery);
+        }
+        let some = !slots.is_empty() || !workers.is_empty();
+        some.then(|| Disconnected { slots, grace, seed: env.random, rules: env.rules.clone(), workers })
     }
 }

@@ -46,7 +46,7 @@ fn a_verb_on_a_job_finds_its_lease_ended_before_the_timer_has_run() {
 fn to_register_again_refreshes_and_changes_what_it_names() {
     let mut w = World::default();
     let meta = vec![pair(b"host", b"a"), pair(b"pid", b"1")];
-    let first = Register { worker: ANN, role: Some(b"mailer"), meta, time: Some(1_000) };
+    let first = Register { worker: ANN, role: Some(b"mailer"), meta, time: Some(1_000), session: false };
     w.register(&first).unwrap();
     let begin = w.now;
     w.pass(600);
@@ -203,5 +203,104 @@ fn a_board_has_so_many_registered_workers_and_no_more() {
         w.register(&Register { worker: b"worker 1", meta, ..Register::default() }),
         refused("LIMIT meta fields")
     );
+    w.sound();
+}
+
+/// A board on which ann is registered over connection 7, and holds a job by its lease.
+fn attended() -> World {
+    let mut w = World::default();
+    w.registers_over(ANN, 7);
+    w.put_in("job", Claimed);
+    w
+}
+
+#[test]
+fn a_registration_of_a_session_ends_with_its_connection_and_the_leases_with_it() {
+    let mut w = attended();
+    w.pass(20_000);
+    assert_eq!((known(&w, ANN).session, known(&w, ANN).until, w.is("job")), (true, NEVER, Some(Claimed)));
+    assert!(!w.board.close(8) && w.board.close(7));
+    w.pass(0);
+    assert_eq!((w.board.registered(), w.is("job"), w.job("job").lapses()), (0, Some(Ready), 1));
+    assert!(!w.board.close(7) && w.board.connections().is_empty());
+    w.sound();
+}
+
+#[test]
+fn a_worker_that_registers_again_takes_its_registration_to_its_connection() {
+    let mut w = attended();
+    registers(&mut w, ANN, None);
+    assert!(w.board.attend(ANN, 8));
+    assert!(!w.board.close(7));
+    // With a time it is a session's no longer.
+    registers(&mut w, ANN, Some(1_000));
+    assert!(!w.board.attend(ANN, 8) && !w.board.close(8));
+    w.pass(999);
+    assert_eq!((known(&w, ANN).session, w.board.registered()), (false, 1));
+    w.pass(1);
+    assert_eq!(w.board.registered(), 0);
+    w.sound();
+}
+
+#[test]
+fn within_the_grace_a_worker_keeps_its_registration_by_registering_again() {
+    for comes in [true, false] {
+        let mut w = attended();
+        w.configure(None, Setting::SessionGrace, Some(500));
+        w.board.close(7);
+        w.pass(0);
+        assert_eq!(known(&w, ANN).until, w.now + 500);
+        w.pass(499);
+        if comes {
+            registers(&mut w, ANN, None);
+            w.board.attend(ANN, 8);
+        }
+        w.pass(1);
+        assert_eq!(w.is("job"), Some(if comes { Claimed } else { Ready }));
+        assert_eq!(w.board.registered(), usize::from(comes));
+        w.sound();
+    }
+}
+
+#[test]
+fn a_registration_without_its_connection_stands_as_long_as_a_recovery() {
+    for comes in [true, false] {
+        for way in ["load", "demotion"] {
+            let mut w = attended();
+            match way {
+                "load" => w.reload(),
+                _ => w.board.forget_connections(),
+            }
+            assert!(!w.board.close(7));
+            w.pass(0);
+            assert_eq!(known(&w, ANN).until, w.now + crate::world::RECOVERY);
+            w.pass(crate::world::RECOVERY - 1);
+            if comes {
+                registers(&mut w, ANN, None);
+                w.board.attend(ANN, 7);
+            }
+            w.pass(1);
+            assert_eq!(w.is("job"), Some(if comes { Claimed } else { Ready }), "{way}");
+            w.sound();
+        }
+    }
+}
+
+#[test]
+fn many_registrations_of_one_connection_end_in_slices_after_its_claims() {
+    let mut w = World::default();
+    let names: Vec<String> = (0..20).map(|n| format!("worker {n:02}")).collect();
+    names.iter().for_each(|name| w.registers_over(name.as_bytes(), 7));
+    w.put_in("job", Claimed);
+    w.bind(b"job", 7);
+    w.board.close(7);
+    assert!(w.slice(8));
+    w.commit();
+    assert_eq!((w.is("job"), w.board.registered()), (Some(Ready), 20));
+    assert!(w.slice(8));
+    w.commit();
+    assert_eq!(w.board.registered(), 12);
+    w.pass(0);
+    assert_eq!(w.board.registered(), 0);
     w.sound();
 }

@@ -228,6 +228,8 @@ pub enum Command {
         role: Option<u8>,
         meta: Vec<(u8, u8)>,
         time: Option<i64>,
+        session: bool,
+        line: Option<u64>,
     },
     Deregister {
         worker: u8,
@@ -491,8 +493,21 @@ fn pauses() -> impl Strategy<Value = Command> {
 
 fn workers() -> impl Strategy<Value = Command> {
     let time = weighted(0.7, prop_oneof![4 => 1..3_000i64, 1 => Just(1 << 40)]);
-    let register = (0..4u8, of(0..3u8), vec((0..3u8, any::<u8>()), 0..2), time)
-        .prop_map(|(worker, role, meta, time)| Command::Register { worker, role, meta, time });
+    let how = prop_oneof![
+        3 => time.prop_map(|time| (time, false)),
+        2 => Just((None, true)),
+    ];
+    let line = weighted(0.8, 1..4u64);
+    let register = (0..4u8, of(0..3u8), vec((0..3u8, any::<u8>()), 0..2), how, line).prop_map(
+        |(worker, role, meta, (time, session), line)| Command::Register {
+            worker,
+            role,
+            meta,
+            time,
+            session,
+            line,
+        },
+    );
     prop_oneof![
         4 => register,
         1 => (0..4u8, 1..4u32).prop_map(|(worker, slice)| Command::Deregister { worker, slice }),

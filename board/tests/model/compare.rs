@@ -55,7 +55,8 @@ fn workers(world: &World, model: &Model) -> Result<(), String> {
         let meta = r.meta.iter().map(|(f, v)| (owned(f), owned(v))).collect();
         let role = r.role.as_ref().map(|role| owned(role));
         let (registered, time, until, quiet, lapsed) = (r.registered, r.time, r.until, r.quiet, r.lapsed);
-        (owned(name), Known { role, meta, registered, time, until, quiet, lapsed })
+        let session = r.session;
+        (owned(name), Known { role, meta, registered, time, until, quiet, lapsed, session })
     });
     same("registrations", got.collect::<BTreeMap<_, _>>(), model.workers.known.clone())
 }

@@ -360,12 +360,14 @@ impl Pair {
                 let group = group.map(|g| GROUPS[g as usize]);
                 same("resume", self.world.resume_group(queue, group), self.model.resume(queue, group))
             }
-            Command::Register { worker, role, meta, time } => {
+            Command::Register { worker, role, meta, time, session, line } => {
                 let worker = WORKERS[*worker as usize];
                 let role = role.map(|n| NAMES[1 + n as usize]);
-                let register = Register { worker, role, meta: pairs(meta), time: *time };
+                let register = Register { worker, role, meta: pairs(meta), time: *time, session: *session };
                 self.model.register(&register);
-                same("register", self.world.register(&register), Ok(()))
+                same("register", self.world.register(&register), Ok(()))?;
+                let Some(line) = *line else { return Ok(()) };
+                same("attend", self.world.board.attend(worker, line), self.model.attend(worker, line))
             }
             Command::Deregister { worker, slice } => {
                 let worker = WORKERS[*worker as usize];

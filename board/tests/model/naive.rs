@@ -452,7 +452,12 @@ impl Model {
     pub fn soonest(&self) -> i64 {
         let released = self.pauses.values().any(|p| p.release.is_some()) || !self.workers.gone.is_empty();
         let parts = !self.partings.is_empty();
-        if self.surplus().is_some() || released || parts || !self.closed.is_empty() || !self.tells.is_empty()
+        if self.surplus().is_some()
+            || released
+            || parts
+            || !self.closed.is_empty()
+            || !self.alone().is_empty()
+            || !self.tells.is_empty()
         {
             return 0;
         }

@@ -3,6 +3,7 @@
 use board::Setting;
 
 use crate::naive::*;
+use crate::world::RECOVERY;
 
 impl Model {
     pub fn bind(&mut self, id: &[u8], connection: u64) {
@@ -14,7 +15,8 @@ impl Model {
     }
 
     fn carries(&self, connection: u64) -> bool {
-        self.jobs.iter().any(|j| j.hold.as_ref().is_some_and(|h| h.connection == Some(connection)))
+        self.workers.lines.values().any(|c| *c == connection)
+            || self.jobs.iter().any(|j| j.hold.as_ref().is_some_and(|h| h.connection == Some(connection)))
     }
 
     pub fn close(&mut self, connection: u64) -> bool {
@@ -34,12 +36,17 @@ impl Model {
     /// No connection is known after a load.
     pub fn forget_connections(&mut self) {
         self.closed.clear();
+        self.workers.lines.clear();
         self.jobs.iter_mut().filter_map(|j| j.hold.as_mut()).for_each(|h| h.connection = None);
     }
 
     pub fn disconnect(&mut self, n: u32, draw: Draw) -> bool {
-        let Some(connection) = self.closed.first().copied() else { return false };
         let grace = self.board_rule(Setting::SessionGrace);
+        let Some(connection) = self.closed.first().copied() else {
+            let alone = self.alone();
+            alone.iter().take(n as usize).for_each(|w| self.loses(w, grace.max(RECOVERY)));
+            return !alone.is_empty();
+        };
         let now = self.now;
         let held = self.jobs.iter().filter_map(|j| Some((j.hold.as_ref()?, j.id.clone())));
         let mut held: Vec<_> = held
@@ -47,6 +54,11 @@ impl Model {
             .map(|(hold, id)| (hold.token, id))
             .collect();
         held.sort();
+        if held.is_empty() {
+            let lines = self.workers.lines.iter().filter(|(_, c)| **c == connection);
+            let names: Vec<_> = lines.map(|(name, _)| name.clone()).take(n as usize).collect();
+            names.iter().for_each(|name| self.loses(name, grace));
+        }
         for (_, id) in held.into_iter().take(n as usize) {
             let at = self.at(&id).unwrap();
             let hold = self.jobs[at].hold.as_mut().unwrap();

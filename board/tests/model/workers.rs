@@ -16,6 +16,7 @@ pub struct Known {
     pub until: i64,
     pub quiet: bool,
     pub lapsed: u64,
+    pub session: bool,
 }
 
 #[derive(Clone, Default)]
@@ -23,6 +24,8 @@ pub struct Workers {
     pub known: BTreeMap<Bytes, Known>,
     /// Claims up to that token are being ended, as lapses or not.
     pub gone: BTreeMap<Bytes, (u64, bool)>,
+    /// Which connection carries a registration.
+    pub lines: BTreeMap<Bytes, u64>,
 }
 
 impl Workers {
@@ -46,6 +49,7 @@ impl Model {
             until: NEVER,
             quiet: false,
             lapsed: 0,
+            session: false,
         };
         let known = self.workers.known.entry(register.worker.to_vec()).or_insert(fresh);
         known.role = register.role.map(<[u8]>::to_vec).or(known.role.take());
@@ -55,8 +59,40 @@ impl Model {
                 None => known.meta.push((field.to_vec(), value.to_vec())),
             }
         }
-        known.time = register.time.unwrap_or(known.time);
+        known.session = register.session || (known.session && register.time.is_none());
+        known.time = if known.session { -1 } else { register.time.unwrap_or(known.time) };
         known.until = later(now, known.time).min(NEVER);
+        if !known.session {
+            self.workers.lines.remove(register.worker);
+        }
+    }
+
+    /// Whether a worker's registration is to be carried by a connection.
+    fn is_carried(known: &Known) -> bool {
+        known.session && known.until == NEVER
+    }
+
+    pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
+        let some = self.workers.known.get(worker).is_some_and(Self::is_carried);
+        if some {
+            self.workers.lines.insert(worker.to_vec(), connection);
+        }
+        some
+    }
+
+    /// Workers whose registrations no connection carries.
+    pub fn alone(&self) -> Vec<Bytes> {
+        let carried = self.workers.known.iter().filter(|(_, known)| Self::is_carried(known));
+        carried.map(|(name, _)| name.clone()).filter(|name| !self.workers.lines.contains_key(name)).collect()
+    }
+
+    /// A registration has lost its connection.
+    pub fn loses(&mut self, worker: &[u8], grace: i64) {
+        self.workers.lines.remove(worker);
+        match grace {
+            0 => self.depart(worker, true),
+            _ => self.workers.known.get_mut(worker).unwrap().until = (self.now + grace).min(NEVER - 1),
+        }
     }
 
     pub fn deregister(&mut self, worker: &[u8], slice: u32) -> bool {
@@ -75,6 +111,7 @@ impl Model {
 
     fn depart(&mut self, worker: &[u8], lapses: bool) {
         self.workers.known.remove(worker);
+        self.workers.lines.remove(worker);
         if self.first_claim(worker, u64::MAX).is_some() {
             self.workers.gone.insert(worker.to_vec(), (self.token, lapses));
         }

@@ -7,6 +7,9 @@ use std::rc::Rc;
 
 use board::*;
 
+/// For how long nothing ends by itself after a load, ms.
+pub const RECOVERY: i64 = 700;
+
 pub type Bytes = Vec<u8>;
 
 pub struct World {
@@ -76,7 +79,15 @@ impl World {
     pub fn env<'r>(&mut self, rules: &'r Rules) -> Env<'r> {
         self.draws = self.draws.wrapping_add(1);
         let random = mix(self.draws.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Env { now: self.now, random, token: self.token, hold: self.hold, turn: self.turn, rules }
+        Env {
+            now: self.now,
+            random,
+            token: self.token,
+            hold: self.hold,
+            recovery: RECOVERY,
+            turn: self.turn,
+            rules,
+        }
     }
 
     /// Applies one effect as part of the command that runs.
@@ -533,6 +544,12 @@ impl World {
         }
         self.commit();
         true
+    }
+
+    /// A worker registers over a connection.
+    pub fn registers_over(&mut self, worker: &[u8], connection: u64) {
+        self.register(&Register { worker, session: true, ..Register::default() }).unwrap();
+        self.board.attend(worker, connection);
     }
 
     pub fn quiet(&mut self, worker: &[u8], quiet: bool) -> Result<(), String> {
