@@ -26,6 +26,8 @@ pub struct Turn<'k> {
     batch: Batch,
     /// Others were still to be told of ends when the turn began: the timer is at it.
     telling: bool,
+    /// The queues that have got work, as those who wait without taking it are to hear.
+    woken: Vec<Vec<u8>>,
 }
 
 /// The buffer of the last batch, to be used again.
@@ -54,7 +56,7 @@ impl<'k> Turn<'k> {
         let telling = value.board.is_telling();
         watched::listen(&mut value.board);
         publish::listen(&mut value.board);
-        let mut turn = Turn { ctx, key, env, open, batch, telling };
+        let mut turn = Turn { ctx, key, env, open, batch, telling, woken: Vec::new() };
         let done = work(&mut turn);
         turn.finish();
         done
@@ -177,16 +179,31 @@ impl<'k> Turn<'k> {
         }
     }
 
-    fn finish(mut self) {
+    /// Serves those who wait with what has become ready in this turn so far: they come before
+    /// whoever takes something next. In a transaction they are served after it.
+    pub fn serve(&mut self) -> Result<(), Fault> {
+        self.hand_out();
+        match self.board().broken() {
+            true => Err(Refusal::Broken.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn hand_out(&mut self) {
         self.tell();
         if !self.batch.is_empty() {
             // Before anybody is served: who is may be told from the key at once.
             self.open.keep();
         }
-        let woken = watched::woken(self.board());
         if self.board().has_woken() {
-            blocked::serve(&mut self);
+            let woken = watched::woken(self.board());
+            self.woken.extend(woken);
+            blocked::serve(self);
         }
+    }
+
+    fn finish(mut self) {
+        self.hand_out();
         if !self.batch.is_empty() {
             self.ctx.replicate(self.key, self.batch.bytes());
             self.ctx.signal_modified(self.key);
@@ -195,6 +212,7 @@ impl<'k> Turn<'k> {
             latency::saw(self.board());
             world::saw_token(self.board().token());
             let (ctx, key) = (self.ctx, self.key);
+            let woken = std::mem::take(&mut self.woken);
             watched::notice(ctx, key, self.board(), woken);
         }
         if let Some(value) = self.open.value() {

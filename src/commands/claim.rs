@@ -152,6 +152,7 @@ fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32
 
 fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> Result<Slots, Fault> {
     turn.settle_due()?;
+    turn.serve()?;
     let mut env = turn.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
     let mut slots = Slots::new();

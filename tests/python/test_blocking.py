@@ -686,6 +686,18 @@ def test_a_client_may_send_more_while_it_waits(server):
     assert waiter.connection.read_response() == 1
 
 
+def test_who_waits_comes_before_a_new_claim_that_finds_work_due(server):
+    """The job is due before the claim comes, and the timer had no turn yet."""
+    waiter = Waiter(server, "w1")
+    board = server.board()
+    board.post(id="j", delay=10)
+    pipe = server.client().pipeline(transaction=False)
+    pipe.execute_command("DEBUG", "SLEEP", 0.03)
+    pipe.execute_command("JOB.CLAIM", "board", "w2")
+    assert pipe.execute()[1] is None
+    assert waiter.job() == "j"
+
+
 # MULTI, Lua
 
 
