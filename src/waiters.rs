@@ -6,15 +6,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use board::{Claim, FieldList, Order};
 
+use crate::commands::Ending;
+
 /// Where a board is.
 pub type Place = (i32, Vec<u8>);
 
-/// One blocked claim.
-pub struct Waiter<H> {
-    /// The server's handle of the blocked client.
-    pub handle: H,
-    /// The board's place.
-    pub place: Place,
+/// A claim that found nothing and wants to wait.
+pub struct Wait {
     /// The claimer's name.
     pub worker: Vec<u8>,
     /// Queues, none for every queue.
@@ -29,9 +27,21 @@ pub struct Waiter<H> {
     pub session: Option<u64>,
     /// What to tell of each job.
     pub fields: FieldList,
+    /// The end of work that the same command has told of, to be answered with the claim.
+    pub ending: Option<Ending>,
 }
 
-impl<H> Waiter<H> {
+/// One blocked claim.
+pub struct Waiter<H> {
+    /// The server's handle of the blocked client.
+    pub handle: H,
+    /// The board's place.
+    pub place: Place,
+    /// What it waits for.
+    pub wait: Wait,
+}
+
+impl Wait {
     /// Calls `work` with the claim that it waits with.
     pub fn with_claim<R>(&self, work: impl FnOnce(&Claim<'_>) -> R) -> R {
         let queues: Vec<&[u8]> = self.queues.iter().map(|q| &**q).collect();
@@ -68,10 +78,10 @@ impl<H> Waiters<H> {
     /// Adds one under a number of its own.
     pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
         let line = self.lines.entry(waiter.place.clone()).or_default();
-        if waiter.queues.is_empty() {
+        if waiter.wait.queues.is_empty() {
             line.any.insert(number);
         }
-        for queue in &waiter.queues {
+        for queue in &waiter.wait.queues {
             line.queues.entry(queue.clone()).or_default().insert(number);
         }
         self.waiters.insert(number, waiter);
@@ -83,7 +93,7 @@ impl<H> Waiters<H> {
         if let Some(line) = self.lines.get_mut(&waiter.place) {
             line.aside.remove(&number);
             line.any.remove(&number);
-            for queue in &waiter.queues {
+            for queue in &waiter.wait.queues {
                 if let Some(numbers) = line.queues.get_mut(queue) {
                     numbers.remove(&number);
                     if numbers.is_empty() {

@@ -2,6 +2,8 @@
 
 use board::{Abandon as Request, Answer, LONGEST};
 
+use super::claim::{next_claim, Wanted};
+use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, Keyword};
@@ -9,52 +11,52 @@ use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
-/// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text]` → OK. Replicates
-/// `Abandoned`, or `Cancelled` when the worker was asked to stop.
+/// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a
+/// claim also what that gives. Replicates `Abandoned`, or `Cancelled` when the worker was asked
+/// to stop, and `Claimed`.
 pub struct Abandon;
 
 /// `JOB.MABANDON board worker n id… [TOKENS n t…] [DELAY ms] [REASON text]`, or `ALL`: a
 /// worker that goes home.
 pub struct MAbandon;
 
-fn abandon(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+fn abandon(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<Ending, Fault> {
     let env = turn.env;
-    match turn.board().abandon(&env, request)? {
-        Answer::Do(effect) => turn.apply(effect),
-        Answer::Again(_) => Ok(()),
+    if let Answer::Do(effect) = turn.board().abandon(&env, request)? {
+        turn.apply(effect)?;
     }
+    Ok(Ending::Ok)
 }
 
 impl Command for Abandon {
     const SPEC: Spec = Spec {
         name: "job.abandon",
         arity: -4,
-        flags: "write fast",
+        flags: "write blocking",
         key: Some(KeyUse::Update),
         summary: "Gives a job back, at no cost to it.",
-        complexity: "O(log N)",
-        syntax: "board worker id [TOKEN token] [DELAY ms] [REASON text]",
+        complexity: "O(log N), and that of the claim",
+        syntax: concat!("board worker id [TOKEN token] [DELAY ms] [REASON text] ", next_claim!()),
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
+        let mut next = None;
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
                 "DELAY" => once(&mut request.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
+                "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
             }
         }
-        let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        end(call, next, |turn| {
             turn.hear(request.worker)?;
             turn.settle(request.id)?;
-            abandon(turn, &request)?;
-            reply.ok();
-            Ok(())
+            abandon(turn, &request)
         })
     }
 }
@@ -86,14 +88,11 @@ impl Command for MAbandon {
         }
         targets.check(request.worker, &given)?;
         let all = targets.is_all();
-        let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        end(call, None, |turn| {
             turn.hear(request.worker)?;
             let targets = targets.paired(given, request.worker, turn);
-            for_each(turn, reply, &targets, all, |turn, id, token| {
-                abandon(turn, &Request { id, token, ..request.clone() })?;
-                reply.ok();
-                Ok(())
+            for_each(turn, targets, all, |turn, id, token| {
+                abandon(turn, &Request { id, token, ..request.clone() })
             })
         })
     }

@@ -1,16 +1,19 @@
-//! `JOB.CLAIM`: a worker takes jobs, or waits for some.
+//! `JOB.CLAIM`: a worker takes jobs, or waits for some; also at the end of a verb that ends work.
 
-use board::{Claim as Request, FieldList, Order, CLAIM_FIELDS, LONGEST};
+use board::{Claim as Request, FieldList, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
 
 use smallvec::{smallvec, SmallVec};
 
+use super::ending::{begin, Ending};
 use super::{fields, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword};
 use crate::config::config;
 use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::blocked::{park, Wait};
+use crate::server::blocked::park;
 use crate::server::call::Call;
+use crate::server::ctx::Ctx;
 use crate::turn::Turn;
+use crate::waiters::Wait;
 use crate::world;
 
 /// `JOB.CLAIM board worker [QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
@@ -86,7 +89,57 @@ impl Command for Claim {
 
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
-        let options = options(&mut call.args)?;
+        Wanted::read(&mut call.args, call.ctx, worker)?.take(call, |_| Ok(None))
+    }
+}
+
+/// The options of a claim, as a verb that ends work shows them.
+macro_rules! next_claim {
+    () => {
+        "[CLAIM [QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] [BLOCK ms] \
+        [SEEN token] [SESSION] [FIELDS n field [field ...]]]"
+    };
+}
+pub(super) use next_claim;
+
+/// What a worker wants to claim.
+pub struct Wanted<'a> {
+    worker: &'a [u8],
+    options: Options<'a>,
+    /// The connection to which the claims are tied.
+    session: Option<u64>,
+}
+
+impl<'a> Wanted<'a> {
+    fn read(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, Fault> {
+        let options = options(args)?;
+        let session = match options.session {
+            true => Some(ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?),
+            false => None,
+        };
+        Ok(Wanted { worker, options, session })
+    }
+
+    /// Reads what stands after the word CLAIM of a verb that ends work: all up to the end.
+    /// A claim by id may be refused, but not after work has ended.
+    pub fn next(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, Fault> {
+        let wanted = Self::read(args, ctx, worker)?;
+        match wanted.options.id {
+            _ if worker == ANYBODY => syntax("worker must not be '*' with CLAIM"),
+            Some(_) => syntax("CLAIM at the end of a verb excludes ID"),
+            None => Ok(wanted),
+        }
+    }
+
+    /// Does what comes before, takes what there is, and answers; or waits. What comes before
+    /// may end work: who waits already gets what that frees first. Whoever is to hear of a
+    /// refusal does not wait.
+    pub fn take(
+        self,
+        call: &Call<'_>,
+        before: impl FnOnce(&mut Turn<'_>) -> Result<Option<Ending>, Fault>,
+    ) -> Done {
+        let Wanted { worker, options, session } = self;
         let fields = options.fields.clone().unwrap_or(CLAIM_FIELDS);
         let default = [board::DEFAULT_QUEUE];
         let request = Request {
@@ -95,13 +148,11 @@ impl Command for Claim {
             order: options.order.unwrap_or_default(),
             lease: options.lease,
         };
-        let session = match options.session {
-            true => Some(call.ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?),
-            false => None,
-        };
         let key = call.key();
         let reply = call.ctx.reply();
+        let mut ending = None;
         let answered = Turn::run(call.ctx, &key, |turn| {
+            ending = before(turn)?;
             let slots = match options.id {
                 Some(id) => smallvec![claim_id(turn, &request, id)?],
                 None => claim(turn, &request, &options)?,
@@ -117,13 +168,15 @@ impl Command for Claim {
                 }
             }
             if !slots.is_empty() {
+                begin(reply, ending.as_ref());
                 write_records(reply, turn.board(), &slots, &fields);
             }
             Ok(!slots.is_empty())
         })?;
+        let refused = ending.as_ref().is_some_and(Ending::has_refusal);
         match options.block {
             _ if answered => {}
-            Some(timeout) if !call.ctx.denies_blocking() => {
+            Some(timeout) if !refused && !call.ctx.denies_blocking() => {
                 let wait = Wait {
                     worker: worker.to_vec(),
                     queues: request.queues.iter().map(|q| q.to_vec()).collect(),
@@ -132,10 +185,14 @@ impl Command for Claim {
                     lease: options.lease,
                     session,
                     fields,
+                    ending,
                 };
                 park(call.ctx, &key, timeout, wait);
             }
-            _ => reply.null_array(),
+            _ => {
+                begin(reply, ending.as_ref());
+                reply.null_array();
+            }
         }
         Ok(())
     }

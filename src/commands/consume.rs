@@ -3,6 +3,8 @@
 use board::{Advance, Answer, Consume as Request, State, LONGEST};
 
 use super::after::Waits;
+use super::claim::{next_claim, Wanted};
+use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
 use super::post::delay;
 use super::{Command, KeyUse, Spec};
@@ -13,11 +15,12 @@ use crate::turn::Turn;
 
 /// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` →
 /// `complete`; with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the state in which the
-/// job goes on. Replicates `Consumed` or `Advanced`; nothing when it is a repetition.
+/// job goes on. With `CLAIM …` also what that gives. Replicates `Consumed` or `Advanced`,
+/// nothing when it is a repetition, and `Claimed`.
 pub struct Consume;
 
 /// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r] [RETAIN ms] [FORCE]`, or `ALL`,
-/// or with `NEXT …`.
+/// or with `NEXT …`; last `CLAIM …`.
 pub struct MConsume;
 
 /// The options of both.
@@ -122,35 +125,37 @@ impl Command for Consume {
     const SPEC: Spec = Spec {
         name: "job.consume",
         arity: -4,
-        flags: "write fast",
+        flags: "write blocking",
         key: Some(KeyUse::Update),
         summary: "Completes a job.",
-        complexity: "O(log N)",
-        syntax: "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
-            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]]",
+        complexity: "O(log N), and that of the claim",
+        syntax: concat!(
+            "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
+            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
+            next_claim!()
+        ),
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let (worker, id) = (args.speaker()?, args.name("id")?);
-        let (mut token, mut payload, mut options) = (None, None, Options::default());
+        let (mut token, mut payload, mut next) = (None, None, None);
+        let mut options = Options::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut token, "TOKEN", args.token("TOKEN")?)?,
                 "PAYLOAD" => once(&mut payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                "CLAIM" => next = Some(Wanted::next(args, call.ctx, worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
         let way = options.finish()?;
-        let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        end(call, next, |turn| {
             turn.hear(worker)?;
             turn.settle(id)?;
-            let state = consume(turn, Said { worker, id, token, payload }, &way)?;
-            reply.text(state.name());
-            Ok(())
+            consume(turn, Said { worker, id, token, payload }, &way).map(Ending::State)
         })
     }
 }
@@ -159,13 +164,15 @@ impl Command for MConsume {
     const SPEC: Spec = Spec {
         name: "job.mconsume",
         arity: -4,
-        flags: "write",
+        flags: "write blocking",
         key: Some(KeyUse::Update),
         summary: "Completes several jobs, or all that a worker holds.",
-        complexity: "O(n log N)",
-        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
-            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] \
-            [STRICT]]",
+        complexity: "O(n log N), and that of the claim",
+        syntax: concat!(
+            "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
+            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
+            next_claim!()
+        ),
         ..Spec::NONE
     };
 
@@ -173,10 +180,12 @@ impl Command for MConsume {
         let args = &mut call.args;
         let worker = args.speaker()?;
         let targets = targets(args)?;
-        let (mut given, mut options) = (None, Options::default());
+        let (mut given, mut next) = (None, None);
+        let mut options = Options::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "CLAIM" => next = Some(Wanted::next(args, call.ctx, worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
@@ -184,14 +193,11 @@ impl Command for MConsume {
         targets.check(worker, &given)?;
         let way = options.finish()?;
         let all = targets.is_all();
-        let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        end(call, next, |turn| {
             turn.hear(worker)?;
             let targets = targets.paired(given, worker, turn);
-            for_each(turn, reply, &targets, all, |turn, id, token| {
-                let state = consume(turn, Said { worker, id, token, payload: None }, &way)?;
-                reply.text(state.name());
-                Ok(())
+            for_each(turn, targets, all, |turn, id, token| {
+                consume(turn, Said { worker, id, token, payload: None }, &way).map(Ending::State)
             })
         })
     }

@@ -2,14 +2,16 @@
 
 use board::{Answer, Fail as Request, Retry, State, LONGEST};
 
+use super::claim::{next_claim, Wanted};
+use super::ending::{end, Ending};
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Keyword};
 use crate::fault::{unexpected, Done};
 use crate::server::call::Call;
-use crate::turn::Turn;
 
-/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p]` → state,
-/// due, left. Replicates `Failed`, or `Cancelled` when the worker was asked to stop.
+/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p]
+/// [CLAIM …]` → state, due, left; with a claim also what that gives. Replicates `Failed`, or
+/// `Cancelled` when the worker was asked to stop, and `Claimed`.
 pub struct Fail;
 
 /// What follows a failure.
@@ -19,11 +21,14 @@ impl Command for Fail {
     const SPEC: Spec = Spec {
         name: "job.fail",
         arity: -6,
-        flags: "write fast",
+        flags: "write blocking",
         key: Some(KeyUse::Update),
         summary: "Ends a try that did not work: another follows, or the job has failed.",
-        complexity: "O(log N)",
-        syntax: "board worker id kind message [TOKEN token] [RETRY ms|NORETRY] [PAYLOAD payload]",
+        complexity: "O(log N), and that of the claim",
+        syntax: concat!(
+            "board worker id kind message [TOKEN token] [RETRY ms|NORETRY] [PAYLOAD payload] ",
+            next_claim!()
+        ),
         ..Spec::NONE
     };
 
@@ -36,7 +41,7 @@ impl Command for Fail {
             message: args.text("message")?,
             ..Request::default()
         };
-        let mut retry = None;
+        let (mut retry, mut next) = (None, None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
@@ -46,12 +51,12 @@ impl Command for Fail {
                 }
                 "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
             }
         }
         request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
-        let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        end(call, next, |turn| {
             turn.hear(request.worker)?;
             turn.settle(request.id)?;
             let env = turn.env;
@@ -67,17 +72,7 @@ impl Command for Fail {
                     }
                 }
             };
-            let answer = turn.board().after_fail(&env, request.id, ended);
-            reply.map(2 + usize::from(answer.due.is_some()));
-            reply.text("state");
-            reply.text(answer.state.name());
-            if let Some(due) = answer.due {
-                reply.text("due");
-                reply.int(due);
-            }
-            reply.text("left");
-            reply.int(answer.left);
-            Ok(())
+            Ok(Ending::Failed(turn.board().after_fail(&env, request.id, ended)))
         })
     }
 }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use board::ANYBODY;
 
-use super::write_refusal;
+use super::ending::Ending;
 use crate::args::Args;
 use crate::fault::{syntax, Fault};
-use crate::server::reply::Reply;
 use crate::turn::Turn;
 
 /// Which jobs a worker speaks of.
@@ -66,27 +65,22 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// Does a verb for each target and answers one by one: `each` replies when it succeeds. With
-/// ALL each answer is a pair of id and reply.
+/// Ends the work on each target by `each`, which answers for one. With ALL each answer is told
+/// with its id.
 pub fn for_each(
     turn: &mut Turn<'_>,
-    reply: Reply,
-    targets: &[Target<'_>],
+    targets: Vec<Target<'_>>,
     all: bool,
-    mut each: impl FnMut(&mut Turn<'_>, &[u8], Option<u64>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    reply.array(targets.len());
-    for (id, token) in targets {
-        if all {
-            reply.array(2);
-            reply.bytes(id);
-        }
+    mut each: impl FnMut(&mut Turn<'_>, &[u8], Option<u64>) -> Result<Ending, Fault>,
+) -> Result<Ending, Fault> {
+    let mut answers = Vec::with_capacity(targets.len());
+    for (id, token) in &targets {
         turn.settle(id)?;
-        match each(turn, id, *token) {
-            Ok(()) => {}
-            Err(Fault::Refused(refusal)) => write_refusal(reply, &refusal),
-            Err(fault) => reply.text(&fault.to_string()),
-        }
+        answers.push(match each(turn, id, *token) {
+            Err(Fault::Refused(refusal)) => Err(refusal),
+            answer => Ok(answer?),
+        });
     }
-    Ok(())
+    let told = targets.into_iter().filter(|_| all);
+    Ok(Ending::Each { ids: told.map(|(id, _)| id.into_owned()).collect(), answers })
 }

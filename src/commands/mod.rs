@@ -19,6 +19,7 @@ mod consume;
 mod count;
 mod delete;
 mod depend;
+mod ending;
 mod fail;
 mod flow;
 mod get;
@@ -44,6 +45,8 @@ mod trash;
 mod update;
 mod wait;
 mod worker;
+
+pub use ending::{begin, Ending};
 
 /// What a command does with its key.
 #[derive(Clone, Copy)]

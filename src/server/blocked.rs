@@ -19,7 +19,7 @@ use std::os::raw::c_int;
 
 use board::Board;
 
-use crate::commands::write_records;
+use crate::commands::{begin, write_records};
 use crate::fault::Fault;
 use crate::latency;
 use crate::server::cell::MainCell;
@@ -28,7 +28,7 @@ use crate::server::load::guard;
 use crate::server::park::{self, Callbacks, Handle};
 use crate::server::{ERR, OK};
 use crate::turn::Turn;
-use crate::waiters::{Place, Waiter, Waiters};
+use crate::waiters::{Place, Wait, Waiter, Waiters};
 
 /// What a client was chosen for, until it is told.
 struct Served {
@@ -64,32 +64,12 @@ pub fn waiting() -> usize {
     with(|waiters| waiters.len())
 }
 
-/// A claim that found nothing and wants to wait.
-pub struct Wait {
-    /// The claimer's name.
-    pub worker: Vec<u8>,
-    /// Queues, none for every queue.
-    pub queues: Vec<Vec<u8>>,
-    /// In which order they are asked.
-    pub order: board::Order,
-    /// How many jobs at most.
-    pub count: usize,
-    /// The lease, ms.
-    pub lease: Option<i64>,
-    /// The connection to which the claims are tied.
-    pub session: Option<u64>,
-    /// What to tell of each job.
-    pub fields: board::FieldList,
-}
-
 /// Parks the client of a call until there is work, for `timeout` ms; 0 for ever.
 pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
     let number = park::next_number();
     let place = (ctx.db(), key.bytes().to_vec());
     let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
-    let Wait { worker, queues, order, count, lease, session, fields } = wait;
-    let waiter = Waiter { handle, place, worker, queues, order, count, lease, session, fields };
-    with(|waiters| waiters.add(number, waiter));
+    with(|waiters| waiters.add(number, Waiter { handle, place, wait }));
 }
 
 const CALLBACKS: Callbacks = Callbacks { ready: Some(key_ready), over: Some(unblocked), gone: Some(gone) };
@@ -115,9 +95,12 @@ unsafe extern "C" fn unblocked(
 ) -> c_int {
     let number = park::number(ctx);
     let ctx = Ctx(ctx);
-    with(|waiters| waiters.remove(number));
+    let waiter = with(|waiters| waiters.remove(number));
     match SERVED.with(|served| served.remove(&number)) {
-        None => ctx.reply().null_array(),
+        None => {
+            begin(ctx.reply(), waiter.as_ref().and_then(|waiter| waiter.wait.ending.as_ref()));
+            ctx.reply().null_array();
+        }
         Some(served) => guard("a reply to a blocked claim", || tell(ctx, &served)),
     }
     OK
@@ -130,8 +113,10 @@ fn tell(ctx: Ctx, served: &Served) {
     let mut open = ctx.open(&key);
     let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
     let held = board.map(|board| served.held(board)).unwrap_or_default();
+    let wait = &served.waiter.wait;
+    begin(ctx.reply(), wait.ending.as_ref());
     match board.filter(|_| !held.is_empty()) {
-        Some(board) => write_records(ctx.reply(), board, &held, &served.waiter.fields),
+        Some(board) => write_records(ctx.reply(), board, &held, &wait.fields),
         None => ctx.reply().null_array(),
     }
 }
@@ -289,21 +274,21 @@ pub fn serve(turn: &mut Turn<'_>) {
 /// Claims for one that waits. False when there is nothing for it.
 fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
-    if turn.board().is_quiet(&waiter.worker) {
+    if turn.board().is_quiet(&waiter.wait.worker) {
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);
     }
     let env = turn.env;
     let mut claims = Vec::new();
-    let done = waiter.with_claim(|claim| {
-        while claims.len() < waiter.count {
+    let done = waiter.wait.with_claim(|claim| {
+        while claims.len() < waiter.wait.count {
             let Some(claimed) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));
             let waited = turn.board().waited_for(slot, env.now);
             latency::with(|seen| seen.pickup.add(waited));
             turn.apply(claimed)?;
-            if let Some(connection) = waiter.session {
+            if let Some(connection) = waiter.wait.session {
                 turn.bind(slot, connection)?;
             }
         }

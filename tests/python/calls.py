@@ -28,6 +28,16 @@ SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
 ONWARD = {"DELAY": ("1",), "PRIORITY": ("1",)}
+CLAIM = {
+    "QUEUES": ("1", "q"),
+    "ORDER": ("best",),
+    "COUNT": ("1",),
+    "LEASE": ("60000",),
+    "BLOCK": ("1",),
+    "SEEN": ("1",),
+    "SESSION": (),
+    "FIELDS": FIELDS,
+}
 POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
@@ -71,19 +81,16 @@ CALLS = [
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
-    Call(
-        "CLAIM",
-        ("w1",),
-        {
-            "QUEUES": ("1", "q"),
-            "ORDER": ("best",),
-            "COUNT": ("1",),
-            "LEASE": ("60000",),
-            "BLOCK": ("1",),
-            "SEEN": ("1",),
-            "SESSION": (),
-            "FIELDS": FIELDS,
-        },
+    Call("CLAIM", ("w1",), CLAIM),
+    *(
+        Call(name, (*head, "CLAIM"), CLAIM)
+        for name, head in {
+            "CONSUME": WORKER,
+            "MCONSUME": ("w1", "1", "j"),
+            "FAIL": (*WORKER, "kind", "message"),
+            "ABANDON": WORKER,
+            "TRASH": WORKER,
+        }.items()
     ),
     Call("CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "SESSION": (), "FIELDS": FIELDS}),
     Call(
@@ -182,6 +189,8 @@ RANGES = {
     "CLAIM LEASE": (1, DURATION),
     "CLAIM BLOCK": (0, None),
     "CLAIM SEEN": (0, None),
+    "CONSUME COUNT": (1, BATCH),
+    "FAIL LEASE": (1, DURATION),
     "HEARTBEAT LEASE": (1, DURATION),
     "HEARTBEAT TOKEN": (None, None),
     "MHEARTBEAT LEASE": (1, DURATION),
@@ -213,8 +222,6 @@ RANGES = {
 
 LATER = {
     "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
-    "CONSUME": ["CLAIM"],
-    "FAIL": ["CLAIM"],
     "LIST": ["SINCE"],
     "COUNT": ["SINCE"],
 }

@@ -64,10 +64,6 @@ ADDS = {"job.post", "job.flow", "job.mpost", "job.settings|set", "job.schedule|s
 FAST = {
     "job.get",
     "job.heartbeat",
-    "job.consume",
-    "job.fail",
-    "job.abandon",
-    "job.trash",
     "job.post",
 }
 """Commands whose time does not grow with anything but the logarithm of the jobs."""
@@ -145,9 +141,10 @@ def test_only_what_adds_is_denied_on_a_full_server(server: Server) -> None:
     assert denied == ADDS
 
 
-def test_only_claim_and_wait_block(server: Server) -> None:
+def test_only_claims_and_wait_block(server: Server) -> None:
     blocking = {name for name, row in command_info(server).items() if "blocking" in row["flags"]}
-    assert blocking == {"job.claim", "job.wait"}
+    claims = {"job.claim", "job.consume", "job.mconsume", "job.fail", "job.abandon", "job.trash"}
+    assert blocking == {*claims, "job.wait"}
 
 
 def test_commands_of_one_job_are_fast(server: Server) -> None:
