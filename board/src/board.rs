@@ -14,6 +14,7 @@ use crate::groups::Fair;
 use crate::id::{self, Id};
 use crate::ids::Ids;
 use crate::job::{Claim, Class, Job, State, NEVER};
+use crate::keys::Keys;
 use crate::labels::Labels;
 use crate::line::Line;
 use crate::news::News;
@@ -41,6 +42,8 @@ pub struct Queue {
     pub(crate) fair: Option<Box<Fair>>,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
+    /// Bytes of the records of its jobs.
+    pub(crate) bytes: usize,
     /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
     pub(crate) paused: i64,
     /// How fast jobs may be claimed from it, by its settings.
@@ -120,6 +123,9 @@ pub struct Board {
     pub(crate) families: Families,
     pub(crate) counts: [u64; 8],
     pub(crate) kinds: BTreeMap<Bin, u64>,
+    /// By user and name.
+    pub(crate) owners: Pool<Bin, ()>,
+    pub(crate) keys: Keys,
     pub(crate) tombstones: Tombstones,
     pub(crate) settings: Overrides,
     pub(crate) pauses: Pauses,
@@ -140,6 +146,8 @@ pub struct Board {
     /// Queues whose groups are to be looked at, see [`Fair::review`].
     pub(crate) reviews: BTreeSet<Bin>,
     // What follows is local: in no snapshot, no digest.
+    /// The board or a queue has a limit of jobs or bytes.
+    pub(crate) bounded: bool,
     pub(crate) last_class: u32,
     pub(crate) busy: Vec<u32>,
     /// When the last effect happened.
@@ -217,7 +225,8 @@ impl Board {
         self.jobs.len() == 0
     }
 
-    /// Bytes that the board takes, about. O(queues + workers + records of statistics), not O(jobs).
+    /// Bytes that the board takes, about. O(queues + workers + users + records of statistics), not
+    /// O(jobs).
     pub fn bytes(&self) -> usize {
         let lines = [&self.due, &self.blocked, &self.leases, &self.expiries, &self.drops];
         std::mem::size_of::<Self>()
@@ -243,6 +252,8 @@ impl Board {
             + self.schedules.bytes()
             + self.registrations.bytes()
             + self.days.bytes()
+            + self.keys.bytes()
+            + self.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names

@@ -18,6 +18,7 @@ impl Board {
         let mut tokens = Vec::new();
         let mut seqs = Vec::with_capacity(self.jobs.len());
         let mut heap = 0;
+        let mut lanes: BTreeMap<u32, usize> = BTreeMap::new();
         for (slot, job) in self.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
             if let Some(n) = counts.get_mut(job.state as usize) {
@@ -28,6 +29,7 @@ impl Board {
                 return fail("its id leads elsewhere");
             }
             heap += job.heap();
+            *lanes.entry(self.queue_number(job)).or_default() += self.weight(job);
             seqs.push(job.seq.get());
             if self.class_of(job).is_none() {
                 return fail("no class");
@@ -70,6 +72,9 @@ impl Board {
         if heap != self.heap {
             return Err(format!("records weigh {heap}, not {}", self.heap));
         }
+        if self.queues.iter().any(|(n, _, lane)| lane.bytes != lanes.get(&n).copied().unwrap_or(0)) {
+            return Err("records of a queue do not weigh what it says".into());
+        }
         tokens.sort_unstable();
         if tokens.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err("two claims under one token".into());
@@ -105,6 +110,8 @@ impl Board {
         self.check_groups()?;
         self.check_registrations()?;
         self.days.check()?;
+        self.check_owners()?;
+        self.check_keys()?;
         self.schedules.check()?;
         self.check_order()
     }

@@ -68,11 +68,13 @@ impl Board {
         let options = options.or(class.options);
         let name = name.map_or_else(|| class.name.clone(), Bin::from);
         let queue = queue.map_or_else(|| Bin::from(self.queue_name(job)), Bin::from);
-        let (old, from_queue) = (job.class, class.queue);
+        let (old, from_queue, bytes) = (job.class, class.queue, self.weight(job));
         let from = job.group().map(|at| (from_queue, at));
         let group = self.group_name(job).map(Bin::from);
         let fresh = self.hold_class(&queue, &name, options);
         self.job_mut(slot)?.class = fresh;
+        self.lane_loses(old, bytes);
+        self.lane_gains(fresh, bytes);
         // Its group is that of the same name in the new queue.
         let to = self.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
         if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {

@@ -140,6 +140,8 @@ effects! {
     21 Depended,
     /// The labels of a job are others.
     22 Labelled,
+    /// Time has freed keys.
+    25 Freed,
     /// Nothing is claimed from a board or a queue.
     30 Paused<'a>,
     /// An operator ended a pause.

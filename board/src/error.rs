@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::bin::Bin;
+use crate::id::Id;
 use crate::job::State;
 
 /// A command that changes nothing. `Display` gives code and detail as clients see them; names
@@ -113,6 +114,11 @@ impl Refusal {
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),
             Refusal::InNode(label, inner) => format!("{} in node '{}'", inner.detail(), clean(label)),
         }
+    }
+
+    /// A job of that id stands in the way.
+    pub(crate) fn exists(id: &Id<Bin>) -> Refusal {
+        Refusal::Exists(id.borrowed().text(|id| id.into()))
     }
 
     /// The same, naming the job of a selection that refuses.

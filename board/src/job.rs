@@ -27,6 +27,7 @@ use crate::bin::Bin;
 use crate::family::Family;
 use crate::history::History;
 use crate::id::Id;
+use crate::keys::Unique;
 use crate::settings::{LONGEST, MOST};
 use crate::waits::Edge;
 
@@ -464,6 +465,8 @@ pub struct Rare {
     pub closed: i64,
     /// The worker that last sent it on to another queue, and the token of that claim.
     pub advanced: Option<(Bin, u64)>,
+    /// The key that it took.
+    pub unique: Option<Box<Unique>>,
 }
 
 impl Rare {
@@ -477,6 +480,7 @@ impl Rare {
             + text(&self.reason)
             + text(&self.result)
             + text(&self.user)
+            + self.unique.as_ref().map_or(0, |unique| unique.bytes())
             + self.last.as_ref().map_or(0, |l| l.worker.len())
             + self.advanced.as_ref().map_or(0, |(worker, _)| worker.len())
             + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()

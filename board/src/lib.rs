@@ -59,6 +59,9 @@
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
 //! | `room` | how many jobs of a queue may run | a claim looks first |
+//! | `limits` | what a board, a queue, a user may have | a command is refused whole |
+//! | `owners` | live jobs of each user and name | counted where they stand |
+//! | `keys` | keys that jobs have taken | one holder each |
 //! | `record`, `list` | reading | changes nothing |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
 //! | `record`, `list`, `labelled` | reading | changes nothing |
@@ -86,11 +89,14 @@ mod history;
 mod id;
 mod ids;
 mod job;
+mod keys;
 mod labelled;
 mod labels;
+mod limits;
 mod line;
 mod list;
 mod news;
+mod owners;
 mod pauses;
 mod pins;
 mod places;
@@ -131,7 +137,9 @@ pub use groups::Hold;
 pub use history::{Entry, Event};
 pub use id::Id;
 pub use job::{Options, State, NEVER};
+pub use keys::{Unique, Until};
 pub use labels::TAGS_MOST;
+pub use limits::Growth;
 pub use list::{Cursor, Filter, Filters, Page, Start};
 pub use news::{Ears, Fact, Message, Topic, ALL_TOPICS};
 pub use rates::Rested;

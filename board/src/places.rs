@@ -81,6 +81,10 @@ impl Board {
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        if !state.ended() && job.rare.as_ref().is_some_and(|rare| rare.user.is_some()) {
+            self.owner_loses(slot);
+        }
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
         let mut held = None;
         let stood = match state {
             State::Scheduled => self.due.remove(Self::at_key(job), slot),
@@ -173,6 +177,7 @@ impl Board {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let group = job.group();
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let owned = job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
         let jobs = &self.jobs;
         let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
         match state {
@@ -224,6 +229,9 @@ impl Board {
             }
         }
         self.tally(queue, group, state, 1);
+        if owned && !state.ended() {
+            self.owner_gains(slot);
+        }
         if let Some(at) = group {
             let open = self.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
             if open {
@@ -346,8 +354,12 @@ impl Board {
         let waits = rare.is_some_and(|rare| !rare.after.is_empty());
         let awaited = rare.is_some_and(|rare| rare.awaited > 0);
         let related = rare.is_some_and(|rare| rare.family.is_some());
+        let frees = rare.and_then(|rare| rare.unique.as_ref()).is_some_and(|unique| unique.at_end());
         if waits {
             self.detach_all(slot, now)?;
+        }
+        if frees {
+            self.free_key(slot);
         }
         if related {
             self.end_in_family(slot, state, retain != 0, now)?;

@@ -90,6 +90,11 @@ impl<K: Hash + Eq, V: Default> Pool<K, V> {
         Some(&mut self.entries.get_mut(number as usize)?.as_mut()?.value)
     }
 
+    /// How many references there are to a number.
+    pub fn refs(&self, number: u32) -> u64 {
+        self.entry(number).map_or(0, |entry| entry.refs)
+    }
+
     /// One reference more.
     pub fn hold(&mut self, number: u32) {
         if let Some(Some(entry)) = self.entries.get_mut(number as usize) {

@@ -75,6 +75,8 @@ bitflags! {
         const TRACKED = 1 << 29;
         /// On whose behalf it was posted.
         const USER = 1 << 30;
+        /// The key that it took.
+        const UNIQUE = 1 << 31;
         /// The job that it is a part of.
         const PARENT = 1 << 33;
         /// Its weight among the children of that job.
@@ -288,6 +290,10 @@ impl<'a> Record<'a> {
     pub fn children(&self) -> Option<u64> {
         self.board.children(self.slot).map(|children| children.count).filter(|n| *n > 0)
     }
+    /// The key that it took.
+    pub fn unique(&self) -> Option<&'a [u8]> {
+        Some(&self.rare?.unique.as_ref()?.key)
+    }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
         self.rare.map_or(0, |r| r.lapses)
@@ -329,7 +335,8 @@ impl<'a> Record<'a> {
                 | some(rare.reason.is_some(), Fields::REASON)
                 | some(rare.intended.is_some(), Fields::INTENDED)
                 | some(!rare.after.is_empty(), Fields::AFTER)
-                | some(rare.user.is_some(), Fields::USER);
+                | some(rare.user.is_some(), Fields::USER)
+                | some(rare.unique.is_some(), Fields::UNIQUE);
             if rare.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
                     | some(self.children().is_some(), Fields::CHILDREN);
@@ -363,7 +370,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 37);
+        assert_eq!(all_fields().len(), 38);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

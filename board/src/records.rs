@@ -18,6 +18,7 @@ impl Board {
         ended: i64,
         now: i64,
     ) -> Result<(), Unfit> {
+        self.leave_key(slot);
         let job = self.drop_record(slot)?;
         let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
         if ended.saturating_add(ttl) > now {
@@ -40,6 +41,7 @@ impl Board {
             self.families.remove(tie.number, job.seq.get());
         }
         self.heap = self.heap.saturating_sub(job.heap());
+        self.lane_loses(job.class, self.weight(&job));
         if let Some(group) = job.group() {
             self.release_group(self.queue_number(&job), group);
         }
@@ -77,6 +79,7 @@ impl Board {
     /// is to be put into the lines of its labels.
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
         self.heap += job.heap();
+        self.lane_gains(job.class, self.weight(&job));
         let named = !job.chosen_id().is_empty();
         if !self.jobs.insert_at(slot, job) {
             return Err(Unfit);
@@ -96,7 +99,13 @@ impl Board {
         let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
         let before = job.heap();
         change(job)?;
-        self.heap = (self.heap + job.heap()).saturating_sub(before);
+        let (class, after) = (job.class, job.heap());
+        self.heap = (self.heap + after).saturating_sub(before);
+        match after.checked_sub(before) {
+            Some(0) => {}
+            Some(more) => self.lane_gains(class, more),
+            None => self.lane_loses(class, before - after),
+        }
         Ok(())
     }
 

@@ -16,9 +16,11 @@ use crate::bin::Bin;
 use crate::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::effect::is_name;
 use crate::family::SHARE_MOST;
-use crate::job::{Options, META_MOST, NEVER};
+use crate::job::{Options, Rare, META_MOST, NEVER};
+use crate::keys::Unique;
 use crate::labels::are_tags;
-use crate::settings::LONGEST;
+use crate::limits::RECORD;
+use crate::settings::{LONGEST, MOST};
 
 /// An id of a schedule is no longer than this: those of its children are ids of jobs.
 pub const SCHEDULE_ID_LONGEST: usize = 230;
@@ -112,6 +114,20 @@ pub struct Template {
     pub parent: Option<Bin>,
     /// Their weight among that job's children.
     pub share: Option<u32>,
+    /// So many live jobs of that user and name at most.
+    pub most_live: Option<i64>,
+    /// The key that a child takes.
+    pub unique: Option<Unique>,
+}
+
+impl Template {
+    /// Bytes of the record of a child of that id, about.
+    pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
+        let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
+        let key = self.unique.as_ref().map_or(0, Unique::bytes);
+        let rare = std::mem::size_of::<Rare>() + meta + key + self.user.as_ref().map_or(0, |u| u.len());
+        RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
+    }
 }
 
 /// A schedule. See the module's comment.
@@ -153,6 +169,8 @@ pub struct Schedule {
     pub at: i64,
     /// What it posts.
     pub template: Template,
+    /// How often times were passed over because a child would have been refused.
+    pub refused: u64,
 }
 
 fn is_time(time: i64) -> bool {
@@ -222,6 +240,9 @@ impl Schedule {
             && name(&template.queue)
             && name(&template.group)
             && name(&template.user)
+            && template.most_live.is_none_or(|n| (1..=MOST).contains(&n) && template.user.is_some())
+            && template.unique.as_ref().is_none_or(Unique::sound)
+            && self.refused < NUMBERS
             && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
             && template.options.sound()
             && template.meta.len() <= META_MOST
@@ -244,6 +265,7 @@ impl Schedule {
             + text(&template.group)
             + text(&template.user)
             + text(&template.parent)
+            + template.unique.as_ref().map_or(0, Unique::bytes)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + template.tags.iter().map(|tag| tag.len() + 16).sum::<usize>()
     }

@@ -14,12 +14,13 @@
 //! near and far, are in the selection too. Otherwise it is held back, and told. An ended one
 //! past its time goes by itself with the last of them: it is passed over, in whatever slices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{Rare, State};
+use crate::limits::Growth;
 use crate::list::{Cursor, Filter, Filters, Merge, Page, Slots, LOOK};
 use crate::verbs::{CancelAnswer, Label, Update};
 
@@ -33,8 +34,8 @@ pub enum Deed<'a> {
     },
     /// Take them from their workers.
     Release,
-    /// Do them after all.
-    Requeue,
+    /// Do them after all, in that queue if one is named.
+    Requeue(Option<&'a [u8]>),
     /// Drop their records.
     Delete,
     /// Change them.
@@ -67,7 +68,7 @@ impl Deed<'_> {
         match self {
             Deed::Cancel { .. } | Deed::Update(_) | Deed::Label(_, Some(_)) => LIVE,
             Deed::Release => CLAIMED,
-            Deed::Requeue => ENDED,
+            Deed::Requeue(_) => ENDED,
             Deed::Delete | Deed::Label(_, None) => ALL,
         }
     }
@@ -152,6 +153,10 @@ struct Slice<'b, 's> {
     visited: usize,
     /// Claimed jobs that go to another queue.
     moved: u64,
+    /// What those chosen add, as far as limits go.
+    growth: Growth,
+    /// Keys that those chosen take again.
+    keys: BTreeSet<&'b [u8]>,
 }
 
 impl Slice<'_, '_> {
@@ -179,9 +184,13 @@ impl Slice<'_, '_> {
                 Err(_) => false,
             },
             Deed::Release => record.token().is_some_and(|t| t <= token),
-            Deed::Requeue => {
+            Deed::Requeue(queue) => {
                 let closed = board.rare(slot).map_or(0, |rare| rare.closed);
-                state.ended() && state != Complete && closed <= revision
+                let again = state.ended() && state != Complete && closed <= revision;
+                if again && !self.can_live(slot, queue) {
+                    return Stand::Held;
+                }
+                again
             }
             Deed::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
                 return Stand::Held;
@@ -195,6 +204,9 @@ impl Slice<'_, '_> {
                 }
                 match board.check_update(slot, update) {
                     Ok(()) if !self.has_room(slot, update) => return Stand::Held,
+                    Ok(()) if !update.queue.is_none_or(|to| self.growth.fits(board, slot, to)) => {
+                        return Stand::Held;
+                    }
                     Err(Refusal::Limit(_)) => return Stand::Held,
                     decided => decided.is_ok(),
                 }
@@ -219,8 +231,22 @@ impl Slice<'_, '_> {
         u64::try_from(self.board.concurrency(queue)).map_or(true, |most| runs < most)
     }
 
+    /// Whether an ended job may live again beside those chosen before.
+    fn can_live(&self, slot: u32, queue: Option<&[u8]>) -> bool {
+        let taken = self.board.unique(slot).is_some_and(|unique| self.keys.contains(&*unique.key));
+        let Some(job) = self.board.jobs.get(slot) else { return false };
+        !taken
+            && self.board.requeue(self.env, slot, queue).is_ok()
+            && self.growth.fits(self.board, slot, queue.unwrap_or(self.board.queue_name(job)))
+    }
+
     fn choose(&mut self, slot: u32) {
         self.chosen.slots.push(slot);
+        let board = self.board;
+        if let Deed::Requeue(queue) = self.selection.deed {
+            self.keys.extend(board.unique(slot).map(|unique| &*unique.key));
+            self.growth.moves(board, slot, queue);
+        }
         let waits_for = self.board.edges(slot).len();
         if waits_for > 0 && self.selection.deed.takes_away() {
             self.verdicts.insert(slot, true);
@@ -228,6 +254,9 @@ impl Slice<'_, '_> {
         }
         if let Deed::Update(update) | Deed::Label(_, Some(update)) = self.selection.deed {
             self.moved += u64::from(self.moves(slot, update));
+            if update.queue.is_some() {
+                self.growth.moves(board, slot, update.queue);
+            }
             self.bytes = self.bytes.saturating_add(update.weight());
         }
         if let Deed::Label(label, _) = self.selection.deed {
@@ -334,6 +363,8 @@ impl Board {
             bytes: 0,
             visited: 0,
             moved: 0,
+            growth: Growth::default(),
+            keys: BTreeSet::new(),
         };
         let mut from = selection.from.map(|from| from.place);
         let places = selection.deed.places();

@@ -45,6 +45,8 @@ pub enum Setting {
     Burst = 31,
     SessionGrace = 32,
     Events = 33,
+    MaxJobs = 34,
+    MaxBytes = 35,
 }
 
 /// Whose settings.
@@ -135,12 +137,16 @@ const fn group_only(spec: Spec) -> Spec {
     Spec { board: false, queue: false, module: false, group: true, ..spec }
 }
 
+const fn own_total(spec: Spec) -> Spec {
+    Spec { module: false, inherited: false, ..spec }
+}
+
 const fn board_only(spec: Spec) -> Spec {
     Spec { queue: false, module: false, ..spec }
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 34] = {
+pub const SPECS: [Spec; 36] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -177,6 +183,8 @@ pub const SPECS: [Spec; 34] = {
         of_each_level(spec(Burst, "burst", 1, (1, MOST))),
         whole_board(spec(SessionGrace, "session-grace", 0, (0, LONGEST))),
         whole_board(spec(Events, "events", 0, (0, ALL_TOPICS as i64))),
+        own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST))),
+        own_total(spec(MaxBytes, "max-bytes", -1, (-1, 1 << 53))),
     ]
 };
 

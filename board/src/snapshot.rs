@@ -4,10 +4,10 @@
 //! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
-//! then families whose children are still to be let go, then workers that registered or go, by
-//! name, then statistics by day and queue, then an end. Each part is a tag and a MessagePack value
-//! with fields by position. The parts follow from the state alone, so equal boards give equal
-//! bytes.
+//! then families whose children are still to be let go, then keys that are taken in their order,
+//! then workers that registered or go, by name, then statistics by day and queue, then an end.
+//! Each part is a tag and a MessagePack value with fields by position. The parts follow from the
+//! state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -27,6 +27,7 @@ use crate::family::Parting;
 use crate::groups::{place, Fair, Group, Round, Seat, Tag, PLAIN};
 use crate::id::{self, Id};
 use crate::job::{Claim, Job, Options, Rare, Session, State, NEVER, STALE_MOST, U48};
+use crate::keys::Taken;
 use crate::labels::are_tags;
 use crate::line::Line;
 use crate::pauses::{Pause, Place};
@@ -46,6 +47,7 @@ const TOMBSTONES: u8 = 3;
 const END: u8 = 4;
 const SCHEDULES: u8 = 5;
 const TELLS: u8 = 6;
+const KEYS: u8 = 8;
 const GROUPS: u8 = 13;
 const ROUNDS: u8 = 14;
 const WORKERS: u8 = 10;
@@ -245,6 +247,10 @@ impl Board {
             writer.put(TELLS, tell);
             writer.close(&mut each, PART);
         }
+        for taken in self.keys.iter() {
+            writer.put(KEYS, taken);
+            writer.close(&mut each, PART);
+        }
         for worker in self.registrations.iter() {
             writer.put(WORKERS, &worker);
             writer.close(&mut each, PART);
@@ -427,6 +433,12 @@ impl Loader {
                     let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
                     need(is_time(tell.seq) && is_time(tell.from), "tell")?;
                     self.board.waits.tells.push_back(tell);
+                }
+                KEYS => {
+                    let taken = Taken::deserialize(&mut from).or(damaged("key"))?;
+                    need(taken.sound(), "key")?;
+                    need(self.board.keys.get(&taken.key).is_none(), "a key twice")?;
+                    self.board.keys.put(taken);
                 }
                 WORKERS => {
                     let (name, entry) = <(Bin, Entry)>::deserialize(&mut from).or(damaged("worker"))?;
@@ -677,6 +689,7 @@ fn sound_rare(rare: &Rare) -> bool {
     times.into_iter().chain(rare.intended).all(is_time)
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.user.as_ref().is_none_or(|user| is_name(user))
+        && rare.unique.as_ref().is_none_or(|unique| unique.sound())
         && rare.stale.len() <= STALE_MOST
         && rare.after.len() <= AFTER_MOST
         && rare.after.is_sorted_by(|a, b| a.slot < b.slot)
@@ -859,5 +872,11 @@ impl Board {
                 self.tally_open(queue, group, 1);
             }
         }
+        let owned = |job: &Job| job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
+        let live = self.jobs.iter().filter(|(_, job)| !job.state.ended() && owned(job));
+        for slot in live.map(|(slot, _)| slot).collect::<Vec<_>>() {
+            self.owner_gains(slot);
+        }
+        self.find_bounds();
     }
 }

@@ -42,7 +42,7 @@ impl Board {
         let soonest = at(&self.due).min(at(&self.expiries)).min(at(&self.drops)).min(lease);
         let lift = self.pauses.next_end().map_or(NEVER, |(end, _)| *end);
         let departs = self.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
-        let soonest = soonest.min(self.schedules.soonest()).min(departs);
+        let soonest = soonest.min(self.schedules.soonest()).min(self.keys.soonest()).min(departs);
         let rest = self.rests.first().map_or(NEVER, |(until, ..)| *until);
         let thirst = self.thirst.first().map_or(NEVER, |(at, _)| *at);
         let soonest = soonest.min(rest).min(thirst);

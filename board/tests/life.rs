@@ -23,6 +23,8 @@ mod flows;
 mod grace;
 #[path = "life/groups.rs"]
 mod groups;
+#[path = "life/keys.rs"]
+mod keys;
 #[path = "life/labels.rs"]
 mod labels;
 #[path = "life/late.rs"]

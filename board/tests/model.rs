@@ -13,6 +13,8 @@ mod compare;
 mod drive;
 #[path = "model/family.rs"]
 mod family;
+#[path = "model/limits.rs"]
+mod limits;
 #[path = "model/mirror.rs"]
 mod mirror;
 #[path = "model/naive.rs"]
@@ -53,7 +55,7 @@ fn the_board_does_what_the_model_does() {
     let cases = number("PROPTEST_CASES").unwrap_or(steps / (LONGEST as u32 / 2) + 1);
     let config = Config {
         cases,
-        max_shrink_iters: 4_000,
+        max_shrink_iters: 1_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         ..Config::default()
     };

@@ -38,7 +38,7 @@ fn post(turn: &mut Turn<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, Fault> 
     let env = turn.env;
     for at in plan.order().to_vec() {
         let post = plan.post(at).ok_or(Refusal::NoJob)?;
-        let answer = turn.board().post(&env, &post, at as u64)?;
+        let answer = turn.board().post_unbounded(&env, &post, at as u64)?;
         let PostAnswer::Do(posted) = answer else { continue };
         let id = posted.text(<[u8]>::to_vec);
         turn.apply(posted)?;

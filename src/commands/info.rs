@@ -54,6 +54,7 @@ impl Command for Info {
             ("overdue", i64::from(wake <= env.now)),
             ("broken", i64::from(value.is_broken())),
             ("bytes", board.bytes() as i64),
+            ("record-bytes", board.record_bytes() as i64),
             ("paused", pause_end(board.paused(None, env.now))),
         ];
         let late = board.stats(None, day_of(env.now)).unwrap_or_default();

@@ -42,6 +42,7 @@ mod stats;
 mod tables;
 mod tags;
 mod trash;
+mod unique;
 mod update;
 mod wait;
 mod worker;
@@ -311,6 +312,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         Fields::SHARE => int("share", record.share().map(i64::from)),
         Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
         Fields::COST => int("cost", record.cost()),
+        Fields::UNIQUE => bytes("unique", record.unique()),
         _ => {}
     }
 }

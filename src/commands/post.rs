@@ -1,9 +1,10 @@
 //! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
 
-use board::{Exists, Post as Request, PostAnswer, LONGEST, MOST, SHARE_MOST};
+use board::{Exists, Growth, OnConflict, Post as Request, PostAnswer, LONGEST, MOST, SHARE_MOST};
 use std::collections::HashSet;
 
 use super::after::Waits;
+use super::unique::Key;
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -64,6 +65,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
         "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
         "USER" => once(&mut post.user, "USER", args.name("USER")?)?,
+        "MAXLIVE" => once(&mut post.most_live, "MAXLIVE", args.int("MAXLIVE", 1..=MOST)?)?,
         "META" if !post.meta.is_empty() => return syntax("META is given twice"),
         "META" => post.meta = args.meta()?,
         "TAGS" => once(&mut post.tags, "TAGS", args.tags("TAGS", 0)?)?,
@@ -77,7 +79,7 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
     let many = form == Form::Many;
     let mut post = Request::default();
     let (mut ids, mut exists, mut start) = (None, None, None);
-    let mut waits = Waits::default();
+    let (mut waits, mut key) = (Waits::default(), Key::default());
     while let Some(word) = args.peek() {
         if form == Form::Node && word.eq_ignore_ascii_case(b"NODE") {
             break;
@@ -85,6 +87,7 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
         args.next();
         match Keyword::of(word).text() {
             "NX" | "XX" | "REPLACE" if form == Form::Node => return unexpected(word),
+            "MAXLIVE" | "UNIQUE" if form == Form::Node => return unexpected(word),
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
             "IDS" if many => {
                 let n = args.length("IDS", 1)?;
@@ -98,6 +101,8 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
             "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
             other if attribute(other, args, &mut post)? => {}
             other if waits.take(other, args)? => {}
+            other if key.take(other, args)? => {}
+            "ONCONFLICT" => key.on_conflict(args)?,
             _ => return unexpected(word),
         }
     }
@@ -110,6 +115,15 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
     post.due = start.map(|(_, due)| due);
     post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
     post.after = waits.finish()?;
+    post.unique = key.finish()?;
+    if post.most_live.is_some() && post.user.is_none() {
+        return syntax("MAXLIVE needs USER");
+    }
+    if let (Some(key), true) = (&post.unique, matches!(post.exists, Exists::OnlyReplace | Exists::Replace)) {
+        if matches!(key.on_conflict, OnConflict::Replace | OnConflict::Debounce) {
+            return syntax("ONCONFLICT replace and debounce exclude XX and REPLACE");
+        }
+    }
     Ok(Shared { request: post, ids })
 }
 
@@ -138,8 +152,12 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
     }
 }
 
-/// A parent that time should have ended has ended.
-fn settle_parent(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+/// A holder of the key and a parent that time should have ended have ended.
+fn settle_others(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
+    let now = turn.env.now;
+    let holder = request.unique.as_ref().and_then(|key| turn.board().holder_of(key.key, now));
+    let holder = holder.map(|(id, _)| id.borrowed().text(<[u8]>::to_vec));
+    holder.as_deref().map_or(Ok(()), |id| turn.settle(id))?;
     request.parent.map_or(Ok(()), |id| turn.settle(id))
 }
 
@@ -153,8 +171,9 @@ impl Command for Post {
         complexity: "O(log N)",
         syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
-            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] \
+            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
+            [UNIQUE key [UNTIL <start|end>] [FOR ms] [ONCONFLICT <reject|return|replace|debounce>]]",
         ..Spec::NONE
     };
 
@@ -167,10 +186,11 @@ impl Command for Post {
             if let Some(id) = request.id {
                 turn.settle(id)?;
             }
-            settle_parent(turn, &request)?;
+            settle_others(turn, &request)?;
             let env = turn.env;
             match turn.board().post(&env, &request, 0)? {
                 PostAnswer::Skip => reply.null(),
+                PostAnswer::Holds(id) => id.borrowed().text(|id| reply.bytes(id)),
                 PostAnswer::Do(posted) => {
                     let adopted = turn.board().adopt(&request, &posted)?;
                     posted.text(|id| reply.bytes(id));
@@ -195,8 +215,9 @@ impl Command for MPost {
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
             [COST cost] [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
             [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
-            [RETAIN ms] [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
-            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]]",
+            [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
+            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
+            [UNIQUE key [UNTIL <start|end>] [FOR ms] [ONCONFLICT <reject|return|replace|debounce>]]",
         ..Spec::NONE
     };
 
@@ -213,34 +234,45 @@ impl Command for MPost {
                 return syntax(format!("IDS names '{}' twice", board::clean(twice)));
             }
         }
+        if request.unique.is_some() && n > 1 {
+            return syntax("UNIQUE goes with a single payload");
+        }
         let ids = ids.unwrap_or_default();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             for id in &ids {
                 turn.settle(id)?;
             }
-            settle_parent(turn, &request)?;
+            settle_others(turn, &request)?;
             let env = turn.env;
             // Whatever would refuse one refuses all, before anything changes.
-            let meta = std::mem::take(&mut request.meta);
-            for i in 0..ids.len().max(1) {
+            let bounded = turn.board().is_bounded(&request);
+            let looks = if bounded { n } else { ids.len().max(1) };
+            let mut growth = Growth::default();
+            for (i, payload) in payloads.iter().enumerate().take(looks) {
                 request.id = ids.get(i).copied();
-                if let PostAnswer::Do(posted) = turn.board().post(&env, &request, 0)? {
-                    turn.board().adopt(&request, &posted)?;
+                request.payload = payload;
+                let answer = turn.board().post_unbounded(&env, &request, i as u64)?;
+                if let PostAnswer::Do(posted) = &answer {
+                    turn.board().adopt(&request, posted)?;
+                }
+                if bounded {
+                    turn.board().grow(&mut growth, &request, &answer);
                 }
             }
-            request.meta = meta;
+            turn.board().check_posts(&growth, &request)?;
             reply.array(n);
             for (i, payload) in payloads.iter().enumerate() {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
-                match turn.board().post(&env, &request, i as u64) {
+                match turn.board().post_unbounded(&env, &request, i as u64) {
                     Ok(PostAnswer::Do(posted)) => {
                         let adopted = turn.board().adopt(&request, &posted)?;
                         posted.text(|id| reply.bytes(id));
                         turn.apply(posted)?;
                         adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
                     }
+                    Ok(PostAnswer::Holds(id)) => id.borrowed().text(|id| reply.bytes(id)),
                     _ => reply.null(),
                 }
             }

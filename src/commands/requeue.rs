@@ -42,16 +42,18 @@ impl Command for Requeue {
         jobs.check()?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            let env = turn.env;
             let requeue = |turn: &mut Turn<'_>, slot| -> Result<(), Fault> {
-                let effect = turn.board().requeue(slot, queue)?;
+                let effect = turn.board().requeue(&env, slot, queue)?;
                 turn.apply(effect)
             };
             let ids = match &jobs {
-                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Requeue, requeue),
+                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Requeue(queue), requeue),
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(turn, ids, |turn, slot| turn.board().requeue(slot, queue))?;
+            let slots = resolve(turn, ids, |turn, slot| turn.board().requeue(&env, slot, queue))?;
             let mut known = distinct(&slots);
+            turn.board().check_requeues(&known, queue)?;
             known.sort_by_key(|slot| turn.board().seq(*slot));
             known.iter().try_for_each(|slot| requeue(turn, *slot))?;
             write(reply, known.len(), ids, &slots);

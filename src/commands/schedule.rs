@@ -6,6 +6,7 @@ use board::{
 };
 
 use super::post::{attribute, LATEST};
+use super::unique::Key;
 use super::{page, read, Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -61,7 +62,7 @@ fn word<T>(
 }
 
 fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fault> {
-    let (mut when, mut post) = (None, Post::default());
+    let (mut when, mut post, mut key) = (None, Post::default(), Key::default());
     while let Some(text) = args.next() {
         match Keyword::of(text).text() {
             "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.int("EVERY", 1..=LONGEST)?))?,
@@ -94,6 +95,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
                 once(&mut post.options.jitter, "BACKOFF-JITTER", percent)?;
             }
             other if attribute(other, args, &mut post)? => {}
+            other if key.take(other, args)? => {}
             _ => return unexpected(text),
         }
     }
@@ -102,6 +104,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     (set.options, set.meta, set.group, set.user) = (post.options, post.meta, post.group, post.user);
     set.tags = post.tags;
     (set.parent, set.share) = (post.parent, post.share);
+    (set.most_live, set.unique) = (post.most_live, key.finish()?);
     Ok(())
 }
 
@@ -180,6 +183,7 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.bytes("overlap", some(schedule.overlap.name()));
     row.int("jitter", Some(schedule.jitter));
     row.int("fired", Some(schedule.fired as i64));
+    row.int("refused", (schedule.refused > 0).then_some(schedule.refused as i64));
     row.int("last", (schedule.last > 0).then_some(schedule.last as i64));
     row.int("intended", schedule.intended);
     row.int("next", time(schedule.next));
@@ -203,6 +207,12 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("retain", options.retain);
     row.bytes("user", template.user.as_deref());
     row.int("cost", options.cost);
+    row.int("maxlive", template.most_live);
+    if let Some(unique) = &template.unique {
+        row.bytes("unique", Some(&unique.key));
+        row.bytes("until", unique.until.map(|until| until.name().as_bytes()));
+        row.int("for", unique.time);
+    }
     if !template.meta.is_empty() {
         row.0.push(("meta", Cell::Meta(&template.meta)));
     }
@@ -226,7 +236,8 @@ impl Command for Set {
             [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
             [GROUP group] [COST cost] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
             [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
-            [USER user] [META n field value [field value ...]] [TAGS n tag [tag ...]] [PARENT parent] [SHARE share]",
+            [USER user [MAXLIVE n]] [META n field value [field value ...]] [TAGS n tag [tag ...]] [PARENT parent] [SHARE share] \
+            [UNIQUE key [UNTIL <start|end>] [FOR ms]]",
         ..Spec::NONE
     };
 

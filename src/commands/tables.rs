@@ -36,7 +36,7 @@ impl Command for Queues {
             let now = world::now();
             reply.array(queues.len());
             for queue in queues {
-                reply.map(9 + State::ALL.len());
+                reply.map(10 + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(queue);
                 for state in State::ALL {
@@ -47,6 +47,8 @@ impl Command for Queues {
                 reply.int(pause_end(board.paused(Some(queue), now)));
                 reply.text("concurrency");
                 reply.int(board.concurrency(queue));
+                reply.text("record-bytes");
+                reply.int(board.record_bytes_in(queue) as i64);
                 write_pace(reply, &board.pace(Some(queue), now));
                 let late = board.stats(Some(queue), day_of(now)).unwrap_or_default().lateness();
                 write_late(reply, "lateness", &late);

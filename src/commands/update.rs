@@ -113,6 +113,7 @@ impl Command for Update {
             let known = distinct(&slots);
             if let Some(queue) = change.as_ref().and_then(|change| change.queue) {
                 turn.board().check_room(queue, &known)?;
+                turn.board().check_limits(&known, Some(queue))?;
             }
             update(turn, &known, change.as_ref(), label.as_ref())?;
             write(reply, known.len(), ids, &slots);

@@ -58,6 +58,7 @@ POST_SHARED = {
     "META": META,
     "AFTER": ("1", "x"),
     "TAGS": ("1", "t"),
+    "UNIQUE": ("k",),
 }
 FILTERS = {
     "STATE": ("ready",),
@@ -78,6 +79,12 @@ CALLS = [
     Call("POST", ("payload", "AFTER", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()}),
     Call("POST", ("payload",), {"PARENT": ("p",)}),
     Call("POST", ("payload", "PARENT", "p"), {"SHARE": ("1",)}),
+    Call("POST", ("payload", "USER", "u"), {"MAXLIVE": ("1",)}),
+    Call(
+        "POST",
+        ("payload", "UNIQUE", "k"),
+        {"UNTIL": ("start",), "FOR": ("1",), "ONCONFLICT": ("return",)},
+    ),
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
@@ -185,6 +192,8 @@ RANGES = {
     "POST TIMEOUT": (-1, DURATION),
     "POST EXPIRE": (-1, DURATION),
     "POST RETAIN": (-1, DURATION),
+    "POST MAXLIVE": (1, INT32 - 1),
+    "POST FOR": (1, DURATION),
     "CLAIM COUNT": (1, BATCH),
     "CLAIM LEASE": (1, DURATION),
     "CLAIM BLOCK": (0, None),
@@ -221,7 +230,6 @@ RANGES = {
 """The integers of options: least and greatest; None where the contract names no bound."""
 
 LATER = {
-    "POST": ["UNIQUE", "UNTIL", "FOR", "ONCONFLICT", "MAXLIVE"],
     "LIST": ["SINCE"],
     "COUNT": ["SINCE"],
 }

@@ -419,7 +419,7 @@ def test_links_within_commands_md_lead_to_headings() -> None:
 def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.post(id_="first", queue="first")
     post = {"name": "mail", "group": "acme", "cost": 1, "meta": {"to": "ann"}, "tags": ["red"], "user": "eve"}
-    board.post(id_="a", delay=50, after=["first"], **post)
+    board.post(id_="a", delay=50, after=["first"], unique="k", **post)
     board.update("a", track=True)
     seen = [list(board.get("a"))]
     board.depend("CLEAR", "a")

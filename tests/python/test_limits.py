@@ -89,3 +89,172 @@ def test_users_come_back_after_a_restart(server):
     assert board.digest() == before
     with refused("NOTOWNER eve a", board):
         board.cancel("a", by="fay")
+
+
+# Live jobs of a user
+
+
+def export(board: Board, id_: str, most: int = 1, **keywords) -> str:
+    return board.post(id=id_, name="export", user="eve", maxlive=most, **keywords)
+
+
+def test_a_user_has_one_live_job_of_a_name(board):
+    export(board, "a")
+    with refused("LIMIT maxlive", board):
+        export(board, "b")
+    board.post(name="import", user="eve", maxlive=1)
+    board.post(name="export", user="fay", maxlive=1)
+    lives.claim(board, "a")
+    with refused("LIMIT maxlive", board):
+        export(board, "b")
+    board.consume("w1", "a")
+    assert export(board, "b") == "b"
+
+
+def test_a_batch_counts_all_its_jobs(board):
+    with refused("LIMIT maxlive"):
+        board.mpost(["x"] * 3, user="eve", maxlive=2)
+    assert board.info() is None
+    board.mpost(["x"] * 2, ids=["a", "b"], user="eve", maxlive=2)
+    board.mpost(["y"] * 2, ids=["a", "b"], user="eve", maxlive=2, replace=True)
+    with refused("LIMIT maxlive", board):
+        board.mpost(["y"] * 3, ids=["a", "b", "c"], user="eve", maxlive=2, replace=True)
+    assert board.mpost(["y"] * 2, ids=["a", "b"], user="eve", maxlive=2, nx=True) == [None, None]
+
+
+def test_a_requeued_job_counts_and_is_not_refused(board):
+    lives.failed(board, "a", user="eve", name="export")
+    export(board, "b")
+    assert board.requeue("a").count == 1
+    board.delete("b")
+    with refused("LIMIT maxlive", board):
+        export(board, "c")
+
+
+def test_two_clients_never_have_more_than_one(server):
+    """The count and the post are one command."""
+    import threading
+
+    posted = []
+
+    def post() -> None:
+        board = server.board()
+        for _ in range(50):
+            try:
+                posted.append(export(board, None))
+            except Exception as error:
+                assert "maxlive" in str(error)
+
+    threads = [threading.Thread(target=post) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(posted) == 1 == server.board().count()
+
+
+def test_maxlive_needs_a_user(board):
+    with refused("ERR MAXLIVE needs USER", board):
+        board.post(maxlive=1)
+    with refused("ERR MAXLIVE needs USER", board):
+        board.call("SCHEDULE SET", "s", "x", "EVERY", 1000, "MAXLIVE", 1)
+
+
+# Jobs and bytes of a board and a queue
+
+
+def test_a_board_has_no_more_live_jobs_than_its_setting(board):
+    board.set(**{"max-jobs": 2})
+    board.mpost(["x", "y"], ids=["a", "b"])
+    for id_ in (None, "c"):
+        with refused("LIMIT max-jobs", board):
+            board.post(id=id_)
+    lives.claim(board, "a")
+    with refused("LIMIT max-jobs", board):
+        board.post()
+    board.post(id="b", replace=True)
+    board.cancel("b")
+    board.post(id="c")
+    with refused("LIMIT max-jobs b", board):
+        board.requeue("b")
+    board.consume("w1", "a")
+    assert board.requeue("b").count == 1
+
+
+def test_a_queue_bounds_its_own_total(board):
+    board.set(queue="mail", **{"max-jobs": 1})
+    board.set(**{"max-jobs": 3})
+    board.post(id="a", queue="mail")
+    with refused("LIMIT max-jobs", board):
+        board.post(queue="mail")
+    with refused("LIMIT max-jobs"):
+        board.mpost(["x"] * 3)
+    board.mpost(["x"] * 2, ids=["b", "c"])
+    with refused("LIMIT max-jobs b", board):
+        board.update("b", queue="mail")
+    settings = from_pairs(board.call("SETTINGS GET", "QUEUE", "other", "max-jobs"))
+    assert settings["max-jobs"] == [-1, "default"]
+
+
+def test_requeues_are_refused_together(board):
+    for id_ in "ab":
+        lives.failed(board, id_)
+    board.set(**{"max-jobs": 1})
+    with refused("LIMIT max-jobs", board):
+        board.requeue("a", "b")
+    assert board.requeue("a").count == 1
+
+
+def test_a_board_has_no_more_bytes_than_its_setting(board):
+    board.post("x" * 1000, id="a", queue="mail")
+    assert board.info()["record-bytes"] == board.queues()["mail"]["record-bytes"] == 1066
+    board.set(**{"max-bytes": 2132})
+    with refused("LIMIT max-bytes", board):
+        board.post("x" * 1001, id="b")
+    with refused("LIMIT max-bytes", board):
+        board.post("x" * 2100, id="a", replace=True)
+    board.post("x" * 1000, id="b")
+    with refused("LIMIT max-bytes", board):
+        board.post("")
+    token = lives.claim(board, "a")
+    board.heartbeat("w1", "a", token=token, payload="y" * 9000)
+    assert board.queues()["mail"]["record-bytes"] > 9000
+    board.consume("w1", "a", token=token)
+    board.post("x" * 900)
+
+
+def test_a_schedule_passes_over_times_that_would_exceed_a_limit(clocked_board, clock):
+    board = clocked_board
+    board.set(**{"max-jobs": 1})
+    board.call("SCHEDULE SET", "s", "x", "EVERY", 1000, "BACKLOG", "all")
+    clock.advance(1000)
+    clock.advance(60_000)
+    assert board.count() == 1
+    shown = from_pairs(board.call("SCHEDULE GET", "s"))
+    assert (shown["fired"], shown["refused"]) == (1, 1)
+    with refused("LIMIT max-jobs", board):
+        board.call("SCHEDULE RUN", "s")
+    board.delete("@s@1")
+    clock.advance(1000)
+    assert board.state("@s@2") == "ready"
+
+
+def test_limits_hold_after_a_reload_and_on_a_promoted_replica(fresh_server):
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    board = primary.board()
+    board.set(**{"max-jobs": 3})
+    export(board, "a")
+    board.post(id="b", unique="k")
+    board.client.execute_command("DEBUG", "RELOAD")
+    replica.wait_synced(primary)
+    assert replica.board().digest() == board.digest()
+    replica.client().replicaof("NO", "ONE")
+    for one in (board, replica.board()):
+        with refused("LIMIT maxlive"):
+            export(one, "c")
+        with refused("EXISTS b"):
+            one.post(unique="k")
+        one.post(id="c")
+        with refused("LIMIT max-jobs"):
+            one.post()

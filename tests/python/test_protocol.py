@@ -247,6 +247,7 @@ def test_queues_workers_and_kinds(talk, protocol):
     queue = from_pairs(queue)
     rates = [queue.pop(name) for name in ["arrival-rate", "completion-rate"]]
     assert all(isinstance(rate, float if protocol == 3 else str) and float(rate) > 0 for rate in rates)
+    assert queue.pop("record-bytes") > 0
     assert queue == {
         "queue": "default",
         "scheduled": 0,
@@ -281,7 +282,7 @@ def test_a_board_about_itself(talk, protocol):
         list(info)
         == (
             "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers schedules"
-            " tombstones revision token next overdue broken bytes paused"
+            " tombstones revision token next overdue broken bytes record-bytes paused"
             " oldest arrival-rate completion-rate drain lease-lateness-p99 lease-lateness-max"
             " due-lateness-p99 due-lateness-max fire-lateness-p99 fire-lateness-max digest"
         ).split()

@@ -74,6 +74,7 @@ impl Claimed<'_> {
         board.note_claim(self.slot, now);
         board.leave(self.slot)?;
         let mut attempt = 1;
+        board.start_frees(self.slot);
         if board.job(self.slot)?.rare.is_some() {
             board.reweigh(self.slot, |job| {
                 let rare = job.rare_mut();

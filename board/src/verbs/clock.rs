@@ -1,6 +1,6 @@
-//! What time does to a board: workers' registrations lapse, leases and runs end, delayed jobs
-//! become ready, schedules fire, jobs that nobody claimed expire, records that were kept long
-//! enough go, pauses end, days of statistics go: in this order.
+//! What time does to a board: keys that were taken for a time are free, workers' registrations
+//! lapse, leases and runs end, delayed jobs become ready, schedules fire, jobs that nobody claimed
+//! expire, records that were kept long enough go, pauses end, days of statistics go: in this order.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,22 @@ impl Trimmed {
                 None => return Ok(()),
             }
         }
+        Ok(())
+    }
+}
+
+/// The first `n` keys were freed, as far as their time was over by `until`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Freed {
+    until: i64,
+    n: u32,
+}
+
+impl Sound for Freed {}
+
+impl Freed {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        board.free_keys(self.until, self.n);
         Ok(())
     }
 }
@@ -251,6 +267,9 @@ impl Board {
         }
         if let Some(lifted) = self.lift(env, n) {
             return Some(lifted);
+        }
+        if self.keys.soonest() <= env.now {
+            return Some(Freed { until: env.now, n }.into());
         }
         if let Some(disconnected) = self.disconnects(env, n) {
             return Some(disconnected.into());

@@ -83,6 +83,9 @@ impl Configured<'_> {
             if wakes(self.setting) {
                 board.wake_all();
             }
+            if !spec.inherited {
+                board.find_bounds();
+            }
             return Ok(());
         };
         if !spec.queue {
@@ -103,6 +106,9 @@ impl Configured<'_> {
                 board.queues.release(number);
             }
             _ => {}
+        }
+        if !spec.inherited {
+            board.find_bounds();
         }
         Ok(())
     }

@@ -29,6 +29,7 @@ impl Deleted {
             board.leave_parent(self.slot, now)?;
         }
         board.part(self.slot);
+        board.free_key(self.slot);
         let job = board.drop_record(self.slot)?;
         job.id().text(|id| board.forget(id));
         Ok(())

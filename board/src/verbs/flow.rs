@@ -10,6 +10,7 @@ use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::family::{GENERATIONS, SHARES_MOST, SHARE_MOST};
+use crate::limits::Growth;
 use crate::verbs::adopt::Adopted;
 use crate::verbs::depend::After;
 use crate::verbs::post::{Exists, Post};
@@ -91,11 +92,12 @@ impl Board {
             ids: vec![Vec::new(); nodes.len()],
             nodes: Vec::new(),
         };
+        let mut growth = Growth::default();
         for (at, node) in nodes.iter().enumerate() {
             let within = |refusal: Refusal| refusal.in_node(node.label);
             let after = node.post.after.as_ref().map_or(&[][..], |after| &after.jobs);
             let awaited: Vec<Option<usize>> = after.iter().map(|(id, _)| names.find(id)).collect();
-            self.check_node(env, node, &awaited, at).map_err(within)?;
+            self.check_node(env, node, (&awaited, at), &mut growth).map_err(within)?;
             let parent = node.post.parent.and_then(|id| names.find(id));
             if let (None, Some(id)) = (parent, node.post.parent) {
                 self.check_foreign_parent(id, nodes.len()).map_err(|r| within(r.of(id)))?;
@@ -105,6 +107,7 @@ impl Board {
         }
         flow.order = order(&flow.awaited).map_err(|at| Refusal::Cycle.in_node(label(&nodes, at)))?;
         self.check_generations(&nodes, &flow.parents)?;
+        self.check_posts(&growth, &Post::default())?;
         flow.nodes = nodes;
         Ok(flow)
     }
@@ -114,8 +117,8 @@ impl Board {
         &self,
         env: &Env<'_>,
         node: &Node<'_>,
-        awaited: &[Option<usize>],
-        at: usize,
+        (awaited, at): (&[Option<usize>], usize),
+        growth: &mut Growth,
     ) -> Result<(), Refusal> {
         let foreign = |after: &After<'_>| {
             let named = after.jobs.iter().zip(awaited);
@@ -136,7 +139,11 @@ impl Board {
             }
         }
         let post = Post { exists: Exists::Refuse, parent: None, after, ..node.post.clone() };
-        self.post(env, &post, at as u64).map(|_| ())
+        let answer = self.post_unbounded(env, &post, at as u64)?;
+        if self.is_bounded(&post) {
+            self.grow(growth, &post, &answer);
+        }
+        Ok(())
     }
 
     fn check_foreign_parent(&self, id: &[u8], n: usize) -> Result<(), Refusal> {

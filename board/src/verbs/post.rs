@@ -1,5 +1,7 @@
 //! Posting: a job comes onto the board.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
@@ -11,7 +13,9 @@ use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, U48};
+use crate::keys::{Unique, Until};
 use crate::labels::are_tags;
+use crate::limits::{rare_bytes, Coming, Growth, RECORD};
 use crate::news::Fact;
 use crate::settings::Setting;
 use crate::stats::Tally;
@@ -65,6 +69,38 @@ pub struct Post<'a> {
     pub parent: Option<&'a [u8]>,
     /// Its weight among that job's children.
     pub share: Option<u32>,
+    /// So many live jobs of that user and name at most; needs a user.
+    pub most_live: Option<i64>,
+    /// The key that it takes.
+    pub unique: Option<TakeKey<'a>>,
+}
+
+/// What to do when another job holds the key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Refuse.
+    #[default]
+    Reject,
+    /// Post nothing, and tell the holder's id.
+    Return,
+    /// Take the holder's place while nobody has claimed it; its due time and its place in line
+    /// stay.
+    Replace,
+    /// The same, but its delay starts afresh.
+    Debounce,
+}
+
+/// A request to take a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeKey<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// When it is free again; see [`crate::Unique`].
+    pub until: Option<Until>,
+    /// Free after so many ms.
+    pub time: Option<i64>,
+    /// When another job holds it.
+    pub on_conflict: OnConflict,
 }
 
 /// What a post comes to.
@@ -75,6 +111,8 @@ pub enum PostAnswer<'a> {
     Do(Posted<'a>),
     /// Nothing happens: NX and the id is taken, or XX and it is free.
     Skip,
+    /// Nothing happens: the job of this id holds the key.
+    Holds(Id<Bin>),
 }
 
 /// A job came, or took the place of the one with its id: then attributes that are not named
@@ -86,7 +124,7 @@ pub struct Posted<'a> {
     #[serde(with = "serde_bytes")]
     made: Option<[u8; 16]>,
     #[serde(borrow, with = "serde_bytes")]
-    id: &'a [u8],
+    id: Cow<'a, [u8]>,
     #[serde(borrow, with = "serde_bytes")]
     payload: &'a [u8],
     #[serde(borrow, with = "serde_bytes")]
@@ -105,6 +143,24 @@ pub struct Posted<'a> {
     user: Option<&'a [u8]>,
     #[serde(borrow)]
     tags: Option<Vec<&'a Bytes>>,
+    unique: Option<Box<KeyTaken<'a>>>,
+}
+
+/// The key that a post takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeyTaken<'a> {
+    #[serde(borrow, with = "serde_bytes")]
+    key: &'a [u8],
+    until: Option<Until>,
+    time: Option<i64>,
+    /// The holder keeps the key as it had it, its due time and its place in line.
+    keeps: bool,
+}
+
+impl KeyTaken<'_> {
+    fn owned(&self) -> Unique {
+        Unique::new(self.key, self.until, self.time)
+    }
 }
 
 /// The queue of jobs that name none.
@@ -114,12 +170,13 @@ impl Sound for Posted<'_> {
     fn sound(&self, board: &Board) -> bool {
         let id = match &self.made {
             Some(bytes) => id::slot_of(bytes) == self.slot,
-            None => is_name(self.id),
+            None => is_name(&self.id),
         };
         let free = || self.text(|id| board.find(id).is_none());
         id && self.queue.is_none_or(is_name)
             && self.name.is_none_or(|name| name.len() <= 255)
             && self.user.is_none_or(is_name)
+            && self.unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
             && (self.replaces || free())
@@ -141,14 +198,15 @@ impl Posted<'_> {
     fn full_id(&self) -> Id<&[u8]> {
         match self.made {
             Some(bytes) => Id::Made(bytes),
-            None => Id::Named(self.id),
+            None => Id::Named(&self.id),
         }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let ended = self.replaces && board.job(self.slot)?.state.ended();
+        let kept = self.kept(board)?;
         if self.replaces {
-            self.begin_afresh(board, now)?;
+            self.begin_afresh(board, now, kept.is_some())?;
         } else {
             let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
             let options = self.options.unwrap_or_default();
@@ -178,16 +236,25 @@ impl Posted<'_> {
         let job = board.job_mut(self.slot)?;
         job.posted = U48::new(now);
         job.seq = U48::new(revision);
-        job.since = U48::new(0);
+        job.since = kept.map_or(U48::new(0), |(since, _)| since);
         if let Some(tags) = &self.tags {
             let tracked = board.labels.tracked(self.slot);
             board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
         }
         board.enlist(self.slot)?;
+        if kept.is_none() {
+            if let Some(unique) = &self.unique {
+                board.reweigh(self.slot, |job| {
+                    job.rare_mut().unique = Some(Box::new(unique.owned()));
+                    Ok(())
+                })?;
+            }
+            board.take_key(self.slot, now)?;
+        }
         if let Some(edges) = &self.after {
             board.reattach(self.slot, edges, now)?;
         }
-        let due = self.due.filter(|due| *due > now);
+        let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
         board.tell_post(self.slot, due, |facts| {
             facts.extend(self.replaces.then_some(Fact::Flag("replaced", true)));
         });
@@ -201,7 +268,46 @@ impl Posted<'_> {
         }
     }
 
-    fn begin_afresh(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    /// What limits have to allow; `bounded` when live jobs of its user are.
+    fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
+        let old = board.jobs.get(self.slot).filter(|_| self.replaces);
+        let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
+        let bytes = match old {
+            Some(job) => board.weight(job) - job.payload().len() + self.payload.len() + meta,
+            None => {
+                let key = self.unique.as_ref().map_or(0, |unique| unique.owned().bytes());
+                let edges = self.after.as_ref().map_or(0, |edges| std::mem::size_of_val(&**edges));
+                let rare = rare_bytes(meta + key + edges + self.user.map_or(0, <[u8]>::len));
+                let id = self.made.map_or(1 + self.id.len(), |id| id.len());
+                RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
+            }
+        };
+        let name = || self.name.or_else(|| Some(&*board.class_of(old?)?.name)).unwrap_or_default();
+        Coming {
+            old: old.map(|_| self.slot),
+            queue: self.queue.unwrap_or_else(|| old.map_or(DEFAULT_QUEUE, |job| board.queue_name(job))),
+            bytes,
+            owner: self.user.filter(|_| bounded).map(|user| (user, name())),
+        }
+    }
+
+    /// Place in line and due time of a holder that keeps both.
+    fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, Unfit> {
+        if !self.unique.as_ref().is_some_and(|unique| unique.keeps) {
+            return Ok(None);
+        }
+        let job = board.job(self.slot)?;
+        match job.state {
+            State::Ready => Ok(Some((job.since, None))),
+            State::Scheduled | State::Blocked => Ok(Some((job.since, Some(job.at.get())))),
+            _ => Err(Unfit),
+        }
+    }
+
+    fn begin_afresh(&self, board: &mut Board, now: i64, keeps: bool) -> Result<(), Unfit> {
+        if !keeps {
+            board.free_key(self.slot);
+        }
         if let Some(claim) = board.leave(self.slot)? {
             board.tell_lost(self.slot, &claim, "replaced");
             board.write_end(self.slot, claim, End::Taken, now)?;
@@ -223,6 +329,10 @@ impl Posted<'_> {
                 awaited: rare.awaited,
                 user: rare.user.take(),
                 family: rare.family.take(),
+                unique: rare.unique.take(),
+                idle: if keeps { rare.idle } else { 0 },
+                idle_from: if keeps { rare.idle_from } else { 0 },
+                ready: if keeps { rare.ready } else { 0 },
                 ..Rare::default()
             };
             Ok(())
@@ -236,8 +346,25 @@ impl Posted<'_> {
 }
 
 impl Board {
-    /// Decides a post. `n` counts the posts of one command. O(1).
+    /// Decides a post. `n` counts the posts of one command. O(1), and O(log keys) with a key.
     pub fn post<'a>(&self, env: &Env<'_>, post: &Post<'a>, n: u64) -> Result<PostAnswer<'a>, Refusal> {
+        let answer = self.post_unbounded(env, post, n)?;
+        if self.is_bounded(post) {
+            let mut growth = Growth::default();
+            self.grow(&mut growth, post, &answer);
+            self.check_posts(&growth, post)?;
+        }
+        Ok(answer)
+    }
+
+    /// Decides a post without a look at limits: for one of several that [`Board::check_posts`]
+    /// has let pass together.
+    pub fn post_unbounded<'a>(
+        &self,
+        env: &Env<'_>,
+        post: &Post<'a>,
+        n: u64,
+    ) -> Result<PostAnswer<'a>, Refusal> {
         let taken = post.id.and_then(|id| self.find(id));
         let remembered = || post.id.is_some_and(|id| self.tombstone(id, env.now).is_some());
         let exists = || Refusal::Exists(post.id.unwrap_or_default().into());
@@ -247,6 +374,23 @@ impl Board {
             (Exists::Skip, Some(_)) | (Exists::OnlyReplace, None) => return Ok(PostAnswer::Skip),
             (Exists::Skip, None) if remembered() => return Ok(PostAnswer::Skip),
             _ => {}
+        }
+        let (mut taken, mut holder, mut keeps) = (taken, None, false);
+        if let Some(key) = &post.unique {
+            let held = self.holder_of(key.key, env.now);
+            if let Some((id, slot)) = held.filter(|(_, slot)| slot.is_none() || *slot != taken) {
+                let waits = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| job.state < State::Claimed);
+                match (key.on_conflict, slot.filter(waits)) {
+                    (OnConflict::Return, _) => return Ok(PostAnswer::Holds(id.clone())),
+                    (OnConflict::Replace | OnConflict::Debounce, Some(slot)) if taken.is_none() => {
+                        (taken, holder) = (Some(slot), Some(id));
+                        keeps = key.on_conflict == OnConflict::Replace;
+                    }
+                    _ => return Err(Refusal::exists(id)),
+                }
+            }
+        } else if let Some(unique) = taken.and_then(|slot| self.unique(slot)) {
+            self.check_key(&unique.key, taken, env.now)?;
         }
         if let Some(slot) = taken {
             self.check_meta(slot, &post.meta)?;
@@ -267,18 +411,22 @@ impl Board {
             options.expire = (expire > 0).then_some(expire);
         }
         let made = match (post.id, taken) {
-            (None, _) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
-            (Some(_), Some(slot)) => match self.jobs.get(slot).map(Job::id) {
+            (None, None) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
+            (_, Some(slot)) => match self.jobs.get(slot).map(Job::id) {
                 Some(Id::Made(bytes)) => Some(bytes),
                 _ => None,
             },
             _ => None,
         };
+        let id = match holder {
+            Some(Id::Named(name)) => Cow::Owned(name.to_vec()),
+            _ => Cow::Borrowed(post.id.unwrap_or_default()),
+        };
         Ok(PostAnswer::Do(Posted {
             slot,
             replaces: taken.is_some(),
             made,
-            id: post.id.unwrap_or_default(),
+            id,
             payload: post.payload,
             queue: post.queue,
             name: post.name,
@@ -290,7 +438,29 @@ impl Board {
             group: post.group,
             user: post.user,
             tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| Bytes::new(tag)).collect()),
+            unique: post.unique.map(|key| {
+                let TakeKey { key, until, time, .. } = key;
+                Box::new(KeyTaken { key, until, time, keeps })
+            }),
         }))
+    }
+
+    /// Adds to `growth` what a post would add.
+    pub fn grow(&self, growth: &mut Growth, post: &Post<'_>, answer: &PostAnswer<'_>) {
+        if let PostAnswer::Do(posted) = answer {
+            growth.adds(self, &posted.coming(self, post.most_live.is_some()));
+        }
+    }
+
+    /// Refuses posts that share their options when they would exceed a limit. O(1) for those of
+    /// one queue.
+    pub fn check_posts(&self, growth: &Growth, post: &Post<'_>) -> Result<(), Refusal> {
+        self.check_growth(growth, post.user.zip(post.most_live))
+    }
+
+    /// Whether a limit has to be looked at before a post.
+    pub fn is_bounded(&self, post: &Post<'_>) -> bool {
+        self.bounded || post.most_live.is_some()
     }
 
     /// Whether a job of that id is on the board in a state other than ended.

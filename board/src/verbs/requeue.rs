@@ -1,9 +1,12 @@
 //! Requeueing: a job that failed, was trashed or cancelled is to be done after all.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
+use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
 use crate::job::{Options, State, U48};
@@ -53,6 +56,7 @@ impl Requeued<'_> {
         board.tell_of(Topic::Retried, self.slot, |board, job| {
             (None, vec![board.queue_fact(job), Fact::Flag("requeued", true)])
         });
+        board.take_key(self.slot, now)?;
         board.make_ready(self.slot, now)?;
         board.begin_in_family(self.slot, true, now)
     }
@@ -60,12 +64,37 @@ impl Requeued<'_> {
 
 impl Board {
     /// Decides the requeue of one job. O(log n).
-    pub fn requeue<'a>(&self, slot: u32, queue: Option<&'a [u8]>) -> Result<Requeued<'a>, Refusal> {
+    pub fn requeue<'a>(
+        &self,
+        env: &Env<'_>,
+        slot: u32,
+        queue: Option<&'a [u8]>,
+    ) -> Result<Requeued<'a>, Refusal> {
         match self.job(slot).map_err(|_| Refusal::NoJob)?.state {
-            State::Complete => Err(Refusal::Ended(State::Complete)),
-            state if state.ended() => Ok(Requeued { slot, queue }),
-            state => Err(Refusal::NotEnded(state)),
+            State::Complete => return Err(Refusal::Ended(State::Complete)),
+            state if !state.ended() => return Err(Refusal::NotEnded(state)),
+            _ => {}
         }
+        if let Some(unique) = self.unique(slot) {
+            self.check_key(&unique.key, Some(slot), env.now)?;
+        }
+        self.check_limits(&[slot], queue)?;
+        Ok(Requeued { slot, queue })
+    }
+
+    /// Refuses the requeue of several jobs, each of which could be requeued alone, when two of
+    /// them have one key or a limit would be exceeded. O(n log n).
+    pub fn check_requeues(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
+        let mut first: BTreeMap<&[u8], u32> = BTreeMap::new();
+        for slot in slots {
+            let Some(unique) = self.unique(*slot) else { continue };
+            if let Some(other) = first.insert(&unique.key, *slot) {
+                let id = |slot| self.job(slot).map(|job| job.id().owned()).map_err(|_| Refusal::NoJob);
+                let holder = Refusal::exists(&id(other)?);
+                return Err(id(*slot)?.borrowed().text(|id| holder.of(id)));
+            }
+        }
+        self.check_limits(slots, queue)
     }
 
     /// The order of posting of a job.

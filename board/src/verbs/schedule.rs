@@ -10,11 +10,13 @@ use crate::env::{mix, Env};
 use crate::error::{clean, Refusal};
 use crate::id::Id;
 use crate::job::{End, Job, Options, State, META_MOST, NEVER, U48};
+use crate::keys::Unique;
+use crate::limits::{Coming, Growth};
 use crate::news::Fact;
 use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::stats::{Late, Tally};
-use crate::verbs::post::DEFAULT_QUEUE;
+use crate::verbs::post::{TakeKey, DEFAULT_QUEUE};
 
 /// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one
 /// has come.
@@ -74,6 +76,10 @@ pub struct SetSchedule<'a> {
     pub parent: Option<&'a [u8]>,
     /// Their weight among that job's children.
     pub share: Option<u32>,
+    /// So many live jobs of that user and name at most; needs a user.
+    pub most_live: Option<i64>,
+    /// The key that a child takes; what is to be done on a conflict does not count.
+    pub unique: Option<TakeKey<'a>>,
 }
 
 /// A schedule came, or is another from now on.
@@ -118,6 +124,8 @@ pub struct ScheduleMoved {
     paused: bool,
     next: i64,
     at: i64,
+    /// A child would have been refused.
+    refused: bool,
 }
 
 fn are_times(next: i64, at: i64) -> bool {
@@ -135,6 +143,8 @@ impl ScheduleMoved {
         board.wake_at(self.at);
         let found = board.schedules.change(&self.id, |schedule| {
             (schedule.paused, schedule.next, schedule.at) = (self.paused, self.next, self.at);
+            let refused = schedule.refused.saturating_add(u64::from(self.refused));
+            schedule.refused = refused.min(NUMBERS - 1);
         });
         found.then_some(()).ok_or(Unfit)
     }
@@ -191,6 +201,7 @@ impl Fired {
         rare.intended = Some(self.intended);
         rare.meta = template.meta.clone();
         rare.user = template.user.clone();
+        rare.unique = template.unique.clone().map(Box::new);
         rare.modified = now;
         job.posted = U48::new(now);
         job.seq = U48::new(board.revision() as i64);
@@ -203,6 +214,7 @@ impl Fired {
         board.add_record(self.slot, job)?;
         board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
         board.enlist(self.slot)?;
+        board.take_key(self.slot, now)?;
         let queue = board.queue_number(board.job(self.slot)?);
         board.note(queue, Tally::Posted, now);
         board.note(queue, Tally::Fired, now);
@@ -300,6 +312,9 @@ impl Schedule {
         }
         template.parent = set.parent.map(Bin::from).or_else(|| template.parent.take());
         template.share = set.share.or(template.share);
+        template.most_live = set.most_live.or(template.most_live);
+        let unique = set.unique.map(|u| Unique::new(u.key, u.until, u.time));
+        template.unique = unique.or_else(|| template.unique.take());
         for (field, value) in &set.meta {
             match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
                 Some((_, old)) => *old = (&***value).into(),
@@ -355,6 +370,9 @@ impl Board {
         if schedule.every == 0 && (set.when.is_some() || set.zone.is_some()) {
             readable(&schedule.cron, &schedule.zone, env.now)?;
         }
+        if schedule.template.most_live.is_some() && schedule.template.user.is_none() {
+            return refuse("MAXLIVE needs USER");
+        }
         if schedule.template.meta.len() > META_MOST {
             return Err(Refusal::Limit("meta fields"));
         }
@@ -388,7 +406,7 @@ impl Board {
         }
         let next = if paused { NEVER } else { schedule.next_from(env.now) };
         let at = schedule.posted_at(next, env.draw(0));
-        Ok(Some(ScheduleMoved { id: schedule.id.clone(), paused, next, at }))
+        Ok(Some(ScheduleMoved { id: schedule.id.clone(), paused, next, at, refused: false }))
     }
 
     /// Decides a child out of turn, whatever pause, END and MAX say; `None` when the last
@@ -401,7 +419,38 @@ impl Board {
         }
         let over = schedule.full(schedule.fired + 1);
         let (next, at) = if over { (NEVER, NEVER) } else { (schedule.next, schedule.at) };
-        Ok(Some(self.fired(env, schedule, live, (env.now, next, at), None)))
+        let fired = self.fired(env, schedule, live, (env.now, next, at), None);
+        self.check_fired(env, schedule, &fired)?;
+        Ok(Some(fired))
+    }
+
+    /// Refuses a child whose key is taken, or that would exceed a limit.
+    fn check_fired(&self, env: &Env<'_>, schedule: &Schedule, fired: &Fired) -> Result<(), Refusal> {
+        let template = &schedule.template;
+        let gone = fired.replaces.map(|(slot, _)| slot);
+        if let Some(unique) = &template.unique {
+            // The end of the child that is replaced frees its key, unless that is taken for a time.
+            let freed = gone.filter(|slot| self.unique(*slot).is_some_and(Unique::at_end));
+            self.check_key(&unique.key, freed, env.now)?;
+        }
+        if !self.bounded && template.most_live.is_none() {
+            return Ok(());
+        }
+        let mut growth = Growth::default();
+        let user = template.user.as_deref().filter(|_| template.most_live.is_some());
+        if let Some(slot) = gone {
+            growth.ends(self, slot, user);
+        }
+        growth.adds(
+            self,
+            &Coming {
+                old: None,
+                queue: template.queue.as_deref().unwrap_or(DEFAULT_QUEUE),
+                bytes: template.record_bytes(&fired.child()),
+                owner: user.map(|user| (user, template.name.as_deref().unwrap_or_default())),
+            },
+        );
+        self.check_growth(&growth, user.zip(template.most_live))
     }
 
     /// The slot of the last child, if that has not ended.
@@ -468,20 +517,25 @@ impl Board {
         let draw = mix(env.draw(0) ^ schedule.last);
         let missed = schedule.backlog == Backlog::Skip && until.saturating_sub(intended) > LATE;
         let live = self.live_child(schedule);
-        if missed || schedule.full(schedule.fired) || (live.is_some() && schedule.overlap == Overlap::Skip) {
-            let next = match schedule.full(schedule.fired) {
-                true => NEVER,
-                false => schedule.first_from(until.max(intended) + 1),
-            };
-            let at = schedule.posted_at(next, draw);
-            return Some(ScheduleMoved { id: schedule.id.clone(), paused: schedule.paused, next, at }.into());
+        let over = schedule.full(schedule.fired);
+        let passes = |refused| {
+            let next = if over { NEVER } else { schedule.first_from(until.max(intended) + 1) };
+            let (id, at) = (schedule.id.clone(), schedule.posted_at(next, draw));
+            Some(ScheduleMoved { id, paused: schedule.paused, next, at, refused }.into())
+        };
+        if missed || over || (live.is_some() && schedule.overlap == Overlap::Skip) {
+            return passes(false);
         }
         let next = match schedule.full(schedule.fired + 1) {
             true => NEVER,
             false => schedule.first_from(intended + 1),
         };
         let at = schedule.posted_at(next, draw);
-        Some(self.fired(env, schedule, live, (intended, next, at), Some(schedule.at)).into())
+        let fired = self.fired(env, schedule, live, (intended, next, at), Some(schedule.at));
+        match self.check_fired(env, schedule, &fired) {
+            Ok(()) => Some(fired.into()),
+            Err(_) => passes(true),
+        }
     }
 }
 

@@ -157,7 +157,10 @@ impl Board {
             (State::Claimed, Some(claim)) if update.due.is_some() => {
                 Err(Refusal::Claimed(self.worker_name(claim).into()))
             }
-            _ => update.queue.map_or(Ok(()), |queue| self.check_room(queue, &[slot])),
+            _ => {
+                update.queue.map_or(Ok(()), |queue| self.check_room(queue, &[slot]))?;
+                update.queue.map_or(Ok(()), |queue| self.check_limits(&[slot], Some(queue)))
+            }
         }
     }
 }

@@ -58,9 +58,9 @@ fn a_requeue_of_children_does_not_hide_their_parent_from_its_loop() {
     }
     let filters = Filters { any: vec![Filter::State(Cancelled)], none: Vec::new() };
     let bytes = usize::MAX;
-    let mut slice = Selection { deed: Deed::Requeue, filters, from: None, count: 1, bytes, dry: false };
+    let mut slice = Selection { deed: Deed::Requeue(None), filters, from: None, count: 1, bytes, dry: false };
     for id in ["a", "p"] {
-        let got = w.select(&slice, None);
+        let got = w.select(&slice);
         assert_eq!(got.ids, [id.as_bytes()]);
         slice.from = got.next;
     }

@@ -49,3 +49,136 @@ fn a_cancel_by_a_user_is_of_that_users_jobs_only() {
     assert_eq!(w.cancel_by(b"job", false, EVE), Some(Ok("already")));
     assert_eq!(w.cancel_by(b"job", false, FAY), Some(refused("NOTOWNER eve")));
 }
+
+// --- live jobs of a user ---
+
+fn with_most<'p>(id: &'p str, most: i64) -> Post<'p> {
+    let id = Some(id.as_bytes());
+    Post { id, payload: b"work", user: EVE, name: Some(b"export"), most_live: Some(most), ..Post::default() }
+}
+
+fn live(w: &World) -> u64 {
+    w.sound();
+    w.board.live_of(b"eve", b"export")
+}
+
+#[test]
+fn a_user_has_no_more_live_jobs_of_a_name_than_a_post_allows() {
+    let mut w = World::default();
+    w.post(&with_most("a", 2)).unwrap();
+    w.post(&with_most("b", 2)).unwrap();
+    assert_eq!(w.post(&with_most("c", 2)), refused("LIMIT maxlive"));
+    assert!(w.post(&Post { name: Some(b"import"), ..with_most("d", 1) }).is_ok());
+    assert!(w.post(&Post { user: FAY, ..with_most("e", 1) }).is_ok());
+    assert_eq!(live(&w), 2);
+    w.reload();
+    assert_eq!(w.post(&with_most("c", 2)), refused("LIMIT maxlive"));
+}
+
+#[test]
+fn every_end_makes_room_and_every_way_back_takes_it() {
+    for state in ENDED {
+        let mut w = World::default();
+        w.put_with("job", |p| (p.user, p.name) = (EVE, Some(&b"export"[..])));
+        w.take_id(ANN, "job");
+        assert_eq!(live(&w), 1);
+        match state {
+            Complete => drop(w.done_keeping(ANN, "job", -1)),
+            Failed => drop(w.fails_with(ANN, "job", None, Retry::No)),
+            Cancelled => drop(w.cancel(b"job", true)),
+            _ => drop(w.trashes(ANN, "job", None)),
+        }
+        assert_eq!((w.is("job"), live(&w)), (Some(state), 0));
+        if state != Complete {
+            w.requeue(b"job", None).unwrap().unwrap();
+            assert_eq!(live(&w), 1);
+        }
+        w.delete(b"job");
+        assert_eq!(live(&w), 0);
+    }
+}
+
+#[test]
+fn a_replacing_post_does_not_count_the_job_that_it_replaces() {
+    let mut w = World::default();
+    w.post(&with_most("a", 1)).unwrap();
+    let exists = Exists::Replace;
+    assert!(w.post(&Post { exists, ..with_most("a", 1) }).is_ok());
+    w.post(&Post { exists, name: Some(b"import"), ..with_most("a", 1) }).unwrap();
+    assert_eq!((live(&w), w.board.live_of(b"eve", b"import")), (0, 1));
+    w.post(&with_most("b", 1)).unwrap();
+    assert_eq!(w.post(&Post { exists, ..with_most("a", 1) }), refused("LIMIT maxlive"));
+}
+
+// --- jobs and bytes ---
+
+const MAIL: Option<&[u8]> = Some(b"mail");
+
+#[test]
+fn a_board_and_a_queue_bound_each_their_own_total() {
+    let mut w = World::default();
+    w.configure(None, Setting::MaxJobs, Some(3));
+    w.configure(MAIL, Setting::MaxJobs, Some(1));
+    w.put_with("a", |p| p.queue = MAIL);
+    assert_eq!(w.post(&Post { queue: MAIL, ..Post::default() }), refused("LIMIT max-jobs"));
+    w.put("b");
+    w.put("c");
+    assert_eq!(w.post(&Post::default()), refused("LIMIT max-jobs"));
+    assert_eq!(w.board.setting(Some(b"other"), Setting::MaxJobs, &w.rules).0, -1);
+    let moved = Update { queue: MAIL, ..Update::default() };
+    assert_eq!(w.update(b"b", &moved), Some(refused("LIMIT max-jobs")));
+    assert_eq!(w.update(b"a", &moved), Some(Ok(())));
+    w.cancel(b"b", false);
+    w.put("d");
+    assert_eq!(w.requeue(b"b", None), Some(refused("LIMIT max-jobs")));
+    // A queue that is full loses nothing when its limit falls, and a replacing post goes on.
+    w.configure(None, Setting::MaxJobs, Some(0));
+    w.put_replacing("d", b"other");
+    w.take_all(ANN);
+    w.done(ANN, "d", None).unwrap();
+    w.sound();
+}
+
+#[test]
+fn bytes_are_those_of_all_records_and_follow_their_queue() {
+    let mut w = World::default();
+    w.put_with("a", |p| (p.queue, p.payload) = (MAIL, &[7; 1_000]));
+    let bytes = w.board.record_bytes() as i64;
+    assert_eq!((bytes, w.board.record_bytes_in(b"mail") as i64), (64 + 2 + 1_000, bytes));
+    w.configure(None, Setting::MaxBytes, Some(2 * bytes));
+    w.configure(Some(b"sms"), Setting::MaxBytes, Some(bytes - 1));
+    let other = Post { id: Some(b"b"), payload: &[8; 1_001], ..Post::default() };
+    assert_eq!(w.post(&other), refused("LIMIT max-bytes"));
+    let sms = Update { queue: Some(b"sms"), ..Update::default() };
+    assert_eq!(w.update(b"a", &sms), Some(refused("LIMIT max-bytes")));
+    assert!(w.post(&Post { payload: &[8; 1_000], ..other.clone() }).is_ok());
+    let more = Post { id: Some(b"a"), exists: Exists::Replace, payload: &[7; 1_001], ..Post::default() };
+    assert_eq!(w.post(&more), refused("LIMIT max-bytes"));
+    // Workers are never refused.
+    w.take_id(ANN, "a");
+    let report = Report { payload: Some(&[9; 5_000]), ..Report::default() };
+    let beat = Heartbeat { worker: ANN, id: b"a", report: Some(report), ..Heartbeat::default() };
+    w.heartbeat(&beat).unwrap();
+    w.done(ANN, "a", None).unwrap();
+    assert_eq!(w.board.record_bytes_in(b"mail"), 0);
+    w.reload();
+    assert_eq!(w.post(&Post { payload: &[8; 1_001], ..Post::default() }), refused("LIMIT max-bytes"));
+    w.sound();
+}
+
+#[test]
+fn a_time_whose_child_would_exceed_a_limit_is_passed_over() {
+    let mut w = World::default();
+    w.configure(None, Setting::MaxJobs, Some(1));
+    let (when, backlog) = (Some(When::Every(100)), Some(Backlog::All));
+    w.set_schedule(&SetSchedule { id: b"s", when, backlog, ..SetSchedule::default() }).unwrap();
+    w.pass(100);
+    w.pass(100_000);
+    assert_eq!((w.is("@s@1"), w.is("@s@2")), (Some(Ready), None));
+    let schedule = w.board.schedule(b"s").unwrap();
+    assert_eq!((schedule.refused, schedule.fired), (1, 1));
+    assert_eq!(w.run_schedule(b"s"), refused("LIMIT max-jobs"));
+    w.delete(b"@s@1");
+    w.pass(100);
+    assert_eq!(w.is("@s@2"), Some(Ready));
+}

@@ -18,14 +18,14 @@ fn names(ids: &[Vec<u8>]) -> Vec<String> {
 
 impl World {
     fn sel(&mut self, deed: Deed<'_>, any: &[Filter<'_>], count: usize) -> Selected {
-        self.select(&selection(deed, any, count), None)
+        self.select(&selection(deed, any, count))
     }
 
     /// The next slice of the same.
     fn go_on(&mut self, deed: Deed<'_>, any: &[Filter<'_>], count: usize, from: Option<Reached>) -> Selected {
         let from = Reached::read(from.unwrap().text().as_bytes());
         assert!(from.is_some());
-        self.select(&Selection { from, ..selection(deed, any, count) }, None)
+        self.select(&Selection { from, ..selection(deed, any, count) })
     }
 
     /// Slices until there are no more: all ids, and how many slices there were.
@@ -55,7 +55,7 @@ fn each_verb_takes_the_states_it_is_for_and_passes_over_the_others() {
         (CANCEL, &[Scheduled, Ready, Claimed]),
         (Deed::Cancel { force: true }, &[Scheduled, Ready, Claimed]),
         (Deed::Release, &[Claimed]),
-        (Deed::Requeue, &[Failed, Cancelled, Trashed]),
+        (Deed::Requeue(None), &[Failed, Cancelled, Trashed]),
         (Deed::Delete, &STATES),
         (Deed::Update(&priority), &[Scheduled, Ready, Claimed]),
         (Deed::Update(&due), &[Scheduled, Ready]),
@@ -64,7 +64,7 @@ fn each_verb_takes_the_states_it_is_for_and_passes_over_the_others() {
         let mut w = World::default();
         STATES.iter().for_each(|state| w.put_in(state.name(), *state));
         let filters: Vec<Filter<'_>> = STATES.iter().map(|s| Filter::State(*s)).collect();
-        let dry = w.select(&Selection { dry: true, ..selection(deed, &filters, 100) }, None);
+        let dry = w.select(&Selection { dry: true, ..selection(deed, &filters, 100) });
         let revision = w.board.revision();
         let got = w.sel(deed, &filters, 100);
         assert_eq!((&got.ids, &got.held), (&dry.ids, &dry.held), "{deed:?}");
@@ -86,9 +86,9 @@ fn a_requeue_walks_all_that_ended_as_one_oldest_end_first() {
         w.put_in(id, state);
         w.pass(1);
     }
-    assert_eq!(names(&w.sel(Deed::Requeue, &[Filter::Queue(b"default")], 2).ids), ["e", "c"]);
+    assert_eq!(names(&w.sel(Deed::Requeue(None), &[Filter::Queue(b"default")], 2).ids), ["e", "c"]);
     assert_eq!(
-        w.all(Deed::Requeue, &[Filter::State(Failed), Filter::State(Cancelled)], 1).0,
+        w.all(Deed::Requeue(None), &[Filter::State(Failed), Filter::State(Cancelled)], 1).0,
         ["a", "d", "b"]
     );
     assert_eq!(w.take_all(BOB).len(), 5);
@@ -99,7 +99,7 @@ fn a_requeue_walks_all_that_ended_as_one_oldest_end_first() {
 fn a_requeue_may_lead_to_another_queue() {
     let mut w = World::default();
     w.put_in("a", Failed);
-    w.select(&selection(Deed::Requeue, &[Filter::State(Failed)], 9), Some(b"slow"));
+    w.select(&selection(Deed::Requeue(Some(b"slow")), &[Filter::State(Failed)], 9));
     assert_eq!((w.is("a"), w.job("a").queue()), (Some(Ready), &b"slow"[..]));
     assert_eq!(w.board.kinds().count(), 0);
     w.sound();
@@ -133,12 +133,12 @@ fn a_loop_ends_and_takes_each_job_once_while_others_post_claim_and_fail() {
             w.fails_with(BOB, &name(&got.id), None, Retry::No).unwrap();
         }
     };
-    let mut slice = w.sel(Deed::Requeue, &[Filter::State(Failed)], 2);
+    let mut slice = w.sel(Deed::Requeue(None), &[Filter::State(Failed)], 2);
     let mut ids = names(&slice.ids);
     while slice.next.is_some() {
         w.pass(1);
         fail(&mut w);
-        slice = w.go_on(Deed::Requeue, &[Filter::State(Failed)], 2, slice.next);
+        slice = w.go_on(Deed::Requeue(None), &[Filter::State(Failed)], 2, slice.next);
         ids.extend(names(&slice.ids));
     }
     assert_eq!(ids, ["f0", "f1", "f2", "f3", "f4", "f5"]);
@@ -232,7 +232,7 @@ fn those_who_wait_go_before_what_they_wait_for() {
             let wait = Depend::Add(After { jobs: vec![(b"d", OnFailure::Hold)], strict: true });
             w.depend(b"last", &wait).unwrap().unwrap();
             let slice = Selection { dry: true, ..selection(deed, &[Filter::Queue(b"default")], 100) };
-            assert_eq!(w.select(&slice, None).ids.len(), 5);
+            assert_eq!(w.select(&slice).ids.len(), 5);
             let (ids, _) = w.all(deed, &[Filter::Queue(b"default")], count);
             assert_eq!(ids, ["last", "d", "c", "b", "a"], "{deed:?} {count}");
             w.pass(0);
@@ -254,7 +254,7 @@ fn a_job_is_held_back_when_one_waits_for_it_that_stays() {
         w.put_after("leaf", &["a"], OnFailure::Hold);
         for dry in [true, false] {
             let slice = Selection { dry, ..selection(deed, &[Filter::Queue(b"default")], 100) };
-            let got = w.select(&slice, None);
+            let got = w.select(&slice);
             assert_eq!((names(&got.ids), got.next), (vec!["leaf".into()], None));
             let mut held = names(&got.held);
             held.sort();
@@ -280,9 +280,9 @@ fn a_record_that_only_those_who_wait_keep_goes_with_them_and_is_not_counted() {
         w.put_after("d", &["young"], OnFailure::Hold);
         let any = [Filter::Queue(b"default")];
         let slice = Selection { dry: true, ..selection(Deed::Delete, &any, 100) };
-        assert_eq!(names(&w.select(&slice, None).ids), ["b", "c", "d", "old", "young"]);
+        assert_eq!(names(&w.select(&slice).ids), ["b", "c", "d", "old", "young"]);
         w.pass(1_000);
-        assert_eq!(names(&w.select(&slice, None).ids), ["b", "c", "d", "young"]);
+        assert_eq!(names(&w.select(&slice).ids), ["b", "c", "d", "young"]);
         let held = w.sel(Deed::Delete, &[Filter::State(Failed)], 100).held;
         assert_eq!(names(&held), ["old", "young"]);
         assert_eq!(w.all(Deed::Delete, &any, count).0, ["b", "c", "d", "young"], "{count}");
@@ -307,7 +307,7 @@ fn those_who_wait_go_slice_by_slice() {
     let mut counted = Vec::new();
     let mut from = None;
     loop {
-        let slice = w.select(&Selection { from, ..dry.clone() }, None);
+        let slice = w.select(&Selection { from, ..dry.clone() });
         assert!(slice.held.is_empty());
         counted.push(slice.ids.len());
         from = slice.next;
@@ -364,10 +364,10 @@ fn a_slice_ends_when_its_records_are_large_enough() {
     }
     let any = [Filter::State(Ready)];
     let slice = Selection { bytes: 1_500, ..selection(Deed::Delete, &any, 9) };
-    assert_eq!(names(&w.select(&slice, None).ids), ["a", "b"]);
+    assert_eq!(names(&w.select(&slice).ids), ["a", "b"]);
     w.put_with("d", |p| p.payload = &[7; 1_000]);
     let slice = Selection { bytes: 1, ..selection(Deed::Delete, &any, 9) };
-    let got = w.select(&slice, None);
+    let got = w.select(&slice);
     assert_eq!((got.ids.len(), got.next.is_some()), (1, true));
 }
 
@@ -382,7 +382,39 @@ fn a_cursor_that_nobody_gave_is_not_read_or_finds_nothing_wrong() {
         let from = Reached::read(text.as_bytes());
         assert!(from.is_some(), "{text}");
         let slice = Selection { from, ..selection(Deed::Delete, &[Filter::State(Ready)], 1) };
-        w.select(&slice, None);
+        w.select(&slice);
         w.sound();
     }
+}
+
+fn strings(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|id| id.to_string()).collect()
+}
+
+/// Which jobs it was done with, and which are held back.
+fn went(slice: &Selected) -> (Vec<String>, Vec<String>) {
+    (names(&slice.ids), names(&slice.held))
+}
+
+#[test]
+fn a_requeue_holds_back_what_its_key_or_a_limit_refuses() {
+    let mut w = World::default();
+    let unique = Some(TakeKey { key: b"k", until: None, time: None, on_conflict: OnConflict::Reject });
+    for id in ["a", "b", "c", "d"] {
+        w.put_with(id, |p| p.unique = unique.filter(|_| id < "c"));
+        w.take_id(ANN, id);
+        w.fails_with(ANN, id, None, Retry::No).unwrap();
+    }
+    let failed = [Filter::State(Failed)];
+    let slice = w.sel(Deed::Requeue(None), &failed, 9);
+    assert_eq!(went(&slice), (strings(&["a", "c", "d"]), strings(&["b"])));
+    w.configure(Some(b"few"), Setting::MaxJobs, Some(1));
+    w.cancel(b"c", true);
+    w.cancel(b"d", true);
+    let slice = w.sel(Deed::Requeue(Some(b"few")), &[Filter::State(Cancelled)], 9);
+    assert_eq!(went(&slice), (strings(&["c"]), strings(&["d"])));
+    let update = Update { queue: Some(b"few"), ..Update::default() };
+    let slice = w.sel(Deed::Update(&update), &[Filter::State(Ready)], 9);
+    assert_eq!(went(&slice), (strings(&["c"]), strings(&["a"])));
+    w.sound();
 }

@@ -1,7 +1,7 @@
 //! Random commands. They name jobs, workers and tokens by how they stand to the board, so
 //! that most of them do something whatever came before and shrinking keeps their sense.
 
-use board::{Exists, OnFailure, Options, Order, Retry, Setting, State, MOST, SPECS};
+use board::{Exists, OnConflict, OnFailure, Options, Order, Retry, Setting, State, Until, MOST, SPECS};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
@@ -67,6 +67,10 @@ pub enum Change {
     Clear,
 }
 
+/// Which key, until when, for how long, and what on a conflict.
+#[derive(Debug, Clone)]
+pub struct Key(pub u8, pub Option<Until>, pub Option<i64>, pub OnConflict);
+
 #[derive(Debug, Clone)]
 pub enum Act {
     Cancel(bool),
@@ -102,6 +106,8 @@ pub enum Command {
         tags: Option<Vec<u8>>,
         parent: Option<Target>,
         share: Option<u32>,
+        most_live: Option<i64>,
+        unique: Option<Key>,
     },
     Label {
         id: Target,
@@ -257,6 +263,9 @@ pub enum Command {
         queue: Option<u8>,
         group: Option<u8>,
         tags: Option<Vec<u8>>,
+        user: Option<u8>,
+        most_live: Option<i64>,
+        unique: Option<Key>,
     },
     Unschedule(u8),
     PauseSchedule(u8, bool),
@@ -438,12 +447,15 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Rate | Setting::Burst => 5,
         Setting::Weight => 4,
         Setting::StatsDays => 3,
+        Setting::MaxJobs => 9,
+        // What records weigh is no concern of the model's.
+        Setting::MaxBytes => -1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
         Setting::Tombstones | Setting::KeepComplete | Setting::KeepFailed => 6,
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
         _ => 2_000,
     };
-    prop_oneof![6 => min..=most, 1 => Just(min), 1 => Just(max)]
+    prop_oneof![6 => min..=most.max(min), 1 => Just(min), 1 => Just(max)]
 }
 
 fn settings() -> impl Strategy<Value = Command> {
@@ -529,6 +541,14 @@ fn time() -> impl Strategy<Value = Command> {
     ]
 }
 
+fn key() -> impl Strategy<Value = Key> {
+    use OnConflict::*;
+    let until = of(select(&[Until::End, Until::Start][..]));
+    let time = weighted(0.4, prop_oneof![1..3_000i64, Just(1 << 40)]);
+    let conflict = select(&[Reject, Return, Replace, Replace, Debounce][..]);
+    (0..3u8, until, time, conflict).prop_map(|(n, until, time, conflict)| Key(n, until, time, conflict))
+}
+
 fn post() -> impl Strategy<Value = Command> {
     let exists = prop_oneof![
         5 => Just(Exists::Refuse),
@@ -540,17 +560,17 @@ fn post() -> impl Strategy<Value = Command> {
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
-    let user = weighted(0.3, 0..3u8);
+    let bounds = (weighted(0.3, 0..3u8), weighted(0.5, 1..4i64), weighted(0.3, key()));
     let states = prop_oneof![4 => Just(State::Ready), 2 => Just(State::Claimed), 1 => Just(State::Failed)];
     let parent = (weighted(0.4, states.prop_flat_map(target)), weighted(0.3, 1..5u32));
-    (id, rest, options(), meta, (after, parent), user).prop_map(
+    (id, rest, options(), meta, (after, parent), bounds).prop_map(
         |(
             (id, again, exists),
             (queue, name, priority, delay),
             options,
             (meta, tags),
             ((after, strict, group), (parent, share)),
-            user,
+            (user, most_live, unique),
         )| {
             Command::Post {
                 id,
@@ -569,6 +589,8 @@ fn post() -> impl Strategy<Value = Command> {
                 tags,
                 parent,
                 share,
+                most_live,
+                unique,
             }
         },
     )
@@ -677,8 +699,15 @@ fn schedules() -> impl Strategy<Value = Command> {
         of(0..3u8),
         of(tags()),
     );
-    let set = (0..3u8, when, bounds, ways).prop_map(
-        |(id, (every, cron), (start, end, max), (backlog, overlap, jitter, delay, queue, group, tags))| {
+    let limits = (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.3, key()));
+    let set = (0..3u8, when, bounds, ways, limits).prop_map(
+        |(
+            id,
+            (every, cron),
+            (start, end, max),
+            (backlog, overlap, jitter, delay, queue, group, tags),
+            (user, most_live, unique),
+        )| {
             Command::Schedule {
                 id,
                 every,
@@ -693,6 +722,9 @@ fn schedules() -> impl Strategy<Value = Command> {
                 queue,
                 group,
                 tags,
+                user,
+                most_live,
+                unique,
             }
         },
     );

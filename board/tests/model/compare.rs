@@ -38,6 +38,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     schedules(world, model)?;
     workers(world, model)?;
     model.same_stats(board)?;
+    limits(world, model)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;
@@ -69,7 +70,22 @@ fn schedules(world: &World, model: &Model) -> Result<(), String> {
         same("time of the post", got.at, want.at)?;
         same("children", (got.fired, got.last, got.intended), (want.fired, want.last, want.intended))?;
         same("paused", got.paused, want.paused)?;
+        same("refused", got.refused, want.refused)?;
         same("wakes in time", world.board.wake() <= got.at, true)?;
+    }
+    Ok(())
+}
+
+fn limits(world: &World, model: &Model) -> Result<(), String> {
+    let board = &world.board;
+    for (user, name) in drive::USERS.iter().flat_map(|user| drive::NAMES.map(|name| (user, name))) {
+        same("live jobs of a user", board.live_of(user, name) as i64, model.live_of(user, name, None))?;
+    }
+    same("keys", board.key_count(), model.keys.len())?;
+    for (key, held) in &model.keys {
+        let got = board.holder_of(key, 0).map(|(id, slot)| (id.borrowed().to_vec(), slot.is_some()));
+        same("holder of a key", got, Some((held.id.clone(), held.there)))?;
+        same("wakes for a key", board.wake() <= held.end, true)?;
     }
     Ok(())
 }
@@ -119,6 +135,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("its children", children.map(|r| r.id().to_vec()).collect(), model.children(&job.id))?;
     same("intended", got.intended(), job.intended)?;
     same("user", owned(got.user()), job.user.clone())?;
+    same("unique", owned(got.unique()), job.unique.as_ref().map(|unique| unique.key.clone()))?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;

@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Change, Command, Other, Part, Talk, Target, Token, Who};
+use crate::commands::{Change, Command, Key, Other, Part, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::mirror::Mirror;
 use crate::naive::{Bytes, Job, Model};
@@ -15,6 +15,7 @@ pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
 pub const GROUPS: [&[u8]; 4] = [b"acme", b"g\0\xff", b"ann", b"nobody"];
 pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
 pub const USERS: [&[u8]; 3] = [b"eve", b"fay\xff\0", b"gus"];
+const KEYS: [&[u8]; 3] = [b"k", b"l\xff\0", b"m"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
 pub const KINDS: [&[u8]; 4] = [b"resize", b"\xf0%s", b"lapsed", b"timeout"];
@@ -44,6 +45,10 @@ pub fn tags(numbers: &[u8]) -> Vec<&'static [u8]> {
 
 fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
     After { jobs: edges.iter().map(|(id, on)| (&id[..], *on)).collect(), strict }
+}
+
+fn take_key(key: &Key) -> TakeKey<'static> {
+    TakeKey { key: KEYS[key.0 as usize], until: key.1, time: key.2, on_conflict: key.3 }
 }
 
 pub struct Pair {
@@ -451,7 +456,18 @@ impl Pair {
         else {
             return Ok(());
         };
-        let Command::Post { after: edges, strict, group, user, tags: given, parent, share, .. } = command
+        let Command::Post {
+            after: edges,
+            strict,
+            group,
+            user,
+            most_live,
+            unique,
+            tags: given,
+            parent,
+            share,
+            ..
+        } = command
         else {
             return Ok(());
         };
@@ -462,7 +478,9 @@ impl Pair {
             false => CHOSEN[n as usize % CHOSEN.len()].to_vec(),
         });
         let parent = parent.as_ref().map(|target| self.pick(target));
-        for id in id.iter().chain(&parent) {
+        let holder = unique.as_ref().and_then(|key| self.model.held(KEYS[key.0 as usize]));
+        let holder = holder.map(|held| held.id.clone());
+        for id in id.iter().chain(&holder).chain(&parent) {
             self.settle(id)?;
         }
         let post = Post {
@@ -481,9 +499,14 @@ impl Pair {
             tags: given.as_deref().map(tags),
             parent: parent.as_deref(),
             share: share.filter(|_| parent.is_some()),
+            most_live: most_live.filter(|_| user.is_some()),
+            unique: unique.as_ref().map(take_key),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
+        // The id of the job that holds the key is none that was made.
+        let known = self.ids.contains(&made) || made.starts_with(b"@");
+        let made = if known { Bytes::new() } else { made };
         if id.is_none() && !made.is_empty() {
             self.ids.push(made.clone());
         }
@@ -551,7 +574,9 @@ impl Pair {
         let Command::Schedule { id, every, cron, start, end, max, backlog, overlap, .. } = command else {
             return Ok(());
         };
-        let Command::Schedule { jitter, delay, queue, group, tags: given, .. } = command else {
+        let Command::Schedule { jitter, delay, queue, group, user, most_live, unique, tags: given, .. } =
+            command
+        else {
             return Ok(());
         };
         let id = schedules::IDS[*id as usize];
@@ -580,6 +605,9 @@ impl Pair {
             delay: *delay,
             group: group.map(|n| GROUPS[n as usize]),
             tags: given.as_deref().map(tags),
+            user: user.map(|user| USERS[user as usize]),
+            most_live: most_live.filter(|_| user.is_some()),
+            unique: unique.as_ref().map(take_key),
             ..SetSchedule::default()
         };
         let got = self.world.set_schedule(&set).is_ok();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
 
 use crate::family::{Gone, Tie};
+use crate::limits::{Held, Unique};
 use crate::rates::Buckets;
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
@@ -111,6 +112,7 @@ pub struct Job {
     pub gone: Gone,
     /// How many generations have been below it, at most.
     pub height: u8,
+    pub unique: Option<Unique>,
 }
 
 impl Job {
@@ -208,6 +210,10 @@ pub struct Model {
     pub buckets: Buckets,
     /// Connections that have closed.
     pub closed: BTreeSet<u64>,
+    /// Keys that are taken.
+    pub keys: BTreeMap<Bytes, Held>,
+    /// A child that was let pass is posted.
+    pub unbounded: bool,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -332,6 +338,7 @@ impl Model {
         job.drop_at = later(now, retain);
         job.idle_from = None;
         let (id, order) = (job.id.clone(), job.order);
+        self.frees_at_end(at);
         let awaited = !self.waiters(&id).is_empty();
         self.detach_all(&id);
         self.end_in_family(&id, retain != 0);
@@ -346,6 +353,7 @@ impl Model {
     }
 
     pub fn bury(&mut self, at: usize) {
+        self.leaves_key(at);
         let job = self.jobs.remove(at);
         self.gone(&job);
         let (most, ttl) = (self.board_rule(Setting::Tombstones), self.board_rule(Setting::TombstoneTtl));
@@ -468,6 +476,7 @@ impl Model {
         };
         let fires = self.schedules.iter().map(|s| s.at);
         let departs = self.workers.known.values().map(|w| w.until.max(self.hold));
+        let fires = fires.chain(self.keys.values().map(|held| held.end));
         let others = fires.chain(departs).chain(self.day_goes());
         self.jobs
             .iter()
@@ -500,7 +509,7 @@ impl Model {
             self.let_go(n);
             return true;
         }
-        if self.lift(n as usize) {
+        if self.lift(n as usize) || self.free_keys(n as usize) {
             return true;
         }
         if self.disconnect(n, draw) {

@@ -2,6 +2,7 @@
 
 use board::{Backlog, Overlap, SetSchedule, State, When, LATE};
 
+use crate::limits::Unique;
 use crate::naive::{Bytes, Job, Model, Way, NEVER};
 
 pub const IDS: [&[u8]; 3] = [b"s", b"t\0\xff", b"u@1"];
@@ -37,6 +38,10 @@ pub struct Schedule {
     pub group: Option<Bytes>,
     pub delay: i64,
     pub tags: Vec<Bytes>,
+    pub user: Option<Bytes>,
+    pub most_live: Option<i64>,
+    pub unique: Option<Unique>,
+    pub refused: u64,
 }
 
 impl Schedule {
@@ -122,6 +127,9 @@ impl Model {
         if let Some(tags) = &set.tags {
             s.tags = tags.iter().map(|tag| tag.to_vec()).collect();
         }
+        s.user = set.user.map(<[u8]>::to_vec).or(s.user);
+        s.most_live = set.most_live.or(s.most_live);
+        s.unique = set.unique.as_ref().map(Unique::of).or(s.unique);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
             s.anchor = match s.start {
@@ -157,6 +165,9 @@ impl Model {
         if s.overlap == Overlap::Skip && self.live(&s).is_some() {
             return Some(None);
         }
+        if self.is_refused(&s) {
+            return None;
+        }
         Some(Some(self.child_of(id, self.now)))
     }
 
@@ -172,14 +183,31 @@ impl Model {
         }
         let missed = s.backlog == Backlog::Skip && until - intended > LATE;
         let overlaps = s.overlap == Overlap::Skip && self.live(&s).is_some();
-        if !missed && !overlaps {
+        let refused = !missed && !overlaps && self.is_refused(&s);
+        let passes = missed || overlaps || refused;
+        if !passes {
             let child = self.child_of(&s.id, intended);
             let queue = self.jobs[self.at(&child).unwrap()].queue.clone();
             self.note_late(&queue, board::Late::Fire, s.at);
         }
-        let next = s.first(if missed || overlaps { until.max(intended) } else { intended } + 1);
-        self.schedule(&s.id).unwrap().set_next(next);
+        let next = s.first(if passes { until.max(intended) } else { intended } + 1);
+        let s = self.schedule(&s.id).unwrap();
+        s.refused += u64::from(refused);
+        s.set_next(next);
         true
+    }
+
+    /// Whether a child would be refused, the one that it replaces gone.
+    fn is_refused(&self, s: &Schedule) -> bool {
+        let gone = self.live(s).filter(|_| s.overlap == Overlap::Replace);
+        let frees = |at: &usize| {
+            self.jobs[*at].unique.as_ref().is_some_and(|u| u.until.is_some() || u.time.is_none())
+        };
+        let taken = |unique: &Unique| self.key_is_free(&unique.key, gone.filter(frees)).is_err();
+        let many = |(user, most): (&Bytes, i64)| self.live_of(user, b"", gone) >= most;
+        s.unique.as_ref().is_some_and(taken)
+            || s.user.as_ref().zip(s.most_live).is_some_and(many)
+            || self.has_room(s.queue.as_deref().unwrap_or(b"default"), gone).is_err()
     }
 
     fn child_of(&mut self, id: &[u8], intended: i64) -> Bytes {
@@ -193,6 +221,13 @@ impl Model {
             group: s.group.as_deref(),
             due: Some(intended + s.delay),
             tags: Some(s.tags.iter().map(|tag| &tag[..]).collect()),
+            user: s.user.as_deref(),
+            unique: s.unique.as_ref().map(|u| board::TakeKey {
+                key: &u.key,
+                until: u.until,
+                time: u.time,
+                on_conflict: board::OnConflict::Reject,
+            }),
             ..board::Post::default()
         };
         if let (Overlap::Replace, Some(at)) = (s.overlap, self.live(&s)) {
@@ -201,7 +236,9 @@ impl Model {
             self.end(at, State::Cancelled, self.retention(State::Cancelled));
         }
         let id = child(id, n);
+        self.unbounded = true;
         self.post(&board::Post { id: Some(&id), exists: board::Exists::Replace, ..post }, &id).unwrap();
+        self.unbounded = false;
         let at = self.at(&id).unwrap();
         self.jobs[at].intended = Some(intended);
         self.note_at(at, board::Tally::Fired);

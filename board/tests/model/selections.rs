@@ -16,7 +16,7 @@ impl Model {
         match deed {
             Deed::Cancel { force } => !job.state.ended() && (*force || !asked),
             Deed::Release => job.hold.is_some(),
-            Deed::Requeue => job.state.ended() && job.state != State::Complete,
+            Deed::Requeue(_) => job.state.ended() && job.state != State::Complete,
             Deed::Delete => true,
             Deed::Label(_, None) => true,
             Deed::Update(update) | Deed::Label(_, Some(update)) => {
@@ -45,11 +45,11 @@ impl Model {
         job.tie.as_ref().is_some_and(|tie| tie.kept) || !self.live_children(&job.id).is_empty()
     }
 
-    fn act(&mut self, deed: &Deed<'_>, queue: Option<&[u8]>, id: &[u8]) -> Result<(), String> {
+    fn act(&mut self, deed: &Deed<'_>, id: &[u8]) -> Result<(), String> {
         match deed {
             Deed::Cancel { force } => self.cancel(id, *force, None).map(|done| done.map(|_| ())),
             Deed::Release => self.release(id),
-            Deed::Requeue => self.requeue(id, queue),
+            Deed::Requeue(queue) => self.requeue(id, *queue),
             Deed::Delete => Some(self.delete(&[id]).map(|_| ())),
             Deed::Update(update) => self.update(id, update),
             Deed::Label(label, None) => self.label(id, label),
@@ -71,14 +71,10 @@ pub fn select(
     bytes: usize,
 ) -> Result<(), String> {
     let (mut update, mut label) = (Update::default(), Label::default());
-    let mut to = None;
     let deed = match act {
         Act::Cancel(force) => Deed::Cancel { force: *force },
         Act::Release => Deed::Release,
-        Act::Requeue(queue) => {
-            to = queue.map(|q| QUEUES[q as usize]);
-            Deed::Requeue
-        }
+        Act::Requeue(queue) => Deed::Requeue(queue.map(|q| QUEUES[q as usize])),
         Act::Delete => Deed::Delete,
         Act::Label(tag, untag, track) => {
             label = Label { tag: tags(tag), untag: tags(untag), track: *track };
@@ -106,12 +102,12 @@ pub fn select(
         let mut slice = Selection { deed, filters: filters.clone(), from: None, count, bytes, dry };
         let (mut ids, mut held) = (Vec::new(), Vec::new());
         loop {
-            let got = world.select(&slice, to);
+            let got = world.select(&slice);
             same("a slice is not too long", got.ids.len() + got.held.len() <= count, true)?;
             for id in got.ids.iter().filter(|_| !dry) {
                 // A record that was kept for one that goes may have gone with it.
                 let gone = matches!(deed, Deed::Delete) && model.at(id).is_none();
-                same("refused", if gone { Ok(()) } else { model.act(&deed, to, id) }, Ok(()))?;
+                same("refused", if gone { Ok(()) } else { model.act(&deed, id) }, Ok(()))?;
             }
             ids.extend(got.ids);
             held.extend(got.held);
@@ -129,15 +125,18 @@ pub fn select(
     if related {
         return Ok(());
     }
-    // A dry run does not know how full the new queue would be after earlier slices.
-    if update.queue.is_none() {
+    // A dry run does not know how full a queue would be, or which keys are taken, after earlier
+    // slices.
+    let limited = update.queue.is_some() || matches!(deed, Deed::Requeue(_));
+    if !limited || held.is_empty() {
         same("of a dry run", dry.len(), ids.len())?;
     }
-    // Who does not fit into its new queue is held back, and would not fit now.
-    for id in held.iter().filter(|_| update.queue.is_some()) {
-        same("held", model.update(id, &update), Some(Err("LIMIT concurrency".into())))?;
+    // Who does not fit into its queue, or whose key is taken, is held back, and would be now.
+    for id in held.iter().filter(|_| limited) {
+        let refusal = model.act(&deed, id).err().unwrap_or_default();
+        same("held", refusal.starts_with("LIMIT ") || refusal.starts_with("EXISTS "), true)?;
     }
-    if update.queue.is_some() {
+    if limited {
         kept = held.clone();
         ids.extend(held.clone());
     }

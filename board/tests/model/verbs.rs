@@ -1,10 +1,11 @@
 //! The verbs of the naive board. What time has left undone with the job is settled before.
 
 use board::{
-    Advance, Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, Order, Post, Report, Retry, Setting,
-    State, Tally, Update,
+    Advance, Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, OnConflict, Order, Post, Report, Retry,
+    Setting, State, Tally, Update,
 };
 
+use crate::limits::Unique;
 use crate::naive::*;
 use crate::world::Done;
 
@@ -26,11 +27,41 @@ impl Model {
             Exists::OnlyReplace if at.is_none() => return Ok(false),
             _ => {}
         }
-        let edges = post.after.as_ref().map(|after| self.decide(id, post.id.is_some(), after)).transpose()?;
+        let (mut id, mut at, mut keeps) = (id.to_vec(), at, false);
+        if let Some(key) = &post.unique {
+            if let (Err(refusal), Some(held)) = (self.key_is_free(key.key, at), self.held(key.key)) {
+                let holder = self.at(&held.id).filter(|_| held.there);
+                let holder = holder.filter(|at| self.jobs[*at].state < State::Claimed);
+                match (key.on_conflict, holder) {
+                    (OnConflict::Return, _) => return Ok(true),
+                    (OnConflict::Replace | OnConflict::Debounce, Some(_)) if at.is_none() => {
+                        (id, at, keeps) = (held.id.clone(), holder, key.on_conflict == OnConflict::Replace);
+                    }
+                    _ => return Err(refusal),
+                }
+            }
+        } else if let Some(unique) = at.and_then(|at| self.jobs[at].unique.as_ref()) {
+            self.key_is_free(&unique.key, at)?;
+        }
+        let id = &id[..];
+        let edges = post.after.as_ref().map(|after| self.decide(id, post.id, after)).transpose()?;
+        let queue = post
+            .queue
+            .map_or_else(|| at.map_or(b"default".to_vec(), |at| self.jobs[at].queue.clone()), |q| q.to_vec());
+        let name =
+            post.name.map_or_else(|| at.map_or(Vec::new(), |at| self.jobs[at].name.clone()), |n| n.to_vec());
+        if let (Some(user), Some(most)) = (post.user, post.most_live) {
+            if self.live_of(user, &name, at) >= most {
+                return Err("LIMIT maxlive".into());
+            }
+        }
+        self.has_room(&queue, at)?;
         self.check_parent(at.and(Some(id)), post)?;
+        if let Some(at) = at.filter(|_| !keeps) {
+            self.free_key(at);
+        }
         let old = at.map(|at| self.jobs.remove(at));
         let ended = old.as_ref().is_some_and(|old| old.state.ended());
-        let was = |f: fn(&Job) -> Bytes, default: &[u8]| old.as_ref().map_or(default.to_vec(), f);
         let mut past = old.as_ref().and_then(|j| j.past.clone());
         if let Some(hold) = old.as_ref().and_then(|j| j.hold.clone()) {
             past = Some(Past { hold, way: Way::Taken });
@@ -43,17 +74,17 @@ impl Model {
             id: id.to_vec(),
             order: self.posts,
             state: State::Ready,
-            queue: post.queue.map_or_else(|| was(|j| j.queue.clone(), b"default"), |q| q.to_vec()),
-            name: post.name.map_or_else(|| was(|j| j.name.clone(), b""), |n| n.to_vec()),
+            queue,
+            name,
             payload: post.payload.to_vec(),
             priority: post.priority.unwrap_or_else(|| old.as_ref().map_or(0, |j| j.priority)),
             options: post.options.or(old.as_ref().map(|j| j.options).unwrap_or_default()),
             meta: old.as_ref().map(|j| j.meta.clone()).unwrap_or_default(),
             posted: self.now,
-            since: None,
+            since: old.as_ref().filter(|_| keeps).and_then(|j| j.since),
             due: 0,
-            idle: 0,
-            idle_from: None,
+            idle: old.as_ref().filter(|_| keeps).map_or(0, |j| j.idle),
+            idle_from: old.as_ref().filter(|_| keeps).and_then(|j| j.idle_from),
             attempt: 0,
             fails: 0,
             lapses: 0,
@@ -73,11 +104,15 @@ impl Model {
             intended: None,
             sent_on: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
+            unique: match (&post.unique, keeps) {
+                (Some(key), false) => Some(Unique::of(key)),
+                _ => old.as_ref().and_then(|j| j.unique.clone()),
+            },
             user: post.user.map(<[u8]>::to_vec).or(old.as_ref().and_then(|j| j.user.clone())),
             tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
             tracked: old.as_ref().is_some_and(|j| j.tracked),
             ageing: 0,
-            ready: 0,
+            ready: old.as_ref().filter(|_| keeps).map_or(0, |j| j.ready),
             number: old.as_ref().map_or(self.posts, |j| j.number),
             tie: old.as_ref().and_then(|j| j.tie.clone()),
             gone: old.as_ref().map(|j| j.gone.clone()).unwrap_or_default(),
@@ -94,10 +129,18 @@ impl Model {
         set_meta(&mut job, &post.meta);
         self.note(&job.queue, if old.is_some() { Tally::Replaced } else { Tally::Posted });
         self.jobs.push(job);
+        if !keeps {
+            self.take_key(self.jobs.len() - 1);
+        }
         if let Some(edges) = edges {
             self.reattach(id, &edges);
         }
-        self.wait(self.at(id).unwrap(), post.due.unwrap_or(self.now));
+        let due = match old.filter(|_| keeps) {
+            Some(old) if old.state != State::Ready => old.due,
+            Some(_) => self.now,
+            None => post.due.unwrap_or(self.now),
+        };
+        self.wait(self.at(id).unwrap(), due);
         let share = self.jobs[self.at(id).unwrap()].tie.as_ref().map(|tie| tie.share);
         if at.is_some() {
             self.begin_in_family(id, ended);
@@ -125,6 +168,7 @@ impl Model {
             session: 0,
             connection: None,
         };
+        self.frees_at_start(at);
         let job = &mut self.jobs[at];
         job.state = State::Claimed;
         job.attempt += 1;
@@ -342,7 +386,7 @@ impl Model {
             return Err("CANCELLED cancel was requested".into());
         }
         let edges = match &advance.after {
-            Some(after) => self.decide(advance.id, false, after)?,
+            Some(after) => self.decide(advance.id, None, after)?,
             None => Vec::new(),
         };
         self.note_run(at);
@@ -500,12 +544,19 @@ impl Model {
     pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
         let at = self.at(id)?;
         let now = self.now;
-        let job = &mut self.jobs[at];
+        let job = &self.jobs[at];
         match job.state {
             State::Complete => return Some(Err("ENDED complete".into())),
             state if !state.ended() => return Some(Err(format!("NOTENDED {}", state.name()))),
             _ => {}
         }
+        let free = job.unique.as_ref().map_or(Ok(()), |unique| self.key_is_free(&unique.key, Some(at)));
+        let room = free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), Some(at)));
+        if room.is_err() {
+            return Some(room);
+        }
+        self.take_key(at);
+        let job = &mut self.jobs[at];
         if let Some(queue) = queue {
             job.queue = queue.to_vec();
         }
@@ -559,6 +610,7 @@ impl Model {
                 self.leave_parent(id);
             }
             self.part(id);
+            self.free_key(self.at(id).unwrap());
             let job = self.jobs.remove(self.at(id).unwrap());
             self.gone(&job);
             self.forget(id);
@@ -586,7 +638,7 @@ impl Model {
                 ids.sort_by_key(|id| self.at(id).map(|at| self.jobs[at].order));
                 ids.into_iter().for_each(|other| self.detach(id, other));
             }
-            Depend::Add(after) => match self.decide(id, false, after) {
+            Depend::Add(after) => match self.decide(id, None, after) {
                 Ok(edges) => edges.into_iter().for_each(|edge| self.attach(id, edge)),
                 Err(refusal) => return Some(Err(refusal)),
             },
@@ -622,6 +674,9 @@ impl Model {
         let group_full = |queue: &[u8]| group.as_ref().is_some_and(|group| self.group_full(queue, group));
         if moves.is_some_and(|queue| self.full(queue) || group_full(queue)) {
             return Some(Err("LIMIT concurrency".into()));
+        }
+        if let Some(Err(refusal)) = update.queue.map(|queue| self.has_room(queue, Some(at))) {
+            return Some(Err(refusal));
         }
         if let Some(queue) = update.queue.filter(|queue| **queue != self.jobs[at].queue) {
             self.jobs[at].ageing = self.queue_rule(queue, Setting::Ageing);

@@ -53,12 +53,12 @@ impl Model {
         }
     }
 
-    /// What a job is to wait for, oldest first; `named`: it has been given this id.
-    pub fn decide(&self, id: &[u8], named: bool, after: &After<'_>) -> Result<Vec<Edge>, String> {
+    /// What a job is to wait for, oldest first; `named`: the id that its post gives it.
+    pub fn decide(&self, id: &[u8], named: Option<&[u8]>, after: &After<'_>) -> Result<Vec<Edge>, String> {
         let mut edges: Vec<Edge> = Vec::new();
         let cycle = || Err("CYCLE a job would wait for itself".to_string());
         for (other, on_failure) in &after.jobs {
-            if named && *other == id {
+            if named == Some(*other) {
                 return cycle();
             }
             if self.at(other).is_some() {

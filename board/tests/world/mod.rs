@@ -165,17 +165,25 @@ impl World {
         if let Some(id) = post.id {
             self.settle(id);
         }
+        let holder = post.unique.as_ref().and_then(|key| self.board.holder_of(key.key, self.now));
+        if let Some(id) = holder.map(|(id, _)| id.borrowed().to_vec()) {
+            self.settle(&id);
+        }
         if let Some(parent) = post.parent {
             self.settle(parent);
         }
         let rules = self.rules.clone();
         let env = self.env(&rules);
         let answer = self.board.post(&env, post, 0).and_then(|answer| match answer {
-            PostAnswer::Skip => Ok(None),
-            PostAnswer::Do(posted) => self.board.adopt(post, &posted).map(|adopted| Some((posted, adopted))),
+            PostAnswer::Skip => Ok(Err(None)),
+            PostAnswer::Holds(id) => Ok(Err(Some(id.borrowed().to_vec()))),
+            PostAnswer::Do(posted) => self.board.adopt(post, &posted).map(|adopted| Ok((posted, adopted))),
         });
         let done = answer.map_err(|refusal| refusal.to_string()).map(|posted| {
-            let (posted, adopted) = posted?;
+            let (posted, adopted) = match posted {
+                Ok(both) => both,
+                Err(id) => return id,
+            };
             let id = posted.text(<[u8]>::to_vec);
             self.act(posted);
             adopted.into_iter().for_each(|adopted| self.act(adopted));
@@ -386,7 +394,9 @@ impl World {
 
     pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
         let slot = self.named(id)?;
-        let decided = self.board.requeue(slot, queue).map(Effect::from);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.requeue(&env, slot, queue).map(Effect::from);
         self.operated(decided)
     }
 
@@ -422,7 +432,7 @@ impl World {
 
     /// The next slice of a selection by filters, and its deed unless it is dry. Gives the ids,
     /// in the order in which it was done, those held back, and where to go on.
-    pub fn select(&mut self, selection: &Selection<'_>, queue: Option<&[u8]>) -> Selected {
+    pub fn select(&mut self, selection: &Selection<'_>) -> Selected {
         let rules = self.rules.clone();
         let env = self.env(&rules);
         let chosen = self.board.select(&env, selection);
@@ -445,7 +455,7 @@ impl World {
                     CancelAnswer::Already => panic!("already cancelled"),
                 },
                 Deed::Release => self.act(self.board.release(&env, slot).unwrap()),
-                Deed::Requeue => self.act(self.board.requeue(slot, queue).unwrap()),
+                Deed::Requeue(queue) => self.act(self.board.requeue(&env, slot, queue).unwrap()),
                 // One that was kept for another alone has gone with it.
                 Deed::Delete if self.board.seq(slot) != seq => {}
                 Deed::Delete => self.act(Deleted { slot }),

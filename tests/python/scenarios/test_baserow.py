@@ -1,6 +1,6 @@
 """What users of Baserow's jobs rely on: long jobs of a user, with progress, limits and a state to show.
 
-A job type is the name, the job's user USER, the human-readable state the stage.
+A job type is the name, the job's user USER, `max_count` MAXLIVE, the human-readable state the stage.
 Children of a progress builder are jobs with PARENT and SHARE. `pending`, `started`, `finished` are ready,
 claimed, complete.
 """
@@ -8,11 +8,13 @@ claimed, complete.
 from __future__ import annotations
 
 import json
+import threading
 
 import lives
 import pytest
 from expect import refused, refused_like
 from harness import Board
+from lives import LONG
 
 HOUR = 3_600_000
 
@@ -44,6 +46,63 @@ def test_a_new_job_is_pending_with_no_progress(board):
 def test_a_job_may_be_run_by_its_own_process_at_once(board):
     start(board, queue="sync")
     assert board.claim_one("me", id="j")["id"] == "j"
+
+
+def test_one_live_job_of_a_type_for_a_user(board):
+    start(board, "a", maxlive=1)
+    with refused("LIMIT maxlive", board):
+        start(board, "b", maxlive=1)
+
+
+@pytest.mark.parametrize("state", ["scheduled", "claimed"])
+def test_the_limit_counts_jobs_in_every_live_state(board, state):
+    start(board, "a", delay=LONG if state == "scheduled" else None)
+    if state == "claimed":
+        run(board, "a")
+    with refused("LIMIT maxlive", board):
+        start(board, "b", maxlive=1)
+
+
+def test_the_limit_is_for_each_user_and_each_type(board):
+    start(board, "a", maxlive=1)
+    start(board, "b", user="bob", maxlive=1)
+    start(board, "c", name="import", maxlive=1)
+    assert board.count() == 3
+
+
+@pytest.mark.parametrize("end", ["consume", "fail", "cancel"])
+def test_the_next_may_come_when_the_last_has_ended(board, end):
+    start(board, "a", maxlive=1)
+    if end == "cancel":
+        board.cancel("a")
+    else:
+        run(board, "a")
+        getattr(board, end)("w1", "a")
+    start(board, "b", maxlive=1)
+
+
+def test_a_higher_limit_lets_that_many_live(board):
+    for n in range(3):
+        start(board, f"j{n}", maxlive=3)
+    with refused("LIMIT maxlive", board):
+        start(board, "j3", maxlive=3)
+
+
+def test_a_hundred_posts_at_once_and_one_is_let_in(server):
+    answers: list = []
+
+    def post(n: int) -> None:
+        board = server.board()
+        for m in range(10):
+            try:
+                answers.append(start(board, f"{n}-{m}", maxlive=1))
+            except Exception:
+                answers.append(None)
+
+    threads = [threading.Thread(target=post, args=(n,)) for n in range(10)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(answers) == 100 and len([id for id in answers if id]) == 1
 
 
 # Progress and state
