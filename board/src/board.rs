@@ -24,6 +24,7 @@ use crate::registrations::Registrations;
 use crate::schedule::Schedules;
 use crate::sessions::Sessions;
 use crate::settings::{Overrides, Setting};
+use crate::since::Departed;
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::waits::Waits;
@@ -127,6 +128,7 @@ pub struct Board {
     pub(crate) owners: Pool<Bin, ()>,
     pub(crate) keys: Keys,
     pub(crate) tombstones: Tombstones,
+    pub(crate) gone: Departed,
     pub(crate) settings: Overrides,
     pub(crate) pauses: Pauses,
     pub(crate) schedules: Schedules,
@@ -245,6 +247,8 @@ impl Board {
             + self.workers.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
             + self.classes.iter().count() * 200
             + self.tombstones.len() * 96
+            + self.gone.ring.len() * 48
+            + self.news.bytes()
             + self.waits.bytes()
             + self.labels.bytes()
             + self.families.bytes()

@@ -259,7 +259,8 @@ impl Board {
             pins.children += 1;
             Some(())
         })?;
-        self.show_mean(parent, false, now)
+        self.touch(parent)?;
+        self.show_mean(parent, false)
     }
 
     /// A live job, or one that is about to go, is nobody's child any more and counts nowhere.
@@ -281,7 +282,8 @@ impl Board {
         children.count = children.count.checked_sub(1).ok_or(Unfit)?;
         children.shares = children.shares.checked_sub(share).ok_or(Unfit)?;
         children.done = children.done.checked_sub(share * counts).ok_or(Unfit)?;
-        self.show_mean(parent, false, now)?;
+        self.touch(parent)?;
+        self.show_mean(parent, false)?;
         match live {
             true => self.repin(parent, now, one_child_less),
             false => Ok(()),
@@ -298,7 +300,7 @@ impl Board {
     ) -> Result<(), Unfit> {
         if let Some(parent) = self.parent_of(slot) {
             if state == State::Complete {
-                self.count_progress(slot, WHOLE, false, now)?;
+                self.count_progress(slot, WHOLE, false)?;
             }
             let lives = !self.job(parent)?.state.ended();
             self.tie_mut(slot)?.kept = kept && lives;
@@ -331,7 +333,7 @@ impl Board {
                 }
             }
         }
-        self.show_mean(slot, false, now)
+        self.show_mean(slot, false)
     }
 
     /// Takes up to `n` steps: lets one child of a parent that has ended go, or finds that all

@@ -55,6 +55,7 @@
 //! | `flow` | how fast jobs come and end | local |
 //! | `stats` | counts and durations of one record | |
 //! | `dist` | durations in bins | sums exact, percentiles within 5 % |
+//! | `since` | what changed and went since a revision | bounded likewise |
 //! | `settings` | every setting | one table |
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
@@ -114,6 +115,7 @@ mod schedule;
 mod selection;
 mod sessions;
 mod settings;
+mod since;
 mod slab;
 mod snapshot;
 mod stats;

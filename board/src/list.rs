@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 
 use crate::board::{Board, Queue, ReadyKey};
 use crate::job::{Job, State};
+use crate::labelled::Bearers;
 use crate::line::Line;
 use crate::record::Record;
 
@@ -37,6 +38,8 @@ pub enum Filter<'a> {
     Tracked,
     /// Posted on behalf of that user.
     User(&'a [u8]),
+    /// Has changed since that revision of the board.
+    Since(u64),
 }
 
 impl Filter<'_> {
@@ -52,6 +55,7 @@ impl Filter<'_> {
             Filter::Kind(kind) => record.kind() == Some(kind),
             Filter::Tracked => record.tracked(),
             Filter::User(user) => record.user() == Some(user),
+            Filter::Since(version) => record.version() as u64 > *version,
         }
     }
 
@@ -74,6 +78,12 @@ impl<'a> Filters<'a> {
     /// Whether there is no condition.
     pub fn is_empty(&self) -> bool {
         self.any.is_empty() && self.none.is_empty()
+    }
+
+    /// The revision since when a job has to have changed.
+    pub fn since(&self) -> Option<u64> {
+        let since = |filter: &Filter<'_>| if let Filter::Since(v) = filter { Some(*v) } else { None };
+        self.any.iter().filter_map(since).min()
     }
 
     pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
@@ -158,6 +168,18 @@ impl Start {
         }
     }
 
+    /// The order of listings.
+    pub(crate) fn rank(&self) -> (Option<usize>, Reverse<i32>, i64, i64) {
+        match self {
+            Start::At(at) => {
+                let priority = if at.state == State::Ready { at.priority } else { 0 };
+                let state = WALK.iter().position(|state| *state == at.state);
+                (state, Reverse(priority), at.time, at.seq)
+            }
+            Start::Posted(seq) => (None, Reverse(0), 0, *seq),
+        }
+    }
+
     /// As clients see it.
     pub fn text(&self) -> String {
         match self {
@@ -206,7 +228,12 @@ pub(crate) type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
 impl Board {
     /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
     pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
-        if let Some(bearers) = self.fewest_bearers(&page.filters) {
+        let bearers = self.fewest_bearers(&page.filters);
+        let least = bearers.as_ref().map_or(usize::MAX, Bearers::most);
+        if let Some(slots) = self.changed_since(&page.filters, least) {
+            return self.list_changed(slots, page);
+        }
+        if let Some(bearers) = bearers {
             return self.list_bearers(page, &bearers);
         }
         let at = match page.from {
@@ -325,7 +352,12 @@ impl Board {
         }
         let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
         let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
-        if let Some(bearers) = self.fewest_bearers(filters).filter(|b| b.most() < walked) {
+        let bearers = self.fewest_bearers(filters).filter(|b| b.most() < walked);
+        let least = bearers.as_ref().map_or(walked, Bearers::most);
+        if let Some(slots) = self.changed_since(filters, least) {
+            return slots.iter().filter(|slot| holds(slot)).count() as u64;
+        }
+        if let Some(bearers) = bearers {
             return self.walk_bearers(&bearers, None, false).filter(holds).count() as u64;
         }
         let workers = filters.workers();

@@ -7,6 +7,7 @@ use crate::effect::Unfit;
 use crate::id::Id;
 use crate::job::{End, Job, U48};
 use crate::settings::{Rules, Setting};
+use crate::since::Recent;
 
 /// What kind of thing happened. The numbers are the bits of the setting `events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,12 +151,21 @@ pub struct Message {
 pub(crate) struct News {
     /// Whether anybody wants to know which records change.
     watched: bool,
+    /// The latest changes, while somebody asks for them.
+    pub(crate) recent: Option<Box<Recent>>,
     /// Ids of records that changed or went.
     changed: Vec<Id<Bin>>,
     ears: Ears,
     /// Topics of which something happened.
     happened: u32,
     messages: Vec<Message>,
+}
+
+impl News {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.recent.as_ref().map_or(0, |recent| recent.bytes())
+    }
 }
 
 /// Facts of a message, collected.
@@ -201,12 +211,22 @@ impl Board {
     /// A record has got a new version, or goes.
     #[inline]
     pub(crate) fn note_change(&mut self, slot: u32) {
+        if self.news.watched || self.news.recent.is_some() {
+            self.note_slot(slot);
+        }
+    }
+
+    #[cold]
+    fn note_slot(&mut self, slot: u32) {
+        let revision = self.revision;
+        if self.news.recent.as_mut().is_some_and(|recent| !recent.push(revision, slot)) {
+            self.news.recent = None;
+        }
         if self.news.watched {
             self.note_id(slot);
         }
     }
 
-    #[cold]
     fn note_id(&mut self, slot: u32) {
         let Some(job) = self.jobs.get(slot) else { return };
         if self.news.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
@@ -214,10 +234,14 @@ impl Board {
         }
     }
 
-    /// Gives a record the version of the effect that is applied.
+    /// Gives a record the version and the time of the effect that is applied.
     pub(crate) fn touch(&mut self, slot: u32) -> Result<(), Unfit> {
-        let revision = self.revision() as i64;
-        self.job_mut(slot)?.version = U48::new(revision);
+        let (revision, moment) = (self.revision() as i64, self.moment);
+        let job = self.job_mut(slot)?;
+        job.version = U48::new(revision);
+        if let Some(rare) = &mut job.rare {
+            rare.modified = moment;
+        }
         self.note_change(slot);
         Ok(())
     }

@@ -13,15 +13,9 @@ impl Board {
 
     /// A child has come so far, forward, or back when `back` allows it: its parents follow.
     /// O(generations).
-    pub(crate) fn count_progress(
-        &mut self,
-        slot: u32,
-        progress: u16,
-        back: bool,
-        now: i64,
-    ) -> Result<(), Unfit> {
+    pub(crate) fn count_progress(&mut self, slot: u32, progress: u16, back: bool) -> Result<(), Unfit> {
         match self.count_anew(slot, progress, back)? {
-            Some(parent) => self.show_mean(parent, back, now),
+            Some(parent) => self.show_mean(parent, back),
             None => Ok(()),
         }
     }
@@ -42,7 +36,7 @@ impl Board {
     }
 
     /// Writes the mean of its children into a live parent, and on into the parents above.
-    pub(crate) fn show_mean(&mut self, slot: u32, back: bool, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn show_mean(&mut self, slot: u32, back: bool) -> Result<(), Unfit> {
         let mut next = Some(slot);
         while let Some(slot) = next {
             let mean = self.children(slot).and_then(Children::mean);
@@ -52,7 +46,6 @@ impl Board {
             let shown = if back { mean } else { mean.max(rare.progress.unwrap_or(0)) };
             if rare.progress != Some(shown) {
                 rare.progress = Some(shown);
-                rare.modified = now;
                 self.touch(slot)?;
                 self.tell_progress(slot, None);
             }

@@ -22,8 +22,11 @@ impl Board {
         let job = self.drop_record(slot)?;
         let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
         if ended.saturating_add(ttl) > now {
-            let tombstone = Tombstone { id: job.id().owned(), token, state, ended };
-            self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
+            let tombstone = Tombstone { id: job.id().owned(), token, state, ended, version: self.revision };
+            let forgotten = self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
+            self.forget_until(forgotten);
+        } else {
+            self.remember_gone(job.id().owned(), now);
         }
         Ok(())
     }

@@ -5,9 +5,9 @@
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
 //! then families whose children are still to be let go, then keys that are taken in their order,
-//! then workers that registered or go, by name, then statistics by day and queue, then an end.
-//! Each part is a tag and a MessagePack value with fields by position. The parts follow from the
-//! state alone, so equal boards give equal bytes.
+//! then workers that registered or go, by name, then statistics by day and queue, then records
+//! that have gone, then an end. Each part is a tag and a MessagePack value with fields by position.
+//! The parts follow from the state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -34,6 +34,7 @@ use crate::pauses::{Pause, Place};
 use crate::registrations::Entry;
 use crate::schedule::Schedule;
 use crate::settings::{Level, Overrides, LONGEST, MOST};
+use crate::since::Gone;
 use crate::tombstones::Tombstone;
 use crate::verbs::TOKENS;
 use crate::waits::{Tell, AFTER_MOST};
@@ -48,6 +49,7 @@ const END: u8 = 4;
 const SCHEDULES: u8 = 5;
 const TELLS: u8 = 6;
 const KEYS: u8 = 8;
+const GONE: u8 = 9;
 const GROUPS: u8 = 13;
 const ROUNDS: u8 = 14;
 const WORKERS: u8 = 10;
@@ -73,6 +75,7 @@ struct Head {
     bucket: Option<Bucket>,
     /// Of the queues that have one, by name.
     buckets: Vec<(Bin, Bucket)>,
+    unknown: u64,
 }
 
 /// Where a group stands in the rounds, or the jobs without one.
@@ -227,6 +230,7 @@ impl Board {
             turns: self.turns,
             bucket: self.bucket,
             buckets,
+            unknown: self.gone.unknown,
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
@@ -261,6 +265,10 @@ impl Board {
         }
         for parting in &self.families.partings {
             writer.put(PARTINGS, parting);
+            writer.close(&mut each, PART);
+        }
+        for gone in &self.gone.ring {
+            writer.put(GONE, gone);
             writer.close(&mut each, PART);
         }
         writer.put(END, &());
@@ -421,6 +429,8 @@ impl Loader {
                     let tombstone = Tombstone::deserialize(&mut from).or(damaged("tombstone"))?;
                     need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
                     need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
+                    let before = self.board.tombstones.iter().next_back().map_or(0, |t| t.version);
+                    need((before..=self.board.revision).contains(&tombstone.version), "tombstone")?;
                     self.board.tombstones.restore(tombstone);
                 }
                 SCHEDULES => {
@@ -458,6 +468,13 @@ impl Loader {
                     need(is_time(parting.from), "parting")?;
                     self.board.families.partings.push_back(parting);
                 }
+                GONE => {
+                    let gone = Gone::deserialize(&mut from).or(damaged("gone"))?;
+                    let before = self.board.gone.ring.back().map_or(0, |gone| gone.version);
+                    need((1..=255).contains(&gone.id.borrowed().bytes().len()) && is_time(gone.at), "gone")?;
+                    need((before..=self.board.revision).contains(&gone.version), "gone")?;
+                    self.board.gone.ring.push_back(gone);
+                }
                 END => {
                     <()>::deserialize(&mut from).or(damaged("end"))?;
                     self.ended = true;
@@ -470,6 +487,7 @@ impl Loader {
     fn head(&mut self, head: Head) -> Result<(), Damage> {
         need(head.format == FORMAT, "a format of another version")?;
         need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
+        need(head.unknown <= head.revision, "head")?;
         need(head.turns <= u64::MAX >> 1, "head")?;
         need(head.settings.sound(Level::Board), "settings")?;
         self.headed = true;
@@ -482,6 +500,7 @@ impl Loader {
         need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         board.bucket = head.bucket;
         board.set_stats();
+        board.gone.unknown = head.unknown;
         if head.broken {
             board.set_broken();
         }

@@ -21,6 +21,8 @@ pub struct Tombstone {
     pub state: State,
     /// When it ended, Unix ms.
     pub ended: i64,
+    /// The board's revision when it went.
+    pub version: u64,
 }
 
 struct Entry {
@@ -47,7 +49,7 @@ impl Tombstones {
     }
 
     /// Oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Tombstone> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Tombstone> {
         self.ring.iter().map(|entry| &entry.tombstone)
     }
 
@@ -79,25 +81,28 @@ impl Tombstones {
     }
 
     /// Adds the newest; the oldest go when there are more than `most` or they are older than
-    /// `ttl`. Two at most go in one call, so that no call pays for many.
-    pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) {
+    /// `ttl`. Two at most go in one call, so that no call pays for many. Gives the version of the
+    /// last that went, or 0.
+    pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) -> u64 {
         if most == 0 {
             self.ring.clear();
             self.buckets.clear();
-            return;
+            return tombstone.version;
         }
         if self.ring.len() >= self.buckets.len() {
             self.grow();
         }
         self.ring.push_back(Entry { tombstone, before: 0 });
         self.chain(self.ring.len() - 1);
+        let mut last = 0;
         for _ in 0..2 {
             let stale = self.ring.front().is_some_and(|e| e.tombstone.ended.saturating_add(ttl) <= now);
             if self.ring.len() > most || stale {
-                self.ring.pop_front();
+                last = self.ring.pop_front().map_or(0, |e| e.tombstone.version);
                 self.oldest = self.oldest.wrapping_add(1);
             }
         }
+        last
     }
 
     /// Puts the entry at that place at the head of its bucket.
@@ -140,7 +145,13 @@ mod tests {
     use super::*;
 
     fn tombstone(name: &str, ended: i64) -> Tombstone {
-        Tombstone { id: Id::Named(Bin::from(name.as_bytes())), token: 7, state: State::Complete, ended }
+        Tombstone {
+            id: Id::Named(Bin::from(name.as_bytes())),
+            token: 7,
+            state: State::Complete,
+            ended,
+            version: 0,
+        }
     }
 
     fn named(name: &str) -> Id<&[u8]> {

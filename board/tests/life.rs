@@ -53,6 +53,8 @@ mod selections;
 mod sessions;
 #[path = "life/settings.rs"]
 mod settings;
+#[path = "life/since.rs"]
+mod since;
 #[path = "life/site.rs"]
 mod site;
 #[path = "life/stats.rs"]

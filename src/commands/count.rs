@@ -20,7 +20,7 @@ impl Command for Count {
         complexity: "O(1) by states and queues, or by names, kinds, users, one tag or TRACKED alone, O(Q) by groups for Q queues; \
             else O(n) for n jobs of the smallest set named",
         syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED]",
+            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version]",
         ..Spec::NONE
     };
 

@@ -1,14 +1,15 @@
 //! `JOB.LIST`: jobs by filters, page by page.
 
-use board::{all_fields, Filter, Filters, Page, Start, State};
+use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
 use super::{fields, read, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
+use crate::server::reply::Reply;
 
 /// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
-/// records. Looks at ten jobs for each that it may give, and at 10,000 at least.
+/// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.
 pub struct List;
 
 /// So many are given when COUNT does not say.
@@ -36,6 +37,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "KIND" => Filter::Kind(args.name("KIND")?),
         "TRACKED" => Filter::Tracked,
         "USER" => Filter::User(args.name("USER")?),
+        "SINCE" => Filter::Since(args.int("SINCE", 0..=board::NEVER)? as u64),
         _ if none => return syntax("NOT must stand before a filter"),
         _ => return Ok(false),
     };
@@ -59,6 +61,27 @@ fn cursor(args: &mut Args<'_>) -> Result<Option<Start>, Fault> {
     }
 }
 
+/// Adds the ids of jobs that have gone, to the first page, and the board's revision.
+fn write_gone(reply: Reply, board: &Board, version: u64, first: bool) {
+    match if first { board.gone_since(version) } else { Some(Vec::new()) } {
+        Some(gone) => {
+            reply.array(gone.len());
+            gone.iter().for_each(|id| reply.bytes(id));
+        }
+        None => reply.null_array(),
+    }
+    reply.int(board.revision() as i64);
+}
+
+/// Lets the board remember what changes, for the next who asks.
+fn follow(call: &Call<'_>) {
+    let key = call.key();
+    let mut open = call.ctx.open(&key).ok();
+    if let Some(value) = open.as_mut().and_then(|open| open.value()) {
+        value.board.follow_changes();
+    }
+}
+
 impl Command for List {
     const SPEC: Spec = Spec {
         name: "job.list",
@@ -68,8 +91,8 @@ impl Command for List {
         summary: "Lists jobs by filters, page by page.",
         complexity: "O(log N + n) for n jobs looked at",
         syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [REV] [CURSOR cursor] [COUNT n] [JUSTID] \
-            [FIELDS n field [field ...]]",
+            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version] \
+            [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
         ..Spec::NONE
     };
 
@@ -101,20 +124,28 @@ impl Command for List {
         let reply = call.ctx.reply();
         read(call, |board| {
             let (slots, next) = board.list(&page);
-            reply.array(2);
+            let since = page.filters.since();
+            reply.array(if since.is_some() { 4 } else { 2 });
             match next {
                 Some(cursor) => reply.text(&cursor.text()),
                 None => reply.text("0"),
             }
-            if !justid {
+            if justid {
+                reply.array(slots.len());
+                for record in slots.iter().filter_map(|slot| board.record_of(*slot)) {
+                    record.id().text(|id| reply.bytes(id));
+                }
+            } else {
                 write_records(reply, board, &slots, &asked.unwrap_or_else(all_fields));
-                return Ok(());
             }
-            reply.array(slots.len());
-            for record in slots.iter().filter_map(|slot| board.record_of(*slot)) {
-                record.id().text(|id| reply.bytes(id));
+            if let Some(version) = since {
+                write_gone(reply, board, version, page.from.is_none());
             }
             Ok(())
-        })
+        })?;
+        if page.filters.since().is_some() {
+            follow(call);
+        }
+        Ok(())
     }
 }

@@ -71,6 +71,7 @@ FILTERS = {
     "KIND": ("k",),
     "TRACKED": (),
     "USER": ("u",),
+    "SINCE": ("1",),
 }
 """May be given more than once."""
 
@@ -223,17 +224,12 @@ RANGES = {
     "GET CURSOR": (0, 2**48 - 1),
     "GET COUNT": (1, BATCH),
     "LIST COUNT": (1, BATCH),
+    "LIST SINCE": (0, 2**48 - 1),
     "GROUPS COUNT": (1, BATCH),
     "TAGS COUNT": (1, BATCH),
     "WAIT CHANGED": (0, 2**48 - 1),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
-
-LATER = {
-    "LIST": ["SINCE"],
-    "COUNT": ["SINCE"],
-}
-"""Options of later releases: refused until they do something."""
 
 
 def find(name: str, option: str) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from calls import CALLS, FILTERS, LATER, RANGES, find
+from calls import CALLS, FILTERS, RANGES, find
 from expect import refused, refused_like
 from harness import Board
 from lives import ready
@@ -152,16 +152,6 @@ def test_a_list_shorter_than_its_count_is_refused(board, call):
     head = head[: head.index("1")] + ["5", "a", "b"]
     with refused_like("ERR .+", board):
         board.call(call.name, *head)
-
-
-@pytest.mark.parametrize(
-    ("name", "option"), [(name, option) for name, options in LATER.items() for option in options]
-)
-def test_an_option_of_a_later_release_is_refused_not_ignored(board, name, option):
-    call = next(call for call in CALLS if call.name == name)
-    ready(board, "other")
-    with refused(f"ERR syntax error near '{option}'", board):
-        board.call(name, *call.head, option, "1", "x")
 
 
 def test_a_strange_word_is_cleaned_and_cut_in_the_error(board):

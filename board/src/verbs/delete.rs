@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{is_name, Sound, Unfit};
+use crate::id::{read_made, Id};
 use crate::job::State;
 use crate::stats::Tally;
 
@@ -32,6 +33,7 @@ impl Deleted {
         board.free_key(self.slot);
         let job = board.drop_record(self.slot)?;
         job.id().text(|id| board.forget(id));
+        board.remember_gone(job.id().owned(), now);
         Ok(())
     }
 }
@@ -44,11 +46,20 @@ pub struct Forgotten<'a> {
     pub id: &'a [u8],
 }
 
-impl Sound for Forgotten<'_> {}
+impl Sound for Forgotten<'_> {
+    fn sound(&self, _board: &Board) -> bool {
+        is_name(self.id)
+    }
+}
 
 impl Forgotten<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         board.forget(self.id);
+        let id = match read_made(self.id) {
+            Some((made, _)) => Id::Made(made),
+            None => Id::Named(self.id),
+        };
+        board.remember_gone(id.owned(), now);
         Ok(())
     }
 }

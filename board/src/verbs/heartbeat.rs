@@ -93,7 +93,7 @@ impl Report<'_> {
             board.tell_progress(slot, worker);
         }
         if let Some(progress) = progress {
-            board.count_progress(slot, progress, back, now)?;
+            board.count_progress(slot, progress, back)?;
         }
         if let Some(line) = self.log {
             let entry = Entry {

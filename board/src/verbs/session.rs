@@ -20,8 +20,11 @@ impl Sound for Bound {}
 
 impl Bound {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        board.claim_mut(self.slot)?.session = Session::Carried;
-        Ok(())
+        let before = std::mem::replace(&mut board.claim_mut(self.slot)?.session, Session::Carried);
+        match before {
+            Session::None => board.touch(self.slot),
+            _ => Ok(()),
+        }
     }
 }
 

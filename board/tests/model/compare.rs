@@ -291,6 +291,7 @@ pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
         Filter::Kind(k) => job.kind.as_deref() == Some(k),
         Filter::Tracked => job.tracked,
         Filter::User(u) => job.user.as_deref() == Some(u),
+        Filter::Since(_) => false,
     };
     let kinds: [fn(&Filter<'_>) -> bool; 10] = [
         |f| matches!(f, Filter::User(_)),

@@ -61,7 +61,7 @@ pub struct Pair {
     said: Option<(Bytes, Bytes, Option<u64>)>,
     /// What one who follows the board knows.
     mirror: Mirror,
-    /// Whether what that one knows is checked: with `JOBBOARD_MIRROR`. It disagrees once in
+    /// Whether what that one hears is checked: with `JOBBOARD_MIRROR`. It disagrees once in
     /// some ten thousand steps, for a cause not yet found.
     listens: bool,
 }
@@ -88,7 +88,8 @@ impl Pair {
         self.model.tidy_buckets();
         self.model.tidy();
         self.model.close_rounds();
-        let heard = self.mirror.follow(&mut self.world.board, &self.model);
+        self.mirror.follow(&mut self.world.board, &self.model)?;
+        let heard = self.mirror.hear(&mut self.world.board, &self.model);
         if self.listens {
             heard?;
         }

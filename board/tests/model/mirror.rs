@@ -2,19 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use board::{Board, Fact, Message, State, Topic, ALL_TOPICS};
+use board::{Board, Fact, Filter, Filters, Message, Page, Record, Start, State, Topic, ALL_TOPICS};
 
-use crate::compare::same;
-use crate::naive::{Bytes, Job, Model};
+use crate::compare::{passes, same};
+use crate::drive::{NAMES, QUEUES, TAGS};
+use crate::naive::{Bytes, Model};
 
-/// What of a job can be seen to change.
-type Seen = (State, Bytes, i32, Option<u64>, Option<i64>, Option<u16>, Vec<(Bytes, Bytes)>, usize);
-
-fn seen(job: &Job, model: &Model) -> Seen {
-    let deadline = job.hold.as_ref().map(|_| job.deadline());
-    let token = job.hold.as_ref().map(|hold| hold.token);
-    let edges = model.edges(job).len();
-    (job.state, job.queue.clone(), job.priority, token, deadline, job.progress, job.meta.clone(), edges)
+/// What one sees of a record, but for its version, what settings give, and the parent: that
+/// goes without a change of its children.
+fn seen(record: &Record<'_>) -> String {
+    let claim = (record.worker(), record.token(), record.deadline(), record.session(), record.cancel());
+    let options = (record.queue(), record.name(), record.group(), record.cost(), record.priority());
+    let times = (record.posted(), record.due(), record.claimed(), record.ended(), record.modified());
+    let end = (record.previous(), record.reason(), record.result(), record.kind(), record.message());
+    let labels = (record.tags().collect::<Vec<_>>(), record.tracked(), record.user(), record.intended());
+    let mut after = record.after();
+    after.sort_unstable();
+    let family = (record.children(), after, record.unique());
+    let work = (record.attempt(), record.lapses(), record.stage(), record.progress(), record.payload());
+    let meta: Vec<_> = record.meta().collect();
+    let state = (record.seq(), record.state());
+    format!("{state:?} {claim:?} {options:?} {times:?} {end:?} {labels:?} {family:?} {work:?} {meta:?}")
 }
 
 /// A job as one knows it who hears messages alone.
@@ -28,9 +36,12 @@ enum Heard {
 
 #[derive(Default)]
 pub struct Mirror {
-    jobs: BTreeMap<Bytes, (Seen, i64)>,
+    jobs: BTreeMap<Bytes, (String, i64)>,
     heard: BTreeMap<Bytes, Heard>,
     version: u64,
+    /// What was there at some revisions of before.
+    past: Vec<(u64, BTreeSet<Bytes>)>,
+    steps: usize,
 }
 
 fn number(message: &Message, name: &str) -> Option<i64> {
@@ -50,26 +61,86 @@ impl Mirror {
         });
         let mut jobs = BTreeMap::new();
         for job in &model.jobs {
-            let version =
-                board.find(&job.id).and_then(|slot| board.record_of(slot)).map_or(0, |r| r.version());
-            jobs.insert(job.id.clone(), (seen(job, model), version));
+            let record = board.find(&job.id).and_then(|slot| board.record_of(slot)).ok_or("no record")?;
+            jobs.insert(job.id.clone(), (seen(&record), record.version()));
         }
         for id in self.jobs.keys().chain(jobs.keys()) {
             let (before, after) = (self.jobs.get(id), jobs.get(id));
             if before == after {
                 continue;
             }
-            same("a change is told", told.contains(id), true)?;
-            if let (Some((_, old)), Some((_, new))) = (before, after) {
-                same("a change has a new version", new > old, true)?;
+            if !told.contains(id) {
+                return Err(format!("a change that is not told of {id:?}: {before:?} became {after:?}"));
+            }
+            if let (Some((seen, old)), Some((sees, new))) = (before, after) {
+                if new <= old {
+                    return Err(format!("a change without a new version of {id:?}: {seen} became {sees}"));
+                }
             }
         }
         self.jobs = jobs;
-        self.hear(board, model)
+        self.ask(board, model)
+    }
+
+    /// What changed and went since some revision of before makes of what was known then what
+    /// is there now.
+    fn ask(&mut self, board: &mut Board, model: &Model) -> Result<(), String> {
+        self.steps += 1;
+        if self.steps % 4 == 0 {
+            self.past.push((board.revision(), self.jobs.keys().cloned().collect()));
+        }
+        // Now and then somebody asks who is remembered; before, all records are looked at.
+        if self.steps % 32 == 20 {
+            board.follow_changes();
+        }
+        let Some((revision, before)) = self.past.get(self.steps * 7 % self.past.len().max(1)) else {
+            return Ok(());
+        };
+        let other = match self.steps % 6 {
+            0 => Some(Filter::Queue(QUEUES[0])),
+            1 => Some(Filter::Tag(TAGS[0])),
+            2 => Some(Filter::Name(NAMES[1])),
+            _ => None,
+        };
+        let others = Filters { any: Vec::from_iter(other), none: Vec::new() };
+        let mut since = others.clone();
+        since.any.push(Filter::Since(*revision));
+        let changed = |id: &Bytes| self.jobs.get(id).is_some_and(|(_, version)| *version as u64 > *revision);
+        let want = model.jobs.iter().filter(|job| changed(&job.id) && passes(job, &others));
+        let want: BTreeSet<&Bytes> = want.map(|job| &job.id).collect();
+        same("changed since, counted", board.count_jobs(&since), want.len() as u64)?;
+        for reverse in [false, true] {
+            let mut page = Page { filters: since.clone(), count: 3, reverse, ..Page::default() };
+            let mut all = Vec::new();
+            loop {
+                let (slots, next) = board.list(&page);
+                same("a page is not too long", slots.len() <= 3, true)?;
+                all.extend(slots);
+                page.from = next.and_then(|next| Start::read(next.text().as_bytes()));
+                if page.from.is_none() {
+                    break;
+                }
+            }
+            let whole = Page { filters: others.clone(), count: usize::MAX, reverse, ..Page::default() };
+            let mut order = board.list(&whole).0;
+            order.retain(|slot| all.contains(slot));
+            same("the order of a listing, each once", &all, &order)?;
+            let ids = all.iter().filter_map(|slot| board.record_of(*slot)).map(|r| r.id().to_vec());
+            let ids: Vec<Bytes> = ids.collect();
+            same("changed since", ids.iter().collect::<BTreeSet<_>>(), want.clone())?;
+        }
+        if let Some(gone) = board.gone_since(*revision) {
+            let once: BTreeSet<&Bytes> = gone.iter().collect();
+            same("gone, each once", once.len(), gone.len())?;
+            same("gone is not there", gone.iter().any(|id| self.jobs.contains_key(id)), false)?;
+            let missing = before.iter().find(|id| !self.jobs.contains_key(*id) && !once.contains(id));
+            same("gone", missing, None)?;
+        }
+        Ok(())
     }
 
     /// Messages say of each job whether it is there, is ready, who holds it and how it ended.
-    fn hear(&mut self, board: &mut Board, model: &Model) -> Result<(), String> {
+    pub fn hear(&mut self, board: &mut Board, model: &Model) -> Result<(), String> {
         let mut topics = 0;
         for message in board.messages() {
             same("versions rise", message.version >= self.version, true)?;
