@@ -8,6 +8,7 @@ clocked_board  Board "board" on `clocked`
 fresh_server   a factory of servers of the test's own: fresh_server("clock", "manual", appendonly=True,
                replicaof=other, config=["maxmemory 100mb"]); they are killed at the end of the test
 kind           redis70, redis82 or valkey91: the kind of server that the test runs on
+cluster        a cluster of three primaries, of the test's own
 protocol       2 and 3: name it to run a test under both, as in server.board(protocol=protocol)
 
 A test fails when one of its servers has ended, crashed or panicked by its end (one that the test itself has
@@ -24,6 +25,7 @@ from typing import Callable
 
 import pytest
 from harness import EPOCH, KINDS, Board, Clock, Server
+from harness.cluster import Cluster
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -146,3 +148,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         server = getattr(item, "funcargs", {}).get(name)
         if isinstance(server, Server) and server.log_file.exists():
             report.sections.append((f"log of {name}", server.log_end(30)))
+
+
+@pytest.fixture
+def cluster(server_kind: str) -> Iterator[Cluster]:
+    cluster = Cluster(server_kind)
+    yield cluster
+    try:
+        cluster.check_health()
+    finally:
+        cluster.close()

@@ -18,16 +18,6 @@ KEYS = ["board", "b1", "b2", "b3", "jobs:{ann}", "jobs:{bob}"]
 
 
 @pytest.fixture
-def cluster(server_kind: str) -> Iterator[Cluster]:
-    cluster = Cluster(server_kind)
-    yield cluster
-    try:
-        cluster.check_health()
-    finally:
-        cluster.close()
-
-
-@pytest.fixture
 def replicated(server_kind: str) -> Iterator[Cluster]:
     cluster = Cluster(server_kind, replicas=1)
     yield cluster

@@ -1,0 +1,62 @@
+"""Request and reply: post a job, wait for its result, without a reply queue and without polling.
+
+    python examples/request_reply.py --port 6379
+
+The caller posts, and waits with JOB.WAIT, which wakes it at the moment the job has ended, whatever the end:
+the worker here cannot square everything. RETAIN keeps the record, with result or error, for the caller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+
+import redis
+
+BOARD = "squares"
+RETAIN = 60_000
+
+
+def serve(port: int) -> None:
+    """A worker."""
+    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    while claimed := client.execute_command("JOB.CLAIM", BOARD, "worker", "BLOCK", 1000):
+        id_, token, payload = (claimed[0][name] for name in ["id", "token", "payload"])
+        try:
+            result = int(payload) ** 2
+        except ValueError as error:
+            client.execute_command(
+                *("JOB.FAIL", BOARD, "worker", id_, "ValueError", str(error), "TOKEN", token, "NORETRY")
+            )
+        else:
+            client.execute_command("JOB.CONSUME", BOARD, "worker", id_, "TOKEN", token, "RESULT", result)
+
+
+def ask(client: redis.Redis, payload: str, ms: int = 3000) -> str:
+    """What came of the job."""
+    id_ = client.execute_command("JOB.POST", BOARD, payload, "RETAIN", RETAIN)
+    fields = ["FIELDS", 3, "state", "result", "message"]
+    answer = client.execute_command("JOB.WAIT", BOARD, ms, "JOBS", 1, id_, *fields)
+    if answer is None:
+        client.execute_command("JOB.CANCEL", BOARD, 1, id_)
+        return "nobody answered in time"
+    [job] = answer
+    return job["result"] if job["state"] == "complete" else f"{job['state']}: {job['message']}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=6379)
+    port = parser.parse_args().port
+    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    client.delete(BOARD)
+    worker = threading.Thread(target=serve, args=(port,))
+    worker.start()
+    for payload in ["12", "many"]:
+        print(f"{payload} squared: {ask(client, payload)}")
+    worker.join()
+    print("without a worker:", ask(client, "7", ms=100))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Strict order per key: the events of one account one after the other, those of many accounts side by side.
+
+    python examples/strict_order.py --port 6379
+
+Each account is a GROUP, and the setting `ordered` for all groups hands out the next job of a group only when
+the one before has ended, also while that waits for its retry. Four workers handle the events of ten accounts;
+every seventh try fails and is made again. What each account has seen is in the order of the posts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections import defaultdict
+
+import redis
+
+BOARD = "ledger"
+ACCOUNTS, EVENTS = 10, 12
+
+
+def work(port: int, name: str, seen: dict[str, list[int]], tries: list[str]) -> None:
+    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    fields = ["FIELDS", 4, "id", "token", "group", "payload"]
+    while claimed := client.execute_command("JOB.CLAIM", BOARD, name, *fields, "BLOCK", 1000):
+        [job] = claimed
+        tries.append(job["id"])
+        if len(tries) % 7 == 0:
+            client.execute_command(
+                "JOB.FAIL", BOARD, name, job["id"], "flaky", "try again", "TOKEN", job["token"]
+            )
+            continue
+        seen[job["group"]].append(int(job["payload"]))
+        client.execute_command("JOB.CONSUME", BOARD, name, job["id"], "TOKEN", job["token"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=6379)
+    port = parser.parse_args().port
+    client = redis.Redis(port=port)
+    client.delete(BOARD)
+    client.execute_command("JOB.SETTINGS", "SET", BOARD, "QUEUE", "default", "GROUP", "*", "ordered", 1)
+    for event in range(EVENTS):
+        for account in range(ACCOUNTS):
+            client.execute_command(
+                *("JOB.POST", BOARD, event, "GROUP", f"account-{account}", "BACKOFF", "FIXED", 20)
+            )
+
+    seen: dict[str, list[int]] = defaultdict(list)
+    tries: list[str] = []
+    workers = [threading.Thread(target=work, args=(port, f"worker-{n}", seen, tries)) for n in range(4)]
+    [worker.start() for worker in workers]
+    [worker.join() for worker in workers]
+    right = sum(events == list(range(EVENTS)) for events in seen.values())
+    print(f"{len(tries)} tries for {ACCOUNTS * EVENTS} events")
+    print(f"accounts that saw their events in order: {right} of {ACCOUNTS}")
+
+
+if __name__ == "__main__":
+    main()
