@@ -229,6 +229,9 @@ impl Board {
             if fair.is_unused() || fair.review.is_some() != self.reviews.contains(name) {
                 return fail("rounds without groups");
             }
+            if fair.bounds != fair.count_bounds() || fair.bounds > 0 && !self.bounded {
+                return fail("limits of groups that nobody looks at");
+            }
             let mut rounds: BTreeMap<i32, u32> = BTreeMap::new();
             let mut turns = 0;
             let groups = fair.groups.iter().map(|(at, group)| (at, &group.ready));

@@ -180,6 +180,8 @@ pub(crate) struct Fair {
     pub plain: Seat,
     /// What counts for groups without their own.
     pub settings: Overrides,
+    /// How many of its groups, and all as one, have a limit of live jobs. Follows from settings.
+    pub bounds: u32,
     /// The groups from this number on are to be looked at: what counts for all has changed.
     pub review: Option<u32>,
 }
@@ -260,6 +262,12 @@ impl Fair {
     /// Whether nothing needs it.
     pub fn is_unused(&self) -> bool {
         self.groups.len() == 0 && self.settings.is_empty()
+    }
+
+    /// How many of its groups, and all as one, have a limit of live jobs. O(groups).
+    pub fn count_bounds(&self) -> u32 {
+        let own = self.groups.iter().map(|(_, group)| &group.settings);
+        own.chain([&self.settings]).filter(|own| own.bounds_jobs()).count() as u32
     }
 
     /// A value in force for a group.

@@ -1,7 +1,8 @@
-//! Limits on what is posted: how many jobs that have not ended, and how many bytes of records,
-//! a board and a queue may have; how many live jobs of one name a user may have.
+//! Limits on what is posted: how many jobs that have not ended a board, a queue and a group may
+//! have, and how many bytes of records a board and a queue; how many live jobs of one name a user
+//! may have.
 //!
-//! Each level's own value bounds its own total. What a command would add is summed up first
+//! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a command would add is summed up first
 //! ([`Growth`]), so that it is refused whole; what does not grow is never refused. Verbs of
 //! workers are not asked: a board over its limits drains.
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::bin::Bin;
 use crate::board::{Board, Queue};
 use crate::error::Refusal;
+use crate::groups::{Fair, Group};
 use crate::job::{Job, Rare, State};
 use crate::settings::{Overrides, Setting};
 
@@ -39,6 +41,8 @@ impl Load {
 pub struct Growth {
     all: Load,
     queues: BTreeMap<Bin, Load>,
+    /// Live jobs by queue and group, of queues whose groups are bounded.
+    groups: BTreeMap<(Bin, Bin), i64>,
     /// Live jobs of the user that posts, by name; and whether any is posted with that name.
     names: BTreeMap<Bin, (i64, bool)>,
 }
@@ -48,6 +52,7 @@ pub(crate) struct Coming<'a> {
     /// Whose place it takes.
     pub old: Option<u32>,
     pub queue: &'a [u8],
+    pub group: Option<&'a [u8]>,
     /// With its id, its payload, and what few jobs have.
     pub bytes: usize,
     /// On whose behalf, and its name, when that is bounded.
@@ -70,9 +75,18 @@ impl Growth {
         let bytes = coming.bytes as i64;
         self.all.add(true, bytes);
         self.queues.entry(coming.queue.into()).or_default().add(true, bytes);
+        self.shifts(board, coming.queue, coming.group, 1);
         if let Some((_, name)) = coming.owner {
             let (by, posted) = self.names.entry(name.into()).or_default();
             (*by, *posted) = (*by + 1, true);
+        }
+    }
+
+    /// Live jobs come to a group, or go.
+    fn shifts(&mut self, board: &Board, queue: &[u8], group: Option<&[u8]>, by: i64) {
+        let fair = board.fair_named(queue).filter(|fair| fair.bounds > 0);
+        if let Some((_, group)) = fair.zip(group) {
+            *self.groups.entry((queue.into(), group.into())).or_default() += by;
         }
     }
 
@@ -82,6 +96,9 @@ impl Growth {
         let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
         self.all.take(live, bytes);
         self.queues.entry(board.queue_name(job).into()).or_default().take(live, bytes);
+        if live {
+            self.shifts(board, board.queue_name(job), board.group_name(job), -1);
+        }
         let owner = job.rare.as_ref().and_then(|rare| rare.user.as_deref());
         if let (true, Some(class), true) = (live && user.is_some(), board.class_of(job), owner == user) {
             self.names.entry(class.name.clone()).or_default().0 -= 1;
@@ -102,7 +119,8 @@ impl Growth {
     pub(crate) fn moves(&mut self, board: &Board, slot: u32, queue: Option<&[u8]>) {
         let Some(job) = board.jobs.get(slot).filter(|_| board.bounded) else { return };
         let queue = queue.unwrap_or(board.queue_name(job));
-        self.adds(board, &Coming { old: Some(slot), queue, bytes: board.weight(job), owner: None });
+        let (group, bytes) = (board.group_name(job), board.weight(job));
+        self.adds(board, &Coming { old: Some(slot), queue, group, bytes, owner: None });
     }
 }
 
@@ -117,7 +135,13 @@ impl Growth {
             true => there.add(!live, 0),
             false => there.add(true, bytes),
         }
+        let joins = |group| {
+            let moves = !live || board.queue_name(job) != queue;
+            let by = self.groups.get(&(queue.into(), Bin::from(group))).copied().unwrap_or(0);
+            board.group_has_room(queue, group, by + i64::from(moves))
+        };
         within(&board.settings, all, board.live(), board.record_bytes()).is_ok()
+            && board.group_name(job).is_none_or(joins)
             && board
                 .queues
                 .find(queue)
@@ -134,7 +158,7 @@ impl Board {
 
     /// How many jobs have not ended.
     pub fn live(&self) -> u64 {
-        State::ALL.into_iter().filter(|state| !state.ended()).map(|state| self.count(state)).sum()
+        live(|state| self.count(state))
     }
 
     /// Bytes that all records take, about. O(1).
@@ -168,7 +192,25 @@ impl Board {
                 .into_iter()
                 .any(|s| own.get(s).is_some_and(|most| most >= 0))
         };
-        self.bounded = has(&self.settings) || self.queues.iter().any(|(_, _, lane)| has(&lane.settings));
+        let bounds = |lane: &Queue| lane.fair.as_ref().is_some_and(|fair| fair.bounds > 0);
+        self.bounded =
+            has(&self.settings) || self.queues.iter().any(|(_, _, lane)| has(&lane.settings) || bounds(lane));
+    }
+
+    /// The groups of a queue.
+    fn fair_named(&self, queue: &[u8]) -> Option<&Fair> {
+        self.queues.get(self.queues.find(queue)?)?.fair.as_deref()
+    }
+
+    /// Whether a group may have so many live jobs more. O(1).
+    fn group_has_room(&self, queue: &[u8], group: &[u8], by: i64) -> bool {
+        let Some(fair) = self.fair_named(queue).filter(|fair| fair.bounds > 0 && by > 0) else { return true };
+        let group = fair.find(group).and_then(|at| fair.groups.get(at));
+        let most = match group {
+            Some(group) => fair.value(group, Setting::MaxJobs),
+            None => fair.value(&Group::default(), Setting::MaxJobs),
+        };
+        most < 0 || live(|state| group.map_or(0, |group| group.count(state))) as i64 + by <= most
     }
 
     /// Refuses what would exceed a limit; `most` live jobs of each name are the bound of that
@@ -191,7 +233,10 @@ impl Board {
                 within(&lane.settings, *load, lane.live(), lane.bytes as u64)?;
             }
         }
-        Ok(())
+        match growth.groups.iter().all(|((queue, group), by)| self.group_has_room(queue, group, *by)) {
+            true => Ok(()),
+            false => Err(Refusal::Limit("max-jobs")),
+        }
     }
 
     /// Refuses that these ended jobs become live again, or that these live ones move, when a
@@ -206,10 +251,15 @@ impl Board {
     }
 }
 
+/// How many jobs have not ended, of so many in each state.
+fn live(count: impl Fn(State) -> u64) -> u64 {
+    State::ALL.into_iter().filter(|state| !state.ended()).map(count).sum()
+}
+
 impl Queue {
     /// How many of its jobs have not ended.
     fn live(&self) -> u64 {
-        State::ALL.into_iter().filter(|state| !state.ended()).map(|state| self.count(state)).sum()
+        live(|state| self.count(state))
     }
 }
 

@@ -183,7 +183,7 @@ pub const SPECS: [Spec; 36] = {
         of_each_level(spec(Burst, "burst", 1, (1, MOST))),
         whole_board(spec(SessionGrace, "session-grace", 0, (0, LONGEST))),
         whole_board(spec(Events, "events", 0, (0, ALL_TOPICS as i64))),
-        own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST))),
+        also_group(own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST)))),
         own_total(spec(MaxBytes, "max-bytes", -1, (-1, 1 << 53))),
     ]
 };
@@ -265,6 +265,11 @@ impl Overrides {
     /// The own value, if it has one.
     pub fn get(&self, setting: Setting) -> Option<i64> {
         self.0.iter().find(|(s, _)| *s == setting).map(|(_, v)| *v)
+    }
+
+    /// Whether it bounds how many live jobs there may be.
+    pub(crate) fn bounds_jobs(&self) -> bool {
+        self.get(Setting::MaxJobs).is_some_and(|most| most >= 0)
     }
 
     /// Sets the own value, or with `None` takes it away.

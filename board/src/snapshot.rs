@@ -896,6 +896,17 @@ impl Board {
         for slot in live.map(|(slot, _)| slot).collect::<Vec<_>>() {
             self.owner_gains(slot);
         }
+        self.count_bounds();
         self.find_bounds();
+    }
+
+    /// Finds out how many groups of each queue have a limit of live jobs.
+    fn count_bounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        for number in numbers {
+            if let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) {
+                fair.bounds = fair.count_bounds();
+            }
+        }
     }
 }

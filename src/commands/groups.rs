@@ -15,13 +15,14 @@ pub struct Groups;
 const COUNT: usize = 100;
 
 /// What is told of each beside its counts and its pause.
-const SETTINGS: [Setting; 6] = [
+const SETTINGS: [Setting; 7] = [
     Setting::Weight,
     Setting::Concurrency,
     Setting::Ordered,
     Setting::Rate,
     Setting::RatePeriod,
     Setting::Burst,
+    Setting::MaxJobs,
 ];
 
 /// Where the next page begins: a queue and a number.

@@ -196,6 +196,39 @@ def test_a_queue_bounds_its_own_total(board):
     assert settings["max-jobs"] == [-1, "default"]
 
 
+def test_a_group_bounds_its_own_total_and_all_groups_each_of_theirs(board):
+    board.set(queue="mail", group="*", **{"max-jobs": 2})
+    board.set(queue="mail", group="big", **{"max-jobs": 3})
+    board.mpost(["x"] * 3, ids=["a", "b", "c"], queue="mail", group="big")
+    with refused("LIMIT max-jobs", board):
+        board.post(queue="mail", group="big")
+    with refused("LIMIT max-jobs", board):
+        board.mpost(["x"] * 3, queue="mail", group="small")
+    board.mpost(["x"] * 3, queue="mail")
+    board.mpost(["x"] * 3, ids=["d", "e", "f"], group="small")
+    assert board.groups()["mail", "big"]["max-jobs"] == 3
+    # One node of a flow too many, and one job that another queue has no room for.
+    words = "node payload QUEUE mail GROUP small".split()
+    with refused("LIMIT max-jobs", board):
+        board.call("FLOW", 3, *(word for n in range(3) for word in ("NODE", f"{n}", *words[1:])))
+    with refused("LIMIT max-jobs", board):
+        board.update("d", "e", "f", queue="mail")
+    assert board.where("UPDATE", "GROUP", "small", set_={"queue": "mail"})[0] == 2
+    board.call("SCHEDULE SET", "s", "x", "EVERY", 1000, "QUEUE", "mail", "GROUP", "small")
+    with refused("LIMIT max-jobs", board):
+        board.call("SCHEDULE RUN", "s")
+    # Workers are never refused, and what ends makes room.
+    token = lives.claim(board, "a")
+    board.cancel("b")
+    board.post(queue="mail", group="big")
+    with refused("LIMIT max-jobs b", board):
+        board.requeue("b")
+    board.consume("w1", "a", token=token)
+    assert board.requeue("b").count == 1
+    board.reset(queue="mail", group="*")
+    board.post(queue="mail", group="small")
+
+
 def test_requeues_are_refused_together(board):
     for id_ in "ab":
         lives.failed(board, id_)

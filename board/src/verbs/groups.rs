@@ -42,16 +42,27 @@ impl GroupConfigured<'_> {
         }
         board.tell_setting(spec.name, Some(self.queue), Some(self.group), self.value);
         let queue = board.queue(self.queue);
-        if self.group == ALL_GROUPS {
-            return board.configure_groups(queue, self.setting, self.value);
-        }
-        let at = board.group_at(queue, self.group)?;
-        let group = board.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
-        let before = group.settings.is_empty();
-        group.settings.set(self.setting, self.value);
-        let after = group.settings.is_empty();
+        let at = match self.group {
+            ALL_GROUPS => None,
+            name => Some(board.group_at(queue, name)?),
+        };
+        let fair = board.open_rounds(queue)?;
+        let settings = match at {
+            Some(at) => &mut fair.groups.get_mut(at).ok_or(Unfit)?.settings,
+            None => &mut fair.settings,
+        };
+        let (before, bounds) = (settings.is_empty(), settings.bounds_jobs());
+        settings.set(self.setting, self.value);
+        let (after, bounded) = (settings.is_empty(), settings.bounds_jobs());
+        fair.bounds = (fair.bounds + u32::from(bounded)).saturating_sub(u32::from(bounds));
         board.hold_for(queue, before, after);
-        board.tidy_group(queue, at);
+        match at {
+            Some(at) => board.tidy_group(queue, at),
+            None => board.review_groups(queue, self.setting)?,
+        }
+        if bounds != bounded {
+            board.find_bounds();
+        }
         Ok(())
     }
 }
@@ -85,18 +96,17 @@ impl Reviewed {
 }
 
 impl Board {
-    fn configure_groups(&mut self, queue: u32, setting: Setting, value: Option<i64>) -> Result<(), Unfit> {
+    /// What counts for all groups of a queue has changed: they are to be looked at, if that may
+    /// change where they stand.
+    fn review_groups(&mut self, queue: u32, setting: Setting) -> Result<(), Unfit> {
+        let seats = !matches!(setting, Setting::Weight | Setting::MaxJobs);
         let fair = self.open_rounds(queue)?;
-        let before = fair.settings.is_empty();
-        fair.settings.set(setting, value);
-        let after = fair.settings.is_empty();
-        if setting != Setting::Weight && fair.groups.len() > 0 {
+        if seats && fair.groups.len() > 0 {
             fair.review = Some(0);
             let name: Bin = self.queues.key(queue).cloned().ok_or(Unfit)?;
             self.reviews.insert(name);
             self.wake_at(0);
         }
-        self.hold_for(queue, before, after);
         self.close_rounds(queue);
         Ok(())
     }

@@ -286,6 +286,7 @@ impl Posted<'_> {
         Coming {
             old: old.map(|_| self.slot),
             queue: self.queue.unwrap_or_else(|| old.map_or(DEFAULT_QUEUE, |job| board.queue_name(job))),
+            group: self.group.or_else(|| board.group_name(old?)),
             bytes,
             owner: self.user.filter(|_| bounded).map(|user| (user, name())),
         }

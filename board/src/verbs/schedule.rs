@@ -446,6 +446,7 @@ impl Board {
             &Coming {
                 old: None,
                 queue: template.queue.as_deref().unwrap_or(DEFAULT_QUEUE),
+                group: template.group.as_deref(),
                 bytes: template.record_bytes(&fired.child()),
                 owner: user.map(|user| (user, template.name.as_deref().unwrap_or_default())),
             },

@@ -139,6 +139,62 @@ fn a_board_and_a_queue_bound_each_their_own_total() {
     w.sound();
 }
 
+/// A job of that group in the queue `mail`.
+fn of_group<'p>(id: &'p str, group: &'p [u8]) -> Post<'p> {
+    Post { id: Some(id.as_bytes()), queue: MAIL, group: Some(group), ..Post::default() }
+}
+
+#[test]
+fn a_group_bounds_its_own_total_and_all_groups_of_a_queue_each_of_theirs() {
+    let mut w = World::default();
+    w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, Some(1));
+    w.configure_group(b"mail", b"big", Setting::MaxJobs, Some(2));
+    let refusal = || refused::<Option<Vec<u8>>>("LIMIT max-jobs");
+    w.post(&of_group("a", b"small")).unwrap();
+    assert_eq!(w.post(&of_group("b", b"small")), refusal());
+    w.post(&of_group("b", b"big")).unwrap();
+    w.post(&of_group("c", b"big")).unwrap();
+    assert_eq!(w.post(&of_group("d", b"big")), refusal());
+    w.reload();
+    assert_eq!(w.post(&of_group("d", b"big")), refusal());
+    // Those without a group, and of the same name in another queue, are free.
+    w.put_with("plain", |p| p.queue = MAIL);
+    w.put_with("e", |p| p.group = Some(b"small"));
+    let moved = Update { queue: MAIL, ..Update::default() };
+    assert_eq!(w.update(b"e", &moved), Some(refused("LIMIT max-jobs")));
+    // A job that stays, or leaves for another group, makes room.
+    let exists = Exists::Replace;
+    w.post(&Post { exists, ..of_group("a", b"small") }).unwrap();
+    w.configure_group(b"mail", b"big", Setting::MaxJobs, Some(3));
+    w.post(&Post { exists, ..of_group("a", b"big") }).unwrap();
+    assert_eq!(w.update(b"e", &moved), Some(Ok(())));
+    w.cancel(b"e", false);
+    w.post(&of_group("f", b"small")).unwrap();
+    assert_eq!(w.requeue(b"e", None), Some(refused("LIMIT max-jobs")));
+    w.take_id(ANN, "f");
+    w.done(ANN, "f", None).unwrap();
+    w.requeue(b"e", None).unwrap().unwrap();
+    w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, None);
+    w.post(&of_group("g", b"small")).unwrap();
+    w.sound();
+}
+
+#[test]
+fn a_flow_and_a_schedule_are_bounded_by_groups() {
+    let mut w = World::default();
+    w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, Some(1));
+    let node = |id: &'static str| Node { label: id.as_bytes(), post: of_group(id, b"small") };
+    assert!(w.flow(vec![node("a"), node("b")]).is_err());
+    assert!(w.board.is_empty());
+    let when = Some(When::Every(100));
+    let set = SetSchedule { id: b"s", when, queue: MAIL, group: Some(b"small"), ..SetSchedule::default() };
+    w.set_schedule(&set).unwrap();
+    w.pass(100);
+    w.pass(100);
+    assert_eq!((w.is("@s@1"), w.is("@s@2")), (Some(Ready), None));
+    assert_eq!(w.board.schedule(b"s").unwrap().refused, 1);
+}
+
 #[test]
 fn bytes_are_those_of_all_records_and_follow_their_queue() {
     let mut w = World::default();

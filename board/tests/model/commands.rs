@@ -447,7 +447,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Rate | Setting::Burst => 5,
         Setting::Weight => 4,
         Setting::StatsDays => 3,
-        Setting::MaxJobs => 9,
+        Setting::MaxJobs => 5,
         // What records weigh is no concern of the model's.
         Setting::MaxBytes => -1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,

@@ -103,8 +103,26 @@ impl Model {
         self.jobs.iter().enumerate().filter(counts).count() as i64
     }
 
-    /// Refuses one live job more in that queue, this one gone.
-    pub fn has_room(&self, queue: &[u8], gone: Option<usize>) -> Result<(), String> {
+    /// Refuses one live job more in that queue and group, this one gone.
+    pub fn has_room(&self, queue: &[u8], group: Option<&[u8]>, gone: Option<usize>) -> Result<(), String> {
+        let of_group = |group: &[u8]| {
+            let here = |at: &usize| {
+                let job = &self.jobs[*at];
+                gone != Some(*at)
+                    && !job.state.ended()
+                    && job.queue == queue
+                    && job.group.as_deref() == Some(group)
+            };
+            let most = self.group_rule(queue, group, Setting::MaxJobs);
+            let grows = gone.is_none_or(|at| {
+                let job = &self.jobs[at];
+                job.state.ended() || job.queue != queue || job.group.as_deref() != Some(group)
+            });
+            grows && most >= 0 && (0..self.jobs.len()).filter(here).count() as i64 >= most
+        };
+        if !self.unbounded && group.is_some_and(of_group) {
+            return Err("LIMIT max-jobs".into());
+        }
         let live = |queue: Option<&[u8]>, at: usize| {
             !self.jobs[at].state.ended() && queue.is_none_or(|q| self.jobs[at].queue == q)
         };

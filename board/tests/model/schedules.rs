@@ -207,7 +207,7 @@ impl Model {
         let many = |(user, most): (&Bytes, i64)| self.live_of(user, b"", gone) >= most;
         s.unique.as_ref().is_some_and(taken)
             || s.user.as_ref().zip(s.most_live).is_some_and(many)
-            || self.has_room(s.queue.as_deref().unwrap_or(b"default"), gone).is_err()
+            || self.has_room(s.queue.as_deref().unwrap_or(b"default"), s.group.as_deref(), gone).is_err()
     }
 
     fn child_of(&mut self, id: &[u8], intended: i64) -> Bytes {

@@ -55,7 +55,8 @@ impl Model {
                 return Err("LIMIT maxlive".into());
             }
         }
-        self.has_room(&queue, at)?;
+        let group = post.group.or_else(|| self.jobs[at?].group.as_deref());
+        self.has_room(&queue, group, at)?;
         self.check_parent(at.and(Some(id)), post)?;
         if let Some(at) = at.filter(|_| !keeps) {
             self.free_key(at);
@@ -551,7 +552,8 @@ impl Model {
             _ => {}
         }
         let free = job.unique.as_ref().map_or(Ok(()), |unique| self.key_is_free(&unique.key, Some(at)));
-        let room = free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), Some(at)));
+        let room =
+            free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), job.group.as_deref(), Some(at)));
         if room.is_err() {
             return Some(room);
         }
@@ -675,7 +677,8 @@ impl Model {
         if moves.is_some_and(|queue| self.full(queue) || group_full(queue)) {
             return Some(Err("LIMIT concurrency".into()));
         }
-        if let Some(Err(refusal)) = update.queue.map(|queue| self.has_room(queue, Some(at))) {
+        let room = |queue: &[u8]| self.has_room(queue, group.as_deref(), Some(at));
+        if let Some(Err(refusal)) = update.queue.map(room) {
             return Some(Err(refusal));
         }
         if let Some(queue) = update.queue.filter(|queue| **queue != self.jobs[at].queue) {
