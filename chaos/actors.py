@@ -117,9 +117,10 @@ CLAIMS: dict[str, dict] = {
     "plain": {"queues": ["plain", "limited"], "block": 100},
     "batch": {"queues": ["batch", "plain"], "count": 8},
     "blocking": {"queues": [], "block": 300},
-    "session": {"queues": ["session"], "block": 100},
+    "session": {"queues": ["session"], "block": 100, "session": True},
+    "chained": {"queues": ["plain", "batch", "limited"], "block": 100},
 }
-"""The sorts of workers, and what their claims ask for."""
+"""The sorts of workers, and what their claims ask for. A chained one claims the next as it consumes."""
 
 
 def work(folder: str, name: str, seed: int, replicated: bool, sort: str) -> None:
@@ -130,24 +131,28 @@ def work(folder: str, name: str, seed: int, replicated: bool, sort: str) -> None
         lease = draw.choice([300, 700, 1500])
         claims = {**CLAIMS[sort], "lease": lease, "fields": ["id", "token", "queue"]}
         words = options(**claims)
+        about = {"worker": name, "lease": lease, "session": bool(claims.get("session"))}
         got = actor.call(
             "claim",
-            {"worker": name, "lease": lease, "session": bool(claims.get("session"))},
+            about,
             lambda board, words=words: board.client.execute_command("JOB.CLAIM", BOARD, name, *words),
         )
         if not got:
             time.sleep(0.01)
-        for job in got or []:
-            end_one(actor, name, job["id"], job["token"], lease)
+        jobs = list(got or [])
+        while jobs:
+            job = jobs.pop(0)
+            jobs += end_one(actor, about, job["id"], job["token"], words if sort == "chained" else None)
 
 
-def end_one(actor: Actor, worker: str, id: str, token: int, lease: int) -> None:
-    draw = actor.random
+def end_one(actor: Actor, about: dict, id: str, token: int, chain: Optional[list]) -> list:
+    """Ends a job, or forgets it. With the words of a claim, the jobs that its consume has taken."""
+    draw, worker, lease = actor.random, about["worker"], about["lease"]
     time.sleep(draw.choice([0, 0, 0.002, 0.02, lease / 1000 * 0.4]))
-    about = {"id": id, "token": token, "worker": worker}
+    claim, about = about, {"id": id, "token": token, "worker": worker}
     chance = draw.random()
     if chance < 0.05:
-        return  # forgotten: its lease will end
+        return []  # forgotten: its lease will end
     if chance < 0.25:
         actor.call("heartbeat", about, lambda board: board.heartbeat(worker, id, token=token, lease=lease))
     if chance < 0.10:
@@ -156,5 +161,10 @@ def end_one(actor: Actor, worker: str, id: str, token: int, lease: int) -> None:
         actor.call(
             "fail", about, lambda board: board.fail(worker, id, "chaos", "on purpose", token=token, retry=50)
         )
-    else:
+    elif chain is None:
         actor.call("consume", about, lambda board: board.consume(worker, id, token=token))
+    else:
+        words = (worker, id, "TOKEN", token, "CLAIM", *chain)
+        reply = actor.call("consume", {**about, **claim}, lambda board: board.call("CONSUME", *words))
+        return (reply and reply[1]) or []
+    return []

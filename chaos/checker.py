@@ -33,6 +33,10 @@ class Checker:
         for call in self.of["claim"]:
             for job in call.reply or []:
                 yield call, job["id"], job["token"], job["queue"]
+        for call in self.of["consume"]:
+            # With a claim at its end, the reply is a pair.
+            for job in (call.reply[1] if isinstance(call.reply, list) else None) or []:
+                yield call, job["id"], job["token"], job["queue"]
 
     def certain(self, call: Call) -> bool:
         """Whether it was answered for good: not by a node that may have been deposed."""

@@ -33,7 +33,7 @@ from harness import KINDS, wait_until  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from servers import Site  # noqa: E402
 
-SORTS = ["plain", "plain", "batch", "blocking", "session"]
+SORTS = ["plain", "plain", "batch", "blocking", "session", "chained"]
 FORK = multiprocessing.get_context("fork")
 
 

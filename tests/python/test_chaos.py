@@ -35,13 +35,22 @@ def consume(worker: str, begin: float, id: str, token: int, **known) -> Call:
     return Call(worker, "consume", about, 1, begin, begin + 0.1, "complete", **known)
 
 
+def chained(worker: str, begin: float, id: str, token: int, *jobs: tuple) -> Call:
+    """A consume that claims these jobs."""
+    call, claims = consume(worker, begin, id, token), claim(worker, begin, *jobs)
+    return Call(
+        worker, "consume", {**claims.about, **call.about}, 1, begin, call.end, ["complete", claims.reply]
+    )
+
+
 GOOD = [
     post("a"),
     post("b", 1, after=["a"]),
     claim("w1", 2, ("a", 10)),
     consume("w1", 3, "a", 10),
     claim("w2", 4, ("b", 11)),
-    consume("w2", 5, "b", 11),
+    chained("w2", 5, "b", 11, ("d", 12)),
+    consume("w2", 6, "d", 12),
 ]
 
 
@@ -58,10 +67,14 @@ def test_a_good_run_is_found_good():
     [
         ([*GOOD, post("c", 6)], "c was acknowledged and is lost"),
         ([*GOOD, claim("w3", 7, ("c", 11))], "token 11 was given to"),
-        ([*GOOD, claim("w3", 7, ("c", 9))], "got the token 9, not above 11"),
+        ([*GOOD, claim("w3", 7, ("c", 9))], "got the token 9, not above 12"),
         ([*GOOD, consume("w3", 7, "a", 10)], "a was consumed under 10 and 10"),
         ([claim("w1", 1, ("a", 1)), claim("w2", 2, ("a", 2))], "a was given to w2 (2) while w1 held it"),
         ([post("a"), post("b", 1, after=["a"]), claim("w", 2, ("b", 1))], "b was claimed before a"),
+        (
+            [claim("w1", 0, ("b", 2)), claim("w2", 0, ("a", 1)), chained("w2", 1, "a", 1, ("b", 3))],
+            "b was given to w2 (3) while w1 held it",
+        ),
         ([claim("w", 1, ("@tick@1", 1), ("@tick@3", 2))], "children of the schedule are missing: [2]"),
         (
             [claim(f"w{n}", n, (f"j{n}", n), queue="limited", lease=60_000) for n in range(1, 5)],
