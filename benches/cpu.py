@@ -15,12 +15,14 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "three PING": (cycles.empty, cycles.empty_commands),
     "three JOB.GET of an absent board": (cycles.empty, cycles.absent_reads),
     "jobboard: POST, CLAIM, CONSUME": (cycles.empty, cycles.board_singly),
+    "jobboard: POST, CONSUME with CLAIM": (cycles.empty, cycles.board_chained),
     "Streams: XADD, XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_singly),
     "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": (cycles.empty, cycles.board_in_batches),
     "Streams, 100 in a command: XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_in_batches),
 }
 BOARD_TO_STREAM = {
     "jobboard: POST, CLAIM, CONSUME": "Streams: XADD, XREADGROUP, XACK, XDEL",
+    "jobboard: POST, CONSUME with CLAIM": "Streams: XADD, XREADGROUP, XACK, XDEL",
     "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": "Streams, 100 in a command: XREADGROUP, XACK, XDEL",
 }
 

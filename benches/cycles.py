@@ -25,6 +25,13 @@ def board_singly(wire: Wire, count: int) -> None:
     wire.pipeline(encode("JOB.CONSUME", "bench", "w", job[b"id"], "TOKEN", job[b"token"]) for job in jobs)
 
 
+def board_chained(wire: Wire, count: int) -> None:
+    """Each end takes the next. In a pipeline the ids are known beforehand, and the tokens are not."""
+    ids = wire.pipeline([encode("JOB.POST", "bench", PAYLOAD)] * count)
+    wire.call("JOB.CLAIM", "bench", "w")
+    wire.pipeline(encode("JOB.CONSUME", "bench", "w", id, "CLAIM") for id in ids)
+
+
 def board_in_batches(wire: Wire, count: int) -> None:
     batches = count // BATCH
     wire.pipeline([encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
