@@ -2,14 +2,14 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench chaos clean
+.PHONY: help setup build lint test test-rust test-python run bench chaos soak clean
 
 # make run
 PORT    ?= 6379
 FOLDER  ?= .
 WORKERS ?= 4
 ONCE    ?=
-# make chaos
+# make chaos, make soak
 SECONDS ?=
 SEED    ?=
 REPORT  ?=
@@ -56,6 +56,9 @@ bench: setup build ## Server CPU, memory and latency beside Streams, into docs/b
 
 chaos: setup build ## Kill servers and workers at work, and check that nothing is lost [SECONDS=60] [SEED=n] [SERVER=redis70] [REPORT=file]
 	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
+
+soak: setup build ## Churn of every sort at a steady population, sampled and judged [SECONDS=3600] [SERVER=redis82] [SEED=n] [REPORT=file]
+	$(VENV)/python soak/churn.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
 clean: ## Remove what was built and .venv
 	cargo clean
