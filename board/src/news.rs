@@ -104,6 +104,8 @@ pub const ALL_TOPICS: u32 = (1 << Topic::ALL.len()) - 1;
 pub struct Ears {
     /// Told in full to all.
     pub events: u32,
+    /// Of jobs, only tracked ones are told in full to all.
+    pub tracked: bool,
     /// Whether workers are told in full what concerns them.
     pub workers: bool,
     /// Told by name alone, see [`Board::happened`].
@@ -190,6 +192,11 @@ impl Board {
         self.rule(Setting::Events, u32::MAX, rules) as u32
     }
 
+    /// Whether the setting `events-tracked` keeps events to tracked jobs.
+    pub fn events_tracked(&self, rules: &Rules) -> bool {
+        self.rule(Setting::EventsTracked, u32::MAX, rules) != 0
+    }
+
     /// What has happened since the last call, in order.
     pub fn messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.news.messages)
@@ -258,9 +265,12 @@ impl Board {
         if !self.hears(topic) {
             return;
         }
-        let told = self.jobs.get(slot).map(|job| (job.id().owned(), more(self, job)));
+        let public = self.is_public(topic, slot);
+        let heard = public || self.news.ears.workers && topic.for_worker();
+        let job = self.jobs.get(slot).filter(|_| heard);
+        let told = job.map(|job| (job.id().owned(), more(self, job)));
         if let Some((id, (worker, facts))) = told {
-            self.send(topic, Some(id), worker, facts);
+            self.send(topic, public, Some(id), worker, facts);
         }
     }
 
@@ -272,18 +282,23 @@ impl Board {
         ears.events & topic.bit() != 0 || ears.workers && topic.for_worker()
     }
 
+    /// Whether all are told of it when it happens to that job.
+    fn is_public(&self, topic: Topic, slot: u32) -> bool {
+        let ears = self.news.ears;
+        ears.events & topic.bit() != 0 && (!ears.tracked || self.labels.tracked(slot))
+    }
+
     /// Tells that something happened to the board.
     #[inline]
     pub(crate) fn tell_of_board(&mut self, topic: Topic, facts: impl FnOnce() -> Facts) {
         if self.hears(topic) {
-            self.send(topic, None, None, facts());
+            self.send(topic, true, None, None, facts());
         }
     }
 
     #[cold]
-    fn send(&mut self, topic: Topic, id: Option<Id<Bin>>, worker: Option<Bin>, facts: Facts) {
+    fn send(&mut self, topic: Topic, public: bool, id: Option<Id<Bin>>, worker: Option<Bin>, facts: Facts) {
         let (version, at) = (self.revision, self.moment);
-        let public = self.news.ears.events & topic.bit() != 0;
         self.news.messages.push(Message { topic, public, id, version, at, worker, facts });
     }
 

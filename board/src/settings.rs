@@ -47,6 +47,7 @@ pub enum Setting {
     Events = 33,
     MaxJobs = 34,
     MaxBytes = 35,
+    EventsTracked = 36,
 }
 
 /// Whose settings.
@@ -146,7 +147,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 36] = {
+pub const SPECS: [Spec; 37] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -185,6 +186,7 @@ pub const SPECS: [Spec; 36] = {
         whole_board(spec(Events, "events", 0, (0, ALL_TOPICS as i64))),
         also_group(own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST)))),
         own_total(spec(MaxBytes, "max-bytes", -1, (-1, 1 << 53))),
+        whole_board(spec(EventsTracked, "events-tracked", 0, (0, 1))),
     ]
 };
 

@@ -35,8 +35,9 @@ fn notified() -> u32 {
 
 /// Tells a board, before it changes by this server's own decision, what is listened to.
 pub fn listen(board: &mut Board) {
-    let events = board.events(&config().rules);
-    board.listen(Ears { events, workers: true, names: notified() });
+    let rules = &config().rules;
+    let (events, tracked) = (board.events(rules), board.events_tracked(rules));
+    board.listen(Ears { events, tracked, workers: true, names: notified() });
 }
 
 /// Tells a board, before it changes by what came from elsewhere, what is listened to: on a
@@ -46,8 +47,10 @@ pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
         return board.listen(Ears::default());
     }
     let alone = !ctx.is_cluster();
-    let events = if alone { board.events(&config().rules) } else { 0 };
-    board.listen(Ears { events, workers: alone, names: notified() });
+    let rules = &config().rules;
+    let events = if alone { board.events(rules) } else { 0 };
+    let tracked = board.events_tracked(rules);
+    board.listen(Ears { events, tracked, workers: alone, names: notified() });
 }
 
 impl News {

@@ -181,6 +181,41 @@ def test_only_the_events_asked_for_are_told(server):
     assert listener.events() == []
 
 
+def test_of_jobs_only_tracked_ones_are_told_when_it_is_said_so(server):
+    board = server.board()
+    board.set(events="all")
+    for id in "ab":
+        lives.claimed(board, id)
+    assert board.client.execute_command("JOB.SETTINGS", "SET", "board", "events-tracked", "yes") == "OK"
+    board.update("b", track=True)
+    listener = Listener(server, "job.events:board", "job.worker:board:w1", "end")
+    for id in "ab":
+        board.release(id)
+        board.delete(id)
+    board.client.execute_command("JOB.SETTINGS", "RESET", "board", "events-tracked")
+    lives.ready(board)
+    heard = [(channel, json.loads(data)) for channel, data in listener.raw()]
+    told = [(told["event"], told.get("id")) for channel, told in heard if b"events" in channel]
+    assert told == [
+        *[("lost", "b"), ("ready", "b"), ("deleted", "b")],
+        *[("settings", None), ("posted", "j"), ("ready", "j")],
+    ]
+    assert [told["id"] for channel, told in heard if b"worker" in channel] == ["a", "b"]
+
+
+def test_whether_tracked_ones_alone_are_told_may_be_the_modules(server):
+    with server.configured(jobboard__events=16383, jobboard__events_tracked=1):
+        board = server.board()
+        assert board.settings("events-tracked") == {"events-tracked": [1, "module"]}
+        listener = Listener(server, "job.events:board", "end")
+        for id in "ab":
+            lives.ready(board, id)
+        board.update("b", track=True)
+        lives.claim(board, "a")
+        lives.claim(board, "b")
+        assert [(message["event"], message["id"]) for message in listener.messages()] == [("claimed", "b")]
+
+
 def test_the_module_has_a_default(server):
     with server.configured(jobboard__events=4096):
         board = server.board()

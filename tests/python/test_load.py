@@ -31,6 +31,7 @@ DEFAULTS = {
     "keep-trashed": 100000,
     "keep-cancelled": 100000,
     "events": 0,
+    "events-tracked": 0,
     "recovery-grace": 5000,
     "max-payload": 16777216,
     "max-text": 4096,

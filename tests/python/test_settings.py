@@ -45,6 +45,11 @@ OF_BOARDS = {
     "keep-trashed": (100_000, 0, None),
     "keep-cancelled": (100_000, 0, None),
     "events": (0, 0, 16_383),
+    "events-tracked": (0, 0, 1),
+}
+TOTALS = {
+    "max-jobs": (-1, -1, N),
+    "max-bytes": (-1, -1, 2**53),
 }
 OF_BOARDS_ALONE = {
     "tombstones": (10_000, 0, 1_000_000),
@@ -54,7 +59,7 @@ OF_BOARDS_ALONE = {
     "ownerless": (0, 0, 1),
     "stats-days": (30, 0, 3_650),
 }
-ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_EACH_LEVEL, **OF_BOARDS, **OF_BOARDS_ALONE}
+ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_EACH_LEVEL, **TOTALS, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}
 MODULE_ALONE = ["recovery-grace", "max-payload", "max-text", "max-batch", "foreign-effects"]
 
@@ -148,7 +153,7 @@ def test_the_ends_of_a_range_are_accepted_and_no_more(clocked_board, name):
             clocked_board.set(**{name: value})
 
 
-@pytest.mark.parametrize("name", {**OF_QUEUES, **OF_QUEUES_AND_BOARDS})
+@pytest.mark.parametrize("name", {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **TOTALS})
 def test_a_queue_may_have_a_value_of_its_own(clocked_board, name):
     clocked_board.set(queue="mail", **{name: 7})
     assert clocked_board.settings(name, queue="mail") == {name: [7, "queue"]}

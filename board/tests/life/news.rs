@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::world::World;
+use crate::world::{Bytes, World};
 
 fn changed(world: &mut World) -> Vec<String> {
     let mut ids = Vec::new();
@@ -60,7 +60,7 @@ fn heard(world: &mut World) -> Vec<&'static str> {
 }
 
 fn all() -> Ears {
-    Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS }
+    Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS, tracked: false }
 }
 
 #[test]
@@ -127,4 +127,32 @@ fn the_bits_of_the_setting_are_the_numbers_of_the_topics() {
         assert_eq!(topic.bit(), 1 << number);
     }
     assert_eq!(Topic::Cancel.bit() & ALL_TOPICS, 0);
+}
+
+fn track(world: &mut World, id: &str) {
+    let label = Label { track: Some(true), ..Label::default() };
+    world.label(id.as_bytes(), &label).unwrap().unwrap();
+}
+
+#[test]
+fn of_jobs_only_tracked_ones_are_told_when_it_is_said_so() {
+    let mut world = World::default();
+    ["a", "b"].iter().for_each(|id| post(&mut world, id));
+    track(&mut world, "b");
+    world.board.listen(Ears { tracked: true, ..all() });
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 2);
+    let ids = |messages: &[Message]| -> Vec<Bytes> {
+        messages.iter().map(|m| m.id.as_ref().map_or(Vec::new(), |id| id.borrowed().to_vec())).collect()
+    };
+    assert_eq!(ids(&world.board.messages()), [b"b".to_vec()]);
+    // Of both it is known that it happened, and their worker is told in any case.
+    assert_eq!(world.board.happened(), Topic::Claimed.bit());
+    ["a", "b"].iter().for_each(|id| world.release(id.as_bytes()).unwrap().unwrap());
+    let messages = world.board.messages();
+    let told: Vec<(&str, bool)> = messages.iter().map(|m| (m.topic.name(), m.public)).collect();
+    assert_eq!(told, [("lost", false), ("lost", true), ("ready", true)]);
+    // What happens to the board is told, and the end of a tracked record.
+    world.configure(None, Setting::Lease, Some(7));
+    ["a", "b"].iter().for_each(|id| assert!(world.delete(id.as_bytes())));
+    assert_eq!(heard(&mut world), ["settings", "deleted"]);
 }

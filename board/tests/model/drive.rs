@@ -4,7 +4,7 @@ use board::*;
 
 use crate::commands::{Change, Command, Key, Other, Part, Talk, Target, Token, Who};
 use crate::compare::{self, same};
-use crate::mirror::Mirror;
+use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
 use crate::schedules;
 use crate::selections;
@@ -81,7 +81,10 @@ impl Pair {
         self.step += 1;
         let token = self.world.board.token();
         self.world.board.watch(true);
-        self.world.board.listen(Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS });
+        let ears = Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS, tracked: false };
+        self.world.board.listen(ears);
+        self.world.copy.listen(Ears { tracked: true, ..ears });
+        let tracked = self.model.jobs.iter().filter(|job| job.tracked).map(|job| job.id.clone()).collect();
         self.command(command)?;
         // Groups whose tokens are there by now go on before anything else happens.
         self.world.settle_rests();
@@ -89,7 +92,9 @@ impl Pair {
         self.model.tidy();
         self.model.close_rounds();
         self.mirror.follow(&mut self.world.board, &self.model)?;
-        let heard = self.mirror.hear(&mut self.world.board, &self.model);
+        let messages = self.world.board.messages();
+        mirror::hear_of_tracked(&messages, self.world.copy.messages(), &tracked)?;
+        let heard = self.mirror.hear(messages, self.world.board.happened(), &self.model);
         if self.listens {
             heard?;
         }

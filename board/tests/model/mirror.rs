@@ -51,6 +51,24 @@ fn number(message: &Message, name: &str) -> Option<i64> {
     })
 }
 
+/// One who hears of tracked jobs alone is told of these what all others are told, of the board
+/// as well, and as a worker all that concerns it.
+pub fn hear_of_tracked(
+    all: &[Message],
+    heard: Vec<Message>,
+    tracked: &BTreeSet<Bytes>,
+) -> Result<(), String> {
+    let mut want = Vec::new();
+    for message in all {
+        let followed = message.id.as_ref().is_none_or(|id| tracked.contains(&id.borrowed().to_vec()));
+        let public = followed && message.public;
+        if public || message.topic.for_worker() {
+            want.push(Message { public, ..message.clone() });
+        }
+    }
+    same("what is heard of tracked jobs", heard, want)
+}
+
 impl Mirror {
     /// Every job that has come, gone or changed since the last step is told, and each that
     /// changed has a higher version.
@@ -140,15 +158,15 @@ impl Mirror {
     }
 
     /// Messages say of each job whether it is there, is ready, who holds it and how it ended.
-    pub fn hear(&mut self, board: &mut Board, model: &Model) -> Result<(), String> {
+    pub fn hear(&mut self, messages: Vec<Message>, happened: u32, model: &Model) -> Result<(), String> {
         let mut topics = 0;
-        for message in board.messages() {
+        for message in messages {
             same("versions rise", message.version >= self.version, true)?;
             self.version = message.version;
             topics |= message.topic.bit();
             self.take(&message).map_err(|what| format!("{what}: {message:?}"))?;
         }
-        same("names of what happened", board.happened(), topics & ALL_TOPICS)?;
+        same("names of what happened", happened, topics & ALL_TOPICS)?;
         same("jobs heard of", self.heard.len(), model.jobs.len())?;
         for job in &model.jobs {
             let heard = self.heard.get(&job.id).copied();
