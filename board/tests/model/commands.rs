@@ -439,10 +439,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
     let spec = setting.spec();
     let (min, max) = (spec.min, spec.max);
     let most = match setting {
-        Setting::Jitter => 100,
         Setting::Concurrency => 3,
-        Setting::Ownerless => 1,
-        Setting::Ordered => 1,
         Setting::Ageing => 200,
         Setting::Rate | Setting::Burst => 5,
         Setting::Weight => 4,
@@ -455,7 +452,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::KeepTrashed | Setting::KeepCancelled => 6,
         _ => 2_000,
     };
-    prop_oneof![6 => min..=most.max(min), 1 => Just(min), 1 => Just(max)]
+    prop_oneof![6 => min..=most.clamp(min, max), 1 => Just(min), 1 => Just(max)]
 }
 
 fn settings() -> impl Strategy<Value = Command> {
