@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench chaos soak clean
+.PHONY: help setup build lint test test-rust test-python run bench instructions chaos soak clean
 
 # make run
 PORT    ?= 6379
@@ -40,7 +40,7 @@ lint: setup ## Check format and lints of Rust and Python
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-test: setup lint test-rust test-python ## Everything: set up, lint, cargo tests, pytest on the three servers
+test: setup lint test-rust test-python instructions ## Everything: set up, lint, cargo tests, pytest on the three servers
 
 test-rust: setup ## cargo tests, property tests among them
 	cargo test --workspace --locked
@@ -53,6 +53,9 @@ run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.
 
 bench: setup build ## Server CPU, memory and latency beside Streams, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000]
 	$(VENV)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+
+instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth
+	$(VENV)/python benches/instructions.py
 
 chaos: setup build ## Kill servers and workers at work, and check that nothing is lost [SECONDS=60] [SEED=n] [SERVER=redis70] [REPORT=file]
 	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))

@@ -64,6 +64,9 @@ impl News {
         if !self.messages.is_empty() {
             self.publish(ctx, key);
         }
+        if self.happened == 0 {
+            return;
+        }
         for topic in Topic::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
             let name = CString::new(format!("job.{}", topic.name())).unwrap_or_default();
             let class = raw::REDISMODULE_NOTIFY_MODULE;

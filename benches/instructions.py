@@ -1,0 +1,212 @@
+"""Instructions of the hot verbs in a real server, which do not depend on the machine's mood.
+
+    python benches/instructions.py [--write]
+
+Starts Redis 7.0 under callgrind, sends each verb some hundred times, and counts what the server's main thread
+spends in the module's commands, their replies and their effects included, for each job.
+`docs/instructions.md` holds the numbers of record: a verb that takes a tenth more fails. `--write` notes new
+numbers; a growth goes with a line in the changelog.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests" / "python"))
+
+from harness.kinds import executable  # noqa: E402
+from harness.server import MODULE, free_port  # noqa: E402
+from wire import Wire, encode, fields  # noqa: E402
+
+RECORD = HERE.parent / "docs" / "instructions.md"
+JOBS = 300
+BATCH = 100
+PAYLOAD = b"x" * 100
+SLACK = 0.1
+"""What a verb may take more before it fails."""
+
+
+Numbers = dict[tuple[str, str], int]
+"""Instructions a job, by kind of job and verb."""
+
+
+class Counted:
+    """A server under callgrind that counts instructions within the module's commands only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        port = free_port()
+        self.process = subprocess.Popen(
+            [
+                *("valgrind", "--tool=callgrind", "--collect-atstart=no"),
+                "--toggle-collect=RedisModuleCommandDispatcher",
+                f"--callgrind-out-file={folder / 'out'}",
+                *(str(executable("redis70")), "--port", str(port), "--save", "", "--hz", "1"),
+                *("--loglevel", "warning", "--dir", str(folder), "--loadmodule", str(MODULE)),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.wire = self._connect(port)
+
+    def _connect(self, port: int) -> Wire:
+        for _ in range(600):
+            try:
+                return Wire(port)
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError("the server did not start under valgrind")
+
+    def total(self) -> int:
+        """Instructions counted since the last call."""
+        command = ["callgrind_control", "--dump", str(self.process.pid)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        dumps = sorted(self.folder.glob("out.*"), key=lambda path: int(path.suffix[1:]))
+        return int(re.search(r"^(?:totals|summary): (\d+)", dumps[-1].read_text(), re.M)[1])
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def lives(server: Counted, board: str, groups: int = 0) -> dict[str, int]:
+    """Post, claim, heartbeat and consume one by one, jobs of so many groups: the instructions of each."""
+    wire, taken = server.wire, {}
+
+    def count(verb: str, commands: list[bytes]) -> list:
+        server.total()
+        replies = wire.pipeline(commands, 50)
+        taken[verb] = server.total() // JOBS
+        return replies
+
+    def ends(claims: list, *more: object) -> list[bytes]:
+        jobs = [fields(claim[0]) for claim in claims]
+        return [encode("JOB.CONSUME", board, "w", job[b"id"], "TOKEN", job[b"token"], *more) for job in jobs]
+
+    def posts(count: int) -> list[bytes]:
+        options = [["GROUP", f"tenant-{n % groups}"] if groups else [] for n in range(count)]
+        return [encode("JOB.POST", board, PAYLOAD, *words) for words in options]
+
+    # What is new the first time, and tables that are small, are not what is measured.
+    wire.pipeline(posts(3000))
+    wire.pipeline(ends(wire.pipeline([encode("JOB.CLAIM", board, "w")] * 1000)))
+    count("post", posts(JOBS))
+    claims = count("claim", [encode("JOB.CLAIM", board, "w")] * JOBS)
+    jobs = [fields(claim[0]) for claim in claims]
+    beats = [encode("JOB.HEARTBEAT", board, "w", job[b"id"], "TOKEN", job[b"token"]) for job in jobs]
+    count("heartbeat", beats)
+    count("consume", ends(claims))
+    claims = wire.pipeline([encode("JOB.CLAIM", board, "w")] * JOBS)
+    count("consume and claim", ends(claims, "CLAIM"))
+    return taken
+
+
+def batches(server: Counted) -> dict[str, int]:
+    """The same, a hundred in a command: instructions a job."""
+    wire, taken = server.wire, {}
+    posts = [encode("JOB.MPOST", "many", BATCH, *[PAYLOAD] * BATCH)]
+    wire.pipeline(posts * 20, 1)
+    for verb, commands in [
+        ("post", posts * 3),
+        ("claim", [encode("JOB.CLAIM", "many", "w", "COUNT", BATCH)] * 3),
+    ]:
+        server.total()
+        replies = wire.pipeline(commands, 1)
+        taken[verb] = server.total() // (3 * BATCH)
+    ends = []
+    for claim in replies:
+        jobs = [fields(one) for one in claim]
+        ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
+        ends.append(encode("JOB.MCONSUME", "many", "w", BATCH, *ids, "TOKENS", BATCH, *tokens))
+    server.total()
+    wire.pipeline(ends, 1)
+    taken["consume"] = server.total() // (3 * BATCH)
+    return taken
+
+
+def measure() -> Numbers:
+    """What each verb takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Counted(Path(folder))
+        try:
+            wire = server.wire
+            wire.call(
+                "JOB.SETTINGS",
+                "SET",
+                "limited",
+                "QUEUE",
+                "default",
+                "rate",
+                1 << 20,
+                "burst",
+                1 << 20,
+                "concurrency",
+                1 << 20,
+            )
+            kinds = {
+                "plain": lives(server, "plain"),
+                "of a thousand groups": lives(server, "grouped", 1000),
+                "under a rate and a concurrency limit": lives(server, "limited"),
+                "a hundred in a command": batches(server),
+            }
+            return {(kind, verb): count for kind, verbs in kinds.items() for verb, count in verbs.items()}
+        finally:
+            server.close()
+
+
+HEAD = """# Instructions
+
+What the hot verbs take of the server's main thread, in instructions a job: the module's command with its
+reply and its effect, without the network. Counted by callgrind on Redis 7.0; payloads of 100 bytes, 2,000
+jobs waiting. `make instructions` counts them again and fails when one has grown by a tenth.
+
+| jobs | verb | instructions |
+| --- | --- | ---: |
+"""
+
+
+def table(numbers: Numbers) -> str:
+    """The document."""
+    rows = [f"| {kind} | {verb} | {count:,} |\n" for (kind, verb), count in numbers.items()]
+    return HEAD + "".join(rows)
+
+
+def read(text: str) -> Numbers:
+    """The numbers of the document."""
+    rows = re.findall(r"^\| (.*?) \| (.*?) \| ([\d,]+) \|$", text, re.M)
+    return {(kind, verb): int(count.replace(",", "")) for kind, verb, count in rows}
+
+
+def grown(now: Numbers, record: Numbers) -> list[str]:
+    """The verbs that take a tenth more than the record says, or that it does not know."""
+    return [
+        f"{verb} ({kind}): {count:,}, was {record.get((kind, verb), 0):,}"
+        for (kind, verb), count in now.items()
+        if count > (1 + SLACK) * record.get((kind, verb), 0)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="note the numbers as those of record")
+    write = parser.parse_args().write
+    now = measure()
+    record = {} if write else read(RECORD.read_text())
+    for (kind, verb), count in now.items():
+        before = record.get((kind, verb))
+        print(f"{kind}: {verb} {count:,}" + (f" ({count / before - 1:+.1%})" if before else ""))
+    if write:
+        RECORD.write_text(table(now))
+    elif more := grown(now, record):
+        sys.exit("\n".join([f"these take more instructions than {RECORD.name} says:", *more]))
+
+
+if __name__ == "__main__":
+    main()
