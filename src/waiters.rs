@@ -141,6 +141,12 @@ impl<H> Waiters<H> {
         named.into_iter().chain(line.any.first()).min().copied()
     }
 
+    /// How many wait for a job of that queue, those who wait aside not counted. O(1).
+    pub fn count_for(&self, place: &Place, queue: &[u8]) -> usize {
+        let Some(line) = self.lines.get(place) else { return 0 };
+        line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len)
+    }
+
     /// The boards that somebody waits for.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.lines.keys()

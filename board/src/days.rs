@@ -257,6 +257,9 @@ impl Board {
             today.add(Tally::Claimed);
             today.wait.add(waited);
         }
+        if let Some(lane) = self.queues.get_mut(queue) {
+            lane.flow.claims(now);
+        }
     }
 
     /// How long a ready job has been ready, ms.

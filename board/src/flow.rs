@@ -1,5 +1,5 @@
 //! How fast jobs come to a queue and leave it: a count of the running minute and of the one
-//! before. Local: what a copy has seen since it was loaded.
+//! before; and when one was last claimed. Local: what a copy has seen since it was loaded.
 
 use std::cmp::Reverse;
 
@@ -19,6 +19,8 @@ pub(crate) struct Flow {
     minute: i64,
     running: [u32; 2],
     before: [u32; 2],
+    /// When a job was last claimed, Unix ms, or 0.
+    claimed: i64,
 }
 
 impl Flow {
@@ -38,6 +40,16 @@ impl Flow {
         if let Some(n) = self.running.get_mut(way) {
             *n = n.saturating_add(1);
         }
+    }
+
+    /// Notes that a job is claimed. O(1).
+    pub fn claims(&mut self, now: i64) {
+        self.claimed = now;
+    }
+
+    /// When a job was last claimed, Unix ms, or 0.
+    pub fn claimed(&self) -> i64 {
+        self.claimed
     }
 
     /// How many there were in the last minute, about: of the minute before, the part that is

@@ -66,6 +66,7 @@
 //! | `record`, `list` | reading | changes nothing |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
 //! | `record`, `list`, `labelled` | reading | changes nothing |
+//! | `explain`, `obstacles` | why a job is not running | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `check` | the invariants, for tests and loads | |
 
@@ -83,6 +84,7 @@ mod dist;
 mod effect;
 mod env;
 mod error;
+mod explain;
 mod family;
 mod flow;
 mod groups;
@@ -97,6 +99,7 @@ mod limits;
 mod line;
 mod list;
 mod news;
+mod obstacles;
 mod owners;
 mod pauses;
 mod pins;
@@ -133,6 +136,7 @@ pub use dist::Dist;
 pub use effect::{Applied, Batch, Effect, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
+pub use explain::{Detail, Details, Explanation, Reason};
 pub use family::{GENERATIONS, SHARE_MOST};
 pub use flow::Pace;
 pub use groups::Hold;

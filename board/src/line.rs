@@ -186,6 +186,28 @@ impl<K: Ord + Copy> Line<K> {
         })
     }
 
+    /// How many slots stand before that key, and whether they are all: of a line so long that
+    /// `most` runs from either end do not reach it, it may be more. O(log n + most).
+    pub fn before(&self, key: K, most: usize, key_of: impl Fn(u32) -> K) -> (usize, bool) {
+        let within = |run: &Run| run.partition_point(|slot| key_of(*slot) < key);
+        let Some((own, run)) = self.rest.range(..=key).next_back() else {
+            return (within(&self.first), true);
+        };
+        let mut before = self.rest.range(..own);
+        let ahead = before.by_ref().take(most).map(|(_, run)| run.len()).sum::<usize>();
+        let ahead = self.first.len() + ahead + within(run);
+        if before.next().is_none() {
+            return (ahead, true);
+        }
+        let mut after = self.rest.range((Bound::Excluded(own), Bound::Unbounded)).rev();
+        let behind = after.by_ref().take(most).map(|(_, run)| run.len()).sum::<usize>();
+        let behind = behind + run.len() - within(run);
+        match after.next() {
+            None => (self.len - behind, true),
+            Some(_) => (ahead, false),
+        }
+    }
+
     /// A line of slots that the caller has sorted. O(n).
     pub fn from_sorted(slots: &[u32], key_of: impl Fn(u32) -> K) -> Self {
         let mut runs = slots.chunks(RUN);
@@ -238,6 +260,12 @@ mod tests {
             prop_assert_eq!(line.iter_from(Some(from), key_of).collect::<Vec<_>>(), forward);
             let back: Vec<u32> = model.range(..=from).rev().map(|k| k.1).collect();
             prop_assert_eq!(line.iter_back_from(Some(from), key_of).collect::<Vec<_>>(), back);
+            for key in [from, (0, 0), (1 << 12, 0)] {
+                let ahead = model.range(..key).count();
+                prop_assert_eq!(line.before(key, RUN, key_of), (ahead, true));
+                let (least, exact) = line.before(key, 1, key_of);
+                prop_assert!(least == ahead || !exact && least < ahead);
+            }
             let sorted: Vec<u32> = model.iter().map(|k| k.1).collect();
             agrees(&Line::from_sorted(&sorted, key_of), &model);
         }

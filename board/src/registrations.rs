@@ -117,6 +117,11 @@ impl Registrations {
         self.all.is_empty()
     }
 
+    /// How many workers nothing is handed to. O(1).
+    pub fn quiet(&self) -> usize {
+        self.quiet
+    }
+
     /// Bytes that they take, about. O(1).
     pub fn bytes(&self) -> usize {
         self.heap

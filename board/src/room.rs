@@ -11,7 +11,8 @@ use crate::job::State;
 use crate::settings::Setting;
 
 impl Board {
-    fn most(&self, lane: &Queue) -> Option<u64> {
+    /// How many jobs of a queue may run at once, if not any number. O(1).
+    pub(crate) fn most(&self, lane: &Queue) -> Option<u64> {
         let own = lane.settings.get(Setting::Concurrency);
         own.or_else(|| self.settings.get(Setting::Concurrency)).and_then(|most| u64::try_from(most).ok())
     }

@@ -13,6 +13,8 @@ mod concurrency;
 mod dependencies;
 #[path = "life/ends.rs"]
 mod ends;
+#[path = "life/explain.rs"]
+mod explain;
 #[path = "life/failures.rs"]
 mod failures;
 #[path = "life/family.rs"]

@@ -11,6 +11,8 @@ mod commands;
 mod compare;
 #[path = "model/drive.rs"]
 mod drive;
+#[path = "model/explain.rs"]
+mod explain;
 #[path = "model/family.rs"]
 mod family;
 #[path = "model/limits.rs"]

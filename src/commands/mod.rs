@@ -20,6 +20,7 @@ mod count;
 mod delete;
 mod depend;
 mod ending;
+mod explain;
 mod fail;
 mod flow;
 mod get;
@@ -141,6 +142,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<count::Count>();
     to.add::<wait::Wait>();
     to.add::<history::History>();
+    to.add::<explain::Explain>();
     to.add::<tables::Queues>();
     to.add::<groups::Groups>();
     to.add::<tables::Workers>();

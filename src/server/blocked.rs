@@ -64,6 +64,11 @@ pub fn waiting() -> usize {
     with(|waiters| waiters.len())
 }
 
+/// How many clients wait for a job of that queue.
+pub fn waiting_for(ctx: Ctx, key: &Key, queue: &[u8]) -> usize {
+    with(|waiters| waiters.count_for(&(ctx.db(), key.bytes().to_vec()), queue))
+}
+
 /// Parks the client of a call until there is work, for `timeout` ms; 0 for ever.
 pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
     let number = park::next_number();

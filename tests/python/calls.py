@@ -171,6 +171,7 @@ CALLS = [
     Call("WAIT", ("5", "JOBS", *ONE_ID), {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS}),
     Call("WAIT", ("5", "FOR", "claimable"), {"QUEUES": ("1", "q")}),
     Call("HISTORY", ("j",), {}),
+    Call("EXPLAIN", ("j",), {}),
     Call("QUEUES", (), {}),
     Call("GROUPS", (), {"QUEUE": ("q",), "CURSOR": ("0",), "COUNT": ("1",)}),
     Call("WORKERS", (), {}),

@@ -136,7 +136,7 @@ impl Board {
     }
 
     /// When time next does something with a job, or [`NEVER`].
-    fn time_of(&self, slot: u32) -> Option<i64> {
+    pub(crate) fn time_of(&self, slot: u32) -> Option<i64> {
         let job = self.jobs.get(slot)?;
         Some(match job.state {
             State::Blocked => NEVER,

@@ -7,6 +7,7 @@ use board::{Filter, Filters, Page, Setting, State};
 
 use crate::commands::Command;
 use crate::drive;
+use crate::explain;
 use crate::naive::{Bytes, Job, Model};
 use crate::workers::Known;
 use crate::world::World;
@@ -28,7 +29,11 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     board.check()?;
     same("number of records", board.len(), model.jobs.len())?;
     let mut tokens = Vec::new();
-    for job in &model.jobs {
+    for (n, job) in model.jobs.iter().enumerate() {
+        // Some of them at each step: it looks at all the others.
+        let asked = (board.revision() as usize + n) % 4 == 0;
+        let explained = if asked { explain::explained(world, model, job) } else { Ok(()) };
+        explained.map_err(|e| format!("explaining {:?}: {e}", String::from_utf8_lossy(&job.id)))?;
         record(world, model, job).map_err(|e| format!("job {:?}: {e}", String::from_utf8_lossy(&job.id)))?;
         tokens.extend(job.hold.as_ref().map(|h| h.token));
     }

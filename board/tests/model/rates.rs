@@ -60,6 +60,13 @@ impl Model {
         self.places(job).iter().map(|place| self.holds_at(place, Some(cost))).max().unwrap_or(0)
     }
 
+    /// Where a job lacks tokens.
+    pub fn lacks_tokens(&self, job: &Job) -> Vec<&'static str> {
+        let cost = Some(job.options.cost.unwrap_or(1));
+        let levels = self.places(job).into_iter().zip(["board", "queue", "group"]);
+        levels.filter(|(place, _)| self.holds_at(place, cost) > self.now).map(|(_, level)| level).collect()
+    }
+
     pub fn take_tokens(&mut self, at: usize) {
         let cost = i128::from(self.jobs[at].options.cost.unwrap_or(1));
         let now = self.now;

@@ -98,7 +98,7 @@ impl Model {
     }
 
     /// Whether it is the job that its ordered group gives next: what has begun goes first.
-    fn is_next(&self, job: &Job) -> bool {
+    pub fn is_next(&self, job: &Job) -> bool {
         let group = job.group.as_deref().unwrap_or_default();
         let begun = |j: &&Job| !j.state.ended() && j.attempt > 0;
         let any = self.of_group(&job.queue, group).any(|j| begun(&j));

@@ -658,6 +658,16 @@ impl World {
 
     // --- reading ---
 
+    pub fn explain(&self, id: &[u8]) -> Option<Explanation> {
+        self.board.explain(self.board.find(id)?, &self.peek())
+    }
+
+    /// The world for one who only looks.
+    pub fn peek(&self) -> Env<'_> {
+        let Self { now, hold, turn, .. } = *self;
+        Env { now, random: 0, token: 0, hold, recovery: RECOVERY, turn, rules: &self.rules }
+    }
+
     pub fn record(&self, id: &[u8]) -> Option<Record<'_>> {
         self.board.record_of(self.board.find(id)?)
     }
