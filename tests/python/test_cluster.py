@@ -253,6 +253,30 @@ def test_a_blocked_claim_is_sent_after_a_slot_that_has_moved(cluster):
     assert answers == [["j"]]
 
 
+def test_an_end_that_waits_for_the_next_is_repeated_where_the_slot_has_moved(cluster):
+    """The client sends the whole command again there: with its token the end is answered as before."""
+    board = cluster.board()
+    token = lives.claimed(board)
+    source = cluster.owner("board")
+    target, slot = other_than(cluster, source), cluster.slot("board")
+    answers: list = []
+
+    def wait() -> None:
+        words = ("w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 20_000, "FIELDS", 1, "id")
+        answers.append(cluster.board().call("CONSUME", *words))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
+    cluster.begin_migration(slot, source, target)
+    cluster.move("board", source, target)
+    cluster.end_migration(slot, target)
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
+    board.post("x", id="n")
+    thread.join(20)
+    assert answers == [["complete", [{"id": "n"}]]]
+
+
 def test_atomic_slot_migration_takes_boards_along(cluster, server_kind):
     if not server_kind.startswith("valkey"):
         pytest.skip("only Valkey has CLUSTER MIGRATESLOTS")
