@@ -13,7 +13,9 @@ CONFIG = Path(__file__).resolve().parents[2] / "redis.conf"
 PASSWORD = "choose-a-password"
 INTERNAL = {"job.apply", "job.load", "job.probe"}
 
-READS = set("get mget list count history queues groups workers tags kinds info stats metrics wait".split())
+READS = set(
+    "get mget list count history explain queues groups workers tags kinds info stats metrics wait".split()
+)
 ENDS = set("heartbeat mheartbeat consume mconsume fail abandon mabandon trash".split())
 RIGHTS = {
     "producer": {"post", "mpost", "flow", "get", "mget", "wait"},
