@@ -222,6 +222,16 @@ impl Board {
         self.jobs.len()
     }
 
+    /// How many things of their own are freed with the board: jobs and what outlives them, about. O(1).
+    pub fn pieces(&self) -> usize {
+        self.jobs.len()
+            + self.tombstones.len()
+            + self.gone.ring.len()
+            + self.days.len()
+            + self.schedules.len()
+            + self.registrations.len()
+    }
+
     /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.jobs.len() == 0

@@ -19,6 +19,12 @@ pub struct BoardValue {
     pub loader: Option<Loader>,
 }
 
+/// The server may free a board on a thread of its own.
+const _: () = {
+    const fn goes_to_another_thread<T: Send>() {}
+    goes_to_another_thread::<BoardValue>();
+};
+
 /// How many boards there are in this process, those that wait to be freed included.
 pub static BOARDS: AtomicI64 = AtomicI64::new(0);
 
@@ -187,7 +193,7 @@ unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *cons
 /// The server frees on a background thread what takes more than 64: nothing here may touch
 /// anything but the value.
 unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *const c_void) -> usize {
-    board_of(value).map_or(1, |value| value.board.len().max(1))
+    board_of(value).map_or(1, |value| value.board.pieces().max(1))
 }
 
 unsafe extern "C" fn free(value: *mut c_void) {

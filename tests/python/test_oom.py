@@ -123,3 +123,87 @@ def test_a_replica_follows_a_full_primary(fresh_server):
     wait_until(lambda: board.state("held") in ("ready", None))
     replica.wait_synced(primary)
     assert replica.board().digest() == board.digest()
+
+
+def test_a_flow_and_a_schedule_are_refused(board, full):
+    board.client.execute_command("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", LONG)
+    full()
+    for words in (["FLOW", "board", 1, "NODE", "a", "x"], ["SCHEDULE", "RUN", "board", "s"]):
+        with refused_like("OOM .+", board):
+            board.client.execute_command("JOB." + words[0], *words[1:])
+    with refused_like("OOM .+", board):
+        board.client.execute_command("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", 5)
+
+
+def test_a_schedule_goes_on_and_can_be_ended(board, full):
+    board.client.execute_command("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", 30)
+    full()
+    wait_until(lambda: board.count() >= 2)
+    for verb in ("PAUSE", "RESUME", "DEL"):
+        assert board.client.execute_command("JOB.SCHEDULE", verb, "board", "s") == "OK"
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "then"),
+    [
+        ("CONSUME", [], "complete"),
+        ("FAIL", ["E", "message"], {"state": "scheduled"}),
+        ("ABANDON", ["DELAY", LONG], "OK"),
+        ("TRASH", [], "OK"),
+    ],
+)
+def test_a_worker_ends_a_job_and_claims_the_next(board, full, verb, words, then):
+    token = lives.claimed(board)
+    lives.ready(board, "next")
+    full()
+    done, claimed = board.call(verb, "w1", "j", *words, "TOKEN", token, "CLAIM", "FIELDS", 1, "id")
+    assert (done if isinstance(then, str) else {"state": done["state"]}) == then
+    assert claimed == [{"id": "next"}]
+
+
+def test_a_worker_ends_a_job_and_waits_for_the_next(board, full):
+    token = lives.claimed(board)
+    board.post(id="later", delay=100)
+    full()
+    _, claimed = board.call("CONSUME", "w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 5000, "FIELDS", 1, "id")
+    assert claimed == [{"id": "later"}]
+
+
+def test_a_whole_board_can_be_drained_by_its_operator(board, full):
+    board.post_many(300, queue="a")
+    board.post_many(300, queue="b")
+    full()
+    assert board.where_all("cancel", queue="a", count=100) == 300
+    assert board.where_all("delete", state=["ready", "cancelled"], count=100) == 600
+    assert board.info()["jobs"] == 0
+    assert board.client.delete("board") == 1
+
+
+def test_a_boards_own_limits_refuse_before_the_server_does(fresh_server):
+    server = fresh_server(config=["maxmemory-policy noeviction"])
+    board = server.board()
+    board.set(max_bytes=400_000)
+    board.client.config_set("maxmemory", board.client.info("memory")["used_memory"] + 8_000_000)
+    with refused_like("LIMIT max-bytes"):
+        board.post_many(100_000, "x" * 100)
+    assert 0 < board.info()["record-bytes"] <= 400_000
+    other = server.board("other")
+    with refused_like("OOM .+"):
+        other.post_many(200_000, "x" * 100)
+    other.client.delete("other")
+    with refused_like("LIMIT max-bytes", board):
+        board.mpost(["x" * 100] * 1000)
+
+
+def test_memory_comes_back_as_jobs_are_consumed(fresh_server):
+    """A producer that is refused can go on when workers have done something."""
+    server = fresh_server(config=["maxmemory-policy noeviction"])
+    board = server.board()
+    board.set(tombstones=0, retain_complete=0)
+    board.client.config_set("maxmemory", board.client.info("memory")["used_memory"] + 4_000_000)
+    with refused_like("OOM .+"):
+        board.post_many(100_000, "x" * 100)
+    posted = board.count()
+    while board.claim("w1", count=1000, fields=["id"]):
+        board.mconsume("w1", "ALL")
+    assert len(board.post_many(posted // 2, "x" * 100)) == posted // 2
