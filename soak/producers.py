@@ -12,7 +12,7 @@ TARGETS = {
     "single": 2000,
     "delayed": 3000,
     "failing": 2000,
-    "expiring": 2000,
+    "expiring": 500,
     "groups": 4000,
     "flows": 1500,
     "unique": 1000,
@@ -21,7 +21,7 @@ TARGETS = {
 """So many jobs that have not ended each queue of the board `soak:jobs` shall have."""
 
 TARGET_OF_EVENTS, TARGET_OF_QUEUES = 1000, 3000
-AT_ONCE = 200
+AT_ONCE = 400
 LIVE = ("scheduled", "blocked", "ready", "claimed")
 LONG = 600_000
 
@@ -135,7 +135,7 @@ class Producer(Client):
             group, few = draw.choice(names), min(draw.randrange(1, 20), n - posted)
             cost = draw.choice([None, 2])
             posted += len(
-                board.mpost(["x" * 40] * few, queue="groups", group=group, cost=cost, expire=30_000)
+                board.mpost(["x" * 40] * few, queue="groups", group=group, cost=cost, expire=120_000)
             )
         return posted
 

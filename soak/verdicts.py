@@ -75,6 +75,11 @@ class Quarters:
             parts[self.number(number * width)].append(percentile(values, 99))
         return [median(part) if part else 0.0 for part in parts]
 
+    def cost(self) -> list[float]:
+        """Microseconds of the server's CPU for each command, all that time does included, by quarter."""
+        commands, spent = self.growth("commands"), self.growth("cpu")
+        return [total * 1e6 / max(n, 1) for n, total in zip(commands, spent)]
+
     def per_call(self, verb: str) -> list[float]:
         """Microseconds that the server spent in a call, by quarter."""
         calls, spent = self.growth(f"calls {verb}"), self.growth(f"usec {verb}")
@@ -136,6 +141,11 @@ def steady(quarters: Quarters) -> list[Verdict]:
                 " µs",
             )
         )
+    verdicts.append(
+        not_above(
+            "CPU of the server for each command: at most a quarter more", quarters.cost(), 1.25, 1, " µs"
+        )
+    )
     for verb in VERBS:
         verdicts.append(
             not_above(

@@ -64,6 +64,7 @@ class Watch:
             numbers["fragmentation"] = numbers["allocator_active"] / numbers["allocator_allocated"]
         own = self.client.info("jobboard")
         numbers.update({name: own[f"jobboard_{name}"] for name in OWN})
+        numbers["commands"] = self.client.info("stats")["total_commands_processed"]
         numbers["records"] = 0
         for key in STANDING:
             info = Board(self.client, key).info() or {}

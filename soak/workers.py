@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from client import EVENTS, JOBS, QUEUES, Client
-from harness import record
+from harness import Board, options, record
+from producers import TARGET_OF_QUEUES, TARGETS
 
 GONE = ("STALE", "NOTOWNER", "NOJOB", "NOTCLAIMED", "ENDED", "CANCELLED")
 """What a worker is told whose job lapsed, was cancelled or taken away: no fault."""
@@ -18,65 +19,67 @@ class Worker(Client):
         self.counts["claimed", key] += len(jobs)
         return jobs
 
+    def may_take(self, board: Board, queue: str) -> bool:
+        """Whether the queue is nearly as full as it shall be: a slow producer makes slow workers."""
+        return board.count(queue=queue) >= 0.9 * TARGETS[queue] * self.scale
+
     def done(self, key: str, reply: object) -> None:
         self.counts["completed", key] += reply == "complete"
 
     def batches(self) -> None:
         """Takes a hundred at a time, and ends them in one command."""
-        for key, queues in ((JOBS, ["plain", "delayed"]), (QUEUES, [])):
-            board = self.board(key)
-            jobs = self.took(key, board.claim(self.name, queues=queues, count=100, fields=BRIEF))
-            if jobs:
-                for reply in board.mconsume(self.name, [job["id"] for job in jobs]):
-                    self.done(key, reply)
+        board = self.board(JOBS)
+        full = [queue for queue in ("plain", "delayed") if self.may_take(board, queue)]
+        if full:
+            self.batch(JOBS, full)
+        if self.board(QUEUES).count() >= 0.9 * TARGET_OF_QUEUES * self.scale:
+            self.batch(QUEUES, [])
         self.rest(0.15)
+
+    def batch(self, key: str, queues: list) -> None:
+        board = self.board(key)
+        jobs = self.took(key, board.claim(self.name, queues=queues, count=100, fields=BRIEF))
+        if jobs:
+            for reply in board.mconsume(self.name, [job["id"] for job in jobs]):
+                self.done(key, reply)
 
     def chain(self) -> None:
         """One at a time: ends a job and claims the next in the same command, with results now and then."""
         board, draw = self.board(JOBS), self.random
-        queues = ["single", "unique", "flows", "waited"]
-        [job, *_] = self.took(
-            JOBS, board.claim(self.name, queues=queues, order="rotate", block=100, fields=BRIEF)
-        ) or [None]
-        while job is not None:
+        queues = [queue for queue in ("single", "unique", "flows") if self.may_take(board, queue)]
+        how = {"queues": [*queues, "waited"], "order": "rotate", "fields": BRIEF}
+        jobs = self.took(JOBS, board.claim(self.name, block=100, **how))
+        for more in range(20, -1, -1):
+            if not jobs:
+                return
             self.rest(0.003)
-            extra = {"result": "r" * draw.randrange(100)} if draw.random() < 0.2 else {}
+            id, token = jobs[0]["id"], jobs[0]["token"]
+            said = {"token": token, "result": "r" * draw.randrange(100) if draw.random() < 0.2 else None}
             if draw.random() < 0.1:
-                fields = {"progress": draw.randrange(100), "stage": "half way", "log": "so far"}
-                self.expect(GONE, lambda job=job, fields=fields: self._heartbeat(job, **fields))
+                beat = {"token": token, "progress": draw.randrange(100), "stage": "half way", "log": "so far"}
+                self.expect(GONE, lambda id=id, beat=beat: board.heartbeat(self.name, id, **beat))
             if draw.random() < 0.05:
-                failed = self.expect(
+                how_often = {"token": token, "retry": 30}
+                self.expect(
                     GONE,
-                    lambda job=job: board.fail(
-                        self.name, job["id"], "soak", "on purpose", token=job["token"], retry=30
-                    ),
+                    lambda id=id, rest=how_often: board.fail(self.name, id, "soak", "on purpose", **rest),
                 )
-                self.counts["failed tries", JOBS] += failed is not None
                 return
-            words = [
-                part for pair in extra.items() for part in (pair[0].upper(), pair[1])
-            ]  # CLAIM comes last
-            both = self.expect(
-                GONE,
-                lambda job=job, words=words: board.call(
-                    "CONSUME", self.name, job["id"], "TOKEN", job["token"], *words,
-                    "CLAIM", "QUEUES", len(queues), *queues, "ORDER", "rotate",
-                    "FIELDS", 2, *BRIEF,
-                ),
-            )  # fmt: skip
-            if both is None:
+            words = [*options(**said), *(["CLAIM", *options(**how)] if more else [])]
+            reply = self.expect(GONE, lambda id=id, words=words: board.call("CONSUME", self.name, id, *words))
+            if reply is None:
                 return
-            self.done(JOBS, both[0])
-            [job, *_] = self.took(JOBS, [record(one) for one in both[1] or []]) or [None]
-
-    def _heartbeat(self, job: dict, **how: object) -> None:
-        self.board(JOBS).heartbeat(self.name, job["id"], token=job["token"], **how)
+            done, claimed = reply if more else (reply, None)
+            self.done(JOBS, done)
+            jobs = self.took(JOBS, [record(one) for one in claimed or []])
 
     def failing(self) -> None:
         """Fails, gives back, puts aside, and forgets. The forgotten come back when their lease is over."""
         board, draw = self.board(JOBS), self.random
         name = draw.choice([self.name, self.fresh("worker")])
-        queues = ["failing", "expiring"]
+        queues = [queue for queue in ("failing", "expiring") if self.may_take(board, queue)]
+        if not queues:
+            return self.rest(0.05)
         for job in self.took(JOBS, board.claim(name, queues=queues, count=5, lease=300, fields=BRIEF)):
             id, token = job["id"], job["token"]
             ways = {
@@ -96,6 +99,8 @@ class Worker(Client):
     def tenants(self) -> None:
         """Serves the groups, which have rates and limits of their own."""
         board = self.board(JOBS)
+        if not self.may_take(board, "groups"):
+            return self.rest(0.1)
         for job in self.took(JOBS, board.claim(self.name, queues=["groups"], count=30, fields=BRIEF)):
             self.done(
                 JOBS,

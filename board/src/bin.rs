@@ -9,6 +9,12 @@ use std::ops::Deref;
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Bin(Box<[u8]>);
 
+impl Bin {
+    pub(crate) fn boxed_mut(&mut self) -> &mut Box<[u8]> {
+        &mut self.0
+    }
+}
+
 impl From<&[u8]> for Bin {
     fn from(bytes: &[u8]) -> Self {
         Bin(bytes.into())

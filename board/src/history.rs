@@ -109,6 +109,10 @@ impl History {
         &self.entries
     }
 
+    pub(crate) fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        &mut self.entries
+    }
+
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
         let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());

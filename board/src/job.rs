@@ -182,6 +182,10 @@ impl Job {
         }
     }
 
+    pub(crate) fn blob_mut(&mut self) -> &mut Box<[u8]> {
+        &mut self.blob
+    }
+
     fn made(&self) -> bool {
         self.flags & MADE != 0
     }

@@ -68,6 +68,7 @@
 //! | `record`, `list`, `labelled` | reading | changes nothing |
 //! | `explain`, `obstacles` | why a job is not running | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
+//! | `relocate` | moves in memory | the state stays |
 //! | `check` | the invariants, for tests and loads | |
 
 #[macro_use]
@@ -110,6 +111,7 @@ mod rates;
 mod record;
 mod records;
 mod registrations;
+mod relocate;
 mod retry;
 mod room;
 mod rounds;
@@ -151,6 +153,7 @@ pub use news::{Ears, Fact, Message, Topic, ALL_TOPICS};
 pub use rates::Rested;
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use registrations::{Registration, REGISTERED_MOST};
+pub use relocate::Mover;
 pub use rounds::GroupOf;
 pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use selection::{Chosen, Deed, Reached, Selection};

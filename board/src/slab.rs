@@ -6,6 +6,8 @@
 //! last, so growth never copies and never stalls. All operations are O(1) but for the walk
 //! down the vacancy bitmap, which has one level for each factor of 64.
 
+use crate::relocate::Mover;
+
 /// One short of 256: with its bookkeeping a chunk of records then fits into 16 KiB, a size
 /// of the allocator's; the next is a quarter more, or 16 bytes a job.
 const CHUNK: usize = 255;
@@ -147,6 +149,20 @@ impl<T> Slab<T> {
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let (at, inside) = split(slot);
         self.chunks.get_mut(at)?.as_mut()?.values.get_mut(inside)?.as_mut()
+    }
+
+    /// No value stands at or above this slot.
+    pub fn end(&self) -> u32 {
+        (self.chunks.len() * CHUNK) as u32
+    }
+
+    /// Moves the chunk that begins with this slot, if one does.
+    pub fn relocate_chunk(&mut self, slot: u32, mover: &mut impl Mover) {
+        if let (at, 0) = split(slot) {
+            if let Some(place) = self.chunks.get_mut(at) {
+                *place = place.take().map(|chunk| mover.value(chunk));
+            }
+        }
     }
 
     /// The values from a slot on, in the order of their slots.

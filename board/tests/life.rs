@@ -47,6 +47,8 @@ mod pauses;
 mod rates;
 #[path = "life/reads.rs"]
 mod reads;
+#[path = "life/relocations.rs"]
+mod relocations;
 #[path = "life/schedules.rs"]
 mod schedules;
 #[path = "life/selections.rs"]

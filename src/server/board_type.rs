@@ -84,7 +84,7 @@ impl TypeHandle {
             free_effort: Some(free_effort),
             unlink: None,
             copy: Some(copy),
-            defrag: None,
+            defrag: Some(super::defrag::defrag),
             mem_usage2: None,
             free_effort2: None,
             unlink2: Some(unlinked),

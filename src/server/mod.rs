@@ -8,6 +8,7 @@ pub mod cell;
 pub mod command_docs;
 pub mod config;
 pub mod ctx;
+pub mod defrag;
 pub mod events;
 pub mod info;
 pub mod keyspace;

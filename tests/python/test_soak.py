@@ -45,6 +45,7 @@ def quarters(**growing: float) -> Quarters:
     for second in range(400):
         spent += at("JOB.POST", 10.0, second) * 100
         numbers = {name: at(name, base, second) for name, base in level.items()}
+        numbers |= {"commands": second * 100.0, "cpu": spent / 1e6}
         numbers |= {"calls JOB.POST": second * 100.0, "usec JOB.POST": spent}
         samples.append(Sample(second, numbers))
     measured = {
@@ -80,5 +81,4 @@ def test_a_run_that_stays_as_it_was_is_good():
     ids=str,
 )
 def test_what_grows_is_found(growing, said):
-    [question] = bad(quarters(**growing))
-    assert said in question
+    assert any(said in question for question in bad(quarters(**growing)))

@@ -104,6 +104,10 @@ impl Pair {
         compare::boards(&self.world, &self.model)?;
         match self.step % 8 {
             0 => compare::copies(&self.world),
+            4 => {
+                self.world.relocate(self.step as u32 % 3);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

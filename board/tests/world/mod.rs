@@ -656,6 +656,20 @@ impl World {
         self.board = loaded;
     }
 
+    /// The same board, all that its jobs hold elsewhere. In slices of so many questions.
+    pub fn relocate(&mut self, patience: u32) -> Moves {
+        let digest = self.board.digest();
+        let mut moves = Moves { patience, ..Moves::default() };
+        let mut from = Some(0);
+        while let Some(slot) = from {
+            moves.asked = 0;
+            moves.slices += 1;
+            from = self.board.relocate(slot, &mut moves);
+        }
+        assert_eq!(self.board.digest(), digest);
+        moves
+    }
+
     // --- reading ---
 
     pub fn explain(&self, id: &[u8]) -> Option<Explanation> {
@@ -684,5 +698,39 @@ impl World {
 
     pub fn state(&self, id: &[u8]) -> Option<State> {
         self.board.state_of(id)
+    }
+}
+
+/// Moves everything that it is given, and counts it.
+#[derive(Default)]
+pub struct Moves {
+    patience: u32,
+    asked: u32,
+    pub slices: usize,
+    pub moved: usize,
+    pub bytes: usize,
+}
+
+impl Mover for Moves {
+    fn bytes(&mut self, bytes: Box<[u8]>) -> Box<[u8]> {
+        self.values(bytes.into_vec()).into_boxed_slice()
+    }
+
+    fn value<T>(&mut self, value: Box<T>) -> Box<T> {
+        self.moved += 1;
+        Box::new(*value)
+    }
+
+    fn values<T>(&mut self, values: Vec<T>) -> Vec<T> {
+        self.moved += 1;
+        self.bytes += values.len() * size_of::<T>();
+        let mut elsewhere = Vec::with_capacity(values.capacity());
+        elsewhere.extend(values);
+        elsewhere
+    }
+
+    fn is_tired(&mut self) -> bool {
+        self.asked += 1;
+        self.asked > self.patience
     }
 }
