@@ -113,7 +113,10 @@ impl Model {
             tags: old.as_ref().map(|j| j.tags.clone()).unwrap_or_default(),
             tracked: old.as_ref().is_some_and(|j| j.tracked),
             ageing: 0,
-            ready: old.as_ref().filter(|_| keeps).map_or(0, |j| j.ready),
+            ready: match old.as_ref().filter(|_| keeps) {
+                Some(old) if old.state == State::Ready => old.ready,
+                _ => self.now,
+            },
             number: old.as_ref().map_or(self.posts, |j| j.number),
             tie: old.as_ref().and_then(|j| j.tie.clone()),
             gone: old.as_ref().map(|j| j.gone.clone()).unwrap_or_default(),
