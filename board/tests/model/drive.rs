@@ -93,7 +93,7 @@ impl Pair {
         self.model.close_rounds();
         self.mirror.follow(&mut self.world.board, &self.model)?;
         let messages = self.world.board.messages();
-        mirror::hear_of_tracked(&messages, self.world.copy.messages(), &tracked)?;
+        mirror::hear_of_tracked(&messages, self.world.copy.messages(), tracked)?;
         let heard = self.mirror.hear(messages, self.world.board.happened(), &self.model);
         if self.listens {
             heard?;

@@ -56,7 +56,7 @@ fn number(message: &Message, name: &str) -> Option<i64> {
 pub fn hear_of_tracked(
     all: &[Message],
     heard: Vec<Message>,
-    tracked: &BTreeSet<Bytes>,
+    mut tracked: BTreeSet<Bytes>,
 ) -> Result<(), String> {
     let mut want = Vec::new();
     for message in all {
@@ -64,6 +64,10 @@ pub fn hear_of_tracked(
         let public = followed && message.public;
         if public || message.topic.for_worker() {
             want.push(Message { public, ..message.clone() });
+        }
+        let gone = message.topic == Topic::Deleted || message.facts.contains(&Fact::Flag("kept", false));
+        if let Some(id) = message.id.as_ref().filter(|_| gone) {
+            tracked.remove(&id.borrowed().to_vec());
         }
     }
     same("what is heard of tracked jobs", heard, want)
