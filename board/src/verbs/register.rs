@@ -152,13 +152,15 @@ impl Board {
         self.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
     }
 
-    /// Ends a registration; the claims of its worker are ended from now on.
+    /// Ends a registration; the claims of its worker are ended from now on. While those of one
+    /// before that was deregistered are still being given back, all are.
     pub(crate) fn depart(&mut self, name: &Bin, lapses: bool) -> Result<(), Unfit> {
         let entry = self.registrations.get(name).ok_or(Unfit)?;
         entry.registration.as_ref().ok_or(Unfit)?;
         let (held, _) = self.activity(name);
-        let departure = (held > 0).then_some(Departure { token: self.token, lapses });
-        let departure = departure.or_else(|| entry.departure.clone());
+        let before = entry.departure.clone();
+        let lapses = lapses && before.as_ref().is_none_or(|before| before.lapses);
+        let departure = (held > 0).then_some(Departure { token: self.token, lapses }).or(before);
         self.set_entry(name, Entry { registration: None, departure })
     }
 

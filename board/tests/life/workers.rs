@@ -121,6 +121,23 @@ fn many_claims_end_in_slices_and_new_ones_of_the_same_name_do_not() {
 }
 
 #[test]
+fn what_a_deregistered_worker_gives_back_costs_nothing_though_it_comes_again_and_lapses() {
+    let mut w = World::default();
+    registers(&mut w, ANN, None);
+    (0..3).for_each(|n| w.put_in(&format!("old {n}"), Claimed));
+    assert!(w.deregister(ANN, 1));
+    w.registers_over(ANN, 7);
+    w.put_in("new", Claimed);
+    assert_eq!(w.board.count(Claimed), 3);
+    w.board.close(7);
+    w.pass(0);
+    assert_eq!((w.board.count(Claimed), w.board.registered()), (0, 0));
+    let lapses: Vec<u32> = (0..3).map(|n| w.job(&format!("old {n}")).lapses()).collect();
+    assert_eq!(lapses, [0, 0, 0]);
+    w.sound();
+}
+
+#[test]
 fn lost_leases_are_counted_and_others_are_not() {
     let mut w = World::default();
     registers(&mut w, ANN, None);

@@ -113,7 +113,8 @@ impl Model {
         self.workers.known.remove(worker);
         self.workers.lines.remove(worker);
         if self.first_claim(worker, u64::MAX).is_some() {
-            self.workers.gone.insert(worker.to_vec(), (self.token, lapses));
+            let before = self.workers.gone.get(worker).is_none_or(|(_, lapses)| *lapses);
+            self.workers.gone.insert(worker.to_vec(), (self.token, lapses && before));
         }
     }
 
