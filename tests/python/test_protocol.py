@@ -239,6 +239,26 @@ def test_a_history(talk, protocol):
     assert from_pairs(claimed) == {"at": EPOCH, "event": "claimed", "worker": "w1"}
 
 
+def test_an_explanation(talk, protocol):
+    lives.claimed(talk)
+    talk.call("POST", "x", "ID", "k", "AFTER", 1, "j", "DELAY", 1000)
+    told = talk.call("EXPLAIN", "k")
+    assert is_map(told, protocol)
+    told = from_pairs(told)
+    waits, delayed = told.pop("reasons")
+    assert told == {"id": "k", "state": "blocked", "queue": "default", "claimable": 0, "waiting": 0}
+    assert is_map(waits, protocol) and is_map(delayed, protocol)
+    waits, delayed = from_pairs(waits), from_pairs(delayed)
+    [job] = waits.pop("jobs")
+    assert is_map(job, protocol)
+    assert from_pairs(job) == {"id": "j", "state": "claimed", "onfailure": "hold"}
+    assert (waits.pop("text")[-1], delayed.pop("text")[-1]) == (".", ".")
+    assert (waits, delayed) == (
+        {"reason": "dependencies", "count": 1},
+        {"reason": "delayed", "due": EPOCH + 1000},
+    )
+
+
 def test_queues_workers_and_kinds(talk, protocol):
     lives.claimed(talk)
     lives.failed(talk, "failed", kind="net")
