@@ -82,6 +82,8 @@ fn full() -> World {
     w.put("gone");
     w.take_id(ANN, "gone");
     w.done(ANN, "gone", None).unwrap();
+    w.put("deleted");
+    assert!(w.delete(b"deleted"));
     w.take_id(ANN, "ready");
     w.put_after("blocked", &["ready", "claimed", "complete", "cancelled"], OnFailure::Hold);
     w.put_after("untold", &["cancelled", "blocked"], OnFailure::Fail);
