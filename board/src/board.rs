@@ -17,6 +17,7 @@ use crate::job::{Claim, Class, Job, State, NEVER};
 use crate::keys::Keys;
 use crate::labels::Labels;
 use crate::line::Line;
+use crate::named::{Limits, List};
 use crate::news::News;
 use crate::pauses::Pauses;
 use crate::pool::Pool;
@@ -51,6 +52,8 @@ pub struct Queue {
     pub(crate) pace: Option<Pace>,
     /// The tokens for that.
     pub(crate) bucket: Option<Bucket>,
+    /// The limits that it names.
+    pub(crate) limits: List,
     /// Its place among the queues that have ready jobs.
     pub(crate) busy_at: Option<u32>,
     /// Noted in [`Board::woken`].
@@ -142,6 +145,8 @@ pub struct Board {
     pub(crate) pace: Option<Pace>,
     /// The tokens for that.
     pub(crate) bucket: Option<Bucket>,
+    /// Limits that queues and groups share.
+    pub(crate) limits: Limits,
     /// Groups that have to wait for tokens, or are kept for their bucket alone: until when,
     /// which queue, which group.
     pub(crate) rests: BTreeSet<(i64, Bin, u32)>,
@@ -267,6 +272,7 @@ impl Board {
             + self.registrations.bytes()
             + self.days.bytes()
             + self.keys.bytes()
+            + self.limits.bytes()
             + self.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
     }
 

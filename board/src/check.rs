@@ -108,6 +108,7 @@ impl Board {
         self.check_families()?;
         self.check_pauses()?;
         self.check_groups()?;
+        self.check_named_limits()?;
         self.check_registrations()?;
         self.days.check()?;
         self.check_owners()?;
@@ -243,7 +244,8 @@ impl Board {
                     *rounds.entry(level).or_default() += 1;
                 }
             }
-            if turns != fair.turns.len() || !rounds.iter().eq(fair.rounds.iter().map(|(l, r)| (l, &r.groups)))
+            if turns != fair.turns.len() + fair.apart.len()
+                || !rounds.iter().eq(fair.rounds.iter().map(|(l, r)| (l, &r.groups)))
             {
                 return fail("rounds of nobody");
             }
@@ -265,7 +267,9 @@ impl Board {
                     return fail("a group does not know what it has begun");
                 }
                 let listed = group.rest.map(|until| (until, name.clone(), at));
-                if group.rest.is_some() && fair.pace(group).is_none()
+                let paced = |number: &u32| self.limits.get(*number).is_some_and(|limit| limit.pace.is_some());
+                let named = group.limits.as_ref().is_some_and(|list| list.iter().any(paced));
+                if group.rest.is_some() && fair.pace(group).is_none() && !named
                     || listed.as_ref().is_some_and(|rest| !self.rests.contains(rest))
                 {
                     return fail("a group rests for nothing, or unknown to the clock");

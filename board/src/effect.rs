@@ -186,6 +186,10 @@ effects! {
     65 Reviewed,
     /// Groups may go on that had to wait for tokens.
     66 Rested,
+    /// A setting of a named limit was set or reset.
+    90 LimitConfigured<'a>,
+    /// A queue or a group names other limits than before.
+    91 LimitsNamed<'a>,
 }
 
 /// What one command, or one turn of the timer, does to one board: built up in a buffer that

@@ -113,7 +113,7 @@ impl Board {
                 reasons = self.obstacles(job, slot, lane, env.now);
                 reasons.extend(expiry(job, env.now));
                 claimable = reasons.is_empty();
-                reasons.extend(self.stands(job, slot, lane, claimable));
+                reasons.extend(self.stands(job, slot, lane, claimable, env.now));
                 reasons.extend(due_expiry(job, env.now));
             }
             _ => reasons.push(over(job)),
@@ -214,8 +214,8 @@ impl Board {
     }
 
     /// What stands in a line before a ready job, and who would take it.
-    fn stands(&self, job: &Job, slot: u32, lane: &Queue, claimable: bool) -> Vec<Reason> {
-        let next = claimable && lane.next() == Some(slot);
+    fn stands(&self, job: &Job, slot: u32, lane: &Queue, claimable: bool, now: i64) -> Vec<Reason> {
+        let next = claimable && self.next_of(lane, now) == Some(slot);
         let place = self.in_line(job, slot, lane);
         let nobody = claimable.then(|| self.nobody_claims(job, lane, next));
         match next {

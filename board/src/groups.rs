@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`Seat::top`] | the level of the job that the group would give, and its tag there |
 //! | [`Seat::parked`] | its tags at other levels, where it stood before a better job came |
-//! | [`Seat::place`] | where it stands in [`Fair::turns`]: at `top`, if nothing holds it ([`Hold`]) |
+//! | [`Seat::place`] | where it stands in [`Fair::turns`] or [`Fair::apart`]: at `top`, if nothing holds it ([`Hold`]) |
 //! | [`Fair::rounds`] | the levels at which any group has a tag, how many, and the last turn's |
 //!
 //! Tags do not wrap within 2^44 turns of one level that never runs empty; then weights would
@@ -29,6 +29,7 @@ use crate::buckets::{full_at, ready_at, Bucket, Pace};
 use crate::ids::Ids;
 use crate::job::{Job, State};
 use crate::line::Line;
+use crate::named::{List, Share};
 use crate::settings::{Overrides, Setting};
 use crate::slab::Slab;
 
@@ -52,8 +53,10 @@ pub enum Hold {
     Full(u64),
     /// It is ordered, and its last job has not ended.
     Ordered,
-    /// Its next job lacks tokens until then, Unix ms.
+    /// Its next job lacks tokens until then, Unix ms: its own, or of a limit that it names.
     Dry(i64),
+    /// As many jobs run as may under a limit that it names itself.
+    Limit,
 }
 
 /// Where a group stands in the rounds. See the module's comment.
@@ -84,6 +87,10 @@ pub(crate) struct Group {
     /// Its place in [`Board::rests`]: until when it lacks tokens, or, when nothing else needs
     /// it, until when its bucket is not full.
     pub rest: Option<i64>,
+    /// The limits that it names itself.
+    pub limits: Option<List>,
+    /// One of these is full. Follows from them.
+    pub barred: bool,
 }
 
 /// What the settings say of a group.
@@ -127,13 +134,14 @@ impl Group {
             _ if self.paused > 0 => Some(Hold::Paused(self.paused)),
             Some(most) => Some(Hold::Full(most)),
             None if terms.ordered && waits() => Some(Hold::Ordered),
+            None if self.barred => Some(Hold::Limit),
             None => self.rest.map(Hold::Dry),
         }
     }
 
     /// Whether it has jobs, settings or a pause.
     pub fn is_known(&self) -> bool {
-        self.refs > 0 || !self.settings.is_empty() || self.paused > 0
+        self.refs > 0 || !self.settings.is_empty() || self.paused > 0 || self.limits.is_some()
     }
 
     /// Whether nothing needs it.
@@ -175,11 +183,20 @@ pub(crate) struct Fair {
     pub names: Ids,
     /// The ready jobs of all groups, in the order of their keys: for listings.
     pub all: Line<ReadyKey>,
+    /// The groups that count against the limits of all groups.
     pub turns: BTreeSet<Turn>,
+    /// The groups with limits of their own, and the jobs without a group.
+    pub apart: BTreeSet<Turn>,
     pub rounds: BTreeMap<i32, Round>,
     pub plain: Seat,
     /// What counts for groups without their own.
     pub settings: Overrides,
+    /// The limits that all groups without their own name.
+    pub limits: List,
+    /// The claimed jobs of these groups. Follows from the jobs.
+    pub runs: u64,
+    /// What groups have to do with each limit that any of them names.
+    pub shares: BTreeMap<u32, Share>,
     /// How many of its groups, and all as one, have a limit of live jobs. Follows from settings.
     pub bounds: u32,
     /// The groups from this number on are to be looked at: what counts for all has changed.
@@ -256,12 +273,14 @@ impl Fair {
 
     /// Whether any group, or all of them, have jobs, settings or a pause.
     pub fn is_known(&self) -> bool {
-        !self.settings.is_empty() || self.groups.iter().any(|(_, group)| group.is_known())
+        !self.settings.is_empty()
+            || !self.limits.is_empty()
+            || self.groups.iter().any(|(_, group)| group.is_known())
     }
 
     /// Whether nothing needs it.
     pub fn is_unused(&self) -> bool {
-        self.groups.len() == 0 && self.settings.is_empty()
+        self.groups.len() == 0 && self.settings.is_empty() && self.limits.is_empty()
     }
 
     /// How many of its groups, and all as one, have a limit of live jobs. O(groups).
@@ -303,17 +322,59 @@ impl Fair {
         group.candidate(&group.terms(&self.settings))
     }
 
-    /// The job that the group of the next turn gives. O(log n).
-    pub fn next(&self, plain: &Line<ReadyKey>) -> Option<u32> {
-        let mut turns = self.turns.iter().take(if self.review.is_some() { PASSED } else { 1 });
-        turns.find_map(|turn| match turn.3 {
-            PLAIN => plain.first(),
+    /// The jobs that its groups give next, with their turns: that of groups apart, and that of
+    /// those which count against the limits of all groups. O(log n).
+    pub fn firsts(&self, plain: &Line<ReadyKey>) -> [Option<(Turn, u32)>; 2] {
+        let looks = if self.review.is_some() { PASSED } else { 1 };
+        let gives = |turn: &Turn| match turn.3 {
+            PLAIN => plain.first().map(|slot| (*turn, slot)),
             at => {
                 let group = self.groups.get(at)?;
                 let terms = group.terms(&self.settings);
-                group.hold(&terms).is_none().then(|| group.candidate(&terms))?
+                let slot = group.hold(&terms).is_none().then(|| group.candidate(&terms))?;
+                slot.map(|slot| (*turn, slot))
             }
-        })
+        };
+        [&self.apart, &self.turns].map(|turns| turns.iter().take(looks).find_map(gives))
+    }
+
+    /// The limits that count for the jobs of a group.
+    pub fn limits_of(&self, at: u32) -> &[u32] {
+        match self.groups.get(at).and_then(|group| group.limits.as_ref()) {
+            Some(own) => own,
+            None => &self.limits,
+        }
+    }
+
+    /// Claimed jobs of groups that name these limits come, or go.
+    pub fn share_runs(&mut self, list: &[u32], by: i64) {
+        for number in list {
+            if let Some(share) = self.shares.get_mut(number) {
+                share.runs = share.runs.saturating_add_signed(by);
+            }
+        }
+    }
+
+    /// Gives a group that stands in no round a list of limits, or takes it away.
+    pub fn set_group_list(&mut self, at: u32, list: Option<List>) {
+        let runs = self.groups.get(at).map_or(0, |group| group.count(State::Claimed)) as i64;
+        let before: List = self.limits_of(at).into();
+        self.share_runs(&before, -runs);
+        let Some(group) = self.groups.get_mut(at) else { return };
+        let moved = i64::from(group.limits.is_some()) - i64::from(list.is_some());
+        group.limits = list;
+        self.runs = self.runs.saturating_add_signed(moved * runs);
+        let after: List = self.limits_of(at).into();
+        self.share_runs(&after, runs);
+    }
+
+    /// Takes a group out of the rounds, until it is seated again.
+    pub fn unseat(&mut self, at: u32) {
+        let place = self.groups.get_mut(at).and_then(|group| group.seat.place.take());
+        if let Some(place) = place {
+            self.turns.remove(&place);
+            self.apart.remove(&place);
+        }
     }
 
     /// The place of a group in the rounds.
@@ -364,19 +425,20 @@ impl Fair {
     /// Puts a group where its jobs and its state say. True when it has come into the rounds.
     /// O(log n).
     pub fn reseat(&mut self, at: u32, plain: &Line<ReadyKey>, jobs: &Slab<Job>, given: &mut u64) -> bool {
-        let Fair { groups, plain: plain_seat, rounds, turns, settings, .. } = self;
-        let (seat, line, first, weight, free) = match at {
-            PLAIN => (plain_seat, plain, plain.first(), 1, true),
+        let Fair { groups, plain: plain_seat, rounds, turns, apart, settings, .. } = self;
+        let (seat, line, first, weight, free, alone) = match at {
+            PLAIN => (plain_seat, plain, plain.first(), 1, true, true),
             at => match groups.get_mut(at) {
                 Some(group) => {
                     let terms = group.terms(settings);
                     let (first, free) = (group.candidate(&terms), group.hold(&terms).is_none());
-                    let Group { seat, ready, .. } = &mut **group;
-                    (seat, &*ready, first, terms.weight, free)
+                    let Group { seat, ready, limits, .. } = &mut **group;
+                    (seat, &*ready, first, terms.weight, free, limits.is_some())
                 }
                 None => return false,
             },
         };
+        let turns = if alone { apart } else { turns };
         let wanted = first.map(|slot| level(ready_key_of(jobs, slot)));
         if seat.top.map(|(level, _)| level) != wanted {
             if let Some((level, tag)) = seat.top.take() {
@@ -431,7 +493,9 @@ impl Fair {
         }
         let mut tags = seat.parked.values().chain(seat.top.iter().map(|(_, tag)| tag));
         let known = tags.all(|tag| (1..=given).contains(&tag.1));
-        match known && stands.is_none_or(|turn| self.turns.contains(&turn)) {
+        let alone = group.is_none_or(|group| group.limits.is_some());
+        let turns = if alone { &self.apart } else { &self.turns };
+        match known && stands.is_none_or(|turn| turns.contains(&turn)) {
             true => Ok(()),
             false => Err("a group is not known to its round"),
         }
@@ -439,6 +503,6 @@ impl Fair {
 
     /// Bytes that it takes, about. O(1) but for the names of its groups.
     pub fn bytes(&self) -> usize {
-        self.groups.len() * 400 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
+        self.groups.len() * 424 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
     }
 }

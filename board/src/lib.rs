@@ -60,6 +60,7 @@
 //! | `effect` | effects and batches | once, in order |
 //! | `retry` | the pause after a failure | pure |
 //! | `room` | how many jobs of a queue may run | a claim looks first |
+//! | `named` | limits that queues and groups share | what runs is counted where it is named |
 //! | `limits` | what a board, a queue, a user may have | a command is refused whole |
 //! | `owners` | live jobs of each user and name | counted where they stand |
 //! | `keys` | keys that jobs have taken | one holder each |
@@ -99,6 +100,7 @@ mod labels;
 mod limits;
 mod line;
 mod list;
+mod named;
 mod news;
 mod obstacles;
 mod owners;
@@ -149,6 +151,7 @@ pub use keys::{Unique, Until};
 pub use labels::TAGS_MOST;
 pub use limits::Growth;
 pub use list::{Cursor, Filter, Filters, Page, Start};
+pub use named::{LimitOf, GROUPS_MOST, LIMITS_MOST, NAMED_MOST};
 pub use news::{Ears, Fact, Message, Topic, ALL_TOPICS};
 pub use rates::Rested;
 pub use record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};

@@ -426,7 +426,8 @@ impl Board {
     /// The queues that hold jobs, have settings of their own or of groups, or are paused, by name. O(queues).
     pub fn queue_names(&self) -> Vec<&[u8]> {
         let own = |q: &Queue| {
-            !q.settings.is_empty() || q.paused > 0 || q.fair.as_ref().is_some_and(|f| f.is_known())
+            let set = !q.settings.is_empty() || !q.limits.is_empty();
+            set || q.paused > 0 || q.fair.as_ref().is_some_and(|f| f.is_known())
         };
         let used = self.queues.iter().filter(|(_, _, q)| q.counts.iter().any(|n| *n > 0) || own(q));
         let mut names: Vec<&[u8]> = used.map(|(_, name, _)| &**name).collect();

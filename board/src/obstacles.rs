@@ -23,6 +23,8 @@ enum Level<'b> {
     Board,
     Queue(&'b [u8]),
     Group(&'b [u8], &'b [u8]),
+    /// A named limit.
+    Limit(&'b [u8]),
 }
 
 impl Level<'_> {
@@ -31,6 +33,16 @@ impl Level<'_> {
             Level::Board => "board",
             Level::Queue(_) => "queue",
             Level::Group(..) => "group",
+            Level::Limit(_) => "limit",
+        }
+    }
+
+    /// What tells which it is, where the job does not.
+    fn details(&self) -> Details {
+        let word = ("level", Detail::Word(self.word()));
+        match self {
+            Level::Limit(name) => vec![word, ("name", Detail::Bytes(name.to_vec()))],
+            _ => vec![word],
         }
     }
 
@@ -39,6 +51,7 @@ impl Level<'_> {
             Level::Board => "The whole board".into(),
             Level::Queue(queue) => format!("Its queue {}", clean(queue)),
             Level::Group(_, group) => format!("Its group {}", clean(group)),
+            Level::Limit(name) => format!("The limit {}", clean(name)),
         }
     }
 
@@ -48,6 +61,7 @@ impl Level<'_> {
             Level::Board => "board".into(),
             Level::Queue(queue) => format!("board QUEUE {}", clean(queue)),
             Level::Group(queue, group) => format!("board QUEUE {} GROUP {}", clean(queue), clean(group)),
+            Level::Limit(name) => format!("board LIMIT {}", clean(name)),
         }
     }
 }
@@ -63,10 +77,10 @@ impl Board {
     pub(crate) fn obstacles(&self, job: &Job, slot: u32, lane: &Queue, now: i64) -> Vec<Reason> {
         let mut all = self.pauses_of(job, now);
         all.extend(self.no_room(job, lane));
-        if let Some((fair, group)) = group_of(job, lane) {
-            all.extend(self.no_group_room(job, fair, group));
-            all.extend(self.out_of_turn(job, slot, fair, group));
-        }
+        let group = group_of(job, lane);
+        all.extend(group.and_then(|(fair, group)| self.no_group_room(job, fair, group)));
+        all.extend(self.no_named_room(job));
+        all.extend(group.and_then(|(fair, group)| self.out_of_turn(job, slot, fair, group)));
         all.extend(self.lacks_tokens(job, slot, lane, now));
         all
     }
@@ -90,15 +104,11 @@ impl Board {
         all.into_iter().flatten().filter(|(_, until)| *until > beyond).map(reason).collect()
     }
 
-    /// The claims of a queue, or of a group in it, that end first, as far as they are found.
-    fn holders(&self, job: &Job, grouped: bool, most: usize) -> Vec<Details> {
-        let queue = self.queue_number(job);
+    /// The claims that end first, of those that count there, as far as they are found.
+    fn holders(&self, counts: impl Fn(&Job) -> bool) -> Vec<Details> {
         let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
         let row = |slot: u32| {
-            let held = self.jobs.get(slot).filter(|held| self.queue_number(held) == queue)?;
-            if grouped && held.group() != job.group() {
-                return None;
-            }
+            let held = self.jobs.get(slot).filter(|held| counts(held))?;
             let claim = self.claim_of(held)?;
             Some(vec![
                 ("worker", Detail::Bytes(self.worker_name(claim).to_vec())),
@@ -106,17 +116,16 @@ impl Board {
                 ("until", time(claim.ends_at())),
             ])
         };
-        self.leases.iter_from(None, key_of).take(LOOKS).filter_map(row).take(most).collect()
+        self.leases.iter_from(None, key_of).take(LOOKS).filter_map(row).take(HOLDERS).collect()
     }
 
-    fn full(&self, job: &Job, level: &Level<'_>, most: u64, runs: u64) -> Reason {
-        let grouped = matches!(level, Level::Group(..));
-        let details = vec![
-            ("level", Detail::Word(level.word())),
+    fn full(&self, level: &Level<'_>, most: u64, runs: u64, counts: impl Fn(&Job) -> bool) -> Reason {
+        let mut details = level.details();
+        details.extend([
             ("limit", Detail::Number(most as i64)),
             ("running", Detail::Number(runs as i64)),
-            ("holders", Detail::Rows(self.holders(job, grouped, HOLDERS))),
-        ];
+            ("holders", Detail::Rows(self.holders(counts))),
+        ]);
         let text = format!(
             "{} runs {runs} of at most {most} jobs. One has to end, or JOB.SETTINGS SET {} concurrency \
              raises the limit.",
@@ -126,16 +135,29 @@ impl Board {
         Reason { code: "concurrency", details, text }
     }
 
+    /// The named limits that count for a job and are full.
+    fn no_named_room(&self, job: &Job) -> Vec<Reason> {
+        let reason = |number: u32| {
+            let limit = self.limits.get(number).filter(|limit| limit.is_full())?;
+            let counts = |held: &Job| self.limits_of(self.queue_number(held), held.group()).contains(&number);
+            Some(self.full(&Level::Limit(&limit.name), limit.most()?, limit.runs, counts))
+        };
+        self.limits_of(self.queue_number(job), job.group()).into_iter().filter_map(reason).collect()
+    }
+
     fn no_room(&self, job: &Job, lane: &Queue) -> Option<Reason> {
         let (most, runs) = (self.most(lane)?, lane.count(State::Claimed));
-        (runs >= most).then(|| self.full(job, &Level::Queue(self.queue_name(job)), most, runs))
+        let here = |held: &Job| self.queue_number(held) == self.queue_number(job);
+        (runs >= most).then(|| self.full(&Level::Queue(self.queue_name(job)), most, runs, here))
     }
 
     fn no_group_room(&self, job: &Job, fair: &Fair, group: &Group) -> Option<Reason> {
         let most = u64::try_from(fair.value(group, Setting::Concurrency)).ok()?;
         let runs = group.count(State::Claimed);
         let level = Level::Group(self.queue_name(job), &group.name);
-        (runs >= most).then(|| self.full(job, &level, most, runs))
+        let queue = self.queue_number(job);
+        let here = |held: &Job| self.queue_number(held) == queue && held.group() == job.group();
+        (runs >= most).then(|| self.full(&level, most, runs, here))
     }
 
     /// The job that has to end before an ordered group gives this one, if it is found.
@@ -184,6 +206,11 @@ impl Board {
     fn lacks_tokens(&self, job: &Job, slot: u32, lane: &Queue, now: i64) -> Vec<Reason> {
         let (queue, cost) = (self.queue_name(job), self.cost(slot));
         let group = group_of(job, lane);
+        let named = self.limits_of(self.queue_number(job), job.group());
+        let named = named.iter().filter_map(|number| {
+            let limit = self.limits.get(*number)?;
+            Some((Level::Limit(&limit.name), &limit.bucket, limit.pace?))
+        });
         let all: [Option<(Level<'_>, &Option<Bucket>, Pace)>; 3] = [
             self.pace.map(|pace| (Level::Board, &self.bucket, pace)),
             lane.pace.map(|pace| (Level::Queue(queue), &lane.bucket, pace)),
@@ -194,14 +221,14 @@ impl Board {
         let reason = |(level, bucket, pace): (Level<'_>, &Option<Bucket>, Pace)| {
             let at = Some(ready_at(bucket, &pace, cost)).filter(|at| *at > now)?;
             let Pace { rate, period, burst } = pace;
-            let details = vec![
-                ("level", Detail::Word(level.word())),
+            let mut details = level.details();
+            details.extend([
                 ("at", time(at)),
                 ("cost", Detail::Number(cost)),
                 ("rate", Detail::Number(rate)),
                 ("rate-period", Detail::Number(period)),
                 ("burst", Detail::Number(burst)),
-            ];
+            ]);
             let when = match at >= NEVER {
                 true => "at no time".into(),
                 false => format!("at {at}"),
@@ -214,7 +241,7 @@ impl Board {
             );
             Some(Reason { code: "rate", details, text })
         };
-        all.into_iter().flatten().filter_map(reason).collect()
+        all.into_iter().flatten().chain(named).filter_map(reason).collect()
     }
 
     /// How many stand before it in its line, and whose turn comes before its group's.
@@ -240,10 +267,11 @@ impl Board {
             }
         };
         if let Some(fair) = &lane.fair {
-            details.push(("groups", count(fair.turns.len())));
+            details.push(("groups", count(fair.turns.len() + fair.apart.len())));
             let seat = fair.seat(job.group().unwrap_or(PLAIN)).and_then(|seat| seat.place);
             if let Some(place) = seat {
-                let turns = fair.turns.range(..place).take(TURNS).count();
+                let both = [&fair.turns, &fair.apart].into_iter();
+                let turns = both.flat_map(|turns| turns.range(..place)).take(TURNS).count();
                 details.push(("turn", count(turns)));
                 text.push_str(&format!(" {turns} other turns come before its group's."));
             } else if let Some(until) = group.and_then(|group| group.rest) {

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 
 use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
 use crate::effect::Unfit;
-use crate::groups::ready_key_of;
+use crate::groups::{ready_key_of, Fair};
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::slab::Slab;
 use crate::stats::Tally;
@@ -101,6 +101,9 @@ impl Board {
                 };
                 if idle {
                     self.idle_queue(queue);
+                } else if !self.thirst.is_empty() {
+                    // The next may cost less than the one for whose tokens somebody waits.
+                    self.note_busy(queue);
                 }
                 stood && expires
             }
@@ -138,7 +141,7 @@ impl Board {
             self.tally_open(queue, group, -1);
         }
         if state == State::Claimed {
-            self.slot_freed(queue);
+            self.slot_freed(queue, group);
         }
         stood.then_some(held).ok_or(Unfit)
     }
@@ -146,15 +149,23 @@ impl Board {
     pub(crate) fn tally(&mut self, queue: u32, group: Option<u32>, state: State, by: i64) {
         let mut lane = self.queues.get_mut(queue);
         if let (Some(lane), Some(at)) = (lane.as_deref_mut(), group) {
-            let group = lane.fair.as_deref_mut().and_then(|fair| fair.groups.get_mut(at));
-            if let Some(n) = group.and_then(|group| group.counts.get_mut(state as usize)) {
-                *n = n.saturating_add_signed(by as i32);
+            if let Some(Fair { groups, runs, .. }) = lane.fair.as_deref_mut() {
+                let Some(group) = groups.get_mut(at) else { return };
+                if let Some(n) = group.counts.get_mut(state as usize) {
+                    *n = n.saturating_add_signed(by as i32);
+                }
+                if state == State::Claimed && group.limits.is_none() {
+                    *runs = runs.saturating_add_signed(by);
+                }
             }
         }
         for counts in [Some(&mut self.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
             if let Some(n) = counts.get_mut(state as usize) {
                 *n = n.saturating_add_signed(by);
             }
+        }
+        if state == State::Claimed && !self.limits.is_empty() {
+            self.tally_limits(queue, group, by);
         }
     }
 
@@ -229,6 +240,9 @@ impl Board {
             }
         }
         self.tally(queue, group, state, 1);
+        if state == State::Claimed && !self.limits.is_empty() {
+            self.limits_filled(queue, group);
+        }
         if owned && !state.ended() {
             self.owner_gains(slot);
         }

@@ -51,7 +51,7 @@ impl Board {
     /// passed if it may now. O(1).
     pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
-        if self.pace.is_none() && lane.pace.is_none() && group.is_none() {
+        if self.pace.is_none() && lane.pace.is_none() && group.is_none() && lane.limits.is_empty() {
             return 0;
         }
         let cost = self.cost(slot);
@@ -61,7 +61,10 @@ impl Board {
             lane.pace.map(|pace| (&lane.bucket, pace)),
             of_group,
         ];
-        all.into_iter().flatten().map(|(bucket, pace)| ready_at(bucket, &pace, cost)).max().unwrap_or(0)
+        let own = all.into_iter().flatten().map(|(bucket, pace)| ready_at(bucket, &pace, cost)).max();
+        let lists = [&lane.limits, lane.group_limits(job.group())];
+        let named = lists.into_iter().map(|list| self.limits.tokens_at(list, cost)).max();
+        own.max(named).unwrap_or(0)
     }
 
     /// Refuses a claim of a job that lacks tokens.
@@ -85,10 +88,14 @@ impl Board {
         if let Some(pace) = lane.pace {
             take(&mut lane.bucket, &pace, cost, now);
         }
-        let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) else { return Ok(()) };
-        let pace = fair.groups.get(at).and_then(|group| fair.pace(group));
-        if let (Some(pace), Some(group)) = (pace, fair.groups.get_mut(at)) {
-            take(&mut group.bucket, &pace, cost, now);
+        if let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) {
+            let pace = fair.groups.get(at).and_then(|group| fair.pace(group));
+            if let (Some(pace), Some(group)) = (pace, fair.groups.get_mut(at)) {
+                take(&mut group.bucket, &pace, cost, now);
+            }
+        }
+        if !self.limits.is_empty() {
+            self.take_named(queue, group, cost, now);
         }
         Ok(())
     }
@@ -101,7 +108,18 @@ impl Board {
         let Some(fair) = self.queues.get(queue).and_then(|lane| lane.fair.as_deref()) else { return };
         let Some(group) = fair.groups.get(at) else { return };
         let before = group.rest;
-        let rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.moment);
+        let mut rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.moment);
+        if let Some(list) = &group.limits {
+            let named = fair.candidate(group).map(|slot| self.limits.tokens_at(list, self.cost(slot)));
+            rest = rest.max(named.filter(|until| *until > self.moment));
+        }
+        let barred = group.limits.as_ref().is_some_and(|list| self.limits.first_full(list).is_some());
+        if barred != group.barred {
+            let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+                group.barred = barred;
+            }
+        }
         if rest == before {
             return;
         }
@@ -133,6 +151,32 @@ impl Board {
         over.then(|| Rested { until: env.now, n }.into())
     }
 
+    /// The job that a queue gives next. O(log groups), O(1) without groups.
+    pub(crate) fn next_of(&self, lane: &Queue, now: i64) -> Option<u32> {
+        let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
+        let [apart, shared] = fair.firsts(&lane.ready);
+        let open = |slot| {
+            self.limits.first_full(&fair.limits).is_none()
+                && self.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
+        };
+        let first = match (apart, shared) {
+            (Some(apart), Some(shared)) if apart.0 < shared.0 => Some(apart),
+            (apart, Some(shared)) if !fair.limits.is_empty() && !open(shared.1) => apart,
+            (apart, shared) => shared.or(apart),
+        };
+        first.map(|(_, slot)| slot)
+    }
+
+    /// When tokens let a queue give a job, as far as only they keep it back: a time that has
+    /// passed if they do not.
+    fn opens_at(&self, lane: &Queue) -> Option<i64> {
+        let at = |slot| self.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
+        let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
+        let [apart, shared] = fair.firsts(&lane.ready);
+        let shared = shared.filter(|_| self.limits.first_full(&fair.limits).is_none());
+        [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
+    }
+
     /// Somebody waits with that claim: wakes its queues when the tokens are there that they
     /// lack. O(queues named).
     pub fn note_thirst(&mut self, env: &Env<'_>, claim: &Claim<'_>) {
@@ -142,8 +186,7 @@ impl Board {
         };
         for queue in queues {
             let Some(lane) = self.queues.get(queue) else { continue };
-            let job = lane.next().and_then(|slot| Some((self.jobs.get(slot)?, slot)));
-            let Some(at) = job.map(|(job, slot)| self.tokens_at(lane, job, slot)) else { continue };
+            let Some(at) = self.opens_at(lane) else { continue };
             if at > env.now && at < NEVER {
                 self.thirst.insert((at, queue));
                 self.wake_at(at);
@@ -163,9 +206,7 @@ impl Board {
     /// When tokens are there that a queue lacks for the job that it would give: Unix ms,
     /// `None` when it lacks none, [`NEVER`] when there will be none.
     pub fn lacks_tokens_until(&self, queue: &[u8], now: i64) -> Option<i64> {
-        let lane = self.queues.get(self.queues.find(queue)?)?;
-        let slot = lane.next()?;
-        let at = self.tokens_at(lane, self.jobs.get(slot)?, slot);
+        let at = self.opens_at(self.queues.get(self.queues.find(queue)?)?)?;
         (at > now).then_some(at)
     }
 }

@@ -25,14 +25,6 @@ impl Queue {
         std::iter::once(&self.ready).chain(self.fair.as_ref().map(|fair| &fair.all))
     }
 
-    /// The job that it gives next. O(log groups), O(1) without groups.
-    pub(crate) fn next(&self) -> Option<u32> {
-        match &self.fair {
-            None => self.ready.first(),
-            Some(fair) => fair.next(&self.ready),
-        }
-    }
-
     /// The group of that name. O(1).
     pub(crate) fn group_named(&self, name: &[u8]) -> Option<&Group> {
         let fair = self.fair.as_ref()?;
@@ -122,7 +114,7 @@ impl Board {
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
             fair.charge(group, level, &mut self.turns);
-        } else if lane.pace.is_none() && self.pace.is_none() {
+        } else if lane.pace.is_none() && self.pace.is_none() && lane.limits.is_empty() {
             return Ok(());
         }
         self.take_tokens(slot, now)

@@ -22,6 +22,7 @@ use crate::error::Refusal;
 use crate::job::{Rare, State};
 use crate::limits::Growth;
 use crate::list::{Cursor, Filter, Filters, Merge, Page, Slots, LOOK};
+use crate::room::Moves;
 use crate::verbs::{CancelAnswer, Label, Update};
 
 /// What is to be done with the jobs of a selection.
@@ -152,7 +153,7 @@ struct Slice<'b, 's> {
     bytes: usize,
     visited: usize,
     /// Claimed jobs that go to another queue.
-    moved: u64,
+    moves: Moves,
     /// What those chosen add, as far as limits go.
     growth: Growth,
     /// Keys that those chosen take again.
@@ -218,17 +219,12 @@ impl Slice<'_, '_> {
         }
     }
 
-    /// Whether a claimed job would go to another queue.
-    fn moves(&self, slot: u32, update: &Update<'_>) -> bool {
-        let job = self.board.jobs.get(slot).filter(|job| job.state == State::Claimed);
-        update.queue.is_some_and(|queue| job.is_some_and(|job| self.board.queue_name(job) != queue))
-    }
-
     /// Whether it may run in its new queue beside those chosen before.
     fn has_room(&self, slot: u32, update: &Update<'_>) -> bool {
-        let Some(queue) = update.queue.filter(|_| self.moves(slot, update)) else { return true };
-        let runs = self.board.count_in(queue, State::Claimed) + self.moved;
-        u64::try_from(self.board.concurrency(queue)).map_or(true, |most| runs < most)
+        let Some(queue) = update.queue else { return true };
+        let mut more = Moves::default();
+        more.add(self.board, slot, queue);
+        self.moves.fit(self.board, queue, &more)
     }
 
     /// Whether an ended job may live again beside those chosen before.
@@ -253,9 +249,9 @@ impl Slice<'_, '_> {
             self.looks = self.looks.saturating_sub(waits_for);
         }
         if let Deed::Update(update) | Deed::Label(_, Some(update)) = self.selection.deed {
-            self.moved += u64::from(self.moves(slot, update));
-            if update.queue.is_some() {
-                self.growth.moves(board, slot, update.queue);
+            if let Some(queue) = update.queue {
+                self.moves.add(board, slot, queue);
+                self.growth.moves(board, slot, Some(queue));
             }
             self.bytes = self.bytes.saturating_add(update.weight());
         }
@@ -362,7 +358,7 @@ impl Board {
             looks: selection.count.saturating_mul(10).max(LOOK),
             bytes: 0,
             visited: 0,
-            moved: 0,
+            moves: Moves::default(),
             growth: Growth::default(),
             keys: BTreeSet::new(),
         };

@@ -59,6 +59,8 @@ pub enum Level {
     Queue,
     /// A group's, or those of all groups of a queue.
     Group,
+    /// A named limit's.
+    Limit,
 }
 
 /// Where a setting can be set, and its bounds.
@@ -92,6 +94,10 @@ impl Spec {
             Level::Board => self.board,
             Level::Queue => self.queue,
             Level::Group => self.group,
+            Level::Limit => {
+                use Setting::*;
+                matches!(self.setting, Concurrency | Rate | RatePeriod | Burst)
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Whole boards as bytes: for RDB files, `DUMP`, the rewrite of append-only files, slot
 //! migration, and digests.
 //!
-//! A snapshot is a sequence of parts: one head, then the queues that have groups, each with
+//! A snapshot is a sequence of parts: one head, then named limits in the order of their numbers,
+//! then the queues that name any, then the queues that have groups, each with
 //! its groups in the order of their numbers, then jobs in the order of their slots, then
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
 //! then families whose children are still to be let go, then keys that are taken in their order,
@@ -13,6 +14,7 @@
 //! length, every number is checked, and the finished board must pass [`Board::check`].
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
@@ -30,13 +32,14 @@ use crate::job::{Claim, Job, Options, Rare, Session, State, NEVER, STALE_MOST, U
 use crate::keys::Taken;
 use crate::labels::are_tags;
 use crate::line::Line;
+use crate::named::{is_list, Limit, List, LIMITS_MOST};
 use crate::pauses::{Pause, Place};
 use crate::registrations::Entry;
 use crate::schedule::Schedule;
 use crate::settings::{Level, Overrides, LONGEST, MOST};
 use crate::since::Gone;
 use crate::tombstones::Tombstone;
-use crate::verbs::TOKENS;
+use crate::verbs::{Owner, TOKENS};
 use crate::waits::{Tell, AFTER_MOST};
 
 const FORMAT: u8 = 1;
@@ -55,6 +58,8 @@ const ROUNDS: u8 = 14;
 const WORKERS: u8 = 10;
 const DAYS: u8 = 11;
 const PARTINGS: u8 = 12;
+const LIMITS: u8 = 16;
+const LISTS: u8 = 17;
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
 
@@ -114,6 +119,15 @@ struct RoundsImage {
     rounds: Vec<(i32, u64)>,
     settings: Overrides,
     review: Option<u32>,
+    limits: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LimitImage {
+    number: u32,
+    name: Bin,
+    settings: Overrides,
+    bucket: Option<Bucket>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,6 +140,7 @@ struct GroupImage {
     paused: i64,
     bucket: Option<Bucket>,
     rest: Option<i64>,
+    limits: Option<Vec<u32>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -234,6 +249,7 @@ impl Board {
         };
         writer.put(HEAD, &head);
         writer.close(&mut each, PART);
+        self.write_limits(&mut writer, &mut each);
         self.write_groups(&mut writer, &mut each);
         for (slot, job) in self.jobs.iter() {
             writer.put(JOBS, &self.image(slot, job));
@@ -275,6 +291,21 @@ impl Board {
         writer.close(&mut each, 0);
     }
 
+    fn write_limits(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
+        for (number, limit) in self.limits.iter() {
+            let (name, settings) = (limit.name.clone(), limit.settings.clone());
+            writer.put(LIMITS, &LimitImage { number, name, settings, bucket: limit.bucket });
+            writer.close(each, PART);
+        }
+        let lanes = self.queues.iter().filter(|(_, _, lane)| !lane.limits.is_empty());
+        let mut lists: Vec<(&Bin, &List)> = lanes.map(|(_, name, lane)| (name, &lane.limits)).collect();
+        lists.sort_unstable();
+        for list in lists {
+            writer.put(LISTS, &list);
+            writer.close(each, PART);
+        }
+    }
+
     fn write_groups(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
         let fair = self.queues.iter().filter_map(|(_, name, q)| Some((name, q.fair.as_deref()?)));
         let mut fair: Vec<(&Bin, &Fair)> = fair.collect();
@@ -287,6 +318,7 @@ impl Board {
                 rounds,
                 settings: fair.settings.clone(),
                 review: fair.review,
+                limits: fair.limits.to_vec(),
             };
             writer.put(ROUNDS, &image);
             writer.close(each, PART);
@@ -300,6 +332,7 @@ impl Board {
                     paused: group.paused,
                     bucket: group.bucket,
                     rest: group.rest,
+                    limits: group.limits.as_ref().map(|list| list.to_vec()),
                 };
                 writer.put(GROUPS, &image);
                 writer.close(each, PART);
@@ -422,6 +455,11 @@ impl Loader {
             need(self.headed != (tag == HEAD), "head")?;
             match tag {
                 HEAD => self.head(Head::deserialize(&mut from).or(damaged("head"))?)?,
+                LIMITS => self.limit(LimitImage::deserialize(&mut from).or(damaged("limit"))?)?,
+                LISTS => {
+                    let (name, list) = <(Bin, Vec<u32>)>::deserialize(&mut from).or(damaged("limits"))?;
+                    self.list(&name, list)?;
+                }
                 ROUNDS => self.rounds(RoundsImage::deserialize(&mut from).or(damaged("rounds"))?)?,
                 GROUPS => self.group(GroupImage::deserialize(&mut from).or(damaged("group"))?)?,
                 JOBS => self.job(JobImage::deserialize(&mut from).or(damaged("job"))?)?,
@@ -535,6 +573,33 @@ impl Loader {
         Ok(())
     }
 
+    fn limit(&mut self, image: LimitImage) -> Result<(), Damage> {
+        let LimitImage { number, name, settings, bucket } = image;
+        need(is_name(&name) && self.board.limits.len() < LIMITS_MOST, "limit")?;
+        need(settings.sound(Level::Limit), "settings")?;
+        need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        let pace = Pace::set_by(&settings);
+        let limit = Limit { name, settings, pace, bucket, ..Limit::default() };
+        need(self.board.limits.restore(number, limit), "a limit twice")
+    }
+
+    fn list(&mut self, name: &Bin, list: Vec<u32>) -> Result<(), Damage> {
+        need(is_name(name) && is_list(&list) && !list.is_empty(), "limits")?;
+        let number = self.board.queue(name);
+        self.names(number, Owner::Queue, &list)?;
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(lane.limits.is_empty(), "limits twice")?;
+        lane.limits = list.into();
+        self.board.queues.hold(number);
+        Ok(())
+    }
+
+    fn names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), Damage> {
+        need(is_list(list), "limits")?;
+        let mut numbers = list.iter();
+        numbers.try_for_each(|number| self.board.count_list(queue, owner, *number, 1)).or(damaged("limits"))
+    }
+
     fn rounds(&mut self, image: RoundsImage) -> Result<(), Damage> {
         need(is_name(&image.queue), "queue")?;
         need(image.rounds.is_sorted_by(|a, b| a.0 < b.0), "rounds out of order")?;
@@ -548,11 +613,16 @@ impl Loader {
             rounds: rounds.map(|(level, time)| (level, Round { time, groups: 0 })).collect(),
             settings: image.settings,
             review: image.review,
+            limits: image.limits.clone().into(),
             ..Fair::default()
         }));
         if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
             self.board.queues.hold(number);
         }
+        if !image.limits.is_empty() {
+            self.board.queues.hold(number);
+        }
+        self.names(number, Owner::Groups, &image.limits)?;
         if image.review.is_some() {
             self.board.reviews.insert(image.queue);
         }
@@ -570,7 +640,8 @@ impl Loader {
         need(fair.find(&image.name).is_none(), "a group twice")?;
         need(image.settings.sound(Level::Group) && is_time(image.paused), "group")?;
         let seat = image.seat.load(image.number)?;
-        let holds = [!image.settings.is_empty(), image.paused > 0, image.rest.is_some()];
+        let named = image.limits.is_some();
+        let holds = [!image.settings.is_empty(), image.paused > 0, image.rest.is_some(), named];
         need(image.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         need(image.rest.is_none_or(is_time), "rest")?;
         if let Some(until) = image.rest {
@@ -583,12 +654,13 @@ impl Loader {
             paused: image.paused,
             bucket: image.bucket,
             rest: image.rest,
+            limits: image.limits.clone().map(List::from),
             ..Group::default()
         };
         need(fair.groups.insert_at(image.number, Box::new(group)), "group")?;
         fair.names.insert(&image.name, image.number);
         holds.into_iter().filter(|holds| *holds).for_each(|_| self.board.queues.hold(number));
-        Ok(())
+        self.names(number, Owner::Group(image.number), &image.limits.unwrap_or_default())
     }
 
     fn job(&mut self, image: JobImage<'_>) -> Result<(), Damage> {
@@ -861,9 +933,10 @@ impl Board {
             let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
                 continue;
             };
-            let Fair { groups, turns, rounds, plain, .. } = fair;
-            for seat in groups.iter().map(|(_, group)| &group.seat).chain([&*plain]) {
-                turns.extend(seat.place);
+            let Fair { groups, turns, apart, rounds, plain, .. } = fair;
+            let seats = groups.iter().map(|(_, group)| (&group.seat, group.limits.is_some()));
+            for (seat, alone) in seats.chain([(&*plain, true)]) {
+                if alone { &mut *apart } else { &mut *turns }.extend(seat.place);
                 for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
                     if let Some(round) = rounds.get_mut(&level) {
                         round.groups += 1;
@@ -898,6 +971,20 @@ impl Board {
         }
         self.count_bounds();
         self.find_bounds();
+        self.find_barred();
+    }
+
+    /// Finds out which groups name a limit that is full.
+    fn find_barred(&mut self) {
+        let places = self.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
+        for (name, at) in places.collect::<BTreeSet<(Bin, u32)>>() {
+            let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
+            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+                let list = group.limits.as_deref().unwrap_or_default();
+                group.barred = self.limits.first_full(list).is_some();
+            }
+        }
     }
 
     /// Finds out how many groups of each queue have a limit of live jobs.

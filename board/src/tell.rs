@@ -77,6 +77,27 @@ impl Board {
         });
     }
 
+    /// A named limit works by another value.
+    pub(crate) fn tell_limit(&mut self, name: &'static str, limit: &[u8], value: Option<i64>) {
+        self.tell_of_board(Topic::Settings, || {
+            let mut facts = vec![Fact::Word("setting", name)];
+            text_fact(&mut facts, "limit", Some(limit));
+            facts.push(value.map_or(Fact::Null("value"), |value| Fact::Number("value", value)));
+            facts
+        });
+    }
+
+    /// A queue or a group names so many limits from now on.
+    pub(crate) fn tell_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<usize>) {
+        self.tell_of_board(Topic::Settings, || {
+            let mut facts = vec![Fact::Word("setting", "limits")];
+            text_fact(&mut facts, "queue", Some(queue));
+            text_fact(&mut facts, "group", group);
+            facts.push(limits.map_or(Fact::Null("value"), |count| Fact::Number("value", count as i64)));
+            facts
+        });
+    }
+
     /// The board, a queue or a group of it works by another value.
     pub(crate) fn tell_setting(
         &mut self,

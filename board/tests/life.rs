@@ -33,6 +33,8 @@ mod labels;
 mod late;
 #[path = "life/limits.rs"]
 mod limits;
+#[path = "life/named.rs"]
+mod named;
 #[path = "life/news.rs"]
 mod news;
 #[path = "life/operators.rs"]

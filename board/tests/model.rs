@@ -21,6 +21,8 @@ mod limits;
 mod mirror;
 #[path = "model/naive.rs"]
 mod naive;
+#[path = "model/named.rs"]
+mod named;
 #[path = "model/pauses.rs"]
 mod pauses;
 #[path = "model/rates.rs"]

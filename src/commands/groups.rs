@@ -1,11 +1,12 @@
 //! `JOB.GROUPS`: the groups of a board's queues, page by page.
 
-use board::{GroupOf, Setting, State};
+use board::{Board, GroupOf, Setting, State, ALL_GROUPS};
 
 use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
+use crate::server::reply::Reply;
 use crate::world;
 
 /// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
@@ -47,6 +48,15 @@ fn cursor_of(next: &GroupOf<'_>) -> Vec<u8> {
     [format!(">{}.", next.number()).as_bytes(), next.queue()].concat()
 }
 
+/// The limits that a queue, or a group, names, one field.
+pub fn write_limits(reply: Reply, board: &Board, queue: &[u8], group: Option<&[u8]>) {
+    let own = board.limits_named(queue, group);
+    let names = own.or_else(|| board.limits_named(queue, group.and(Some(ALL_GROUPS)))).unwrap_or_default();
+    reply.text("limits");
+    reply.array(names.len());
+    names.into_iter().for_each(|name| reply.bytes(name));
+}
+
 impl Command for Groups {
     const SPEC: Spec = Spec {
         name: "job.groups",
@@ -79,7 +89,7 @@ impl Command for Groups {
             }
             reply.array(groups.len());
             for group in groups {
-                reply.map(3 + SETTINGS.len() + State::ALL.len());
+                reply.map(4 + SETTINGS.len() + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(group.queue());
                 reply.text("group");
@@ -94,6 +104,7 @@ impl Command for Groups {
                     reply.text(setting.spec().name);
                     reply.int(group.setting(setting));
                 }
+                write_limits(reply, board, group.queue(), Some(group.name()));
             }
             Ok(())
         })

@@ -47,6 +47,7 @@ impl Command for Info {
             ("queues", board.queue_names().len() as i64),
             ("workers", board.worker_names().len() as i64),
             ("schedules", board.schedule_count() as i64),
+            ("limits", board.limit_count() as i64),
             ("tombstones", board.tombstones() as i64),
             ("revision", board.revision() as i64),
             ("token", board.token() as i64),

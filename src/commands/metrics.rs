@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use board::{day_of, Board, Late, State, Tally, DAY};
+use board::{day_of, Board, Late, Setting, State, Tally, DAY};
 
 use super::{Command, KeyUse, Spec};
 use crate::config::config;
@@ -30,11 +30,13 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All that there is, in the order of the text.
-static FAMILIES: [Family; 20] = [
+static FAMILIES: [Family; 22] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
     gauge("jobboard_paused", "", "1 when nothing is claimed from the queue."),
+    gauge("jobboard_limit_claimed", "", "Claimed jobs that count against the named limit."),
+    gauge("jobboard_limit_concurrency", "", "How many jobs may run at once under the named limit."),
     gauge("jobboard_concurrency_limit", "", "How many jobs of the queue may run at once."),
     counter("jobboard_events", "What happened to jobs, since midnight UTC."),
     times("jobboard_wait_seconds", "How long jobs were ready before their claim, since midnight UTC."),
@@ -125,6 +127,14 @@ fn board(text: &mut Text, name: &[u8], board: &Board) {
         let most = board.concurrency(queue);
         if most >= 0 {
             text.gauge("jobboard_concurrency_limit", &labels, most as f64);
+        }
+    }
+    for limit in board.limits_after(None) {
+        let labels = [("board", name), ("limit", limit.name())];
+        text.gauge("jobboard_limit_claimed", &labels, limit.claimed() as f64);
+        let (most, _) = limit.setting(Setting::Concurrency);
+        if most >= 0 {
+            text.gauge("jobboard_limit_concurrency", &labels, most as f64);
         }
     }
     let today = day_of(env.now);

@@ -29,6 +29,7 @@ mod heartbeat;
 mod history;
 mod info;
 mod internal;
+mod limits;
 mod list;
 mod many;
 mod metrics;
@@ -145,6 +146,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<explain::Explain>();
     to.add::<tables::Queues>();
     to.add::<groups::Groups>();
+    to.add::<limits::Limits>();
     to.add::<tables::Workers>();
     to.add::<tables::Kinds>();
     to.add::<tags::Tags>();

@@ -1,6 +1,10 @@
-//! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board, of its queues and their groups.
+//! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board, of its queues and their groups, and
+//! of named limits.
 
-use board::{clean, Board, Configured, GroupConfigured, Level, Setting, Source, Topic, ALL_TOPICS, SPECS};
+use board::{
+    clean, Board, Configured, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting, Source, Topic,
+    ALL_TOPICS, NAMED_MOST, SPECS,
+};
 
 use super::{read, Command, KeyUse, Spec};
 use crate::args::{whole, Args};
@@ -14,19 +18,18 @@ pub const PARENT: Spec = Spec {
     name: "job.settings",
     arity: -2,
     flags: "",
-    summary: "Reads and changes the settings of a board, of its queues and their groups.",
+    summary: "Reads and changes the settings of a board, of its queues and their groups, and of limits.",
     ..Spec::NONE
 };
 
-/// `JOB.SETTINGS GET board [QUEUE q [GROUP g|*]] [name …]` → for each name value and source.
+/// `JOB.SETTINGS GET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → for each name value and source.
 pub struct Get;
 
-/// `JOB.SETTINGS SET board [QUEUE q [GROUP g|*]] name value …` → OK. Replicates `Configured` or
-/// `GroupConfigured` for each.
+/// `JOB.SETTINGS SET board [QUEUE q [GROUP g|*] | LIMIT l] name value …` → OK. Replicates
+/// `Configured`, `GroupConfigured`, `LimitConfigured` or `LimitsNamed` for each.
 pub struct Set;
 
-/// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*]] [name …]` → OK. Replicates `Configured` or
-/// `GroupConfigured` for each.
+/// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → OK. Replicates as `SET`.
 pub struct Reset;
 
 /// Whose settings.
@@ -36,14 +39,48 @@ enum Scope<'a> {
     Queue(&'a [u8]),
     /// A group, or [`board::ALL_GROUPS`] of a queue.
     Group(&'a [u8], &'a [u8]),
+    /// A named limit.
+    Limit(&'a [u8]),
 }
 
-impl Scope<'_> {
+/// What can be set: a number, or the limits that a queue or a group names.
+#[derive(Clone, Copy, PartialEq)]
+enum Name {
+    One(Setting),
+    Limits,
+}
+
+impl Name {
+    fn text(self) -> &'static str {
+        match self {
+            Name::One(setting) => setting.spec().name,
+            Name::Limits => "limits",
+        }
+    }
+}
+
+/// The value of a setting.
+enum Value<'a> {
+    Number(i64),
+    Limits(Vec<&'a [u8]>),
+}
+
+impl<'a> Scope<'a> {
     fn level(self) -> Level {
         match self {
             Scope::Board => Level::Board,
             Scope::Queue(_) => Level::Queue,
             Scope::Group(..) => Level::Group,
+            Scope::Limit(_) => Level::Limit,
+        }
+    }
+
+    /// The queue and the group, where limits can be named.
+    fn place(self) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+        match self {
+            Scope::Queue(queue) => Some((queue, None)),
+            Scope::Group(queue, group) => Some((queue, Some(group))),
+            Scope::Board | Scope::Limit(_) => None,
         }
     }
 
@@ -54,14 +91,79 @@ impl Scope<'_> {
             Scope::Board => board.setting(None, setting, rules),
             Scope::Queue(queue) => board.setting(Some(queue), setting, rules),
             Scope::Group(queue, group) => board.group_setting(queue, group, setting),
+            Scope::Limit(limit) => match board.limit(limit).map(|limit| limit.setting(setting)) {
+                Some((value, true)) => (value, Source::Limit),
+                _ => (setting.spec().default, Source::Default),
+            },
         }
     }
 
-    fn own(self, board: &Board) -> Vec<Setting> {
-        match self {
+    /// The limits named there, and by whom.
+    fn limits(self, board: &Board) -> (Vec<&[u8]>, Source) {
+        let Some((queue, group)) = self.place() else { return (Vec::new(), Source::Default) };
+        let own = board.limits_named(queue, group);
+        let groups = || board.limits_named(queue, Some(board::ALL_GROUPS));
+        match (own, group) {
+            (Some(own), None) => (own, Source::Queue),
+            (Some(own), Some(board::ALL_GROUPS)) => (own, Source::Groups),
+            (Some(own), Some(_)) => (own, Source::Group),
+            (None, Some(_)) => match groups() {
+                Some(names) => (names, Source::Groups),
+                None => (Vec::new(), Source::Default),
+            },
+            (None, None) => (Vec::new(), Source::Default),
+        }
+    }
+
+    /// What can be set there.
+    fn all(self) -> Vec<Name> {
+        let here = SPECS.iter().filter(|spec| spec.at(self.level()));
+        let limits = self.place().map(|_| Name::Limits);
+        here.map(|spec| Name::One(spec.setting)).chain(limits).collect()
+    }
+
+    fn own(self, board: &Board) -> Vec<Name> {
+        let numbers = match self {
             Scope::Board => board.own_settings(None),
             Scope::Queue(queue) => board.own_settings(Some(queue)),
             Scope::Group(queue, group) => board.own_group_settings(queue, group),
+            Scope::Limit(limit) => {
+                let limit = board.limit(limit);
+                let all = SPECS.iter().map(|spec| spec.setting);
+                all.filter(|s| limit.as_ref().is_some_and(|limit| limit.setting(*s).1)).collect()
+            }
+        };
+        let named = self.place().and_then(|(queue, group)| board.limits_named(queue, group));
+        numbers.into_iter().map(Name::One).chain(named.map(|_| Name::Limits)).collect()
+    }
+
+    /// Refuses what the board has no room for, or does not know, before anything is set.
+    fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), Fault> {
+        if let Scope::Limit(limit) = self {
+            board.check_new_limit(limit)?;
+        }
+        for (_, value) in values {
+            let (Value::Limits(names), Some((queue, group))) = (value, self.place()) else { continue };
+            if let Some(name) = names.iter().find(|name| board.limit(name).is_none()) {
+                return syntax(format!("limits names '{}', which is not a limit of this board", clean(name)));
+            }
+            board.check_limits_named(queue, group, names)?;
+        }
+        Ok(())
+    }
+
+    fn set(self, turn: &mut Turn<'_>, name: Name, value: Option<Value<'_>>) -> Result<(), Fault> {
+        match (name, value) {
+            (Name::One(setting), Some(Value::Number(value))) => self.apply(turn, setting, Some(value)),
+            (Name::One(setting), _) => self.apply(turn, setting, None),
+            (Name::Limits, value) => {
+                let Some((queue, group)) = self.place() else { return Ok(()) };
+                let names = match &value {
+                    Some(Value::Limits(names)) => Some(&names[..]),
+                    _ => None,
+                };
+                turn.apply(LimitsNamed::new(queue, group, names))
+            }
         }
     }
 
@@ -70,11 +172,15 @@ impl Scope<'_> {
             Scope::Board => turn.apply(Configured { queue: None, setting, value }),
             Scope::Queue(queue) => turn.apply(Configured { queue: Some(queue), setting, value }),
             Scope::Group(queue, group) => turn.apply(GroupConfigured { queue, group, setting, value }),
+            Scope::Limit(limit) => turn.apply(LimitConfigured { limit, setting, value }),
         }
     }
 }
 
 fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
+    if args.take("LIMIT") {
+        return Ok(Scope::Limit(args.name("LIMIT")?));
+    }
     if !args.take("QUEUE") {
         return match args.take("GROUP") {
             true => syntax("GROUP needs QUEUE before it"),
@@ -88,14 +194,21 @@ fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
     }
 }
 
-fn named(name: &[u8], scope: Scope<'_>) -> Result<Setting, Fault> {
+fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, Fault> {
+    if name.eq_ignore_ascii_case(b"limits") {
+        return match scope.place() {
+            Some(_) => Ok(Name::Limits),
+            None => syntax("'limits' is a setting of queues and groups"),
+        };
+    }
     let Some(setting) = Setting::named(name) else {
         return syntax(format!("unknown setting '{}'", clean(name)));
     };
     let spec = setting.spec();
     match scope.level() {
-        level if spec.at(level) => Ok(setting),
+        level if spec.at(level) => Ok(Name::One(setting)),
         Level::Group => syntax(format!("'{}' is not a setting of groups", spec.name)),
+        Level::Limit => syntax(format!("'{}' is not a setting of limits", spec.name)),
         _ if spec.at(Level::Board) => syntax(format!("'{}' is a setting of the whole board", spec.name)),
         _ => syntax(format!("'{}' is a setting of groups", spec.name)),
     }
@@ -112,16 +225,27 @@ fn review(turn: &mut Turn<'_>) -> Done {
     }
 }
 
-fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Setting>, Fault> {
+fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, Fault> {
     let mut settings = Vec::new();
     while let Some(name) = args.next() {
         let setting = named(name, scope)?;
         if settings.contains(&setting) {
-            return syntax(format!("{} is given twice", setting.spec().name));
+            return syntax(format!("{} is given twice", setting.text()));
         }
         settings.push(setting);
     }
     Ok(settings)
+}
+
+/// The limits that a queue or a group is to name: how many, and these.
+fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
+    let n = args.int("limits", 0..=NAMED_MOST as i64)? as usize;
+    let names = args.many(n, "limits", |args| args.name("limits"))?;
+    let twice = names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|n| n == *name));
+    match twice {
+        Some((_, name)) => syntax(format!("limits names '{}' twice", clean(name))),
+        None => Ok(names),
+    }
 }
 
 /// The value of a setting: a number; of one which is on or off, and of `events`, also words.
@@ -172,8 +296,8 @@ impl Command for Get {
         flags: "readonly",
         key: Some(KeyUse::Read),
         summary: "Returns settings in force and where they come from.",
-        complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue [GROUP <group|*>]] [name [name ...]]",
+        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
+        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] [name [name ...]]",
         ..Spec::NONE
     };
 
@@ -181,17 +305,27 @@ impl Command for Get {
         let scope = scope(&mut call.args)?;
         let mut settings = names(&mut call.args, scope)?;
         if settings.is_empty() {
-            let here = SPECS.iter().filter(|spec| spec.at(scope.level()));
-            settings = here.map(|spec| spec.setting).collect();
+            settings = scope.all();
         }
         let reply = call.ctx.reply();
         read(call, |board| {
             reply.map(settings.len());
             for setting in &settings {
-                let (value, source) = scope.value(board, *setting);
-                reply.text(setting.spec().name);
+                reply.text(setting.text());
                 reply.array(2);
-                reply.int(value);
+                let source = match setting {
+                    Name::One(setting) => {
+                        let (value, source) = scope.value(board, *setting);
+                        reply.int(value);
+                        source
+                    }
+                    Name::Limits => {
+                        let (names, source) = scope.limits(board);
+                        reply.array(names.len());
+                        names.into_iter().for_each(|name| reply.bytes(name));
+                        source
+                    }
+                };
                 reply.text(source.name());
             }
             Ok(())
@@ -206,31 +340,34 @@ impl Command for Set {
         arity: -5,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Sets settings of a board, of one of its queues or of groups.",
-        complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue [GROUP <group|*>]] name value [name value ...]",
+        summary: "Sets settings of a board, of one of its queues, of groups or of a limit.",
+        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
+        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] name value [name value ...]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let scope = scope(args)?;
-        let mut values: Vec<(Setting, i64)> = Vec::new();
+        let mut values: Vec<(Name, Value<'_>)> = Vec::new();
         while let Some(name) = args.next() {
-            let setting = named(name, scope)?;
-            let spec = setting.spec();
-            let value = value(args, setting)?;
-            if values.iter().any(|(other, _)| *other == setting) {
-                return syntax(format!("{} is given twice", spec.name));
+            let name = named(name, scope)?;
+            let value = match name {
+                Name::One(setting) => Value::Number(value(args, setting)?),
+                Name::Limits => Value::Limits(limits(args)?),
+            };
+            if values.iter().any(|(other, _)| *other == name) {
+                return syntax(format!("{} is given twice", name.text()));
             }
-            values.push((setting, value));
+            values.push((name, value));
         }
         if values.is_empty() {
             return syntax("a name and a value are needed");
         }
         Turn::run(call.ctx, &call.key(), |turn| {
-            for (setting, value) in values {
-                scope.apply(turn, setting, Some(value))?;
+            scope.check(turn.board(), &values)?;
+            for (name, value) in values {
+                scope.set(turn, name, Some(value))?;
             }
             review(turn)
         })?;
@@ -246,9 +383,9 @@ impl Command for Reset {
         arity: -3,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Takes back settings of a board, of one of its queues or of groups.",
-        complexity: "O(n) for n settings",
-        syntax: "board [QUEUE queue [GROUP <group|*>]] [name [name ...]]",
+        summary: "Takes back settings of a board, of one of its queues, of groups or of a limit.",
+        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
+        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] [name [name ...]]",
         ..Spec::NONE
     };
 
@@ -256,9 +393,9 @@ impl Command for Reset {
         let scope = scope(&mut call.args)?;
         let asked = names(&mut call.args, scope)?;
         Turn::run(call.ctx, &call.key(), |turn| {
-            for setting in scope.own(turn.board()) {
-                if asked.is_empty() || asked.contains(&setting) {
-                    scope.apply(turn, setting, None)?;
+            for name in scope.own(turn.board()) {
+                if asked.is_empty() || asked.contains(&name) {
+                    scope.set(turn, name, None)?;
                 }
             }
             review(turn)

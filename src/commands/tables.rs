@@ -2,6 +2,7 @@
 
 use board::{day_of, Dist, Pace, State};
 
+use super::groups::write_limits;
 use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
@@ -36,7 +37,7 @@ impl Command for Queues {
             let now = world::now();
             reply.array(queues.len());
             for queue in queues {
-                reply.map(10 + State::ALL.len());
+                reply.map(11 + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(queue);
                 for state in State::ALL {
@@ -47,6 +48,7 @@ impl Command for Queues {
                 reply.int(pause_end(board.paused(Some(queue), now)));
                 reply.text("concurrency");
                 reply.int(board.concurrency(queue));
+                write_limits(reply, board, queue, None);
                 reply.text("record-bytes");
                 reply.int(board.record_bytes_in(queue) as i64);
                 write_pace(reply, &board.pace(Some(queue), now));

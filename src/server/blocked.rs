@@ -265,13 +265,16 @@ pub fn serve(turn: &mut Turn<'_>) {
     }
     let mut queues = Vec::new();
     turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
-    for queue in queues {
-        while let Some(number) = with(|waiters| waiters.first_for(&place, &queue)) {
-            match choose(turn, number) {
-                Ok(true) => {}
-                // Nothing left, or a board that broke under it.
-                Ok(false) | Err(_) => break,
-            }
+    let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
+    // What several queues share goes to whoever came first, whichever of them it waits for.
+    let mut heads: BTreeSet<(u64, Vec<u8>)> =
+        queues.into_iter().filter_map(|queue| Some((first(&queue)?, queue))).collect();
+    while let Some((number, queue)) = heads.pop_first() {
+        // One that has been served for another of its queues is in line no more.
+        let chosen = first(&queue) != Some(number) || matches!(choose(turn, number), Ok(true));
+        // Nothing left, or a board that broke under it: the queue is done with.
+        if let Some(next) = first(&queue).filter(|_| chosen) {
+            heads.insert((next, queue));
         }
     }
 }

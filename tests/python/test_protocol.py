@@ -280,6 +280,7 @@ def test_queues_workers_and_kinds(talk, protocol):
         "trashed": 0,
         "paused": 0,
         "concurrency": -1,
+        "limits": [],
         "oldest": -1,
         "drain": 0,
         "lateness-p99": 0,
@@ -302,7 +303,7 @@ def test_a_board_about_itself(talk, protocol):
         list(info)
         == (
             "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers schedules"
-            " tombstones revision token next overdue broken bytes record-bytes paused"
+            " limits tombstones revision token next overdue broken bytes record-bytes paused"
             " oldest arrival-rate completion-rate drain lease-lateness-p99 lease-lateness-max"
             " due-lateness-p99 due-lateness-max fire-lateness-p99 fire-lateness-max digest"
         ).split()

@@ -123,7 +123,7 @@ impl Board {
     /// The job that a queue gives next, if it gives any now. O(log groups).
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
-        let slot = lane.next()?;
+        let slot = self.next_of(lane, now)?;
         let job = self.jobs.get(slot)?;
         (self.tokens_at(lane, job, slot) <= now).then(|| (Self::plain_key(job), slot))
     }

@@ -17,6 +17,8 @@ pub enum Source {
     Group,
     /// That of all groups of the queue.
     Groups,
+    /// The named limit's own.
+    Limit,
     /// The queue's own.
     Queue,
     /// The board's own.
@@ -33,6 +35,7 @@ impl Source {
         match self {
             Source::Group => "group",
             Source::Groups => "groups",
+            Source::Limit => "limit",
             Source::Queue => "queue",
             Source::Board => "board",
             Source::Module => "module",

@@ -112,7 +112,7 @@ impl Board {
     }
 
     /// Keeps a queue as long as something has settings there.
-    fn hold_for(&mut self, queue: u32, empty_before: bool, empty_after: bool) {
+    pub(crate) fn hold_for(&mut self, queue: u32, empty_before: bool, empty_after: bool) {
         match (empty_before, empty_after) {
             (true, false) => self.queues.hold(queue),
             (false, true) => {

@@ -221,6 +221,17 @@ pub enum Command {
         setting: Setting,
         value: Option<i64>,
     },
+    ConfigureLimit {
+        limit: u8,
+        setting: Setting,
+        value: Option<i64>,
+    },
+    /// A queue, or a group of it, or all.
+    NameLimits {
+        queue: u8,
+        group: Option<Option<u8>>,
+        limits: Option<Vec<u8>>,
+    },
     Pause {
         queue: Option<u8>,
         group: Option<u8>,
@@ -484,7 +495,15 @@ fn settings() -> impl Strategy<Value = Command> {
         let value = weighted(0.6, value_of(setting));
         value.prop_map(move |value| Command::ConfigureGroup { queue, group, setting, value })
     });
-    prop_oneof![3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages]
+    let of_limits = select(&[Setting::Concurrency, Setting::Rate, Setting::RatePeriod, Setting::Burst][..]);
+    let limit = (0..3u8, of_limits).prop_flat_map(|(limit, setting)| {
+        let value = weighted(0.7, value_of(setting));
+        value.prop_map(move |value| Command::ConfigureLimit { limit, setting, value })
+    });
+    let some = proptest::sample::subsequence(vec![0u8, 1, 2], 0..=2);
+    let names = (0..3u8, weighted(0.6, weighted(0.6, 0..4u8)), weighted(0.8, some))
+        .prop_map(|(queue, group, limits)| Command::NameLimits { queue, group, limits });
+    prop_oneof![2 => limit, 3 => names, 3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {
@@ -741,7 +760,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),
         3 => selections().boxed(),
-        6 => settings().boxed(),
+        7 => settings().boxed(),
         4 => pauses().boxed(),
         5 => schedules().boxed(),
         7 => workers().boxed(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use board::{Filter, Filters, Page, Setting, State};
+use board::{Filter, Filters, Page, Setting, State, ALL_GROUPS};
 
 use crate::commands::Command;
 use crate::drive;
@@ -44,6 +44,7 @@ pub fn boards(world: &World, model: &Model) -> Result<(), String> {
     workers(world, model)?;
     model.same_stats(board)?;
     limits(world, model)?;
+    model.same_limits(world)?;
     same("broken", (board.broken(), world.copy.broken()), (false, false))?;
     same("last token", board.token(), model.token)?;
     same("revision of the copy", world.copy.revision(), board.revision())?;
@@ -171,7 +172,8 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     }
     let paused = model.pauses.keys().flatten().map(|(queue, _)| queue);
     let set = model.own.keys().filter_map(|(queue, _)| queue.as_ref());
-    for queue in set.chain(paused).chain(model.group_own.keys().map(|(queue, ..)| queue)) {
+    let lists = model.lists.keys().map(|(queue, _)| queue);
+    for queue in set.chain(paused).chain(lists).chain(model.group_own.keys().map(|(queue, ..)| queue)) {
         queues.entry(queue).or_default();
     }
     same("counts", State::ALL.map(|s| board.count(s)), states)?;
@@ -190,7 +192,9 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     let paused = model.pauses.keys().flatten();
     let paused = paused.filter_map(|(queue, group)| Some((&queue[..], &group.as_ref()?[..])));
     let set = model.group_own.keys().filter(|(_, group, _)| *group != *b"*");
-    for place in set.map(|(queue, group, _)| (&queue[..], &group[..])).chain(paused) {
+    let lists = model.lists.keys().filter_map(|(queue, group)| Some((&queue[..], &group.as_ref()?[..])));
+    let lists = lists.filter(|(_, group)| *group != ALL_GROUPS);
+    for place in set.map(|(queue, group, _)| (&queue[..], &group[..])).chain(paused).chain(lists) {
         groups.entry(place).or_default();
     }
     for (queue, group) in groups.keys() {

@@ -15,6 +15,7 @@ pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
 pub const GROUPS: [&[u8]; 4] = [b"acme", b"g\0\xff", b"ann", b"nobody"];
 pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
 pub const USERS: [&[u8]; 3] = [b"eve", b"fay\xff\0", b"gus"];
+pub const LIMITS: [&[u8]; 3] = [b"api", b"l\0\xff", b"slots"];
 const KEYS: [&[u8]; 3] = [b"k", b"l\xff\0", b"m"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
@@ -366,6 +367,25 @@ impl Pair {
                 self.model.configure_group(queue, group, *setting, *value);
                 let in_force = self.model.group_rule(queue, group, *setting);
                 same("setting", self.world.board.group_setting(queue, group, *setting).0, in_force)
+            }
+            Command::ConfigureLimit { limit, setting, value } => {
+                let limit = LIMITS[*limit as usize];
+                self.world.configure_limit(limit, *setting, *value);
+                self.model.configure_limit(limit, *setting, *value);
+                Ok(())
+            }
+            Command::NameLimits { queue, group, limits } => {
+                let queue = QUEUES[*queue as usize];
+                let group = group.map(|group| group.map_or(ALL_GROUPS, |g| GROUPS[g as usize]));
+                let known = |limits: &Vec<u8>| -> Vec<&[u8]> {
+                    let names = limits.iter().map(|n| LIMITS[*n as usize]);
+                    names.filter(|name| self.model.is_limit(name)).collect()
+                };
+                let limits = limits.as_ref().map(known);
+                self.world.name_limits(queue, group, limits.as_deref());
+                let limits = limits.map(|limits| limits.iter().map(|name| name.to_vec()).collect());
+                self.model.name_limits(queue, group, limits);
+                Ok(())
             }
             Command::Pause { queue, group, time, release, slice } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);

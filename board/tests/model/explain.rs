@@ -27,19 +27,24 @@ impl Model {
     /// What keeps a ready job from being claimed by its id.
     fn obstacles(&self, job: &Job) -> Vec<String> {
         let mut all = self.pauses_of(job, self.now);
-        if self.full(&job.queue) {
+        if self.full_itself(&job.queue) {
             all.push("concurrency queue".into());
         }
+        let full = self.limits_of(job).into_iter().filter(|limit| self.limit_full(limit)).count();
+        let named = vec!["concurrency limit".to_string(); full];
         if let Some(group) = &job.group {
             let most = self.group_rule(&job.queue, group, Setting::Concurrency);
             let runs = self.of_group(&job.queue, group).filter(|j| j.state == State::Claimed).count() as i64;
             if most >= 0 && runs >= most {
                 all.push("concurrency group".into());
             }
+            all.extend(named);
             let ordered = self.group_rule(&job.queue, group, Setting::Ordered) > 0;
             if ordered && (runs > 0 || !self.is_next(job)) {
                 all.push("ordered".into());
             }
+        } else {
+            all.extend(named);
         }
         let lacks = self.lacks_tokens(job);
         all.extend(lacks.into_iter().map(|level| format!("rate {level}")));

@@ -195,6 +195,10 @@ pub struct Model {
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
     /// Of a queue, a group or `*`.
     pub group_own: BTreeMap<(Bytes, Bytes, Setting), i64>,
+    /// Of named limits.
+    pub limits: BTreeMap<(Bytes, Setting), i64>,
+    /// Which limits a queue, a group or `*` names.
+    pub lists: BTreeMap<(Bytes, Option<Bytes>), Vec<Bytes>>,
     /// The whole board's, a queue's or a group's.
     pub pauses: BTreeMap<Place, Pause>,
     pub rules: Rules,
@@ -255,9 +259,15 @@ impl Model {
     }
 
     /// Whether no more jobs of that queue may run.
-    pub fn full(&self, queue: &[u8]) -> bool {
+    pub fn full_itself(&self, queue: &[u8]) -> bool {
         let most = self.queue_rule(queue, Setting::Concurrency);
         most >= 0 && self.running(queue) as i64 >= most
+    }
+
+    /// The same, or a limit that the queue names is full.
+    pub fn full(&self, queue: &[u8]) -> bool {
+        self.full_itself(queue)
+            || self.list(queue, None).into_iter().flatten().any(|limit| self.limit_full(limit))
     }
 
     pub fn left(&self, job: &Job) -> i64 {

@@ -26,6 +26,9 @@ impl Model {
     fn pace(&self, place: &Place) -> Option<Pace> {
         let value = |setting: Setting| match place {
             (Some(queue), Some(group)) => self.group_rule(queue, group, setting),
+            (None, Some(limit)) => {
+                self.limits.get(&(limit.clone(), setting)).copied().unwrap_or(setting.spec().default)
+            }
             (queue, _) => self.own.get(&(queue.clone(), setting)).copied().unwrap_or(setting.spec().default),
         };
         let number = |setting| i128::from(value(setting));
@@ -34,7 +37,7 @@ impl Model {
     }
 
     /// When a bucket holds so many tokens, or all that it can.
-    fn holds_at(&self, place: &Place, tokens: Option<i64>) -> i64 {
+    pub fn holds_at(&self, place: &Place, tokens: Option<i64>) -> i64 {
         let (Some((rate, period, burst)), Some(bucket)) = (self.pace(place), self.buckets.get(place)) else {
             return 0;
         };
@@ -51,7 +54,8 @@ impl Model {
     fn places(&self, job: &Job) -> Vec<Place> {
         let queue = Some(job.queue.clone());
         let group = job.group.clone().map(|group| (queue.clone(), Some(group)));
-        [(None, None), (queue.clone(), None)].into_iter().chain(group).collect()
+        let limits = self.limits_of(job).into_iter().map(|limit| (None, Some(limit)));
+        [(None, None), (queue.clone(), None)].into_iter().chain(group).chain(limits).collect()
     }
 
     /// When a job may take its tokens everywhere.
@@ -63,8 +67,14 @@ impl Model {
     /// Where a job lacks tokens.
     pub fn lacks_tokens(&self, job: &Job) -> Vec<&'static str> {
         let cost = Some(job.options.cost.unwrap_or(1));
-        let levels = self.places(job).into_iter().zip(["board", "queue", "group"]);
-        levels.filter(|(place, _)| self.holds_at(place, cost) > self.now).map(|(_, level)| level).collect()
+        let level = |place: Place| match place {
+            (None, None) => "board",
+            (Some(_), None) => "queue",
+            (Some(_), Some(_)) => "group",
+            (None, Some(_)) => "limit",
+        };
+        let lacks = |place: &Place| self.holds_at(place, cost) > self.now;
+        self.places(job).into_iter().filter(lacks).map(level).collect()
     }
 
     pub fn take_tokens(&mut self, at: usize) {
@@ -96,8 +106,11 @@ impl Model {
     pub fn group_rests(&self, job: &Job) -> bool {
         let Some(group) = &job.group else { return false };
         let place = (Some(job.queue.clone()), Some(group.clone()));
-        let first = self.first_of(&job.queue, group);
-        first.is_some_and(|job| self.holds_at(&place, Some(job.options.cost.unwrap_or(1))) > self.now)
+        let own = self.list(&job.queue, Some(group));
+        self.first_of(&job.queue, group).is_some_and(|job| {
+            let cost = job.options.cost.unwrap_or(1);
+            self.holds_at(&place, Some(cost)).max(self.list_opens_at(own, cost)) > self.now
+        })
     }
 
     /// Whether a group has jobs, settings or a pause.
@@ -106,14 +119,19 @@ impl Model {
         self.of_group(queue, group).next().is_some()
             || self.group_own.keys().any(|(q, g, _)| q == queue && g == group)
             || self.pauses.contains_key(&place)
+            || self.list(queue, Some(group)).is_some()
     }
 
     /// When the first group that lacks tokens has them, or is forgotten with its full bucket.
     pub fn next_rest(&self) -> i64 {
-        let groups =
-            self.buckets.keys().filter_map(|place| Some((place, place.0.as_ref()?, place.1.as_ref()?)));
+        let named = self.lists.keys().map(|(queue, group)| (Some(queue.clone()), group.clone()));
+        let places: Vec<Place> = self.buckets.keys().cloned().chain(named).collect();
+        let groups = places.iter().filter_map(|place| Some((place, place.0.as_ref()?, place.1.as_ref()?)));
         let until = groups.map(|(place, queue, group)| match self.first_of(queue, group) {
-            Some(job) => self.holds_at(place, Some(job.options.cost.unwrap_or(1))),
+            Some(job) => {
+                let cost = job.options.cost.unwrap_or(1);
+                self.holds_at(place, Some(cost)).max(self.list_opens_at(self.list(queue, Some(group)), cost))
+            }
             None if !self.known(queue, group) => self.holds_at(place, None),
             None => 0,
         });

@@ -20,11 +20,11 @@ pub struct Wait {
 }
 
 /// A queue, a level and a group.
-type Place = (Bytes, i32, Group);
+pub type Place = (Bytes, i32, Group);
 
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
-    waits: BTreeMap<Place, Wait>,
+    pub waits: BTreeMap<Place, Wait>,
     /// When each job last changed, as the board tells.
     pub versions: BTreeMap<Bytes, i64>,
 }
@@ -94,7 +94,10 @@ impl Model {
         if ordered && runs > 0 {
             return Some(if until.is_some() { "LIMIT concurrency" } else { "NOTREADY ordered" });
         }
-        (claimed && ordered && !self.is_next(job)).then_some("NOTREADY ordered")
+        if claimed && ordered && !self.is_next(job) {
+            return Some("NOTREADY ordered");
+        }
+        self.limits_of(job).iter().any(|limit| self.limit_full(limit)).then_some("LIMIT concurrency")
     }
 
     /// Whether it is the job that its ordered group gives next: what has begun goes first.
@@ -135,13 +138,19 @@ impl Model {
 
     /// The jobs of which a queue may give one now: one for each group that has its turn.
     pub fn heads(&self, queue: &[u8]) -> Vec<usize> {
+        self.heads_with(queue, true)
+    }
+
+    /// The same; or without the groups that count against the limits of all groups.
+    fn heads_with(&self, queue: &[u8], shared: bool) -> Vec<usize> {
         if self.paused(Some(queue)).is_some() || self.full(queue) {
             return Vec::new();
         }
         let mut best: BTreeMap<Group, usize> = BTreeMap::new();
         for at in 0..self.jobs.len() {
             let job = &self.jobs[at];
-            if job.state == State::Ready && job.queue == queue && self.may_go(job) {
+            let counts = shared || !self.shares(job);
+            if job.state == State::Ready && job.queue == queue && counts && self.may_go(job) {
                 let head = best.entry(job.group.clone()).or_insert(at);
                 if job.rank() < self.jobs[*head].rank() {
                     *head = at;
@@ -162,8 +171,13 @@ impl Model {
 
     /// A job of a group is being claimed: the others have seen that.
     pub fn turn(&mut self, at: usize) {
-        let group = self.jobs[at].group.clone();
-        let others = self.heads(&self.jobs[at].queue.clone());
+        let (group, queue) = (self.jobs[at].group.clone(), self.jobs[at].queue.clone());
+        let others = self.heads(&queue);
+        if others.iter().any(|other| self.shared_lacks(&self.jobs[*other])) {
+            // Whether these had their turn is told by the order of their tags alone.
+            self.rounds.waits.retain(|(q, ..), _| *q != queue);
+            return;
+        }
         for other in others.into_iter().filter(|other| self.jobs[*other].group != group) {
             let place = self.place(other);
             let jobs = self.waiting(&place);
@@ -186,11 +200,12 @@ impl Model {
 
     /// A queue without groups knows nothing of turns.
     pub fn close_rounds(&mut self) {
-        let Model { jobs, group_own, pauses, rounds, .. } = self;
+        let Model { jobs, group_own, pauses, rounds, lists, .. } = self;
         let paused = |queue: &Bytes| pauses.keys().flatten().any(|(q, group)| q == queue && group.is_some());
         rounds.waits.retain(|(queue, ..), _| {
             jobs.iter().any(|job| job.queue == *queue && job.group.is_some())
                 || group_own.keys().any(|(q, ..)| q == queue)
+                || lists.keys().any(|(q, group)| q == queue && group.is_some())
                 || paused(queue)
         });
     }
@@ -198,8 +213,17 @@ impl Model {
     /// What a queue gives next: what was chosen, where that may be; else the last of what may.
     /// It gives nothing while what it would give lacks tokens.
     pub fn next_of(&self, queue: &[u8], chosen: Option<&Bytes>) -> Option<usize> {
-        let heads = self.heads(queue);
+        let mut heads = self.heads(queue);
         let lacks = |at: &usize| self.tokens_at(&self.jobs[*at]) > self.now;
+        if heads.iter().any(|at| self.shared_lacks(&self.jobs[*at])) {
+            // Of the groups that share limits the one whose turn it is may be one that lacks
+            // tokens, and then the others go.
+            let others = self.heads_with(queue, false);
+            heads.extend(&others);
+            let same = heads.into_iter().find(|at| Some(&self.jobs[*at].id) == chosen && !lacks(at));
+            let idle = chosen.is_none() && !others.iter().any(lacks);
+            return same.or_else(|| others.first().copied().filter(|_| idle));
+        }
         let same = heads.iter().copied().find(|at| Some(&self.jobs[*at].id) == chosen && !lacks(at));
         match same {
             None if heads.iter().any(lacks) => None,

@@ -677,7 +677,8 @@ impl Model {
         let moves = update.queue.filter(|q| *q != job.queue && job.hold.is_some());
         let group = job.group.clone();
         let group_full = |queue: &[u8]| group.as_ref().is_some_and(|group| self.group_full(queue, group));
-        if moves.is_some_and(|queue| self.full(queue) || group_full(queue)) {
+        let full = |queue: &[u8]| self.full_itself(queue) || self.limits_bar(&self.jobs[at], queue);
+        if moves.is_some_and(|queue| full(queue) || group_full(queue)) {
             return Some(Err("LIMIT concurrency".into()));
         }
         let room = |queue: &[u8]| self.has_room(queue, group.as_deref(), Some(at));

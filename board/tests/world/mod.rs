@@ -527,6 +527,17 @@ impl World {
         self.commit();
     }
 
+    pub fn configure_limit(&mut self, limit: &[u8], setting: Setting, value: Option<i64>) {
+        self.act(LimitConfigured { limit, setting, value });
+        self.commit();
+    }
+
+    /// Gives a queue or a group a list of limits, which are there.
+    pub fn name_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<&[&[u8]]>) {
+        self.act(LimitsNamed::new(queue, group, limits));
+        self.commit();
+    }
+
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
         self.act(Configured { queue, setting, value });
         self.commit();

@@ -293,6 +293,16 @@ class Board:
             if text(cursor) == "0":
                 return found
 
+    def limits(self, **keywords: Any) -> dict:
+        """Name of a limit to the rest of its row, page by page."""
+        found, cursor = {}, "0"
+        while True:
+            cursor, rows = self.call("LIMITS", cursor=cursor, **keywords)
+            for row in map(from_pairs, rows):
+                found[text(row.pop("limit"))] = row
+            if text(cursor) == "0":
+                return found
+
     def counts(self) -> dict:
         """Like `queues`, without what goes on by itself: ages, rates, lateness."""
         pace = {"oldest", "arrival-rate", "completion-rate", "drain", "lateness-p99", "lateness-max"}
@@ -324,19 +334,23 @@ class Board:
 
     # Settings
 
-    def settings(self, *names: Any, queue: Any = None, group: Any = None) -> dict:
+    def settings(self, *names: Any, queue: Any = None, group: Any = None, limit: Any = None) -> dict:
         """Setting name to [value, source]."""
-        scope = options(queue=queue, group=group)
+        scope = options(queue=queue, group=group, limit=limit)
         return from_pairs(self.client.execute_command("JOB.SETTINGS", "GET", self.key, *scope, *names))
 
-    def set(self, queue: Any = None, group: Any = None, **values: Any) -> Any:
-        """JOB.SETTINGS SET; `_` stands for a dash: `set(retain_complete=1000, queue="mail")`."""
-        words = [word for name, value in values.items() for word in (name.replace("_", "-"), value)]
-        scope = options(queue=queue, group=group)
+    def set(self, queue: Any = None, group: Any = None, limit: Any = None, **values: Any) -> Any:
+        """JOB.SETTINGS SET; `_` stands for a dash: `set(retain_complete=1000, queue="mail")`; a list
+        has its length before it: `set(limits=["api"], queue="mail")`.
+        """
+        words: list = []
+        for name, value in values.items():
+            words += [name.replace("_", "-"), *([len(value), *value] if isinstance(value, list) else [value])]
+        scope = options(queue=queue, group=group, limit=limit)
         return self.client.execute_command("JOB.SETTINGS", "SET", self.key, *scope, *words)
 
-    def reset(self, *names: Any, queue: Any = None, group: Any = None) -> Any:
-        scope = options(queue=queue, group=group)
+    def reset(self, *names: Any, queue: Any = None, group: Any = None, limit: Any = None) -> Any:
+        scope = options(queue=queue, group=group, limit=limit)
         return self.client.execute_command("JOB.SETTINGS", "RESET", self.key, *scope, *names)
 
 
