@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from client import PROBE, Client
 
-BLOCK = 5000
+BLOCK = 25_000
 
 
 class Probe(Client):

@@ -54,6 +54,7 @@ def sizes(quarters: Quarters) -> str:
     rows = []
     for size in SIZES:
         rows.append([f"`{size}` of {JOBS}", *(f"{n:,.0f}" for n in quarters.medians(f"{JOBS} {size}"))])
+    rows.append(["load of the machine", *(f"{n:.1f}" for n in quarters.medians("load"))])
     rows.append(["commands", *(f"{n:,.0f}" for n in quarters.growth("commands"))])
     rows.append(["CPU of the server, µs a command", *(f"{n:.1f}" for n in quarters.cost())])
     rows.append(["CPU of the server, s", *(f"{n:.1f}" for n in quarters.growth("cpu"))])

@@ -60,6 +60,7 @@ class Watch:
         """Takes a sample."""
         numbers = memory(self.server)
         numbers["cpu"] = processor(self.server)
+        numbers["load"] = os.getloadavg()[0]
         if numbers["allocator_allocated"]:
             numbers["fragmentation"] = numbers["allocator_active"] / numbers["allocator_allocated"]
         own = self.client.info("jobboard")
