@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench instructions chaos soak clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak clean
 
 # make run
 PORT    ?= 6379
@@ -13,6 +13,11 @@ ONCE    ?=
 SECONDS ?=
 SEED    ?=
 REPORT  ?=
+# make bench
+JOBS    ?=
+MANY    ?=
+PEERS   ?=
+DURABLE ?=
 # make test-python, make bench
 SERVER  ?=
 K       ?=
@@ -20,6 +25,7 @@ K       ?=
 PROCESSES ?= 3
 
 VENV   := .venv/bin
+BENCH  := target/bench/venv/bin
 MODULE := target/release/libjobboard.so
 PYTEST := $(VENV)/pytest -n $(PROCESSES) --dist worksteal --timeout 120
 
@@ -51,8 +57,13 @@ test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|
 run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
 	@$(VENV)/python examples/demo.py --port $(PORT) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) '$(FOLDER)'
 
-bench: setup build ## Server CPU, memory and latency beside Streams, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000]
-	$(VENV)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [DURABLE=1]
+	@scripts/peers
+	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
+
+bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
+	@scripts/peers
+	$(BENCH)/python benches/quick.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS))
 
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth
 	$(VENV)/python benches/instructions.py

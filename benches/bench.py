@@ -1,9 +1,9 @@
-"""Measures jobboard beside Streams on one server, and writes docs/benchmarks.md.
+"""Measures jobboard beside its peers and by itself, and writes docs/benchmarks.md and docs/plots/.
 
-    make bench [SERVER=redis70|redis82|valkey91] [JOBS=100000]
+    make bench [SERVER=redis70|redis82|valkey91] [JOBS=100000] [MANY=1000000] [DURABLE=1]
 
-CPU is that of the server's main thread (INFO cpu), so the client does not count. All numbers come
-from one server process.
+CPU is that of the server's main thread (INFO cpu), so the client does not count. The text between the two
+`kept` marks of the document is written by hand and stays.
 """
 
 from __future__ import annotations
@@ -14,49 +14,78 @@ import platform
 import sys
 from pathlib import Path
 
-import cpu
-import memory
-import waiters
-from wire import Wire
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
+import beside  # noqa: E402
+import cpu  # noqa: E402
+import due  # noqa: E402
+import memory  # noqa: E402
+import peers  # noqa: E402
+import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
+from wire import Wire  # noqa: E402
 
 REPORT = ROOT / "docs" / "benchmarks.md"
+KEPT = ("<!-- kept -->", "<!-- /kept -->")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures jobboard beside Streams.")
     parser.add_argument("--server", choices=KINDS, default="redis70")
     parser.add_argument("--jobs", type=int, default=100_000, help="jobs in one round (default: 100000)")
+    parser.add_argument("--many", type=int, default=1_000_000, help="jobs that wait (default: 1000000)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds beside the peers (default: 7)")
+    parser.add_argument("--samples", type=int, default=500, help="samples of a latency (default: 500)")
+    parser.add_argument("--peers", default=",".join(peers.NAMES), help="which (default: all)")
+    parser.add_argument("--durable", action="store_true", help="again with append-only file and replica")
     arguments = parser.parse_args()
     waiters.allow_connections(waiters.MANY)  # before the server starts: it inherits the limit
     server = Server(arguments.server, config=["loglevel notice", f"maxclients {waiters.MANY + 100}"])
     try:
-        text = measure(server, arguments)
+        first, own = measure(server, arguments)
         server.check_health()
     finally:
         server.close()
-    REPORT.parent.mkdir(exist_ok=True)
+    text = "\n".join([first, kept(), *own, *measure_peers(arguments)])
     REPORT.write_text(text)
     print(f"\nWritten to {REPORT.relative_to(ROOT)}")
 
 
-def measure(server: Server, arguments: argparse.Namespace) -> str:
+def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[str]]:
     wire = Wire(server.port)
-    parts = [head(server, arguments)]
-    print(parts[0], flush=True)
+    first, parts = head(server, arguments), []
+    print(first, flush=True)
     for title, run in {
         "Server CPU": lambda: cpu.measure(wire, arguments.jobs),
         "Memory": lambda: memory.measure(wire),
         "Blocked workers": lambda: waiters.measure_posts(wire, server.port),
         "Latency": lambda: waiters.measure_latency(wire, server.port),
+        "A million due at once": lambda: due.measure(wire, arguments.many),
     }.items():
         parts.append(f"## {title}\n\n{run()}\n")
         print(parts[-1], flush=True)
-    return "\n".join(parts)
+    return first, parts
+
+
+def measure_peers(arguments: argparse.Namespace) -> list[str]:
+    names, parts = arguments.peers.split(","), []
+    sizes = (arguments.many, arguments.rounds, arguments.samples)
+    for durable in (False, True)[: 1 + arguments.durable]:
+        found = beside.measure(arguments.server, names, *sizes, durable)
+        shown = [] if durable else beside.plots(found, REPORT.parent / "plots")
+        pictures = "".join(f"\n![{name}](plots/{name})" for name in shown)
+        title = "Beside the peers, durable" if durable else "Beside the peers"
+        parts.append(f"## {title}\n\n{beside.text(found, arguments.many, durable)}\n{pictures}\n")
+        print(parts[-1], flush=True)
+    return parts
+
+
+def kept() -> str:
+    """The part of the last report that is written by hand."""
+    text = REPORT.read_text() if REPORT.exists() else ""
+    begin, end = (text.find(mark) for mark in KEPT)
+    return text[begin : end + len(KEPT[1])] + "\n" if 0 <= begin < end else "\n".join([*KEPT, ""])
 
 
 def head(server: Server, arguments: argparse.Namespace) -> str:
@@ -65,10 +94,11 @@ def head(server: Server, arguments: argparse.Namespace) -> str:
         f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
     )
     allocator = server.info("memory")["mem_allocator"]
-    command = f"make bench SERVER={arguments.server} JOBS={arguments.jobs}"
+    command = f"make bench SERVER={arguments.server} JOBS={arguments.jobs} MANY={arguments.many}"
+    command += " DURABLE=1" if arguments.durable else ""
     return f"""# Benchmarks
 
-Measured by `{command}` on {version} with {allocator}, no persistence, no replica.
+Measured by `{command}` on {version} with {allocator}.
 Machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.
 """
 

@@ -43,8 +43,8 @@ class Wire:
             replies += [self.read() for _ in some]
         return replies
 
-    def read(self) -> Any:
-        """The next reply."""
+    def read(self, raising: bool = True) -> Any:
+        """The next reply; an error reply is raised, or with `raising=False` returned."""
         line = self._line()
         kind, rest = line[:1], line[1:]
         if kind == b"$":
@@ -54,9 +54,11 @@ class Wire:
             return int(rest)
         if kind == b"*":
             length = int(rest)
-            return None if length < 0 else [self.read() for _ in range(length)]
+            return None if length < 0 else [self.read(raising) for _ in range(length)]
         if kind == b"-":
-            raise ServerError(rest.decode())
+            if raising:
+                raise ServerError(rest.decode())
+            return ServerError(rest.decode())
         return rest
 
     def close(self) -> None:

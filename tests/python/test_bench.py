@@ -1,0 +1,42 @@
+"""`make bench-quick` runs: our own rows always, those of a peer where it is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from harness.server import ROOT
+
+VENV = ROOT / "target" / "bench" / "venv" / "bin" / "python"
+
+
+def quick(python: str, peer: str) -> str:
+    words = ["--peers", peer, "--many", "1000", "--rounds", "1", "--samples", "3"]
+    command = [python, str(ROOT / "benches" / "quick.py"), *words]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("peer", ["jobboard", "batches"])
+def test_our_own_rows(peer: str) -> None:
+    rows = [line for line in quick(sys.executable, peer).splitlines() if line.startswith("| jobboard")]
+    assert len(rows) == 5, rows
+    assert "not measured" not in rows
+
+
+def test_a_peer_that_is_not_installed_is_skipped_with_the_reason() -> None:
+    assert "no module" not in quick(sys.executable, "rq").lower()
+
+
+@pytest.mark.parametrize("peer", ["streams", "lists", "taskflow", "bullmq", "qless", "rq", "beanstalkd"])
+def test_the_peers(peer: str) -> None:
+    if not VENV.exists():
+        pytest.skip("the peers are not installed: run `make bench-quick`")
+    printed = quick(str(VENV), peer)
+    if "Not measured" in printed:
+        pytest.skip(printed[printed.index("Not measured") :].splitlines()[2])
+    assert "µs of CPU" in printed
