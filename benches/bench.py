@@ -15,13 +15,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path.append(str(ROOT / "tests" / "python"))
 
 import beside  # noqa: E402
 import cpu  # noqa: E402
 import due  # noqa: E402
 import memory  # noqa: E402
 import peers  # noqa: E402
+import targets  # noqa: E402
 import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
 from wire import Wire  # noqa: E402
@@ -43,42 +44,44 @@ def main() -> None:
     waiters.allow_connections(waiters.MANY)  # before the server starts: it inherits the limit
     server = Server(arguments.server, config=["loglevel notice", f"maxclients {waiters.MANY + 100}"])
     try:
-        first, own = measure(server, arguments)
+        first, parts, own = measure(server, arguments)
         server.check_health()
     finally:
         server.close()
-    text = "\n".join([first, kept(), *own, *measure_peers(arguments)])
+    of_peers, found = measure_peers(arguments)
+    text = "\n".join([first, targets.text(found, own["due"]), kept(), *parts, *of_peers])
     REPORT.write_text(text)
     print(f"\nWritten to {REPORT.relative_to(ROOT)}")
 
 
-def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[str]]:
+def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[str], dict]:
     wire = Wire(server.port)
-    first, parts = head(server, arguments), []
+    first, parts, own = head(server, arguments), [], {}
     print(first, flush=True)
     for title, run in {
         "Server CPU": lambda: cpu.measure(wire, arguments.jobs),
         "Memory": lambda: memory.measure(wire),
         "Blocked workers": lambda: waiters.measure_posts(wire, server.port),
         "Latency": lambda: waiters.measure_latency(wire, server.port),
-        "A million due at once": lambda: due.measure(wire, arguments.many),
+        "Many due at once": lambda: due.text(own.setdefault("due", due.measure(wire, arguments.many))),
     }.items():
         parts.append(f"## {title}\n\n{run()}\n")
         print(parts[-1], flush=True)
-    return first, parts
+    return first, parts, own
 
 
-def measure_peers(arguments: argparse.Namespace) -> list[str]:
-    names, parts = arguments.peers.split(","), []
+def measure_peers(arguments: argparse.Namespace) -> tuple[list[str], dict]:
+    names, parts, volatile = arguments.peers.split(","), [], {}
     sizes = (arguments.many, arguments.rounds, arguments.samples)
     for durable in (False, True)[: 1 + arguments.durable]:
         found = beside.measure(arguments.server, names, *sizes, durable)
+        volatile = volatile or found
         shown = [] if durable else beside.plots(found, REPORT.parent / "plots")
         pictures = "".join(f"\n![{name}](plots/{name})" for name in shown)
         title = "Beside the peers, durable" if durable else "Beside the peers"
         parts.append(f"## {title}\n\n{beside.text(found, arguments.many, durable)}\n{pictures}\n")
         print(parts[-1], flush=True)
-    return parts
+    return parts, volatile
 
 
 def kept() -> str:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path.append(str(ROOT / "tests" / "python"))
 
 import beside  # noqa: E402
 import peers  # noqa: E402
