@@ -71,3 +71,10 @@ def test_outbox(server) -> None:
 
 def test_outbox_in_a_cluster(cluster) -> None:
     assert run("outbox", cluster.primaries[0].port, "--cluster") == OUTBOX
+
+
+def test_sharded(cluster) -> None:
+    output = run("sharded", cluster.primaries[0].port, "--jobs", "3000")
+    assert "shards: 12 on 3 nodes" in output
+    assert "the same id again: None" in output
+    assert "consumed: 3000, each once: True, left: 0" in output
