@@ -143,15 +143,16 @@ class Peer(peers.Peer):
 
     def recoveries(self, samples: int) -> list[float]:
         """Its time to run is in whole seconds; a closed connection gives its jobs back at once."""
-        found, dead = [], Line(self.port)
+        found = []
         for _ in range(3):
+            dead = Line(self.port)
             self.wire.call(b"put 0 0 1 1\r\nx\r\n")
             dead.call(b"reserve\r\n")
             end = time.time() + 1
             words, _ = self.wire.call(b"reserve\r\n")
             found.append((time.time() - end) * 1000)
             self.end([words[1]])
-        dead.close()
+            dead.close()
         return found
 
     def late(self, samples: int) -> list[float]:
