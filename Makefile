@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz clean
 
 # make run
 PORT    ?= 6379
@@ -44,12 +44,13 @@ lint: setup ## Check format and lints of Rust and Python
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 test: setup lint test-rust test-python instructions ## Everything: set up, lint, cargo tests, pytest on the three servers
 
-test-rust: setup ## cargo tests, property tests among them
-	cargo test --workspace --locked
+test-rust: setup ## cargo tests, property tests among them [STEPS=50000 of the random model]
+	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test --workspace --locked --profile checked
 
 test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
 	$(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)')
@@ -74,7 +75,16 @@ chaos: setup build ## Kill servers and workers at work, and check that nothing i
 soak: setup build ## Churn of every sort at a steady population, sampled and judged [SECONDS=3600] [SERVER=redis82] [SEED=n] [REPORT=file]
 	$(VENV)/python soak/churn.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
+fuzz: setup ## Feed hostile bytes to snapshots, effects and texts, guided by coverage [SECONDS=20 for each of them]
+	@command -v cargo-fuzz >/dev/null || { echo 'installing cargo-fuzz'; cargo install -q cargo-fuzz --version 0.13.2 --locked; }
+	@for target in snapshot effects texts; do \
+		mkdir -p fuzz/corpus/$$target; \
+		cargo fuzz run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
+
 clean: ## Remove what was built and .venv
 	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 	rm -rf .venv .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,8 @@
 
 #[path = "life/site.rs"]
 mod site;
+#[path = "hostile/whole.rs"]
+mod whole;
 mod world;
 
 use board::*;
@@ -11,174 +13,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use site::*;
+use whole::{full, live_on, load, parts};
 use world::{Bytes, World};
-
-/// A board with jobs in every state and much in their records, and the batches that made it.
-fn full() -> World {
-    let mut w = World::default();
-    for (n, state) in STATES.into_iter().enumerate() {
-        w.put_in(state.name(), state);
-        w.configure(Some(b"mail"), Setting::Lease, Some(5 + n as i64));
-        w.now += 3;
-    }
-    w.configure(None, Setting::Retries, Some(4));
-    w.put_with("rich", |p| {
-        (p.queue, p.name) = (Some(&b"mail"[..]), Some(&b"send"[..]));
-        p.meta = vec![pair(b"field", b"value"), pair(b"", b"\xff")];
-        p.tags = Some(vec![b"red", b"\xff\0"]);
-        p.options =
-            options(|o| (o.backoff, o.expire, o.timeout) = (Some((1, 9)), Some(99_999), Some(60_000)));
-    });
-    w.take_id(BOB, "rich");
-    let report = Report {
-        progress: Some(50),
-        stage: Some(b"begun"),
-        payload: Some(b"other"),
-        meta: vec![pair(b"k", b"v")],
-        log: Some(b"line"),
-    };
-    let beat = Heartbeat { worker: BOB, id: b"rich", token: None, lease: Some(40), report: Some(report) };
-    w.heartbeat(&beat).unwrap();
-    w.now += 40;
-    assert!(w.slice(5));
-    w.commit();
-    w.pass(0);
-    w.beat(BOB, "rich", None).unwrap();
-    w.gives_back(BOB, "rich", None).unwrap();
-    w.post(&Post { payload: b"made", ..Post::default() }).unwrap();
-    w.cancel(b"claimed", false).unwrap().unwrap();
-    w.release(b"claimed").unwrap().unwrap();
-    w.requeue(b"failed", Some(b"mail")).unwrap().unwrap();
-    w.put_replacing("trashed", b"again");
-    let label = Label { tag: vec![b"t", b"u"], untag: vec![b"red"], track: Some(true) };
-    w.label(b"rich", &label).unwrap().unwrap();
-    w.label(b"complete", &Label { tag: Vec::new(), ..label }).unwrap().unwrap();
-    let update = Update { priority: Some(3), due: Some(w.now + 500), retries: Some(2), ..Update::default() };
-    w.update(b"trashed", &update).unwrap().unwrap();
-    let set = SetSchedule {
-        id: b"tick",
-        payload: b"tock",
-        when: Some(When::Every(10)),
-        start: Some(w.now + 5),
-        end: Some(Some(w.now + 60)),
-        max: Some(Some(9)),
-        overlap: Some(Overlap::Replace),
-        backlog: Some(Backlog::All),
-        jitter: Some(2),
-        queue: Some(b"mail"),
-        meta: vec![pair(b"m", b"v")],
-        tags: Some(vec![b"red", b"blue"]),
-        ..SetSchedule::default()
-    };
-    w.set_schedule(&set).unwrap();
-    let cron = Some(When::Cron(b"*/5 * * * *"));
-    w.set_schedule(&SetSchedule { id: b"cron", when: cron, zone: Some(b"Europe/Rome"), ..set.clone() })
-        .unwrap();
-    w.pass(16);
-    w.run_schedule(b"tick").unwrap();
-    w.pause_schedule(b"cron", true).unwrap();
-    w.set_schedule(&SetSchedule { id: b"gone", ..set }).unwrap();
-    w.delete_schedule(b"gone").unwrap();
-    w.put("gone");
-    w.take_id(ANN, "gone");
-    w.done(ANN, "gone", None).unwrap();
-    w.put("deleted");
-    assert!(w.delete(b"deleted"));
-    w.take_id(ANN, "ready");
-    w.put_after("blocked", &["ready", "claimed", "complete", "cancelled"], OnFailure::Hold);
-    w.put_after("untold", &["cancelled", "blocked"], OnFailure::Fail);
-    w.put_after("late", &["untold"], OnFailure::Cancel);
-    let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true };
-    w.depend(b"late", &Depend::Remove(vec![b"untold"])).unwrap().unwrap();
-    w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
-    for (worker, time) in [(&b"ann"[..], Some(90)), (b"gone", None), (b"cy", None)] {
-        let meta = vec![pair(b"host", b"a")];
-        w.register(&Register { worker, role: Some(b"mailer"), meta, time, session: false }).unwrap();
-    }
-    w.quiet(b"cy", true).unwrap();
-    w.registers_over(b"dee", 7);
-    w.bind(b"claimed", 7);
-    w.put("left");
-    w.take_id(b"gone", "left");
-    assert!(w.deregister(b"gone", 0));
-    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true, group: None }, 1);
-    w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
-    w.sound();
-    w
-}
-
-fn parts(board: &Board) -> Vec<Bytes> {
-    let mut parts = Vec::new();
-    board.snapshot(|part| parts.push(part.to_vec()));
-    parts
-}
-
-fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, Damage> {
-    let mut loader = Loader::default();
-    for part in parts {
-        loader.part(part)?;
-    }
-    loader.finish()
-}
 
 /// The most memory that this process has had, in bytes; 0 where nobody tells.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
     line.split_whitespace().next().and_then(|n| n.parse::<usize>().ok()).unwrap_or(0) * 1024
-}
-
-/// Uses a board for all that the verbs offer: whatever it holds, nothing may panic, and it
-/// stays whole.
-fn live_on(board: Board) {
-    assert_eq!(board.check(), Ok(()));
-    let copy = board.copy().expect("what was loaded can be saved and loaded");
-    assert_eq!(copy.digest(), board.digest());
-    let mut w = World::on(board);
-    if w.board.broken() {
-        return;
-    }
-    let ids: Vec<Bytes> = w
-        .board
-        .list(&Page { count: 1_000, ..Page::default() })
-        .0
-        .into_iter()
-        .map(|s| w.board.record_of(s).unwrap().id().to_vec())
-        .collect();
-    if w.board.token() > 1 << 52 || w.board.revision() > 1 << 47 {
-        return;
-    }
-    for id in &ids {
-        w.record(id).unwrap().history();
-        let _ = w.claim_id(&Claim { worker: BOB, ..Claim::default() }, id);
-        let _ = w.consume(&Consume { worker: BOB, id, retain: Some(5), ..Consume::default() });
-        let _ = w.cancel(id, true);
-        let _ = w.requeue(id, None);
-        let update =
-            Update { priority: Some(1), queue: Some(b"q"), due: Some(w.now + 9), ..Update::default() };
-        let _ = w.update(id, &update);
-    }
-    // A schedule that was changed may have any number of times to make up: some of them.
-    w.now += 1_000;
-    for _ in 0..20 {
-        w.slice(7);
-    }
-    w.commit();
-    let schedules: Vec<Bytes> = w.board.schedules_after(None).map(|s| s.id.to_vec()).collect();
-    for id in &schedules {
-        let _ = w.pause_schedule(id, false);
-        let _ = w.run_schedule(id);
-        let set = SetSchedule { id, payload: b"p", jitter: Some(3), ..SetSchedule::default() };
-        let _ = w.set_schedule(&set);
-        w.delete_schedule(id).unwrap();
-    }
-    w.pass(1_000_000);
-    w.take_all(ANN);
-    w.pass(1 << 41);
-    w.sound();
-    let all: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
-    w.delete_all(&all).unwrap();
-    w.sound();
 }
 
 #[test]
@@ -214,7 +56,7 @@ fn every_byte_of_a_snapshot_may_be_another() {
     let bytes: Bytes = parts(&w.board).concat();
     let mut loaded = 0;
     for at in 0..bytes.len() {
-        for change in [0x01, 0x80, 0xff, bytes[at] ^ 0xc0, bytes[at] ^ 0xdd] {
+        for change in [0x01, 0xff, bytes[at] ^ 0xc0] {
             let mut changed = bytes.clone();
             changed[at] ^= change;
             if let Ok(board) = load([&changed[..]]) {
@@ -298,7 +140,7 @@ fn changed_batches_break_a_copy_or_leave_it_whole() {
     for bytes in &sent {
         for at in 0..bytes.len() {
             replayed(&w, &bytes[..at]);
-            for with in [0x00, 0x01, 0x7f, 0x90, 0xc0, 0xc4, 0xcf, 0xd3, 0xff] {
+            for with in [0x00, 0x7f, 0xc0, 0xcf, 0xff] {
                 replayed(&w, &mutated(bytes, &[(at, 0, with)]));
             }
             replayed(&w, &mutated(bytes, &[(at, 4, 0xff)]));
