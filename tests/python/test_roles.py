@@ -14,7 +14,8 @@ PASSWORD = "choose-a-password"
 INTERNAL = {"job.apply", "job.load", "job.probe"}
 
 READS = set(
-    "get mget list count history explain queues groups workers tags kinds info stats metrics wait".split()
+    "get mget list count history explain queues groups limits workers tags kinds info stats metrics".split()
+    + ["wait"]
 )
 ENDS = set("heartbeat mheartbeat consume mconsume fail abandon mabandon trash".split())
 RIGHTS = {
