@@ -39,7 +39,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="rounds beside the peers (default: 7)")
     parser.add_argument("--samples", type=int, default=500, help="samples of a latency (default: 500)")
     parser.add_argument("--peers", default=",".join(peers.NAMES), help="which (default: all)")
-    parser.add_argument("--durable", action="store_true", help="again with append-only file and replica")
+    parser.add_argument(
+        "--durable", action="store_true", help="again with append-only file and replica, a tenth of the jobs"
+    )
     arguments = parser.parse_args()
     waiters.allow_connections(waiters.MANY)  # before the server starts: it inherits the limit
     server = Server(arguments.server, config=["loglevel notice", f"maxclients {waiters.MANY + 100}"])
@@ -72,14 +74,14 @@ def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[st
 
 def measure_peers(arguments: argparse.Namespace) -> tuple[list[str], dict]:
     names, parts, volatile = arguments.peers.split(","), [], {}
-    sizes = (arguments.many, arguments.rounds, arguments.samples)
     for durable in (False, True)[: 1 + arguments.durable]:
-        found = beside.measure(arguments.server, names, *sizes, durable)
+        many = arguments.many // 10 if durable else arguments.many
+        found = beside.measure(arguments.server, names, many, arguments.rounds, arguments.samples, durable)
         volatile = volatile or found
         shown = [] if durable else beside.plots(found, REPORT.parent / "plots")
         pictures = "".join(f"\n![{name}](plots/{name})" for name in shown)
         title = "Beside the peers, durable" if durable else "Beside the peers"
-        parts.append(f"## {title}\n\n{beside.text(found, arguments.many, durable)}\n{pictures}\n")
+        parts.append(f"## {title}\n\n{beside.text(found, many, durable)}\n{pictures}\n")
         print(parts[-1], flush=True)
     return parts, volatile
 

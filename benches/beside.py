@@ -95,7 +95,7 @@ def full(peer: peers.Peer, result: dict, many: int, rounds: int) -> None:
     result["bytes claimed"] = result["bytes waiting"] + grown
     peer.post(FEW)
     result["claimed"] = lives(peer, FEW, rounds)
-    watched(peer, stalls, "end", lambda: peer.end(held[: len(held) // 100]))
+    watched(peer, stalls, "end", lambda: peer.end(held[: min(len(held) // 100, 1000)]))
 
 
 def in_parts(work, count: int, into: list | None = None) -> None:
