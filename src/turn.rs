@@ -2,7 +2,7 @@
 //! effects are applied and collected, and at the end they are sent on once, those who wait
 //! are served, and the timer is told.
 
-use board::{Batch, Board, Bound, Effect, Env, Refusal, NEVER};
+use board::{Batch, Board, Bound, Effect, Env, Refusal};
 
 use crate::config::config;
 use crate::fault::Fault;
@@ -204,22 +204,23 @@ impl<'k> Turn<'k> {
 
     fn finish(mut self) {
         self.hand_out();
-        if !self.batch.is_empty() {
+        let changed = !self.batch.is_empty();
+        if changed {
             self.ctx.replicate(self.key, self.batch.bytes());
             self.ctx.signal_modified(self.key);
             let rules = self.env.rules;
             self.board().overfull(rules);
             latency::saw(self.board());
             world::saw_token(self.board().token());
+        }
+        // Tokens that time has brought wake queues without a change.
+        if changed || !self.woken.is_empty() {
             let (ctx, key) = (self.ctx, self.key);
             let woken = std::mem::take(&mut self.woken);
             watched::notice(ctx, key, self.board(), woken);
         }
         if let Some(value) = self.open.value() {
-            let wake = value.board.wake();
-            if wake < value.hint && wake < NEVER {
-                timer::hint(self.ctx.db(), self.key.bytes(), wake, value);
-            }
+            timer::bring_forward(self.ctx, self.key, value);
         }
         let news = News::of(self.board());
         let Turn { ctx, key, open, batch, .. } = self;

@@ -56,10 +56,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, St
         value.board.woken(|_, _| ());
         watched::notice(call.ctx, &key, &mut value.board, woken);
         world::saw_token(value.board.token());
-        let wake = value.board.wake();
-        if wake < value.hint {
-            timer::hint(call.ctx.db(), key.bytes(), wake, value);
-        }
+        timer::bring_forward(call.ctx, &key, value);
         blocked::touch((call.ctx.db(), key.bytes().to_vec()));
     }
     call.ctx.signal_modified(&key);

@@ -62,6 +62,14 @@ pub fn hint(db: i32, key: &[u8], at: i64, value: &mut BoardValue) {
     with(|timer| timer.hints.insert((at, db, key.to_vec())));
 }
 
+/// Notes the next event of an open board when it comes before the one that is noted.
+pub fn bring_forward(ctx: Ctx, key: &Key, value: &mut BoardValue) {
+    let wake = value.board.wake();
+    if wake < value.hint && wake < board::NEVER {
+        hint(ctx.db(), key.bytes(), wake, value);
+    }
+}
+
 /// A board came from a file or a primary, and is in no hurry.
 pub fn loaded(db: i32, key: &[u8], value: &mut BoardValue) {
     hint(db, key, 0, value);

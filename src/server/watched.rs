@@ -13,11 +13,12 @@ use std::os::raw::c_int;
 use board::{Board, Claim, State};
 
 use crate::commands::write_found;
+use crate::config::config;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::load::guard;
 use crate::server::park::{self, Callbacks, Handle};
-use crate::server::{ERR, OK};
+use crate::server::{timer, ERR, OK};
 use crate::waiters::Place;
 use crate::watchers::{Sight, Want, Watcher, Watchers};
 use crate::world;
@@ -69,8 +70,21 @@ pub fn wait(ctx: Ctx, key: &Key, timeout: i64, want: Want) {
     let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
     let place = (ctx.db(), key.bytes().to_vec());
     let mut open = ctx.open(key).ok();
-    let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
+    let mut value = open.as_mut().and_then(|open| open.value());
+    if let (Some(value), Want::Claimable(queues)) = (&mut value, &want) {
+        let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
+        note_thirst(&mut value.board, &queues);
+        timer::bring_forward(ctx, key, value);
+    }
+    let board = value.map(|value| &value.board);
     with(|w| w.add(number, handle, place, want, |id| board.and_then(|board| sight(board, id))));
+}
+
+/// Lets those who wait for these queues, none for every queue, be woken when the tokens are
+/// there that they lack.
+fn note_thirst(board: &mut Board, queues: &[&[u8]]) {
+    let config = config();
+    board.note_thirst(&world::env(&config.rules), &Claim { queues, ..Claim::default() });
 }
 
 /// The key has come, or come back: looked at when the event loop's turn ends.
@@ -148,11 +162,14 @@ pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
 }
 
 /// Chooses those who wait for something of a board's as a whole.
-fn look_at_board(board: &Board, place: &Place, woken: impl IntoIterator<Item = Vec<u8>>) {
+fn look_at_board(board: &mut Board, place: &Place, woken: impl IntoIterator<Item = Vec<u8>>) {
     let mut met = BTreeSet::new();
     if with(|watchers| watchers.waits_for_work(place)) {
-        for queue in woken.into_iter().filter(|queue| claimable(board, &[queue])) {
-            with(|watchers| watchers.saw_work(place, &queue, &mut met));
+        for queue in woken {
+            match claimable(board, &[&queue]) {
+                true => with(|watchers| watchers.saw_work(place, &queue, &mut met)),
+                false => note_thirst(board, &[&queue]),
+            }
         }
     }
     with(|watchers| watchers.saw_jobs(place, live(board), &mut met));
@@ -199,7 +216,7 @@ pub fn look_at_touched(ctx: Ctx) {
     }
 }
 
-fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(Option<&Board>)) {
+fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(Option<&mut Board>)) {
     if !ctx.select(*db) {
         return;
     }
@@ -207,18 +224,23 @@ fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(Option<&Board>)) {
     let mut open = ctx.open(&key).ok();
     match open.as_mut().and_then(|open| open.value()) {
         Some(value) if value.is_broken() => {}
-        value => work(value.map(|value| &value.board)),
+        None => work(None),
+        Some(value) => {
+            work(Some(&mut value.board));
+            timer::bring_forward(ctx, &key, value);
+        }
     }
 }
 
 /// Looks at all that is waited for at a place. No board is like one whose jobs have gone.
-fn look_at_all(board: Option<&Board>, place: &Place) {
+fn look_at_all(board: Option<&mut Board>, place: &Place) {
     let mut met = BTreeSet::new();
+    let there = board.as_deref();
     for id in with(|watchers| watchers.jobs_at(place)) {
-        let sight = board.and_then(|board| sight(board, &id));
+        let sight = there.and_then(|board| sight(board, &id));
         with(|watchers| watchers.saw_job(place, &id, sight, &mut met));
     }
-    with(|watchers| watchers.saw_jobs(place, board.map_or(0, live), &mut met));
+    with(|watchers| watchers.saw_jobs(place, there.map_or(0, live), &mut met));
     choose(met);
     if let Some(board) = board {
         let queues = board.busy_names().map(<[u8]>::to_vec).collect::<Vec<_>>();

@@ -518,3 +518,16 @@ def test_waiting_changes_nothing(server):
     assert watcher.reply() is None
     assert board.digest() == before
     assert ids(board.claim("w1")) == ["j"]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_whoever_waits_for_work_is_woken_by_a_token_that_time_brings(board, group):
+    board.set("default", group and "*", rate=1, **{"rate-period": 400})
+    board.post(group=group)
+    board.post(group=group)
+    board.claim("w1")
+    assert board.call("WAIT", 10, "FOR", "claimable") is None
+    begin = time.monotonic()
+    assert board.call("WAIT", 4000, "FOR", "claimable") == "OK"
+    assert time.monotonic() - begin < 2
+    assert len(board.claim("w1")) == 1
