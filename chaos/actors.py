@@ -94,6 +94,7 @@ def produce(folder: str, name: str, seed: int, replicated: bool) -> None:
     actor = Actor(folder, name, seed, replicated)
     draw = actor.random
     last = None
+    before: dict[str, str] = {}
     number = 0
     while True:
         number += 1
@@ -106,16 +107,22 @@ def produce(folder: str, name: str, seed: int, replicated: bool) -> None:
         if last is not None and draw.random() < 0.2:
             extra["after"] = [last]
         about = {"id": id, "after": extra.get("after", []), "queue": extra["queue"]}
+        if draw.random() < 0.15:
+            group = draw.choice("abc")
+            extra = {"queue": "ordered", "group": group}
+            about = {"id": id, "after": [], "queue": "ordered", "before": before.get(group)}
         done = actor.call(
             "post", about, lambda board, id=id, extra=extra: board.post("x" * 50, id=id, **extra)
         )
         last = id if done is not None else None
+        if done is not None and "group" in extra:
+            before[extra["group"]] = id
         time.sleep(draw.uniform(0, 0.02))
 
 
 CLAIMS: dict[str, dict] = {
-    "plain": {"queues": ["plain", "limited"], "block": 100},
-    "batch": {"queues": ["batch", "plain"], "count": 8},
+    "plain": {"queues": ["plain", "limited", "ordered"], "block": 100},
+    "batch": {"queues": ["batch", "plain", "ordered"], "count": 8},
     "blocking": {"queues": [], "block": 300},
     "session": {"queues": ["session"], "block": 100, "session": True},
     "chained": {"queues": ["plain", "batch", "limited"], "block": 100},

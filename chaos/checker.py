@@ -51,6 +51,7 @@ class Checker:
         self.held_by_one()
         self.limits_hold()
         self.dependencies_hold()
+        self.order_is_kept()
         self.children_are_whole()
         return self.wrong
 
@@ -145,21 +146,30 @@ class Checker:
             if running > LIMIT:
                 self.wrong.append(f"{running} jobs of the queue limited ran at once")
 
-    def dependencies_hold(self) -> None:
-        """A job is claimed only after somebody has tried to consume what it waits for."""
+    def _done_before(self, needs: dict[str, list[str]]) -> None:
+        """A job is claimed only after somebody has tried to consume those that come before it."""
         tried: dict[str, float] = {}
         for call in self.of["consume"]:
             if not call.refused:
                 id = call.about["id"]
                 tried[id] = min(tried.get(id, NEVER), call.begin)
-        needs = {call.about["id"]: call.about["after"] for call in self.of["post"] if call.about["after"]}
         posted = {call.about["id"] for call in self.of["post"] if self.certain(call)}
         for call, id, _, _ in self.claims:
             for other in needs.get(id, []):
                 # What a deposed node alone has seen never existed, and counts as met.
                 if other in posted and tried.get(other, NEVER) > call.end:
-                    self.wrong.append(f"{id} was claimed before {other}, which it waits for, was done")
+                    self.wrong.append(f"{id} was claimed before {other}, which comes first, was done")
+
+    def dependencies_hold(self) -> None:
+        needs = {call.about["id"]: call.about["after"] for call in self.of["post"] if call.about["after"]}
+        self._done_before(needs)
         self._count("dependencies", len(needs))
+
+    def order_is_kept(self) -> None:
+        """Jobs of one ordered group that one producer has posted come one after the other."""
+        posts = [call for call in self.of["post"] if call.about.get("before")]
+        self._done_before({call.about["id"]: [call.about["before"]] for call in posts})
+        self._count("jobs in strict order", len(posts))
 
     def children_are_whole(self) -> None:
         """The schedule has posted its children one by one, none twice and none left out."""

@@ -33,6 +33,7 @@ class Nemesis:
             self.kill_primary,
             self.stop_primary,
             self.pause_board,
+            self.fill_memory,
         ]
         more = [self.kill_replica, self.stop_replica, self.cut_replicas, self.failover]
         self.deeds: list[Callable[[], None]] = one + (more if run.site.replicated else [])
@@ -72,6 +73,14 @@ class Nemesis:
         self._ask("JOB.PAUSE", "chaos", "FOR", self.random.randrange(50, 500))
 
     # The primary
+
+    def fill_memory(self) -> None:
+        """No memory is left for posts for a while; what drains goes on."""
+        server = self.run.site.primary
+        with server.connect(socket_timeout=20) as client:
+            client.config_set("maxmemory", "1mb")
+            self._nap(1.0)
+            client.config_set("maxmemory", "0")
 
     def save(self) -> None:
         self._ask("BGSAVE", "SCHEDULE")

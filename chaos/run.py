@@ -79,6 +79,9 @@ class Run:
                 "JOB.SETTINGS", "SET", "chaos", "QUEUE", "limited", "concurrency", actors.LIMIT
             )
             client.execute_command(
+                *("JOB.SETTINGS", "SET", "chaos", "QUEUE", "ordered", "GROUP", "*", "ordered", 1)
+            )
+            client.execute_command(
                 "JOB.SCHEDULE", "SET", "chaos", "tick", "x", "EVERY", 200, "BACKLOG", "all"
             )
             if self.site.replicated:

@@ -70,7 +70,7 @@ impl Pair {
     pub fn seeded(seed: u64) -> Pair {
         let world = World::seeded(seed);
         let ids = CHOSEN.iter().map(|id| id.to_vec()).collect();
-        let model = Model { now: world.now, ..Model::default() };
+        let model = Model { now: world.now, latest: world.now, ..Model::default() };
         Pair { world, model, ids, tokens: vec![1], step: 0, said: None, mirror: Mirror::default() }
     }
 
@@ -453,6 +453,7 @@ impl Pair {
             Command::Pass(ms) => {
                 self.world.now += ms;
                 self.model.now = self.world.now;
+                self.model.latest = self.model.latest.max(self.model.now);
                 Ok(())
             }
             Command::Hold(ms) => {

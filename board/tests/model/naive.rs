@@ -205,6 +205,8 @@ pub struct Model {
     pub token: u64,
     pub posts: u64,
     pub now: i64,
+    /// The latest that it has ever been.
+    pub latest: i64,
     pub hold: i64,
     pub schedules: Vec<Schedule>,
     pub rounds: Rounds,

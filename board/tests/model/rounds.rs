@@ -210,6 +210,10 @@ impl Model {
         });
     }
 
+    fn any_rests(&self, queue: &[u8]) -> bool {
+        self.jobs.iter().any(|job| job.queue == queue && job.state == State::Ready && self.group_rests(job))
+    }
+
     /// What a queue gives next: what was chosen, where that may be; else the last of what may.
     /// It gives nothing while what it would give lacks tokens.
     pub fn next_of(&self, queue: &[u8], chosen: Option<&Bytes>) -> Option<usize> {
@@ -227,6 +231,8 @@ impl Model {
         let same = heads.iter().copied().find(|at| Some(&self.jobs[*at].id) == chosen && !lacks(at));
         match same {
             None if heads.iter().any(lacks) => None,
+            // A group that stood in its round when the clock was put back keeps others waiting.
+            None if self.now < self.latest && self.any_rests(queue) => None,
             None => heads.into_iter().max_by_key(|at| self.jobs[*at].plain_rank()),
             same => same,
         }
