@@ -49,7 +49,7 @@ lint: setup ## Check format and lints of Rust and Python
 
 test: setup lint test-rust test-python instructions ## Everything: set up, lint, cargo tests, pytest on the three servers
 
-test-rust: setup ## cargo tests, property tests among them [STEPS=50000 of the random model]
+test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test --workspace --locked --profile checked
 
 test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]

@@ -121,7 +121,8 @@ class Run:
                 last.call("consume", done, lambda b, j=job: b.consume("last", j["id"], token=j["token"]))
             return last.connect().count() == 0
 
-        wait_until(empty, 60, 0.01, what="the board is empty")
+        # What the workers have left undone may be much.
+        wait_until(empty, 60 + self.seconds, 0.01, what="the board is empty")
 
     def judge(self) -> list[str]:
         self.site.heal()

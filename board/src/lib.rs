@@ -64,7 +64,6 @@
 //! | `limits` | what a board, a queue, a user may have | a command is refused whole |
 //! | `owners` | live jobs of each user and name | counted where they stand |
 //! | `keys` | keys that jobs have taken | one holder each |
-//! | `record`, `list` | reading | changes nothing |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
 //! | `record`, `list`, `labelled` | reading | changes nothing |
 //! | `explain`, `obstacles` | why a job is not running | changes nothing |
