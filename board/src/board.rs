@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::asides::Asides;
 use crate::bin::Bin;
 use crate::buckets::{Bucket, Pace};
 use crate::days::{Days, Today};
@@ -42,6 +43,8 @@ pub struct Queue {
     pub(crate) ready: Line<ReadyKey>,
     /// Its groups, while it has any.
     pub(crate) fair: Option<Box<Fair>>,
+    /// Its jobs that are scheduled, blocked or have ended.
+    pub(crate) asides: Asides,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
     /// Bytes of the records of its jobs.
@@ -251,6 +254,7 @@ impl Board {
             + self.claims.bytes()
             + self.heap
             + self.ids.bytes()
+            + self.queues.iter().map(|(_, _, lane)| lane.asides.bytes()).sum::<usize>()
             + lines.into_iter().chain(&self.ended).chain(&self.kept).map(Line::bytes).sum::<usize>()
             + self
                 .queues

@@ -112,6 +112,7 @@ impl Board {
         self.check_registrations()?;
         self.days.check()?;
         self.check_owners()?;
+        self.check_asides()?;
         self.check_keys()?;
         self.schedules.check()?;
         self.check_order()

@@ -282,6 +282,20 @@ impl Board {
     /// The slots of one state, in its order, from a cursor.
     pub(crate) fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
         let key = from.map(|c| (c.time, c.seq));
+        let queues = page.filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
+        if !queues.is_empty() && !matches!(state, State::Ready | State::Claimed) {
+            let mut numbers: Vec<u32> = queues.iter().filter_map(|name| self.queues.find(*name)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            let lanes = numbers.into_iter().filter_map(|number| self.queues.get(number));
+            let key_of = |s: u32| self.jobs.get(s).map(Self::aside_key).unwrap_or_default();
+            let lines = lanes.filter_map(|lane| lane.aside(state));
+            let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
+            return match page.reverse {
+                true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
+                false => Box::new(Merge::new(sources, key_of)),
+            };
+        }
         let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
         match state {
             State::Claimed => {
@@ -338,7 +352,7 @@ impl Board {
     /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
     /// of one sort, unless they are several tags; O(queues) for groups. Otherwise it walks the
     /// smallest set of: what the workers hold, the jobs that bear the labels, the states and
-    /// ready queues allowed.
+    /// queues allowed.
     pub fn count_jobs(&self, filters: &Filters<'_>) -> u64 {
         if filters.is_empty() {
             return WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum();
@@ -380,7 +394,8 @@ impl Board {
         match state {
             _ if !queues.is_empty() && there == 0 => 0,
             State::Claimed if !workers.is_empty() => self.held_by(&workers),
-            State::Ready if !queues.is_empty() => there,
+            State::Claimed => self.count(state) as usize,
+            _ if !queues.is_empty() => there,
             _ => self.count(state) as usize,
         }
     }

@@ -136,6 +136,7 @@ impl Board {
                 line.remove(Self::ended_key(job), slot) && dropped
             }
         };
+        let stood = stood && (matches!(state, State::Ready | State::Claimed) || self.quit_aside(queue, slot));
         self.tally(queue, group, state, -1);
         if open {
             self.tally_open(queue, group, -1);
@@ -238,6 +239,9 @@ impl Board {
                     *self.kinds.entry(kind.clone()).or_default() += 1;
                 }
             }
+        }
+        if !matches!(state, State::Ready | State::Claimed) {
+            self.join_aside(queue, slot)?;
         }
         self.tally(queue, group, state, 1);
         if state == State::Claimed && !self.limits.is_empty() {

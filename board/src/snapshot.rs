@@ -816,6 +816,7 @@ impl Board {
         let [_, _, _, _, kept @ ..] = kept;
         self.load_waits(&blocked)?;
         self.load_families()?;
+        self.load_asides();
         self.blocked = self.line_of(&mut blocked, Board::at_key);
         self.due = self.line_of(&mut scheduled, Board::at_key);
         self.expiries = self.line_of(&mut expiries, Board::at_key);

@@ -5,6 +5,8 @@
 mod advances;
 #[path = "life/ageing.rs"]
 mod ageing;
+#[path = "life/asides.rs"]
+mod asides;
 #[path = "life/cancels.rs"]
 mod cancels;
 #[path = "life/concurrency.rs"]
