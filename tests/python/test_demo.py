@@ -99,7 +99,7 @@ def test_the_server_stays_until_ctrl_c(folder: Path, tmp_path: Path) -> None:
             client.sendall(b"PING\r\n")
             assert client.recv(100) == b"+PONG\r\n"
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(30) == 0
+        assert demo.wait(60) == 0
         with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
             raise AssertionError("the server still listens")
     finally:

@@ -95,6 +95,8 @@ class Pair:
 
     def set_clock(self, now: int) -> None:
         self.now = now
+        # The replica too: when it is promoted it must not be ahead.
+        self.replica.clock.set(now)
         self.primary.clock.set(now)
 
     def restart(self, kill: bool) -> None:
