@@ -87,7 +87,13 @@ def test_a_taken_port_is_replaced_by_a_free_one(folder: Path) -> None:
 def test_the_server_stays_until_ctrl_c(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     with output.open("wb") as file:
-        demo = subprocess.Popen(command("redis70", free_port(), folder), stdout=file, stderr=file)
+        # A shell that runs the tests in the background has SIGINT ignored.
+        demo = subprocess.Popen(
+            command("redis70", free_port(), folder),
+            stdout=file,
+            stderr=file,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
     try:
         wait_until(
             lambda: demo.poll() is not None or "Ctrl-C stops it" in output.read_text(errors="replace"), 60
