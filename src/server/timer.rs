@@ -24,6 +24,10 @@ const BUDGET: Duration = Duration::from_micros(900);
 const SLICE: u32 = 64;
 /// After so many ms the server is asked again whether it may write.
 const ASK_AGAIN: i64 = 100;
+/// The server's timer is set no further ahead than these ms, and then looks again. Redis 7.0
+/// counts the wait for its next timer as µs in an `int`: one of 36 minutes overflows, and its
+/// loop never sleeps again. Later servers do so with ms, after 24 days.
+const FURTHEST: i64 = 1_800_000;
 
 /// When to look at a board, and where it is: Unix ms, database, key. 0: as soon as possible.
 type Hint = (i64, i32, Vec<u8>);
@@ -151,7 +155,7 @@ fn set(ctx: Ctx, at: i64) {
     if !ctx.is_primary() {
         return;
     }
-    let wait = (at - world::now()).max(0);
+    let wait = (at - world::now()).clamp(0, FURTHEST);
     with(|timer| {
         // SAFETY: the timer is one that we set and that has not fired; its data is null.
         unsafe {

@@ -459,3 +459,20 @@ def test_boards_that_have_gone_leave_nothing_to_the_timer(clocked):
         client.execute_command("JOB.POST", f"gone{n}", "x", "DELAY", LONG)
         client.delete(f"gone{n}")
     wait_until(lambda: int(client.info("jobboard")["jobboard_timer_boards"]) <= before + 100)
+
+
+# The system clock
+
+
+def test_a_server_with_nothing_to_do_for_a_month_sleeps(board, server):
+    board.post("far", delay=30 * 86_400_000)
+    board.post("near", delay=1)
+    wait_until(lambda: board.count(state="ready") == 1, what="the timer has had its turn")
+
+    def cpu_seconds() -> float:
+        cpu = server.info("cpu")
+        return cpu["used_cpu_user"] + cpu["used_cpu_sys"]
+
+    before = cpu_seconds()
+    time.sleep(0.5)
+    assert cpu_seconds() - before < 0.1
