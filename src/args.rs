@@ -13,6 +13,9 @@ pub struct Args<'a> {
     at: usize,
 }
 
+/// What is said of a cursor that is none, or of a listing in another order.
+pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
+
 /// The longest option word.
 const LONGEST_WORD: usize = 16;
 
@@ -119,6 +122,14 @@ impl<'a> Args<'a> {
     /// The value of an option.
     pub fn value(&mut self, name: &str) -> Result<&'a [u8], Fault> {
         self.next().map_or_else(|| syntax(format!("{name} needs a value")), Ok)
+    }
+
+    /// Where a listing goes on: `None` for `0`, else what `read` makes of what the last call gave.
+    pub fn cursor<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<Option<T>, Fault> {
+        match self.value("CURSOR")? {
+            b"0" => Ok(None),
+            text => read(text).map_or_else(|| syntax(NO_CURSOR), |from| Ok(Some(from))),
+        }
     }
 
     /// A whole number.

@@ -95,7 +95,7 @@ impl Board {
     /// Whether each queue has the jobs that it counts, in their order.
     pub(crate) fn check_asides(&self) -> Result<(), String> {
         for (number, name, lane) in self.queues.iter() {
-            for state in State::ALL.into_iter().filter(|state| place(*state).is_some()) {
+            for state in State::ALL.into_iter().filter(|state| state.is_aside()) {
                 let slots: Vec<u32> = lane
                     .aside(state)
                     .map_or_else(Vec::new, |line| line.iter_from(None, |_| Default::default()).collect());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::asides::Asides;
 use crate::bin::Bin;
-use crate::buckets::{Bucket, Pace};
+use crate::buckets::{Bucket, Refill};
 use crate::days::{Days, Today};
 use crate::dist::Dist;
 use crate::effect::{Effect, Unfit};
@@ -52,7 +52,7 @@ pub struct Queue {
     /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
     pub(crate) paused: i64,
     /// How fast jobs may be claimed from it, by its settings.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) refill: Option<Refill>,
     /// The tokens for that.
     pub(crate) bucket: Option<Bucket>,
     /// The limits that it names.
@@ -145,7 +145,7 @@ pub struct Board {
     /// Counts the tags that groups were given in the rounds of their queues.
     pub(crate) turns: u64,
     /// How fast jobs may be claimed from the whole board, by its settings.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) refill: Option<Refill>,
     /// The tokens for that.
     pub(crate) bucket: Option<Bucket>,
     /// Limits that queues and groups share.

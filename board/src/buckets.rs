@@ -9,7 +9,7 @@ use crate::settings::{Overrides, Setting, MOST};
 
 /// How fast a bucket fills, and how much it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct Refill {
     /// Tokens in each period.
     pub rate: i64,
     /// Ms.
@@ -18,17 +18,17 @@ pub(crate) struct Pace {
     pub burst: i64,
 }
 
-impl Pace {
+impl Refill {
     /// What settings say; `None` for no limit.
-    pub fn of(value: impl Fn(Setting) -> i64) -> Option<Pace> {
+    pub fn of(value: impl Fn(Setting) -> i64) -> Option<Refill> {
         let rate = value(Setting::Rate);
         let (period, burst) = (value(Setting::RatePeriod), value(Setting::Burst));
-        (rate >= 0).then_some(Pace { rate, period: period.max(1), burst: burst.max(1) })
+        (rate >= 0).then_some(Refill { rate, period: period.max(1), burst: burst.max(1) })
     }
 
     /// The same, of the settings of a board or a queue.
-    pub fn set_by(settings: &Overrides) -> Option<Pace> {
-        Pace::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
+    pub fn set_by(settings: &Overrides) -> Option<Refill> {
+        Refill::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
     }
 
     fn whole(&self) -> i64 {
@@ -60,24 +60,24 @@ impl Bucket {
             && (1..=MOST).contains(&self.period)
     }
 
-    fn start(&self, pace: &Pace) -> i64 {
-        if self.period == pace.period {
-            return self.level.min(pace.whole());
+    fn start(&self, refill: &Refill) -> i64 {
+        if self.period == refill.period {
+            return self.level.min(refill.whole());
         }
-        let level = i128::from(self.level) * i128::from(pace.period) / i128::from(self.period.max(1));
-        level.clamp(0, pace.whole().into()) as i64
+        let level = i128::from(self.level) * i128::from(refill.period) / i128::from(self.period.max(1));
+        level.clamp(0, refill.whole().into()) as i64
     }
 
     /// The drops in it at a time; a clock that went back adds nothing.
-    fn level(&self, pace: &Pace, now: i64) -> i64 {
-        let fallen = i128::from(pace.rate) * i128::from(now.saturating_sub(self.at).max(0));
-        (i128::from(self.start(pace)) + fallen).min(pace.whole().into()) as i64
+    fn level(&self, refill: &Refill, now: i64) -> i64 {
+        let fallen = i128::from(refill.rate) * i128::from(now.saturating_sub(self.at).max(0));
+        (i128::from(self.start(refill)) + fallen).min(refill.whole().into()) as i64
     }
 
     /// When it holds so many drops. O(1).
-    fn when(&self, pace: &Pace, need: i64) -> i64 {
-        let lacks = need.saturating_sub(self.start(pace));
-        match (lacks, pace.rate) {
+    fn when(&self, refill: &Refill, need: i64) -> i64 {
+        let lacks = need.saturating_sub(self.start(refill));
+        match (lacks, refill.rate) {
             (..=0, _) => 0,
             (_, 0) => NEVER,
             (lacks, rate) => self.at.saturating_add((lacks - 1) / rate + 1).min(NEVER),
@@ -87,20 +87,20 @@ impl Bucket {
 
 /// When a job of that cost may take its tokens: a time that has passed if it may now. A bucket
 /// that is not there is full.
-pub(crate) fn ready_at(bucket: &Option<Bucket>, pace: &Pace, cost: i64) -> i64 {
-    bucket.as_ref().map_or(0, |bucket| bucket.when(pace, pace.need(cost)))
+pub(crate) fn ready_at(bucket: &Option<Bucket>, refill: &Refill, cost: i64) -> i64 {
+    bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.need(cost)))
 }
 
 /// When a bucket is full again, and need not be remembered.
-pub(crate) fn full_at(bucket: &Option<Bucket>, pace: &Pace) -> i64 {
-    bucket.as_ref().map_or(0, |bucket| bucket.when(pace, pace.whole()))
+pub(crate) fn full_at(bucket: &Option<Bucket>, refill: &Refill) -> i64 {
+    bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.whole()))
 }
 
 /// Takes the tokens of a job.
-pub(crate) fn take(bucket: &mut Option<Bucket>, pace: &Pace, cost: i64, now: i64) {
-    let level = bucket.as_ref().map_or(pace.whole(), |bucket| bucket.level(pace, now));
-    let level = level.saturating_sub(pace.need(cost)).max(0);
-    *bucket = Some(Bucket { level, at: now, period: pace.period });
+pub(crate) fn take(bucket: &mut Option<Bucket>, refill: &Refill, cost: i64, now: i64) {
+    let level = bucket.as_ref().map_or(refill.whole(), |bucket| bucket.level(refill, now));
+    let level = level.saturating_sub(refill.need(cost)).max(0);
+    *bucket = Some(Bucket { level, at: now, period: refill.period });
 }
 
 #[cfg(test)]
@@ -114,19 +114,19 @@ mod tests {
             (rate, period, burst) in (0..50i64, 1..2_000i64, 1..20i64),
             steps in prop::collection::vec((0..500i64, 1..8i64), 1..200),
         ) {
-            let pace = Pace { rate, period, burst };
+            let refill = Refill { rate, period, burst };
             let (mut bucket, mut now, mut taken) = (None, 1_000, Vec::new());
             for (pass, cost) in steps {
                 now += pass;
-                let at = ready_at(&bucket, &pace, cost);
+                let at = ready_at(&bucket, &refill, cost);
                 prop_assert!(at == 0 || at > bucket.map_or(0, |b: Bucket| b.at));
                 if at <= now {
-                    take(&mut bucket, &pace, cost, now);
+                    take(&mut bucket, &refill, cost, now);
                     taken.push((now, cost.min(burst)));
                 } else if at < NEVER {
                     // Not a ms before it is there.
-                    let early = bucket.map_or(0, |b| b.level(&pace, at - 1));
-                    prop_assert!(early < pace.need(cost));
+                    let early = bucket.map_or(0, |b| b.level(&refill, at - 1));
+                    prop_assert!(early < refill.need(cost));
                 }
             }
             for (i, (from, _)) in taken.iter().enumerate() {
@@ -141,21 +141,21 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_adds_nothing_and_takes_nothing_away() {
-        let pace = Pace { rate: 1, period: 1_000, burst: 2 };
+        let refill = Refill { rate: 1, period: 1_000, burst: 2 };
         let mut bucket = None;
-        take(&mut bucket, &pace, 1, 50_000);
-        assert_eq!(ready_at(&bucket, &pace, 1), 0);
-        take(&mut bucket, &pace, 1, 10_000);
-        assert_eq!(ready_at(&bucket, &pace, 1), 11_000);
-        assert_eq!(full_at(&bucket, &pace), 12_000);
+        take(&mut bucket, &refill, 1, 50_000);
+        assert_eq!(ready_at(&bucket, &refill, 1), 0);
+        take(&mut bucket, &refill, 1, 10_000);
+        assert_eq!(ready_at(&bucket, &refill, 1), 11_000);
+        assert_eq!(full_at(&bucket, &refill), 12_000);
     }
 
     #[test]
     fn a_bucket_keeps_its_share_of_tokens_when_the_period_changes() {
-        let pace = Pace { rate: 1, period: 1_000, burst: 4 };
+        let refill = Refill { rate: 1, period: 1_000, burst: 4 };
         let mut bucket = None;
-        take(&mut bucket, &pace, 3, 0);
-        let slow = Pace { period: 60_000, ..pace };
+        take(&mut bucket, &refill, 3, 0);
+        let slow = Refill { period: 60_000, ..refill };
         assert_eq!((ready_at(&bucket, &slow, 1), ready_at(&bucket, &slow, 2)), (0, 60_000));
     }
 }

@@ -268,9 +268,10 @@ impl Board {
                     return fail("a group does not know what it has begun");
                 }
                 let listed = group.rest.map(|until| (until, name.clone(), at));
-                let paced = |number: &u32| self.limits.get(*number).is_some_and(|limit| limit.pace.is_some());
+                let paced =
+                    |number: &u32| self.limits.get(*number).is_some_and(|limit| limit.refill.is_some());
                 let named = group.limits.as_ref().is_some_and(|list| list.iter().any(paced));
-                if group.rest.is_some() && fair.pace(group).is_none() && !named
+                if group.rest.is_some() && fair.refill(group).is_none() && !named
                     || listed.as_ref().is_some_and(|rest| !self.rests.contains(rest))
                 {
                     return fail("a group rests for nothing, or unknown to the clock");

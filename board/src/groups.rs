@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
 use crate::board::{Board, ReadyKey};
-use crate::buckets::{full_at, ready_at, Bucket, Pace};
+use crate::buckets::{full_at, ready_at, Bucket, Refill};
 use crate::ids::Ids;
 use crate::job::{Job, State};
 use crate::line::Line;
@@ -98,7 +98,7 @@ struct Terms {
     weight: u64,
     most: Option<u64>,
     ordered: bool,
-    pace: Option<Pace>,
+    refill: Option<Refill>,
 }
 
 impl Group {
@@ -109,13 +109,13 @@ impl Group {
 
     fn terms(&self, of_all: &Overrides) -> Terms {
         if self.settings.is_empty() && of_all.is_empty() {
-            return Terms { weight: 1, most: None, ordered: false, pace: None };
+            return Terms { weight: 1, most: None, ordered: false, refill: None };
         }
         Terms {
             weight: self.value(of_all, Setting::Weight).max(1) as u64,
             most: u64::try_from(self.value(of_all, Setting::Concurrency)).ok(),
             ordered: self.value(of_all, Setting::Ordered) > 0,
-            pace: Pace::of(|setting| self.value(of_all, setting)),
+            refill: Refill::of(|setting| self.value(of_all, setting)),
         }
     }
 
@@ -152,10 +152,10 @@ impl Group {
     /// Until when it has to rest, by its tokens: see [`Group::rest`].
     pub fn rests_until(&self, of_all: &Overrides, cost: impl Fn(u32) -> i64, now: i64) -> Option<i64> {
         let terms = self.terms(of_all);
-        let pace = terms.pace?;
+        let refill = terms.refill?;
         let until = match self.candidate(&terms) {
-            Some(slot) => ready_at(&self.bucket, &pace, cost(slot)),
-            None if !self.is_known() => full_at(&self.bucket, &pace),
+            Some(slot) => ready_at(&self.bucket, &refill, cost(slot)),
+            None if !self.is_known() => full_at(&self.bucket, &refill),
             None => 0,
         };
         (until > now).then_some(until)
@@ -308,8 +308,8 @@ impl Fair {
     }
 
     /// How fast jobs of a group may be claimed.
-    pub fn pace(&self, group: &Group) -> Option<Pace> {
-        group.terms(&self.settings).pace
+    pub fn refill(&self, group: &Group) -> Option<Refill> {
+        group.terms(&self.settings).refill
     }
 
     /// Whether a group gives one job after the other.

@@ -111,6 +111,11 @@ impl State {
     pub fn ended(self) -> bool {
         self >= State::Complete
     }
+
+    /// Whether such jobs stand in a line of their queue's [`Asides`](crate::asides::Asides).
+    pub(crate) fn is_aside(self) -> bool {
+        !matches!(self, State::Ready | State::Claimed)
+    }
 }
 
 impl From<State> for u8 {

@@ -1,12 +1,10 @@
 //! Listing and counting by labels: of the sets of jobs that filters name the smallest is
 //! walked, in the order of posts.
 
-use std::cmp::Reverse;
-
 use crate::board::Board;
 use crate::labels::Sort;
 use crate::line::Line;
-use crate::list::{directed, Filter, Filters, Merge, Page, Slots, Start, LOOK};
+use crate::list::{merged, Filter, Filters, Page, Slots, Start, LOOK};
 
 impl<'a> Filter<'a> {
     /// The label that it asks for, if it asks for one.
@@ -70,13 +68,9 @@ impl Board {
         reverse: bool,
     ) -> Slots<'a> {
         let key_of = |slot: u32| self.seq(slot);
-        let sources = bearers.lines.iter().map(|line| directed(line, from, reverse, key_of)).collect();
-        let merged: Slots<'a> = match reverse {
-            true => Box::new(Merge::new(sources, move |slot| Reverse(key_of(slot)))),
-            false => Box::new(Merge::new(sources, key_of)),
-        };
+        let slots = merged(bearers.lines.iter().copied(), from, reverse, key_of);
         let mut last = None;
-        Box::new(merged.filter(move |slot| last.replace(*slot) != Some(*slot)))
+        Box::new(slots.filter(move |slot| last.replace(*slot) != Some(*slot)))
     }
 
     /// One page of a listing by labels. O(log n + what it looks at).

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::board::{Board, Queue, ReadyKey};
-use crate::job::{Job, State};
+use crate::job::State;
 use crate::labelled::Bearers;
 use crate::line::Line;
 use crate::record::Record;
@@ -98,6 +98,14 @@ impl<'a> Filters<'a> {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    pub(crate) fn queues(&self) -> Vec<&'a [u8]> {
+        self.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None })
+    }
+
+    pub(crate) fn groups(&self) -> Vec<&'a [u8]> {
+        self.named(|f| if let Filter::Group(g) = f { Some(*g) } else { None })
     }
 
     fn workers(&self) -> Vec<&'a [u8]> {
@@ -282,19 +290,13 @@ impl Board {
     /// The slots of one state, in its order, from a cursor.
     pub(crate) fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
         let key = from.map(|c| (c.time, c.seq));
-        let queues = page.filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
-        if !queues.is_empty() && !matches!(state, State::Ready | State::Claimed) {
-            let mut numbers: Vec<u32> = queues.iter().filter_map(|name| self.queues.find(*name)).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            let lanes = numbers.into_iter().filter_map(|number| self.queues.get(number));
+        let queues = page.filters.queues();
+        if !queues.is_empty() && state.is_aside() {
+            let numbers = queues.into_iter().filter_map(|name| self.queues.find(name));
+            let lanes = numbers.filter_map(|number| self.queues.get(number));
             let key_of = |s: u32| self.jobs.get(s).map(Self::aside_key).unwrap_or_default();
             let lines = lanes.filter_map(|lane| lane.aside(state));
-            let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
-            return match page.reverse {
-                true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
-                false => Box::new(Merge::new(sources, key_of)),
-            };
+            return merged(lines, key, page.reverse, key_of);
         }
         let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
         match state {
@@ -312,41 +314,26 @@ impl Board {
                 let at = (state as usize).saturating_sub(State::Complete as usize);
                 let key_of = |s: u32| self.jobs.get(s).map(Self::ended_key).unwrap_or_default();
                 let lines = [&self.ended, &self.kept].into_iter().filter_map(|lines| lines.get(at));
-                let lines = lines.filter(|line| !line.is_empty());
-                let sources = lines.map(|line| directed(line, key, page.reverse, key_of)).collect();
-                match page.reverse {
-                    true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
-                    false => Box::new(Merge::new(sources, key_of)),
-                }
+                merged(lines.filter(|line| !line.is_empty()), key, page.reverse, key_of)
             }
         }
     }
 
     /// Ready jobs of all queues that the filters allow, merged into the order of claims.
     fn walk_ready<'a>(&'a self, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
-        let named: Vec<u32> = page
-            .filters
-            .any
-            .iter()
-            .filter_map(|f| match f {
-                Filter::Queue(q) => Some(self.queues.find(*q).unwrap_or(u32::MAX)),
-                _ => None,
-            })
-            .collect();
-        let busy = self.busy().iter().copied().filter(|q| named.is_empty() || named.contains(q));
         let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
-        let key_of = |s: u32| self.jobs.get(s).map_or((Reverse(0), 0, 0), Job::ready_order);
-        let groups = page.filters.named(|f| if let Filter::Group(g) = f { Some(*g) } else { None });
-        let lanes = busy.filter_map(|q| self.queues.get(q));
+        let key_of = |s: u32| self.jobs.get(s).map(Self::ready_key).unwrap_or_default();
+        let (queues, groups) = (page.filters.queues(), page.filters.groups());
+        let numbers: Vec<u32> = match queues.is_empty() {
+            true => self.busy().to_vec(),
+            false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
+        };
+        let lanes = numbers.into_iter().filter_map(|q| self.queues.get(q));
         let lines: Vec<&Line<ReadyKey>> = match groups.is_empty() {
             true => lanes.flat_map(Queue::ready_lines).collect(),
             false => lanes.flat_map(|lane| groups.iter().filter_map(|name| lane.group_line(name))).collect(),
         };
-        let sources = lines.into_iter().map(|line| directed(line, key, page.reverse, key_of)).collect();
-        match page.reverse {
-            true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
-            false => Box::new(Merge::new(sources, key_of)),
-        }
+        merged(lines, key, page.reverse, key_of)
     }
 
     /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
@@ -388,7 +375,7 @@ impl Board {
         if !filters.allows_state(state) {
             return 0;
         }
-        let queues = filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
+        let queues = filters.queues();
         let there = queues.iter().map(|q| self.count_in(q, state)).sum::<u64>() as usize;
         let workers = filters.workers();
         match state {
@@ -415,8 +402,7 @@ impl Board {
     }
 
     fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
-        let queues = filters.named(|f| if let Filter::Queue(q) = f { Some(*q) } else { None });
-        let groups = filters.named(|f| if let Filter::Group(g) = f { Some(*g) } else { None });
+        let (queues, groups) = (filters.queues(), filters.groups());
         let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
         let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
         match (queues.is_empty(), groups.is_empty()) {
@@ -470,12 +456,6 @@ impl Board {
     }
 }
 
-impl Job {
-    fn ready_order(&self) -> ReadyKey {
-        Board::ready_key(self)
-    }
-}
-
 pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
     line: &'a Line<K>,
     from: Option<K>,
@@ -485,6 +465,20 @@ pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
     match reverse {
         true => Box::new(line.iter_back_from(from, key_of)),
         false => Box::new(line.iter_from(from, key_of)),
+    }
+}
+
+/// The slots of several lines in one order.
+pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
+    lines: impl IntoIterator<Item = &'a Line<K>>,
+    from: Option<K>,
+    reverse: bool,
+    key_of: impl Fn(u32) -> K + Copy + 'a,
+) -> Slots<'a> {
+    let sources = lines.into_iter().map(|line| directed(line, from, reverse, key_of)).collect();
+    match reverse {
+        true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
+        false => Box::new(Merge::new(sources, key_of)),
     }
 }
 

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bin::Bin;
 use crate::board::{Board, Queue};
-use crate::buckets::{ready_at, take, Bucket, Pace};
+use crate::buckets::{ready_at, take, Bucket, Refill};
 use crate::error::Refusal;
 use crate::job::State;
 use crate::settings::{Overrides, Setting};
@@ -45,7 +45,7 @@ pub(crate) type List = Box<[u32]>;
 pub(crate) struct Limit {
     pub name: Bin,
     pub settings: Overrides,
-    pub pace: Option<Pace>,
+    pub refill: Option<Refill>,
     pub bucket: Option<Bucket>,
     pub runs: u64,
     pub queues: BTreeMap<u32, u32>,
@@ -64,7 +64,7 @@ impl Limit {
 
     /// When a job of that cost has its tokens: a time that has passed if it has them now.
     pub fn ready_at(&self, cost: i64) -> i64 {
-        self.pace.map_or(0, |pace| ready_at(&self.bucket, &pace, cost))
+        self.refill.map_or(0, |refill| ready_at(&self.bucket, &refill, cost))
     }
 }
 
@@ -232,8 +232,8 @@ impl Board {
     pub(crate) fn take_named(&mut self, queue: u32, group: Option<u32>, cost: i64, now: i64) {
         for number in self.limits_of(queue, group) {
             let Some(limit) = self.limits.get_mut(number) else { continue };
-            if let Some(pace) = limit.pace {
-                take(&mut limit.bucket, &pace, cost, now);
+            if let Some(refill) = limit.refill {
+                take(&mut limit.bucket, &refill, cost, now);
                 self.reseat_limited(number);
             }
         }

@@ -2,7 +2,7 @@
 //! the order of its group, and those who stand in line before it.
 
 use crate::board::{Board, Queue};
-use crate::buckets::{ready_at, Bucket, Pace};
+use crate::buckets::{ready_at, Bucket, Refill};
 use crate::error::clean;
 use crate::explain::{count, shown, time, up_to, Detail, Details, Reason};
 use crate::groups::{ready_key_of, Fair, Group, PLAIN};
@@ -209,18 +209,18 @@ impl Board {
         let named = self.limits_of(self.queue_number(job), job.group());
         let named = named.iter().filter_map(|number| {
             let limit = self.limits.get(*number)?;
-            Some((Level::Limit(&limit.name), &limit.bucket, limit.pace?))
+            Some((Level::Limit(&limit.name), &limit.bucket, limit.refill?))
         });
-        let all: [Option<(Level<'_>, &Option<Bucket>, Pace)>; 3] = [
-            self.pace.map(|pace| (Level::Board, &self.bucket, pace)),
-            lane.pace.map(|pace| (Level::Queue(queue), &lane.bucket, pace)),
+        let all: [Option<(Level<'_>, &Option<Bucket>, Refill)>; 3] = [
+            self.refill.map(|refill| (Level::Board, &self.bucket, refill)),
+            lane.refill.map(|refill| (Level::Queue(queue), &lane.bucket, refill)),
             group.and_then(|(fair, group)| {
-                Some((Level::Group(queue, &group.name), &group.bucket, fair.pace(group)?))
+                Some((Level::Group(queue, &group.name), &group.bucket, fair.refill(group)?))
             }),
         ];
-        let reason = |(level, bucket, pace): (Level<'_>, &Option<Bucket>, Pace)| {
-            let at = Some(ready_at(bucket, &pace, cost)).filter(|at| *at > now)?;
-            let Pace { rate, period, burst } = pace;
+        let reason = |(level, bucket, refill): (Level<'_>, &Option<Bucket>, Refill)| {
+            let at = Some(ready_at(bucket, &refill, cost)).filter(|at| *at > now)?;
+            let Refill { rate, period, burst } = refill;
             let mut details = level.details();
             details.extend([
                 ("at", time(at)),

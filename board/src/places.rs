@@ -136,7 +136,7 @@ impl Board {
                 line.remove(Self::ended_key(job), slot) && dropped
             }
         };
-        let stood = stood && (matches!(state, State::Ready | State::Claimed) || self.quit_aside(queue, slot));
+        let stood = stood && (!state.is_aside() || self.quit_aside(queue, slot));
         self.tally(queue, group, state, -1);
         if open {
             self.tally_open(queue, group, -1);
@@ -240,7 +240,7 @@ impl Board {
                 }
             }
         }
-        if !matches!(state, State::Ready | State::Claimed) {
+        if state.is_aside() {
             self.join_aside(queue, slot)?;
         }
         self.tally(queue, group, state, 1);

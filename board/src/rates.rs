@@ -51,17 +51,17 @@ impl Board {
     /// passed if it may now. O(1).
     pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
-        if self.pace.is_none() && lane.pace.is_none() && group.is_none() && lane.limits.is_empty() {
+        if self.refill.is_none() && lane.refill.is_none() && group.is_none() && lane.limits.is_empty() {
             return 0;
         }
         let cost = self.cost(slot);
-        let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.pace(group)?)));
+        let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
         let all = [
-            self.pace.map(|pace| (&self.bucket, pace)),
-            lane.pace.map(|pace| (&lane.bucket, pace)),
+            self.refill.map(|refill| (&self.bucket, refill)),
+            lane.refill.map(|refill| (&lane.bucket, refill)),
             of_group,
         ];
-        let own = all.into_iter().flatten().map(|(bucket, pace)| ready_at(bucket, &pace, cost)).max();
+        let own = all.into_iter().flatten().map(|(bucket, refill)| ready_at(bucket, &refill, cost)).max();
         let lists = [&lane.limits, lane.group_limits(job.group())];
         let named = lists.into_iter().map(|list| self.limits.tokens_at(list, cost)).max();
         own.max(named).unwrap_or(0)
@@ -81,17 +81,17 @@ impl Board {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let (queue, group) = (self.queue_number(job), job.group());
         let cost = self.cost(slot);
-        if let Some(pace) = self.pace {
-            take(&mut self.bucket, &pace, cost, now);
+        if let Some(refill) = self.refill {
+            take(&mut self.bucket, &refill, cost, now);
         }
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        if let Some(pace) = lane.pace {
-            take(&mut lane.bucket, &pace, cost, now);
+        if let Some(refill) = lane.refill {
+            take(&mut lane.bucket, &refill, cost, now);
         }
         if let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) {
-            let pace = fair.groups.get(at).and_then(|group| fair.pace(group));
-            if let (Some(pace), Some(group)) = (pace, fair.groups.get_mut(at)) {
-                take(&mut group.bucket, &pace, cost, now);
+            let refill = fair.groups.get(at).and_then(|group| fair.refill(group));
+            if let (Some(refill), Some(group)) = (refill, fair.groups.get_mut(at)) {
+                take(&mut group.bucket, &refill, cost, now);
             }
         }
         if !self.limits.is_empty() {

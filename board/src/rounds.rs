@@ -114,7 +114,7 @@ impl Board {
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
             fair.charge(group, level, &mut self.turns);
-        } else if lane.pace.is_none() && self.pace.is_none() && lane.limits.is_empty() {
+        } else if lane.refill.is_none() && self.refill.is_none() && lane.limits.is_empty() {
             return Ok(());
         }
         self.take_tokens(slot, now)

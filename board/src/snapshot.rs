@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bin::Bin;
 use crate::board::Board;
-use crate::buckets::{Bucket, Pace};
+use crate::buckets::{Bucket, Refill};
 use crate::days::DayImage;
 use crate::effect::{is_grace, is_name};
 use crate::family::Parting;
@@ -229,7 +229,7 @@ impl Board {
             .map(|(_, name, q)| (name.clone(), q.settings.clone()))
             .collect();
         queues.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let buckets = self.queues.iter().filter(|(_, _, q)| q.pace.is_some());
+        let buckets = self.queues.iter().filter(|(_, _, q)| q.refill.is_some());
         let buckets = buckets.filter_map(|(_, name, q)| Some((name.clone(), q.bucket?)));
         let mut buckets: Vec<(Bin, Bucket)> = buckets.collect();
         buckets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -534,7 +534,7 @@ impl Loader {
         board.token = head.token;
         board.settings = head.settings;
         board.turns = head.turns;
-        board.pace = Pace::set_by(&board.settings);
+        board.refill = Refill::set_by(&board.settings);
         need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         board.bucket = head.bucket;
         board.set_stats();
@@ -549,13 +549,13 @@ impl Loader {
             let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
             need(queue.settings.is_empty(), "a queue twice")?;
             queue.settings = settings;
-            queue.pace = Pace::set_by(&queue.settings);
+            queue.refill = Refill::set_by(&queue.settings);
             board.queues.hold(number);
         }
         for (name, bucket) in head.buckets {
             let number = board.queues.find(&*name).ok_or(Damage("queue"))?;
             let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
-            need(bucket.is_sound() && queue.pace.is_some() && queue.bucket.is_none(), "bucket")?;
+            need(bucket.is_sound() && queue.refill.is_some() && queue.bucket.is_none(), "bucket")?;
             queue.bucket = Some(bucket);
         }
         need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
@@ -578,8 +578,8 @@ impl Loader {
         need(is_name(&name) && self.board.limits.len() < LIMITS_MOST, "limit")?;
         need(settings.sound(Level::Limit), "settings")?;
         need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
-        let pace = Pace::set_by(&settings);
-        let limit = Limit { name, settings, pace, bucket, ..Limit::default() };
+        let refill = Refill::set_by(&settings);
+        let limit = Limit { name, settings, refill, bucket, ..Limit::default() };
         need(self.board.limits.restore(number, limit), "a limit twice")
     }
 

@@ -2,18 +2,16 @@
 
 use board::{Board, GroupOf, Setting, State, ALL_GROUPS};
 
+use super::pages::{self, Paging};
 use super::{pause_end, read, Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::args::{once, Keyword};
+use crate::fault::{unexpected, Done};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use crate::world;
 
 /// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
 pub struct Groups;
-
-/// So many are given when COUNT does not say.
-const COUNT: usize = 100;
 
 /// What is told of each beside its counts and its pause.
 const SETTINGS: [Setting; 7] = [
@@ -26,26 +24,16 @@ const SETTINGS: [Setting; 7] = [
     Setting::MaxJobs,
 ];
 
-/// Where the next page begins: a queue and a number.
-type From<'a> = Option<(&'a [u8], u32)>;
-
-/// `0`, or `>`, a number, a dot, and the name of a queue.
-fn cursor<'a>(args: &mut Args<'a>) -> Result<From<'a>, Fault> {
-    let word = args.value("CURSOR")?;
-    if word == b"0" {
-        return Ok(None);
-    }
-    let read = || {
-        let word = word.strip_prefix(b">")?;
-        let dot = word.iter().position(|byte| *byte == b'.')?;
-        let (number, queue) = word.split_at_checked(dot)?;
-        Some((queue.get(1..)?, std::str::from_utf8(number).ok()?.parse().ok()?))
-    };
-    read().map_or_else(|| syntax("CURSOR must be 0 or one that the last call gave"), |from| Ok(Some(from)))
+/// Where a page begins, a queue and a number, from `>`, the number, a dot, and the queue.
+fn cursor(text: &[u8]) -> Option<(&[u8], u32)> {
+    let text = pages::after(text)?;
+    let dot = text.iter().position(|byte| *byte == b'.')?;
+    let (number, queue) = text.split_at_checked(dot)?;
+    Some((queue.get(1..)?, std::str::from_utf8(number).ok()?.parse().ok()?))
 }
 
 fn cursor_of(next: &GroupOf<'_>) -> Vec<u8> {
-    [format!(">{}.", next.number()).as_bytes(), next.queue()].concat()
+    [next.number().to_string().as_bytes(), b".", next.queue()].concat()
 }
 
 /// The limits that a queue, or a group, names, one field.
@@ -70,23 +58,19 @@ impl Command for Groups {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (mut queue, mut from, mut count) = (None, None, None);
+        let (mut queue, mut paging) = (None, Paging::FIRST);
         while let Some(word) = call.args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" => once(&mut queue, "QUEUE", call.args.name("QUEUE")?)?,
-                "CURSOR" => once(&mut from, "CURSOR", cursor(&mut call.args)?)?,
-                "COUNT" => once(&mut count, "COUNT", call.args.length("COUNT", 1)?)?,
+                option if paging.take(option, &mut call.args, cursor)? => {}
                 _ => return unexpected(word),
             }
         }
+        let (from, count) = paging.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let (groups, next) = board.groups(from.flatten(), queue, count.unwrap_or(COUNT));
-            reply.array(2);
-            match next {
-                Some(next) => reply.bytes(&cursor_of(&next)),
-                None => reply.text("0"),
-            }
+            let (groups, next) = board.groups(from, queue, count);
+            pages::begin(reply, next.map(|next| cursor_of(&next)).as_deref());
             reply.array(groups.len());
             for group in groups {
                 reply.map(4 + SETTINGS.len() + State::ALL.len());

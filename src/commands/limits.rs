@@ -2,29 +2,17 @@
 
 use board::{LimitOf, Setting, NEVER};
 
+use super::pages::{self, Paging};
 use super::{read, Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::fault::Done;
 use crate::server::call::Call;
 use crate::world;
 
 /// `JOB.LIMITS board [CURSOR c] [COUNT n]` → cursor and a map for each limit.
 pub struct Limits;
 
-/// So many are given when COUNT does not say.
-const COUNT: usize = 100;
-
 /// What is told of each beside what counts against it.
 const SETTINGS: [Setting; 4] = [Setting::Concurrency, Setting::Rate, Setting::RatePeriod, Setting::Burst];
-
-/// `0`, or `>` and the name of the last limit that was given.
-fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
-    match args.value("CURSOR")? {
-        b"0" => Ok(None),
-        [b'>', last @ ..] => Ok(Some(last)),
-        _ => syntax("CURSOR must be 0 or one that the last call gave"),
-    }
-}
 
 impl Command for Limits {
     const SPEC: Spec = Spec {
@@ -39,24 +27,13 @@ impl Command for Limits {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (mut from, mut count) = (None, None);
-        while let Some(word) = call.args.next() {
-            match Keyword::of(word).text() {
-                "CURSOR" => once(&mut from, "CURSOR", cursor(&mut call.args)?)?,
-                "COUNT" => once(&mut count, "COUNT", call.args.length("COUNT", 1)?)?,
-                _ => return unexpected(word),
-            }
-        }
+        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
             let now = world::now();
-            let mut limits = board.limits_after(from.flatten());
-            let page: Vec<LimitOf<'_>> = limits.by_ref().take(count.unwrap_or(COUNT)).collect();
-            reply.array(2);
-            match page.last().filter(|_| limits.next().is_some()) {
-                Some(last) => reply.bytes(&[b">", last.name()].concat()),
-                None => reply.text("0"),
-            }
+            let mut behind = board.limits_after(from);
+            let page: Vec<LimitOf<'_>> = behind.by_ref().take(count).collect();
+            pages::begin(reply, behind.next().and(page.last()).map(LimitOf::name));
             reply.array(page.len());
             for limit in page {
                 reply.map(4 + SETTINGS.len());

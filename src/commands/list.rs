@@ -2,8 +2,9 @@
 
 use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
+use super::pages::Paging;
 use super::{fields, read, write_records, Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword};
+use crate::args::{flag, once, Args, Keyword, NO_CURSOR};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
@@ -11,9 +12,6 @@ use crate::server::reply::Reply;
 /// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
 /// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.
 pub struct List;
-
-/// So many are given when COUNT does not say.
-const COUNT: usize = 100;
 
 /// Reads one filter if the word begins one.
 pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, Fault> {
@@ -46,19 +44,6 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         false => to.any.push(filter),
     }
     Ok(true)
-}
-
-/// What is said of a cursor that is none, or of a listing in another order.
-pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
-
-fn cursor(args: &mut Args<'_>) -> Result<Option<Start>, Fault> {
-    match args.value("CURSOR")? {
-        b"0" => Ok(None),
-        text => match Start::read(text) {
-            Some(start) => Ok(Some(start)),
-            None => syntax(NO_CURSOR),
-        },
-    }
 }
 
 /// Adds the ids of jobs that have gone, to the first page, and the board's revision.
@@ -99,25 +84,23 @@ impl Command for List {
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut page = Page::default();
-        let (mut from, mut count, mut asked, mut justid) = (None, None, None, false);
+        let (mut paging, mut asked, mut justid) = (Paging::FIRST, None, false);
         while let Some(word) = args.next() {
             if filter(args, word, &mut page.filters)? {
                 continue;
             }
             match Keyword::of(word).text() {
                 "REV" => flag(&mut page.reverse, "REV")?,
-                "CURSOR" => once(&mut from, "CURSOR", cursor(args)?)?,
-                "COUNT" => once(&mut count, "COUNT", args.length("COUNT", 1)?)?,
                 "JUSTID" => flag(&mut justid, "JUSTID")?,
                 "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+                option if paging.take(option, args, Start::read)? => {}
                 _ => return unexpected(word),
             }
         }
         if justid && asked.is_some() {
             return syntax("JUSTID and FIELDS exclude each other");
         }
-        page.from = from.flatten();
-        page.count = count.unwrap_or(COUNT);
+        (page.from, page.count) = paging.bounds();
         if !page.fits() {
             return syntax(NO_CURSOR);
         }

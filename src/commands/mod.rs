@@ -2,9 +2,9 @@
 
 use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
 
-use crate::args::{once, Args, Keyword};
+use crate::args::Args;
 use crate::config::config;
-use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::register::Registrar;
@@ -33,6 +33,7 @@ mod limits;
 mod list;
 mod many;
 mod metrics;
+mod pages;
 mod pause;
 mod post;
 mod release;
@@ -326,22 +327,6 @@ pub fn write_refusal(reply: Reply, refusal: &Refusal) {
     reply.array(2);
     reply.text(refusal.code());
     reply.text(&refusal.detail());
-}
-
-/// Where a listing that takes no other options goes on, and how much of it is asked for.
-pub fn page<'a, C>(
-    args: &mut Args<'a>,
-    cursor: fn(&mut Args<'a>) -> Result<C, Fault>,
-) -> Result<(Option<C>, Option<usize>), Fault> {
-    let (mut from, mut count) = (None, None);
-    while let Some(word) = args.next() {
-        match Keyword::of(word).text() {
-            "CURSOR" => once(&mut from, "CURSOR", cursor(args)?)?,
-            "COUNT" => once(&mut count, "COUNT", args.length("COUNT", 1)?)?,
-            _ => return unexpected(word),
-        }
-    }
-    Ok((from, count))
 }
 
 /// The names after FIELDS, each once.

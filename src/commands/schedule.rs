@@ -5,9 +5,10 @@ use board::{
     SCHEDULE_ID_LONGEST,
 };
 
+use super::pages::{self, Paging};
 use super::post::{attribute, LATEST};
 use super::unique::Key;
-use super::{page, read, Command, KeyUse, Spec};
+use super::{read, Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -284,18 +285,6 @@ impl Command for Get {
     }
 }
 
-/// So many are given when COUNT does not say.
-const COUNT: usize = 100;
-
-/// `0`, or `>` and the id that was given last.
-fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
-    match args.value("CURSOR")? {
-        b"0" => Ok(None),
-        [b'>', id @ ..] => Ok(Some(id)),
-        _ => syntax("CURSOR must be 0 or one that the last call gave"),
-    }
-}
-
 impl Command for List {
     const SPEC: Spec = Spec {
         name: "job.schedule",
@@ -310,16 +299,12 @@ impl Command for List {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (from, count) = page(&mut call.args, cursor)?;
+        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board: &Board| {
-            let mut behind = board.schedules_after(from.flatten());
-            let page: Vec<&Schedule> = behind.by_ref().take(count.unwrap_or(COUNT)).collect();
-            reply.array(2);
-            match (behind.next(), page.last()) {
-                (Some(_), Some(last)) => reply.bytes(&[b">", &*last.id].concat()),
-                _ => reply.text("0"),
-            }
+            let mut behind = board.schedules_after(from);
+            let page: Vec<&Schedule> = behind.by_ref().take(count).collect();
+            pages::begin(reply, behind.next().and(page.last()).map(|last| &*last.id));
             reply.array(page.len());
             page.into_iter().for_each(|schedule| write(reply, schedule));
             Ok(())

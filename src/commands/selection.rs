@@ -59,7 +59,7 @@ impl<'a> Named<'a> {
         }
         match Keyword::of(word).text() {
             "COUNT" => once(&mut chosen.count, "COUNT", args.length("COUNT", 1)?)?,
-            "CURSOR" => once(&mut chosen.cursor, "CURSOR", cursor(args)?)?,
+            "CURSOR" => once(&mut chosen.cursor, "CURSOR", args.cursor(Reached::read)?)?,
             "DRYRUN" => flag(&mut chosen.dry, "DRYRUN")?,
             _ => return Ok(false),
         }
@@ -77,16 +77,6 @@ impl<'a> Named<'a> {
             Named::Where(chosen) if chosen.filters.is_empty() => syntax("WHERE needs a filter"),
             _ => Ok(()),
         }
-    }
-}
-
-fn cursor(args: &mut Args<'_>) -> Result<Option<Reached>, Fault> {
-    match args.value("CURSOR")? {
-        b"0" => Ok(None),
-        text => match Reached::read(text) {
-            Some(reached) => Ok(Some(reached)),
-            None => syntax("CURSOR must be 0 or one that the last call gave"),
-        },
     }
 }
 

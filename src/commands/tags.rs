@@ -1,30 +1,20 @@
 //! `JOB.TAGS`: the tags of a board, most used first.
 
-use super::list::NO_CURSOR;
-use super::{page, read, Command, KeyUse, Spec};
-use crate::args::{whole, Args};
-use crate::fault::{syntax, Done, Fault};
+use super::pages::Paging;
+use super::{read, Command, KeyUse, Spec};
+use crate::args::whole;
+use crate::fault::Done;
 use crate::server::call::Call;
 
 /// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that bear
 /// them.
 pub struct Tags;
 
-/// So many are given when COUNT does not say.
-const COUNT: usize = 100;
-
-/// `0`, or how many jobs bear the tag that was given last, a dot, and that tag.
-fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<(usize, &'a [u8])>, Fault> {
-    let text = args.value("CURSOR")?;
-    if text == b"0" {
-        return Ok(None);
-    }
+/// How many jobs bear the tag that was given last, a dot, and that tag.
+fn cursor(text: &[u8]) -> Option<(usize, &[u8])> {
     let mut parts = text.splitn(2, |byte| *byte == b'.');
     let borne = parts.next().and_then(whole).and_then(|n| usize::try_from(n).ok());
-    match (borne, parts.next()) {
-        (Some(borne), Some(tag)) => Ok(Some((borne, tag))),
-        _ => syntax(NO_CURSOR),
-    }
+    borne.zip(parts.next())
 }
 
 impl Command for Tags {
@@ -40,11 +30,11 @@ impl Command for Tags {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (from, count) = page(&mut call.args, cursor)?;
+        let (from, count) = Paging::only(&mut call.args, cursor)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let mut behind = board.top_tags(from.flatten());
-            let page: Vec<(&[u8], usize)> = behind.by_ref().take(count.unwrap_or(COUNT)).collect();
+            let mut behind = board.top_tags(from);
+            let page: Vec<(&[u8], usize)> = behind.by_ref().take(count).collect();
             reply.array(2);
             match (behind.next(), page.last()) {
                 (Some(_), Some((tag, jobs))) => {

@@ -6,7 +6,7 @@ use super::{fields, read, selection, write_found, Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
-use crate::server::watched::{claimable, live, sight, wait};
+use crate::server::watched::{claimable, sight, wait};
 use crate::watchers::{Until, Want};
 
 /// `JOB.WAIT board ms JOBS n id… [ALL|ANY|CHANGED version] [FIELDS n f…]` → records and nulls,
@@ -81,8 +81,8 @@ fn is_met(board: &Board, want: &Want) -> bool {
             let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
             claimable(board, &queues)
         }
-        Want::Present => live(board) > 0,
-        Want::Empty => live(board) == 0,
+        Want::Present => board.live() > 0,
+        Want::Empty => board.live() == 0,
     }
 }
 

@@ -3,9 +3,10 @@
 use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
+use super::pages::{self, Paging};
 use super::{read, Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::args::{flag, once, Keyword};
+use crate::fault::{syntax, unexpected, Done};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use crate::turn::Turn;
@@ -42,8 +43,6 @@ const COMPLEXITY: &str = "O(log W + n log N) for n jobs given back or listed wor
 
 /// So many claims at most are ended by DEREGISTER itself.
 const ENDS: u32 = 64;
-/// What LIST gives when nobody asks for a number.
-const COUNT: usize = 100;
 /// So many registrations at most are looked at for one page of a role.
 const LOOKS: usize = 1_000;
 
@@ -187,15 +186,6 @@ impl Command for Resume {
     }
 }
 
-/// `0`, or `>` and the name that was given last.
-fn cursor<'a>(args: &mut Args<'a>) -> Result<Option<&'a [u8]>, Fault> {
-    match args.value("CURSOR")? {
-        b"0" => Ok(None),
-        [b'>', name @ ..] => Ok(Some(name)),
-        _ => syntax("CURSOR must be 0 or one that the last call gave"),
-    }
-}
-
 fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i64) {
     let meta = !worker.meta.is_empty();
     let (claimed, seen) = board.activity(name);
@@ -243,21 +233,20 @@ impl Command for List {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (mut role, mut from, mut count) = (None, None, None);
+        let (mut role, mut paging) = (None, Paging::FIRST);
         let args = &mut call.args;
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "ROLE" => once(&mut role, "ROLE", args.name("ROLE")?)?,
-                "CURSOR" => once(&mut from, "CURSOR", cursor(args)?)?,
-                "COUNT" => once(&mut count, "COUNT", args.length("COUNT", 1)?)?,
+                option if paging.take(option, args, pages::after)? => {}
                 _ => return unexpected(word),
             }
         }
-        let count = count.unwrap_or(COUNT);
+        let (from, count) = paging.bounds();
         let reply = call.ctx.reply();
         read(call, |board: &Board| {
             let (mut page, mut last) = (Vec::new(), None);
-            let mut behind = board.registrations_after(from.flatten());
+            let mut behind = board.registrations_after(from);
             for (name, worker) in behind.by_ref().take(LOOKS.max(count)) {
                 last = Some(name);
                 if role.is_none_or(|role| worker.role.as_deref() == Some(role)) {
@@ -267,11 +256,7 @@ impl Command for List {
                     break;
                 }
             }
-            reply.array(2);
-            match (behind.next(), last) {
-                (Some(_), Some(last)) => reply.bytes(&[b">", &**last].concat()),
-                _ => reply.text("0"),
-            }
+            pages::begin(reply, behind.next().and(last).map(|last| &**last));
             reply.array(page.len());
             let now = world::now();
             page.into_iter().for_each(|(name, worker)| write(reply, board, name, worker, now));

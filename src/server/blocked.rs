@@ -13,7 +13,7 @@
 //! same turn, it waits on at its old place.
 
 use redis_module::raw;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::os::raw::c_int;
 
@@ -25,7 +25,7 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::load::guard;
-use crate::server::park::{self, Callbacks, Handle};
+use crate::server::park::{self, Callbacks, Chosen, Handle};
 use crate::server::{ERR, OK};
 use crate::turn::Turn;
 use crate::waiters::{Place, Wait, Waiter, Waiters};
@@ -33,8 +33,6 @@ use crate::waiters::{Place, Wait, Waiter, Waiters};
 /// What a client was chosen for, until it is told.
 struct Served {
     waiter: Waiter<Handle>,
-    /// The server has been asked to unblock it.
-    asked: bool,
     /// Slots and tokens.
     claims: Vec<(u32, u64)>,
 }
@@ -48,8 +46,8 @@ impl Served {
 }
 
 static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
-/// Clients that were chosen and not told yet, by number.
-static SERVED: MainCell<BTreeMap<u64, Served>> = MainCell::new(BTreeMap::new());
+/// Clients that were chosen and not told yet.
+static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
 /// What was meant for clients that have gone.
 static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
 /// Boards that somebody waits for and that something outside a plain command has touched.
@@ -101,7 +99,7 @@ unsafe extern "C" fn unblocked(
     let number = park::number(ctx);
     let ctx = Ctx(ctx);
     let waiter = with(|waiters| waiters.remove(number));
-    match SERVED.with(|served| served.remove(&number)) {
+    match SERVED.with(|served| served.remove(number)) {
         None => {
             begin(ctx.reply(), waiter.as_ref().and_then(|waiter| waiter.wait.ending.as_ref()));
             ctx.reply().null_array();
@@ -130,7 +128,7 @@ fn tell(ctx: Ctx, served: &Served) {
 unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
     let number = number as usize as u64;
     with(|waiters| waiters.remove(number));
-    if let Some(untold) = SERVED.with(|served| served.remove(&number)) {
+    if let Some(untold) = SERVED.with(|served| served.remove(number)) {
         RETURNED.with(|returned| returned.push(untold));
     }
 }
@@ -152,27 +150,24 @@ pub fn touch_databases(dbs: &[i32]) {
 /// Puts clients that have lost all their jobs again since they were chosen back to their
 /// places in line. At the end of the event loop's turn, before others are served.
 pub fn recall_chosen(ctx: Ctx) {
-    for (number, served) in SERVED.with(std::mem::take) {
-        if served.asked || still_holds(ctx, &served) {
-            SERVED.with(|all| all.insert(number, served));
-        } else {
-            let place = served.waiter.place.clone();
-            with(|waiters| waiters.add(number, served.waiter));
-            touch(place);
-        }
+    for place in recall(|served| !still_holds(ctx, served)) {
+        touch(place);
     }
 }
 
-/// Puts clients that were chosen for jobs of this board, and hold none of them any more, back
-/// to their places in line.
-fn recall(board: &Board, place: &Place) {
-    for (number, served) in SERVED.with(std::mem::take) {
-        if served.asked || served.waiter.place != *place || !served.held(board).is_empty() {
-            SERVED.with(|all| all.insert(number, served));
-        } else {
+/// Puts those clients that were chosen and not told yet, and lost what they were chosen for,
+/// back to their places in line. Gives the boards they wait for.
+fn recall(lost: impl Fn(&Served) -> bool) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
+        if lost(&served) {
+            places.push(served.waiter.place.clone());
             with(|waiters| waiters.add(number, served.waiter));
+        } else {
+            SERVED.with(|all| all.insert(number, handle, served));
         }
     }
+    places
 }
 
 fn still_holds(ctx: Ctx, served: &Served) -> bool {
@@ -221,12 +216,7 @@ pub fn serve_touched(ctx: Ctx) {
 
 /// Unblocks the clients that were chosen. At the end of the event loop's turn.
 pub fn unblock_chosen() {
-    let handles: Vec<Handle> = SERVED.with(|served| {
-        let chosen = served.values_mut().filter(|client| !client.asked);
-        chosen.map(|client| (client.asked = true, client.waiter.handle).1).collect()
-    });
-    // No state of ours is borrowed while their callbacks run.
-    handles.into_iter().for_each(Handle::unblock);
+    park::unblock_chosen(&SERVED);
 }
 
 /// Works on the board at a place, if there still is one and the server may write to it.
@@ -243,11 +233,12 @@ fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Re
 
 /// Hands work to those who wait for this board, in the order in which they came.
 pub fn serve(turn: &mut Turn<'_>) {
-    if waiting() == 0 && SERVED.with(|served| served.is_empty()) {
+    let nobody_served = SERVED.with(|served| served.is_empty());
+    if nobody_served && waiting() == 0 {
         return turn.board().nobody_waits();
     }
     let place = (turn.ctx.db(), turn.key.bytes().to_vec());
-    if !with(|waiters| waiters.waits_for(&place)) && SERVED.with(|served| served.is_empty()) {
+    if nobody_served && !with(|waiters| waiters.waits_for(&place)) {
         return turn.board().nobody_waits();
     }
     if turn.ctx.in_transaction() {
@@ -261,7 +252,8 @@ pub fn serve(turn: &mut Turn<'_>) {
     }
     if turn.board().taken() {
         // Who was chosen for what has come back stands before all others.
-        recall(turn.board(), &place);
+        let board = &*turn.board();
+        recall(|served| served.waiter.place == place && served.held(board).is_empty());
     }
     let mut queues = Vec::new();
     turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
@@ -309,6 +301,6 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         with(|waiters| waiters.add(number, waiter));
         return done.map(|()| false);
     }
-    SERVED.with(|served| served.insert(number, Served { waiter, asked: false, claims }));
+    SERVED.with(|served| served.insert(number, waiter.handle, Served { waiter, claims }));
     done.map(|()| true)
 }

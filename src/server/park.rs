@@ -2,6 +2,7 @@
 //! server's role ends the wait as for the server's own commands.
 
 use redis_module::raw;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use crate::server::api;
@@ -57,6 +58,54 @@ pub fn park(ctx: Ctx, key: &Key, timeout: i64, number: u64, callbacks: &Callback
 /// The context is that of a callback of a parked client.
 pub unsafe fn number(ctx: *mut raw::RedisModuleCtx) -> u64 {
     api!(RedisModule_GetBlockedClientPrivateData(ctx)) as usize as u64
+}
+
+/// Clients that have got what they waited for, by number, until they are told.
+pub struct Chosen<C> {
+    fresh: BTreeMap<u64, (Handle, C)>,
+    /// The server has been asked to unblock these.
+    asked: BTreeMap<u64, C>,
+}
+
+impl<C> Chosen<C> {
+    /// Nobody.
+    pub const NONE: Self = Chosen { fresh: BTreeMap::new(), asked: BTreeMap::new() };
+
+    /// Whether all have been told.
+    pub fn is_empty(&self) -> bool {
+        self.fresh.is_empty() && self.asked.is_empty()
+    }
+
+    /// One more.
+    pub fn insert(&mut self, number: u64, handle: Handle, client: C) {
+        self.fresh.insert(number, (handle, client));
+    }
+
+    /// One that is told now, or has gone.
+    pub fn remove(&mut self, number: u64) -> Option<C> {
+        self.asked.remove(&number).or_else(|| self.fresh.remove(&number).map(|(_, client)| client))
+    }
+
+    /// Takes out those whom the server has not been asked to unblock.
+    pub fn take_fresh(&mut self) -> BTreeMap<u64, (Handle, C)> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    fn ask(&mut self) -> Vec<Handle> {
+        let fresh = self.take_fresh().into_iter();
+        let asked = fresh.map(|(number, (handle, client))| {
+            self.asked.insert(number, client);
+            handle
+        });
+        asked.collect()
+    }
+}
+
+/// Unblocks all that were chosen. At the end of the event loop's turn.
+pub fn unblock_chosen<C>(chosen: &MainCell<Chosen<C>>) {
+    let handles = chosen.with(Chosen::ask);
+    // No state of ours is borrowed while their callbacks run.
+    handles.into_iter().for_each(Handle::unblock);
 }
 
 impl Handle {

@@ -10,28 +10,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::os::raw::c_int;
 
-use board::{Board, Claim, State};
+use board::{Board, Claim};
 
 use crate::commands::write_found;
 use crate::config::config;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::load::guard;
-use crate::server::park::{self, Callbacks, Handle};
+use crate::server::park::{self, Callbacks, Chosen, Handle};
 use crate::server::{timer, ERR, OK};
 use crate::waiters::Place;
 use crate::watchers::{Sight, Want, Watcher, Watchers};
 use crate::world;
 
-/// A client that is to be told.
-struct Chosen {
-    watcher: Watcher<Handle>,
-    /// The server has been asked to unblock it.
-    asked: bool,
-}
-
 static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
-static CHOSEN: MainCell<BTreeMap<u64, Chosen>> = MainCell::new(BTreeMap::new());
+/// Those who are to be told.
+static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 /// Boards that something outside a command has touched.
 static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
 /// Boards that a transaction has changed, and the queues that got work there.
@@ -52,11 +46,6 @@ pub fn waiting() -> usize {
 pub fn sight(board: &Board, id: &[u8]) -> Sight {
     let record = board.record_of(board.find(id)?)?;
     Some((record.state().ended(), record.version()))
-}
-
-/// How many jobs of a board have not ended.
-pub fn live(board: &Board) -> u64 {
-    State::ALL.into_iter().filter(|state| !state.ended()).map(|state| board.count(state)).sum()
 }
 
 /// Whether a claim over these queues, none for every queue, would give something.
@@ -105,8 +94,8 @@ unsafe extern "C" fn over(
     let number = park::number(ctx);
     let ctx = Ctx(ctx);
     let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
-    match CHOSEN.with(|chosen| chosen.remove(&number)) {
-        Some(chosen) => guard("a reply to a wait", || tell(ctx, &chosen.watcher)),
+    match CHOSEN.with(|chosen| chosen.remove(number)) {
+        Some(watcher) => guard("a reply to a wait", || tell(ctx, &watcher)),
         None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
         None => ctx.reply().null(),
     }
@@ -125,7 +114,7 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
 unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
     let number = number as usize as u64;
     with(|watchers| watchers.remove(number));
-    CHOSEN.with(|chosen| chosen.remove(&number));
+    CHOSEN.with(|chosen| chosen.remove(number));
 }
 
 /// Tells a board, before it changes, whether anybody wants to know which of its jobs do.
@@ -172,14 +161,14 @@ fn look_at_board(board: &mut Board, place: &Place, woken: impl IntoIterator<Item
             }
         }
     }
-    with(|watchers| watchers.saw_jobs(place, live(board), &mut met));
+    with(|watchers| watchers.saw_jobs(place, board.live(), &mut met));
     choose(met);
 }
 
 fn choose(met: BTreeSet<u64>) {
     for number in met {
         if let Some(watcher) = with(|watchers| watchers.remove(number)) {
-            CHOSEN.with(|chosen| chosen.insert(number, Chosen { watcher, asked: false }));
+            CHOSEN.with(|chosen| chosen.insert(number, watcher.handle, watcher));
         }
     }
 }
@@ -240,7 +229,7 @@ fn look_at_all(board: Option<&mut Board>, place: &Place) {
         let sight = there.and_then(|board| sight(board, &id));
         with(|watchers| watchers.saw_job(place, &id, sight, &mut met));
     }
-    with(|watchers| watchers.saw_jobs(place, there.map_or(0, live), &mut met));
+    with(|watchers| watchers.saw_jobs(place, there.map_or(0, Board::live), &mut met));
     choose(met);
     if let Some(board) = board {
         let queues = board.busy_names().map(<[u8]>::to_vec).collect::<Vec<_>>();
@@ -250,10 +239,5 @@ fn look_at_all(board: Option<&mut Board>, place: &Place) {
 
 /// Unblocks the clients that were chosen. At the end of the event loop's turn.
 pub fn unblock_chosen() {
-    let handles: Vec<Handle> = CHOSEN.with(|chosen| {
-        let fresh = chosen.values_mut().filter(|client| !client.asked);
-        fresh.map(|client| (client.asked = true, client.watcher.handle).1).collect()
-    });
-    // No state of ours is borrowed while their callbacks run.
-    handles.into_iter().for_each(Handle::unblock);
+    park::unblock_chosen(&CHOSEN);
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::buckets::Pace;
+use crate::buckets::Refill;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::settings::{Rules, Setting};
 
@@ -82,7 +82,7 @@ impl Configured<'_> {
             board.settings.set(self.setting, self.value);
             board.set_stats();
             board.wake_at(0);
-            board.pace = Pace::set_by(&board.settings);
+            board.refill = Refill::set_by(&board.settings);
             if wakes(self.setting) {
                 board.wake_all();
             }
@@ -99,7 +99,7 @@ impl Configured<'_> {
         let before = queue.settings.is_empty();
         queue.settings.set(self.setting, self.value);
         let after = queue.settings.is_empty();
-        queue.pace = Pace::set_by(&queue.settings);
+        queue.refill = Refill::set_by(&queue.settings);
         if wakes(self.setting) {
             board.wake_queue(number);
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use crate::board::Board;
-use crate::buckets::Pace;
+use crate::buckets::Refill;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
 use crate::named::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
@@ -41,7 +41,7 @@ impl LimitConfigured<'_> {
         let number = board.limits.at(self.limit);
         let limit = board.limits.get_mut(number).ok_or(Unfit)?;
         limit.settings.set(self.setting, self.value);
-        limit.pace = Pace::set_by(&limit.settings);
+        limit.refill = Refill::set_by(&limit.settings);
         board.wake_limited(number);
         board.limits.tidy(number);
         Ok(())
