@@ -264,7 +264,7 @@ impl Board {
 
     /// How long a ready job has been ready, ms.
     fn waited(job: &Job, now: i64) -> i64 {
-        let again = job.rare.as_ref().map_or(0, |rare| rare.ready);
+        let again = job.rare.as_ref().map_or(0, |rare| rare.tried.ready);
         let ready = if again > 0 { again } else { job.since.get() };
         now.saturating_sub(ready)
     }
@@ -278,7 +278,7 @@ impl Board {
     /// longer) or late.
     pub(crate) fn note_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
         let Some(job) = self.jobs.get(slot) else { return };
-        let last = || job.rare.as_ref()?.last.as_ref().filter(|last| last.end == End::Lapsed);
+        let last = || job.rare.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
         let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &Last| l.claimed)) else {
             return;
         };

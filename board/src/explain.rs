@@ -134,7 +134,7 @@ impl Board {
         else {
             return Reason { code: "delayed", details: vec![("due", time(due))], text: when };
         };
-        let kind = rare.kind.as_deref().unwrap_or_default();
+        let kind = rare.said.kind.as_deref().unwrap_or_default();
         let mut details = vec![
             ("due", time(due)),
             ("failures", Detail::Number(rare.fails.into())),
@@ -142,7 +142,7 @@ impl Board {
             ("worker", Detail::Bytes(last.worker.to_vec())),
             ("kind", Detail::Bytes(kind.to_vec())),
         ];
-        details.extend(rare.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
+        details.extend(rare.said.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
         let text = format!("It failed with {} and is tried again. {when}", clean(kind));
         Reason { code: "retry", details, text }
     }
@@ -250,7 +250,8 @@ fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
 fn over(job: &Job) -> Reason {
     let rare = job.rare.as_deref();
     let mut details = vec![("ended", time(rare.map_or(0, |rare| rare.ended)))];
-    let texts = rare.map(|r| [("kind", &r.kind), ("message", &r.message), ("reason", &r.reason)]);
+    let texts =
+        rare.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("reason", &r.said.reason)]);
     for (name, text) in texts.into_iter().flatten() {
         details.extend(text.as_ref().map(|text| (name, Detail::Bytes(text.to_vec()))));
     }

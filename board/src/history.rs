@@ -97,6 +97,10 @@ pub struct History {
 impl History {
     /// Adds an entry; when there are more than `first + last`, the oldest of the last goes.
     pub fn push(&mut self, entry: Entry, first: usize, last: usize) {
+        if self.entries.len() == self.entries.capacity() {
+            // Most have two: a begin and an end.
+            self.entries.reserve_exact(2 + self.entries.len() / 2);
+        }
         self.entries.push(entry);
         while self.entries.len() > first.saturating_add(last) {
             let oldest = first.min(self.entries.len() - 1);

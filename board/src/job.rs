@@ -18,11 +18,12 @@
 //! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
 //! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
-//! | `Rare::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
+//! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
 //! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
 
 use serde::{Deserialize, Serialize};
 
+use crate::apart::{Apart, Part};
 use crate::bin::Bin;
 use crate::family::Family;
 use crate::history::History;
@@ -426,24 +427,12 @@ pub struct Rare {
     pub fails: u32,
     /// Lost leases charged against its lapses.
     pub lapses: u32,
-    /// Time in back-off, which does not count towards its expiry, ms.
-    pub idle: i64,
-    /// When the back-off that runs now began, or 0.
-    pub idle_from: i64,
+    /// What came of it when a try was not the last.
+    pub tried: Apart<Tried>,
     /// The last claim, while nobody holds it.
-    pub last: Option<Last>,
-    /// Workers whose lease on it lapsed before the last claim.
-    pub stale: Vec<Bin>,
-    /// Class of the last failure.
-    pub kind: Option<Bin>,
-    /// Text of the last failure.
-    pub message: Option<Bin>,
-    /// The worker's free text on how far it is.
-    pub stage: Option<Bin>,
-    /// Why it was abandoned or trashed.
-    pub reason: Option<Bin>,
-    /// What it completed with.
-    pub result: Option<Bin>,
+    pub last: Option<Box<Last>>,
+    /// What workers have said of it.
+    pub said: Apart<Said>,
     /// Hundredths of a per cent.
     pub progress: Option<u16>,
     /// The user's own fields.
@@ -466,33 +455,77 @@ pub struct Rare {
     pub updated: i64,
     /// On whose behalf it was posted.
     pub user: Option<Bin>,
-    /// When it became ready again after it first was, or 0.
-    pub ready: i64,
     /// Its parent and its children.
     pub family: Option<Box<Family>>,
     /// The board's revision when it last ended.
     pub closed: i64,
     /// The worker that last sent it on to another queue, and the token of that claim.
-    pub advanced: Option<(Bin, u64)>,
+    pub advanced: Option<Box<(Bin, u64)>>,
     /// The key that it took.
     pub unique: Option<Box<Unique>>,
+}
+
+/// Part of [`Rare`]: a job that came back after a try.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Time in back-off, which does not count towards its expiry, ms.
+    pub idle: i64,
+    /// When the back-off that runs now began, or 0.
+    pub idle_from: i64,
+    /// When it became ready again after it first was, or 0.
+    pub ready: i64,
+    /// Workers whose lease on it lapsed before the last claim.
+    pub stale: Vec<Bin>,
+}
+
+impl Part for Tried {
+    const BLANK: &'static Self = &Tried { idle: 0, idle_from: 0, ready: 0, stale: Vec::new() };
+}
+
+/// Part of [`Rare`]: texts of workers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// Class of the last failure.
+    pub kind: Option<Bin>,
+    /// Text of the last failure.
+    pub message: Option<Bin>,
+    /// The worker's free text on how far it is.
+    pub stage: Option<Bin>,
+    /// Why it was abandoned or trashed.
+    pub reason: Option<Bin>,
+    /// What it completed with.
+    pub result: Option<Bin>,
+}
+
+impl Part for Said {
+    const BLANK: &'static Self = &Said { kind: None, message: None, stage: None, reason: None, result: None };
+}
+
+impl Said {
+    /// All that there are.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut Bin> {
+        let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
+        texts.into_iter().flatten()
+    }
+
+    fn bytes(&self) -> usize {
+        let texts = [&self.kind, &self.message, &self.stage, &self.reason, &self.result];
+        texts.into_iter().flatten().map(|text| text.len()).sum()
+    }
 }
 
 impl Rare {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
-        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
         std::mem::size_of::<Self>()
-            + text(&self.kind)
-            + text(&self.message)
-            + text(&self.stage)
-            + text(&self.reason)
-            + text(&self.result)
-            + text(&self.user)
+            + self.said.bytes()
+            + Said::bytes(&self.said)
+            + self.tried.bytes()
+            + self.tried.stale.iter().map(|w| w.len() + 16).sum::<usize>()
+            + self.user.as_ref().map_or(0, |user| user.len())
             + self.unique.as_ref().map_or(0, |unique| unique.bytes())
-            + self.last.as_ref().map_or(0, |l| l.worker.len())
-            + self.advanced.as_ref().map_or(0, |(worker, _)| worker.len())
-            + self.stale.iter().map(|w| w.len() + 16).sum::<usize>()
+            + self.last.as_ref().map_or(0, |l| l.worker.len() + std::mem::size_of::<Last>())
+            + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
             + std::mem::size_of_val(&*self.after)
@@ -504,26 +537,24 @@ impl Rare {
         self.attempt = 0;
         self.fails = 0;
         self.lapses = 0;
-        self.idle = 0;
-        self.idle_from = 0;
-        self.ready = 0;
+        self.tried = Apart::default();
         self.progress = None;
-        self.stage = None;
-        self.stale.clear();
+        if let Some(said) = self.said.there() {
+            said.stage = None;
+        }
     }
 
     /// Back-off ends.
     pub fn end_idle(&mut self, now: i64) {
-        if self.idle_from > 0 {
-            let idle = self.idle.saturating_add(now.saturating_sub(self.idle_from).max(0));
-            self.idle = idle.min(NEVER);
-            self.idle_from = 0;
-        }
+        let Some(tried) = self.tried.there().filter(|tried| tried.idle_from > 0) else { return };
+        let idle = tried.idle.saturating_add(now.saturating_sub(tried.idle_from).max(0));
+        tried.idle = idle.min(NEVER);
+        tried.idle_from = 0;
     }
 
     /// Whether this worker may be a ghost of an earlier, lapsed claim.
     pub fn is_stale(&self, worker: &[u8]) -> bool {
-        self.stale.len() >= STALE_MOST || self.stale.iter().any(|w| **w == *worker)
+        self.tried.stale.len() >= STALE_MOST || self.tried.stale.iter().any(|w| **w == *worker)
     }
 
     /// How many fields there would be with these set as well.
@@ -539,7 +570,11 @@ impl Rare {
         for (field, value) in fields {
             match self.meta.iter_mut().find(|(f, _)| **f == *field) {
                 Some((_, old)) => *old = value.into(),
-                None => self.meta.push((field.into(), value.into())),
+                None => {
+                    // Few fields, and seldom more later: no room to spare.
+                    self.meta.reserve_exact(1);
+                    self.meta.push((field.into(), value.into()));
+                }
             }
         }
     }

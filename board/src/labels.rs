@@ -164,7 +164,7 @@ impl Index {
 
 /// The labels of a job whose numbers nobody keeps.
 fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
-    let kind = job.rare.as_ref().and_then(|rare| rare.kind.as_deref()).map(|kind| (Sort::Kind, kind));
+    let kind = job.rare.as_ref().and_then(|rare| rare.said.kind.as_deref()).map(|kind| (Sort::Kind, kind));
     let tracked = marks.filter(|marks| marks.tracked).map(|_| (Sort::Tracked, &[][..]));
     let user = job.rare.as_ref().and_then(|rare| rare.user.as_deref()).map(|user| (Sort::User, user));
     kind.into_iter().chain(tracked).chain(user)
@@ -298,7 +298,7 @@ impl Board {
 
     /// The last failure of a job is of that kind.
     pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), Unfit> {
-        let old = self.rare(slot).and_then(|rare| rare.kind.clone());
+        let old = self.rare(slot).and_then(|rare| rare.said.kind.clone());
         if old.as_deref() == Some(kind) {
             return Ok(());
         }
@@ -306,7 +306,7 @@ impl Board {
             self.labels.index.remove_text(Sort::Kind, &old, &self.jobs, slot)?;
         }
         self.reweigh(slot, |job| {
-            job.rare_mut().kind = Some(Bin::from(kind));
+            job.rare_mut().said.kind = Some(Bin::from(kind));
             Ok(())
         })?;
         self.labels.index.insert_text(Sort::Kind, kind, &self.jobs, slot)

@@ -28,6 +28,7 @@
 //! | file | holds | invariant |
 //! |---|---|---|
 //! | `board` | the indexes | |
+//! | `apart` | parts of records that few jobs have | a pointer each |
 //! | `asides` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
 //! | `places` | moves of a job between them | each job in the one place that its state says |
 //! | `records` | records that come, change and go | the sum of their sizes |
@@ -75,6 +76,7 @@
 #[macro_use]
 mod numbered;
 
+mod apart;
 mod asides;
 mod bin;
 mod board;

@@ -121,7 +121,7 @@ impl Board {
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let dropped = job.at.get() == NEVER || self.drops.remove(Self::at_key(job), slot);
-                let kind = job.rare.as_ref().and_then(|r| r.kind.as_ref());
+                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     if let Some(n) = self.kinds.get_mut(kind) {
                         *n -= 1;
@@ -234,7 +234,7 @@ impl Board {
                     self.drops.insert(Self::at_key(job), slot, at_key);
                     self.wake.lower(job.at.get());
                 }
-                let kind = job.rare.as_ref().and_then(|r| r.kind.as_ref());
+                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     *self.kinds.entry(kind.clone()).or_default() += 1;
                 }
@@ -315,16 +315,23 @@ impl Board {
         }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
         let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
-        if job.since.get() == 0 {
+        let first = job.since.get() == 0;
+        if first {
             job.since = U48::new(now.max(1));
-        } else if let (Some(rare), true) = (job.rare.as_mut(), job.state != State::Ready) {
-            rare.ready = now.max(1);
         }
-        let idle = job.rare.as_mut().map_or(0, |rare| {
-            rare.end_idle(now);
-            rare.idle
-        });
-        let at = expire.map_or(NEVER, |ms| after(job.since.get().saturating_add(idle), ms));
+        let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
+        if job.rare.is_some() {
+            self.reweigh(slot, |job| {
+                let back = !first && job.state != State::Ready;
+                let (since, rare) = (job.since.get(), job.rare_mut());
+                if back {
+                    rare.tried.ready = now.max(1);
+                }
+                rare.end_idle(now);
+                at = expire.map_or(NEVER, |ms| after(since.saturating_add(rare.tried.idle), ms));
+                Ok(())
+            })?;
+        }
         self.enter(slot, State::Ready, at)?;
         self.tell_ready(slot);
         Ok(())
@@ -343,8 +350,8 @@ impl Board {
         if self.job(slot)?.since.get() != 0 {
             self.reweigh(slot, |job| {
                 let rare = job.rare_mut();
-                if rare.idle_from == 0 {
-                    rare.idle_from = now.max(1);
+                if rare.tried.idle_from == 0 {
+                    rare.tried.idle_from = now.max(1);
                 }
                 Ok(())
             })?;
@@ -395,7 +402,9 @@ impl Board {
             rare.ended = now;
             rare.closed = revision;
             rare.modified = now;
-            rare.idle_from = 0;
+            if let Some(tried) = rare.tried.there() {
+                tried.idle_from = 0;
+            }
             rare.drop_at = if pinned { at } else { 0 };
             Ok(())
         })?;

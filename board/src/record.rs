@@ -177,7 +177,7 @@ impl<'a> Record<'a> {
         self.board.retries_left(self.slot, rules)
     }
     fn last(&self) -> Option<&'a Last> {
-        self.rare?.last.as_ref()
+        self.rare?.last.as_deref()
     }
     /// The token of the claim that holds it.
     pub fn token(&self) -> Option<u64> {
@@ -198,13 +198,13 @@ impl<'a> Record<'a> {
         self.claim.is_some_and(|c| c.cancel)
     }
     pub fn kind(&self) -> Option<&'a [u8]> {
-        self.rare?.kind.as_deref()
+        self.rare?.said.kind.as_deref()
     }
     pub fn message(&self) -> Option<&'a [u8]> {
-        self.rare?.message.as_deref()
+        self.rare?.said.message.as_deref()
     }
     pub fn stage(&self) -> Option<&'a [u8]> {
-        self.rare?.stage.as_deref()
+        self.rare?.said.stage.as_deref()
     }
     /// Per cent.
     pub fn progress(&self) -> Option<f64> {
@@ -240,7 +240,7 @@ impl<'a> Record<'a> {
         self.job.version.get()
     }
     pub fn result(&self) -> Option<&'a [u8]> {
-        self.rare?.result.as_deref()
+        self.rare?.said.result.as_deref()
     }
     pub fn meta(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> {
         self.rare.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
@@ -250,7 +250,7 @@ impl<'a> Record<'a> {
         self.last().map(|l| &*l.worker)
     }
     pub fn reason(&self) -> Option<&'a [u8]> {
-        self.rare?.reason.as_deref()
+        self.rare?.said.reason.as_deref()
     }
     /// The ids of the jobs that it waits for, in the order of their posts.
     pub fn after(&self) -> Vec<Id<&'a [u8]>> {
@@ -325,14 +325,14 @@ impl<'a> Record<'a> {
         if let Some(rare) = self.rare {
             let last = rare.last.is_some();
             present |= some(last, Fields::CLAIMED | Fields::PREVIOUS)
-                | some(rare.kind.is_some(), Fields::KIND)
-                | some(rare.message.is_some(), Fields::MESSAGE)
-                | some(rare.stage.is_some(), Fields::STAGE)
+                | some(rare.said.kind.is_some(), Fields::KIND)
+                | some(rare.said.message.is_some(), Fields::MESSAGE)
+                | some(rare.said.stage.is_some(), Fields::STAGE)
                 | some(rare.progress.is_some(), Fields::PROGRESS)
                 | some(self.job.state.ended(), Fields::ENDED)
-                | some(rare.result.is_some(), Fields::RESULT)
+                | some(rare.said.result.is_some(), Fields::RESULT)
                 | some(!rare.meta.is_empty(), Fields::META)
-                | some(rare.reason.is_some(), Fields::REASON)
+                | some(rare.said.reason.is_some(), Fields::REASON)
                 | some(rare.intended.is_some(), Fields::INTENDED)
                 | some(!rare.after.is_empty(), Fields::AFTER)
                 | some(rare.user.is_some(), Fields::USER)

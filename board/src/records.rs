@@ -136,14 +136,14 @@ impl Board {
             let rare = job.rare_mut();
             rare.attempt = claim.attempt;
             rare.modified = now;
-            rare.last = Some(Last {
+            rare.last = Some(Box::new(Last {
                 worker,
                 token: claim.token,
                 end,
                 claimed: claim.claimed,
                 lease: claim.lease,
                 run_end: claim.run_end,
-            });
+            }));
             Ok(())
         })
     }

@@ -3,10 +3,11 @@
 //! Nothing refers to a job but by its slot, so its allocations may be anywhere. What is moved
 //! is what there is one of for each job; lines and trees are few and large, and stay.
 
+use crate::apart::{Apart, Part};
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::history::History;
-use crate::job::{Job, Rare};
+use crate::job::{Job, Rare, Said};
 
 /// Who knows where memory is better used.
 pub trait Mover {
@@ -63,8 +64,11 @@ impl Job {
 
 impl Rare {
     fn relocate(&mut self, mover: &mut impl Mover) {
-        let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
-        for text in texts.into_iter().flatten().chain(&mut self.user).chain(&mut self.stale) {
+        self.said.relocate(mover);
+        self.tried.relocate(mover);
+        let said = self.said.there().into_iter().flat_map(Said::texts_mut);
+        let stale = self.tried.there().into_iter().flat_map(|tried| &mut tried.stale);
+        for text in said.chain(stale).chain(&mut self.user) {
             text.relocate(mover);
         }
         self.meta = mover.values(std::mem::take(&mut self.meta));
@@ -72,8 +76,11 @@ impl Rare {
             field.relocate(mover);
             value.relocate(mover);
         }
-        if let Some(last) = &mut self.last {
-            last.worker.relocate(mover);
+        if let Some(last) = self.last.take() {
+            self.last.insert(mover.value(last)).worker.relocate(mover);
+        }
+        if let Some(advanced) = self.advanced.take() {
+            self.advanced.insert(mover.value(advanced)).0.relocate(mover);
         }
         if let Some(family) = self.family.take() {
             self.family = Some(mover.value(family));
@@ -82,6 +89,13 @@ impl Rare {
             self.unique = Some(mover.value(unique));
         }
         self.history.relocate(mover);
+    }
+}
+
+impl<T: Part> Apart<T> {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let part = self.boxed_mut();
+        *part = part.take().map(|value| mover.value(value));
     }
 }
 

@@ -768,12 +768,12 @@ fn load_claim(board: &mut Board, slot: u32, image: ClaimImage<'_>) -> Result<u32
 
 fn sound_rare(rare: &Rare) -> bool {
     let times = [
-        rare.idle,
-        rare.idle_from,
+        rare.tried.idle,
+        rare.tried.idle_from,
         rare.ended,
         rare.modified,
         rare.drop_at,
-        rare.ready,
+        rare.tried.ready,
         rare.updated,
         rare.closed,
     ];
@@ -781,13 +781,13 @@ fn sound_rare(rare: &Rare) -> bool {
         && rare.progress.is_none_or(|p| p <= 10_000)
         && rare.user.as_ref().is_none_or(|user| is_name(user))
         && rare.unique.as_ref().is_none_or(|unique| unique.sound())
-        && rare.stale.len() <= STALE_MOST
+        && rare.tried.stale.len() <= STALE_MOST
         && rare.after.len() <= AFTER_MOST
         && rare.after.is_sorted_by(|a, b| a.slot < b.slot)
         && rare.family.as_ref().is_none_or(|family| family.sound())
         && rare.history.entries().len() <= HISTORY_MOST
         && rare.history.entries().iter().all(|e| is_time(e.at))
-        && rare.advanced.as_ref().is_none_or(|(worker, token)| is_name(worker) && *token < TOKENS)
+        && rare.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
         && rare.last.as_ref().is_none_or(|l| {
             l.token < TOKENS && (1..=LONGEST).contains(&l.lease) && is_time(l.claimed) && is_time(l.run_end)
         })
@@ -921,7 +921,7 @@ impl Board {
 
     fn load_kind(&mut self, slot: u32) {
         let failed = self.jobs.get(slot).filter(|job| job.state == State::Failed);
-        if let Some(kind) = failed.and_then(|job| job.rare.as_ref()?.kind.clone()) {
+        if let Some(kind) = failed.and_then(|job| job.rare.as_ref()?.said.kind.clone()) {
             *self.kinds.entry(kind).or_default() += 1;
         }
     }

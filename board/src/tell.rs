@@ -51,7 +51,7 @@ impl Board {
             let mut facts = vec![board.queue_fact(job)];
             if let Some(rare) = &job.rare {
                 facts.extend(rare.progress.map(|progress| Fact::Percent("progress", progress)));
-                text_fact(&mut facts, "stage", rare.stage.as_deref());
+                text_fact(&mut facts, "stage", rare.said.stage.as_deref());
             }
             (worker.map(|worker| worker.into()), facts)
         });

@@ -60,7 +60,7 @@ impl<'a> Abandoned<'a> {
         }
         board.reweigh(self.slot, |job| {
             let rare = job.rare_mut();
-            rare.reason = self.reason.map(|r| r.into());
+            rare.said.set(|said| &mut said.reason, self.reason);
             if let Some(last) = rare.last.as_mut() {
                 last.end = end;
             }

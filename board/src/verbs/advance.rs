@@ -86,11 +86,11 @@ impl Advanced<'_> {
             }
             let rare = job.rare_mut();
             rare.begin_attempts_afresh();
-            rare.kind = None;
-            rare.message = None;
-            rare.reason = None;
+            if let Some(said) = rare.said.there() {
+                (said.kind, said.message, said.reason) = (None, None, None);
+            }
             rare.modified = now;
-            rare.advanced = (!self.apart).then_some((worker, token));
+            rare.advanced = (!self.apart).then(|| Box::new((worker, token)));
             if let Some(last) = rare.last.as_mut() {
                 last.end = end_of(End::Advanced, self.apart);
             }

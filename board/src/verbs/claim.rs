@@ -81,8 +81,8 @@ impl Claimed<'_> {
                 rare.attempt = rare.attempt.saturating_add(1);
                 attempt = rare.attempt;
                 if let Some(last) = rare.last.take().filter(|last| last.end == End::Lapsed) {
-                    if !rare.is_stale(&last.worker) && rare.stale.len() < STALE_MOST {
-                        rare.stale.push(last.worker);
+                    if !rare.is_stale(&last.worker) && rare.tried.stale.len() < STALE_MOST {
+                        rare.tried.stale.push(last.worker);
                     }
                 }
                 Ok(())

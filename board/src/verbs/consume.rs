@@ -83,7 +83,7 @@ impl Consumed<'_> {
                     job.set_payload(payload);
                 }
                 let rare = job.rare_mut();
-                rare.result = self.result.map(|r| r.into());
+                rare.said.set(|said| &mut said.result, self.result);
                 if let Some(last) = rare.last.as_mut() {
                     last.end = end;
                 }

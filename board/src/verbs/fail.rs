@@ -145,7 +145,7 @@ impl Board {
         self.set_kind(slot, kind)?;
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
-            rare.message = super::some(message);
+            rare.said.message = super::some(message);
             rare.modified = now;
             if !matches!(event, Event::Lapsed | Event::Expired | Event::Dependency) {
                 rare.fails = rare.fails.saturating_add(1);

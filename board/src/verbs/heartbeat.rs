@@ -84,7 +84,7 @@ impl Report<'_> {
                 rare.progress = Some(progress.max(old));
             }
             if let Some(stage) = self.stage {
-                rare.stage = Some(stage.into());
+                rare.said.stage = Some(stage.into());
             }
             rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
             Ok(())

@@ -99,7 +99,7 @@ impl Board {
         let anybody = worker == ANYBODY;
         if verb == Some(End::Advanced) {
             // Others may have claimed it since: that is what it was sent on for.
-            let advanced = rare.and_then(|r| r.advanced.as_ref());
+            let advanced = rare.and_then(|r| r.advanced.as_deref());
             if advanced.is_some_and(|(by, under)| (anybody || **by == *worker) && token == Some(*under)) {
                 return Ok(Standing::Again(job.state));
             }

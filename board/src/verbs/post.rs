@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
+use crate::apart::Apart;
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Meta, Sound, Unfit};
@@ -324,18 +325,22 @@ impl Posted<'_> {
             *rare = Rare {
                 meta: std::mem::take(&mut rare.meta),
                 history: std::mem::take(&mut rare.history),
-                last: rare.last.take().map(|last| crate::job::Last { end: End::Taken, ..last }),
+                last: rare.last.take(),
                 modified: now,
                 after: std::mem::take(&mut rare.after),
                 awaited: rare.awaited,
                 user: rare.user.take(),
                 family: rare.family.take(),
                 unique: rare.unique.take(),
-                idle: if keeps { rare.idle } else { 0 },
-                idle_from: if keeps { rare.idle_from } else { 0 },
-                ready: if keeps { rare.ready } else { 0 },
+                tried: if keeps { std::mem::take(&mut rare.tried) } else { Apart::default() },
                 ..Rare::default()
             };
+            if let Some(last) = &mut rare.last {
+                last.end = End::Taken;
+            }
+            if let Some(tried) = rare.tried.there() {
+                tried.stale = Vec::new();
+            }
             Ok(())
         })?;
         board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())?;

@@ -72,7 +72,7 @@ impl Board {
         }
         self.reweigh(slot, |job| {
             let rare = job.rare_mut();
-            rare.reason = reason.map(|r| r.into());
+            rare.said.set(|said| &mut said.reason, reason);
             if let (Some(last), true) = (rare.last.as_mut(), held || end != End::Taken || trashed) {
                 last.end = end;
             }

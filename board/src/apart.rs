@@ -1,0 +1,94 @@
+//! Parts that few have: a pointer, and no memory until something is written to them.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// A part that has a blank form, which is read where there is none.
+pub trait Part: Default + PartialEq + 'static {
+    /// As it is before anything is written to it.
+    const BLANK: &'static Self;
+}
+
+/// A part that is out of line, and there once it has been written to.
+#[derive(Clone)]
+pub struct Apart<T>(Option<Box<T>>);
+
+impl<T: Part> Apart<T> {
+    /// The part, if there is one.
+    pub fn there(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+
+    /// Writes to one of its fields; a blank is written only over something.
+    pub fn set<V: for<'a> From<&'a [u8]>>(
+        &mut self,
+        field: impl FnOnce(&mut T) -> &mut Option<V>,
+        value: Option<&[u8]>,
+    ) {
+        if value.is_some() || self.0.is_some() {
+            *field(self) = value.map(V::from);
+        }
+    }
+
+    /// Bytes that it takes, beside what it points to; the same before and after a snapshot.
+    pub fn bytes(&self) -> usize {
+        if **self == *T::BLANK {
+            return 0;
+        }
+        std::mem::size_of::<T>()
+    }
+
+    pub(crate) fn boxed_mut(&mut self) -> &mut Option<Box<T>> {
+        &mut self.0
+    }
+}
+
+impl<T> Default for Apart<T> {
+    fn default() -> Self {
+        Apart(None)
+    }
+}
+
+impl<T: Part> From<T> for Apart<T> {
+    fn from(part: T) -> Self {
+        Apart((part != *T::BLANK).then(|| Box::new(part)))
+    }
+}
+
+impl<T: Part> Deref for Apart<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::BLANK)
+    }
+}
+
+impl<T: Part> DerefMut for Apart<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_with(Box::default)
+    }
+}
+
+impl<T: Part> PartialEq for Apart<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Part + fmt::Debug> fmt::Debug for Apart<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Part + Serialize> Serialize for Apart<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(to)
+    }
+}
+
+impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for Apart<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        T::deserialize(from).map(Self::from)
+    }
+}
