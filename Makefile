@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz fixtures clean
 
 # make run
 PORT    ?= 6379
@@ -18,6 +18,8 @@ JOBS    ?=
 MANY    ?=
 PEERS   ?=
 DURABLE ?=
+# make fixtures
+VERSION ?=
 # make test-python, make bench
 SERVER  ?=
 K       ?=
@@ -82,6 +84,9 @@ fuzz: setup ## Feed hostile bytes to snapshots, effects and texts, guided by cov
 		cargo fuzz run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
+
+fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
+	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))
 
 clean: ## Remove what was built and .venv
 	cargo clean

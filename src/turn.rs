@@ -76,6 +76,7 @@ impl<'k> Turn<'k> {
             return Ok(());
         }
         self.board().set_broken();
+        self.open.value_or_new().count_broken();
         let line = format!("an effect does not fit its board, which is broken from now on: {effect:?}");
         self.ctx.log(Level::Warning, &line.chars().take(500).collect::<String>());
         Err(Refusal::Broken.into())

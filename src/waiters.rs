@@ -124,6 +124,13 @@ impl<H> Waiters<H> {
         }
     }
 
+    /// Takes all out that are in line for that board.
+    pub fn all_at(&mut self, place: &Place) -> Vec<(u64, Waiter<H>)> {
+        let Some(line) = self.lines.get(place) else { return Vec::new() };
+        let numbers: BTreeSet<u64> = line.queues.values().flatten().chain(&line.any).copied().collect();
+        numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
+    }
+
     /// One that waits.
     pub fn get(&self, number: u64) -> Option<&Waiter<H>> {
         self.waiters.get(&number)

@@ -220,6 +220,21 @@ impl<H> Watchers<H> {
         self.places.get(place).map_or(Vec::new(), |here| here.jobs.keys().cloned().collect())
     }
 
+    /// All who wait at a place.
+    pub fn all_at(&self, place: &Place) -> BTreeSet<u64> {
+        let Some(here) = self.places.get(place) else { return BTreeSet::new() };
+        let mut all: BTreeSet<u64> = [&here.any_queue, &here.present, &here.empty]
+            .into_iter()
+            .chain(here.queues.values())
+            .flatten()
+            .copied()
+            .collect();
+        for followers in here.jobs.values() {
+            all.extend(followers.ends.iter().chain(followers.versions.iter().map(|(_, number)| number)));
+        }
+        all
+    }
+
     /// A queue has something to claim: adds those who waited for that.
     pub fn saw_work(&self, place: &Place, queue: &[u8], met: &mut BTreeSet<u64>) {
         let Some(here) = self.places.get(place) else { return };

@@ -6,6 +6,8 @@
 //! effects, then for each effect its tag and its fields by position. Tags and positions are
 //! the format of replication links and append-only files: they are added to, never changed.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
@@ -22,6 +24,35 @@ pub type Meta<'a> = Vec<(&'a Bytes, &'a Bytes)>;
 /// The copy cannot take the effect: it names what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
+
+/// Why a copy cannot take a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// The copy is at the first revision, the batch begins at the second: what was between is missing.
+    Gap(u64, u64),
+    /// There is no effect of that tag, as far as this version knows.
+    Unknown(u8),
+    /// The effect of that tag has other fields than this version knows, or names what is not there.
+    Unfit(u8),
+    /// There are fewer effects than were promised, or more.
+    Count,
+    /// The copy was broken before.
+    Before,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Gap(at, begin) => {
+                write!(f, "it is at revision {at}, the next change at {begin}: some are missing")
+            }
+            Flaw::Unknown(tag) => write!(f, "this version knows no effect {tag}"),
+            Flaw::Unfit(tag) => write!(f, "an effect {tag} does not fit"),
+            Flaw::Count => f.write_str("a batch is cut, or too long"),
+            Flaw::Before => f.write_str("it was broken before"),
+        }
+    }
+}
 
 /// What a decision keeps to and bytes from elsewhere need not: checked in replay only.
 pub(crate) trait Sound {
@@ -61,6 +92,16 @@ macro_rules! effects {
         })*
 
         impl<'a> Effect<'a> {
+            /// The tags of all effects.
+            pub const TAGS: &'static [u8] = &[$($tag),*];
+
+            /// What stands for the sort of effect in a batch.
+            pub fn tag(&self) -> u8 {
+                match self {
+                    $(Effect::$name(_) => $tag,)*
+                }
+            }
+
             fn encode(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Effect::$name(effect) => {
@@ -71,10 +112,10 @@ macro_rules! effects {
                 }
             }
 
-            fn decode<'de: 'a>(from: &mut Decoder<'de>) -> Option<Self> {
-                match u8::deserialize(&mut *from).ok()? {
-                    $($tag => $name::deserialize(from).ok().map(Effect::$name),)*
-                    _ => None,
+            fn decode<'de: 'a>(from: &mut Decoder<'de>) -> Result<Self, Flaw> {
+                match u8::deserialize(&mut *from).or(Err(Flaw::Count))? {
+                    $($tag => $name::deserialize(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
+                    tag => Err(Flaw::Unknown(tag)),
                 }
             }
 
@@ -245,7 +286,7 @@ pub enum Applied {
     /// The board already had it.
     Skipped,
     /// Something before it is missing, or it does not fit: the board is broken from now on.
-    Broken,
+    Broken(Flaw),
     /// Not a batch at all; nothing changed.
     Malformed,
 }
@@ -264,21 +305,32 @@ impl Board {
         if revision < self.revision() {
             return Applied::Skipped;
         }
-        if self.broken() || revision > self.revision() {
+        let flaw = match self.broken() {
+            true => Some(Flaw::Before),
+            false if revision > self.revision() => Some(Flaw::Gap(self.revision(), revision)),
+            false => self.take(&mut from, now, count).err(),
+        };
+        if let Some(flaw) = flaw {
             self.set_broken();
-            return Applied::Broken;
-        }
-        for _ in 0..count {
-            let effect = Effect::decode(&mut from).filter(|e| e.sound(self));
-            let fits = effect.is_some_and(|e| self.apply(&e, now).is_ok());
-            if !fits {
-                self.set_broken();
-                return Applied::Broken;
-            }
+            return Applied::Broken(flaw);
         }
         // Whoever decided these tells how late they were.
         self.late.iter_mut().for_each(Dist::clear);
         Applied::Done
+    }
+
+    /// Applies so many effects, after which nothing may follow.
+    fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
+        for _ in 0..count {
+            let effect = Effect::decode(from)?;
+            if !effect.sound(self) || self.apply(&effect, now).is_err() {
+                return Err(Flaw::Unfit(effect.tag()));
+            }
+        }
+        match u8::deserialize(from) {
+            Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(()),
+            _ => Err(Flaw::Count),
+        }
     }
 }
 
@@ -303,8 +355,40 @@ mod tests {
         let mut from = rmp_serde::Deserializer::from_read_ref(&bytes[..]);
         let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
         assert_eq!(head, Some((9, 1_700_000_000_000, 1)));
-        assert_eq!(Effect::decode(&mut from), Some(claimed));
-        assert_eq!(Effect::decode(&mut from), None);
+        assert_eq!(Effect::decode(&mut from), Ok(claimed));
+        assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
+    }
+
+    #[test]
+    fn what_breaks_a_copy_is_said() {
+        let set =
+            |value| Effect::from(Configured { queue: None, setting: crate::settings::Setting::Lease, value });
+        let replayed = |change: fn(&mut Vec<u8>)| {
+            let mut batch = Batch::default();
+            batch.begin(0, 1);
+            batch.push(&set(Some(9)));
+            let mut bytes = batch.bytes().to_vec();
+            change(&mut bytes);
+            Board::default().replay(&bytes)
+        };
+        assert_eq!(replayed(|_| ()), Applied::Done);
+        assert_eq!(replayed(|bytes| bytes[9] = 7), Applied::Broken(Flaw::Gap(0, 7)));
+        assert_eq!(replayed(|bytes| bytes[HEAD] = 127), Applied::Broken(Flaw::Unknown(127)));
+        assert_eq!(replayed(|bytes| bytes[HEAD + 1] -= 1), Applied::Broken(Flaw::Unfit(14)));
+        assert_eq!(replayed(|bytes| bytes[HEAD - 1] = 2), Applied::Broken(Flaw::Count));
+        assert_eq!(replayed(|bytes| bytes.push(14)), Applied::Broken(Flaw::Count));
+        assert_eq!(
+            Flaw::Gap(3, 5).to_string(),
+            "it is at revision 3, the next change at 5: some are missing"
+        );
+    }
+
+    #[test]
+    fn tags_are_of_one_effect_each() {
+        let mut tags = Effect::TAGS.to_vec();
+        tags.dedup();
+        assert_eq!(tags, Effect::TAGS);
+        assert!(Effect::TAGS.is_sorted(), "so that two of one number stand side by side");
     }
 
     #[test]
@@ -320,7 +404,8 @@ mod tests {
         assert_eq!(board.replay(&first), Applied::Skipped);
         assert_eq!(board.replay(b"\x93"), Applied::Malformed);
         batch.begin(5, 1);
-        assert_eq!(board.replay(batch.bytes()), Applied::Broken);
+        assert_eq!(board.replay(batch.bytes()), Applied::Broken(Flaw::Gap(1, 5)));
+        assert_eq!(board.replay(batch.bytes()), Applied::Broken(Flaw::Before));
         assert!(board.broken());
     }
 }

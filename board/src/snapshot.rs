@@ -7,7 +7,7 @@
 //! tombstones, then schedules in the order of their ids, then ends that are still to be told,
 //! then families whose children are still to be let go, then keys that are taken in their order,
 //! then workers that registered or go, by name, then statistics by day and queue, then records
-//! that have gone, then an end. Each part is a tag and a MessagePack value with fields by position.
+//! that have gone, then an end, which says how many came before it. Each part is a tag and a MessagePack value with fields by position.
 //! The parts follow from the state alone, so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
@@ -201,10 +201,12 @@ struct MarksImage<'a> {
 #[derive(Default)]
 pub struct Writer {
     part: Vec<u8>,
+    items: u64,
 }
 
 impl Writer {
     fn put(&mut self, tag: u8, value: &impl Serialize) {
+        self.items += 1;
         self.part.push(tag);
         // Writing to memory cannot fail, nor can any of our types.
         let _ = value.serialize(&mut rmp_serde::Serializer::new(&mut self.part));
@@ -287,7 +289,8 @@ impl Board {
             writer.put(GONE, gone);
             writer.close(&mut each, PART);
         }
-        writer.put(END, &());
+        let items = writer.items;
+        writer.put(END, &items);
         writer.close(&mut each, 0);
     }
 
@@ -415,9 +418,12 @@ pub struct Loader {
     board: Board,
     headed: bool,
     ended: bool,
+    items: u64,
     next_slot: u32,
     /// Queues with groups, held until all jobs are there.
     fair: Vec<u32>,
+    /// The board is broken, and what is left of it cannot be read.
+    lost: bool,
 }
 
 fn damaged<T>(what: &'static str) -> Result<T, Damage> {
@@ -437,8 +443,22 @@ fn is_time(time: i64) -> bool {
 }
 
 impl Loader {
-    /// Takes the next part.
+    /// Takes the next part. A board that is broken may hold what cannot be: then it loads as
+    /// one that is broken, and holds nothing.
     pub fn part(&mut self, part: &[u8]) -> Result<(), Damage> {
+        if self.lost {
+            return Ok(());
+        }
+        let taken = self.take(part);
+        self.lost = taken.is_err() && self.board.broken();
+        if self.lost {
+            Ok(())
+        } else {
+            taken
+        }
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result<(), Damage> {
         let mut from = rmp_serde::Deserializer::from_read_ref(part);
         let mut items = 0;
         loop {
@@ -514,11 +534,13 @@ impl Loader {
                     self.board.gone.ring.push_back(gone);
                 }
                 END => {
-                    <()>::deserialize(&mut from).or(damaged("end"))?;
+                    let items = u64::deserialize(&mut from).or(damaged("end"))?;
+                    need(items == self.items, "some of it is missing")?;
                     self.ended = true;
                 }
                 _ => return damaged("tag"),
             }
+            self.items += 1;
         }
     }
 
@@ -719,11 +741,20 @@ impl Loader {
 
     /// Whether the end has come.
     pub fn is_whole(&self) -> bool {
-        self.ended
+        self.ended || self.lost
     }
 
     /// The board, when all parts have come.
-    pub fn finish(mut self) -> Result<Board, Damage> {
+    pub fn finish(self) -> Result<Board, Damage> {
+        let Board { revision, token, broken, .. } = self.board;
+        match self.whole() {
+            Err(_) if broken => Ok(Board { revision, token, broken, ..Board::default() }),
+            loaded => loaded,
+        }
+    }
+
+    fn whole(mut self) -> Result<Board, Damage> {
+        need(!self.lost, "not to be read")?;
         need(self.ended, "the end is missing")?;
         for queue in std::mem::take(&mut self.fair) {
             self.board.queues.release(queue);

@@ -95,7 +95,7 @@ fn replayed(w: &World, batch: &[u8]) {
     let mut board = w.board.copy().unwrap();
     match board.replay(batch) {
         Applied::Malformed | Applied::Skipped => assert_eq!(board.digest(), w.board.digest()),
-        Applied::Broken => assert!(board.broken()),
+        Applied::Broken(_) => assert!(board.broken()),
         Applied::Done => live_on(board),
     }
 }
@@ -160,7 +160,7 @@ fn a_batch_cut_at_any_byte_breaks_the_copy() {
     for at in 0..bytes.len() {
         let mut board = Board::default();
         let done = board.replay(&bytes[..at]);
-        assert!(matches!(done, Applied::Broken | Applied::Malformed), "cut at {at}: {done:?}");
+        assert!(matches!(done, Applied::Broken(_) | Applied::Malformed), "cut at {at}: {done:?}");
     }
 }
 
@@ -201,11 +201,12 @@ fn effects_that_do_not_fit_break_the_copy() {
     ];
     for effect in cases {
         let mut board = w.board.copy().unwrap();
-        assert_eq!(board.replay(&batch(&w, std::slice::from_ref(&effect))), Applied::Broken, "{effect:?}");
+        let unfit = Applied::Broken(Flaw::Unfit(effect.tag()));
+        assert_eq!(board.replay(&batch(&w, std::slice::from_ref(&effect))), unfit, "{effect:?}");
         assert!(board.broken());
         let mut next = Batch::default();
         next.begin(board.revision(), w.now);
-        assert_eq!(board.replay(next.bytes()), Applied::Broken);
+        assert_eq!(board.replay(next.bytes()), Applied::Broken(Flaw::Before));
     }
 }
 
@@ -233,10 +234,33 @@ fn effects_of_another_board_break_or_fit_and_never_panic() {
 fn a_broken_copy_says_so_in_its_snapshot() {
     let w = full();
     let mut board = w.board.copy().unwrap();
-    assert_eq!(board.replay(&batch(&w, &[Deleted { slot: 999 }.into()])), Applied::Broken);
-    if let Ok(loaded) = load(parts(&board).iter().map(|p| &p[..])) {
-        assert!(loaded.broken());
+    assert!(matches!(board.replay(&batch(&w, &[Deleted { slot: 999 }.into()])), Applied::Broken(_)));
+    let loaded = load(parts(&board).iter().map(|p| &p[..])).unwrap();
+    assert!(loaded.broken());
+    assert_eq!((loaded.revision(), loaded.token()), (board.revision(), board.token()));
+}
+
+/// A server that was left with a board which cannot be must be able to start again.
+#[test]
+fn a_broken_board_loads_whatever_is_left_of_it() {
+    let mut board = full().board;
+    board.set_broken();
+    let bytes: Bytes = parts(&board).concat();
+    let whole = load([&bytes[..]]).unwrap();
+    assert!(whole.broken() && whole.len() == board.len());
+    let mut least = usize::MAX;
+    for at in 0..bytes.len() {
+        match load([&bytes[..at], &bytes[at..]]) {
+            Ok(loaded) => {
+                assert!(loaded.broken());
+                assert_eq!((loaded.revision(), loaded.token()), (board.revision(), board.token()));
+                assert_eq!(load(parts(&loaded).iter().map(|p| &p[..])).unwrap().digest(), loaded.digest());
+                least = least.min(at);
+            }
+            Err(_) => assert!(at < least, "cut at {at}"),
+        }
     }
+    assert!(least < bytes.len() / 2, "only the head is needed");
 }
 
 #[test]
@@ -275,7 +299,7 @@ fn lengths_and_slots_that_promise_much_cost_little() {
         &[0x93, 0, 0, 0xce, 0xff, 0xff, 0xff, 0xff][..],
         &[0x93, 0, 0, 0xce, 0xff, 0xff, 0xff, 0xff, 1, 0xdd],
     ] {
-        assert_eq!(Board::default().replay(bytes), Applied::Broken);
+        assert!(matches!(Board::default().replay(bytes), Applied::Broken(_)));
     }
     assert!(peak().saturating_sub(before) < 200 << 20, "{} MB", (peak() - before) >> 20);
 }

@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (batch, after) = more.split_at(len);
         rest = after;
         match board.replay(batch) {
-            Applied::Broken => return assert!(board.broken()),
+            Applied::Broken(_) => return assert!(board.broken()),
             Applied::Done | Applied::Skipped | Applied::Malformed => {}
         }
     }

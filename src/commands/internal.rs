@@ -1,7 +1,7 @@
 //! Commands that are not for clients: effects from a primary or a log, parts of a snapshot
 //! from an append-only file, and the question whether the server may write.
 
-use board::{Applied, Loader};
+use board::{Applied, Refusal};
 
 use super::{Command, KeyUse, Spec};
 use crate::config::config;
@@ -30,27 +30,45 @@ fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
     }
 }
 
+/// Why what came cannot be taken.
+enum Trouble {
+    /// Nothing has changed.
+    Refused(String),
+    /// Something is missing for good.
+    Breaks(String),
+}
+
 /// Works on the board under the call's key, a new one if there is none, and passes the
-/// command on as it came.
-fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, String>) -> Done {
+/// command on as it came. Of a replay nobody hears a refusal: what cannot be taken breaks the
+/// copy. It is kept as it is, for an operator to see; every later command says so.
+fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trouble>) -> Done {
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
     let value = open.value_or_new();
     watched::listen(&mut value.board);
     publish::listen_to_replay(call.ctx, &mut value.board);
-    let done = work(value);
-    match done {
-        Ok(keep) => {
-            if keep {
-                open.keep();
+    // Without all its parts a board is broken, but may still become whole.
+    let before = value.board.broken() && value.loader.is_none();
+    let replay = call.ctx.is_replay();
+    let mut done: Done = Ok(());
+    match work(value) {
+        Ok(()) => {}
+        Err(Trouble::Refused(what)) if !replay => return syntax(what),
+        Err(Trouble::Refused(what) | Trouble::Breaks(what)) => {
+            value.board.set_broken();
+            value.loader = None;
+            if !before || !replay {
+                let name = board::clean(key.bytes());
+                call.ctx.log(Level::Warning, &format!("board {name} is broken from now on: {what}"));
             }
-        }
-        Err(what) => {
-            let name = board::clean(key.bytes());
-            call.ctx.log(Level::Warning, &format!("board {name}: {what}"));
-            return syntax(what);
+            if !replay {
+                done = Err(Refusal::Broken.into());
+            }
+            watched::touch((call.ctx.db(), key.bytes().to_vec()));
         }
     }
+    value.count_broken();
+    open.keep();
     if let Some(value) = open.value() {
         let woken = watched::woken(&value.board);
         value.board.woken(|_, _| ());
@@ -66,6 +84,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<bool, St
     if let Some(news) = news {
         news.send(call.ctx, &key);
     }
+    done?;
     call.ctx.reply().ok();
     Ok(())
 }
@@ -86,21 +105,11 @@ impl Command for Apply {
     fn run(call: &mut Call<'_>) -> Done {
         from_elsewhere(call)?;
         let batch = call.args.value("batch")?;
-        let mut log = None;
-        let done = change(call, |value| match value.board.replay(batch) {
-            Applied::Done | Applied::Skipped => Ok(true),
-            Applied::Malformed => Err("batch is not a batch of effects".into()),
-            Applied::Broken => {
-                // Kept as it is, for an operator to see; every later command says so.
-                log = Some("effects are missing or do not fit: this copy is broken");
-                Ok(true)
-            }
-        });
-        if let Some(what) = log {
-            let name = board::clean(call.key().bytes());
-            call.ctx.log(Level::Warning, &format!("board {name}: {what}"));
-        }
-        done
+        change(call, |value| match value.board.replay(batch) {
+            Applied::Done | Applied::Skipped => Ok(()),
+            Applied::Malformed => Err(Trouble::Refused("batch is not a batch of effects".into())),
+            Applied::Broken(flaw) => Err(Trouble::Breaks(flaw.to_string())),
+        })
     }
 }
 
@@ -122,16 +131,22 @@ impl Command for Load {
         let part = call.args.value("part")?;
         change(call, |value| {
             if value.loader.is_none() && value.board.revision() > 0 {
-                return Err("there is a board already".into());
+                return Err(Trouble::Refused("there is a board already".into()));
             }
-            let loader = value.loader.get_or_insert_with(Loader::default);
-            loader.part(part).map_err(|damage| format!("part: {}", damage.0))?;
-            if loader.is_whole() {
-                let whole = value.loader.take().unwrap_or_default();
-                value.board = whole.finish().map_err(|damage| format!("part: {}", damage.0))?;
-                watched::touch((call.ctx.db(), call.key().bytes().to_vec()));
+            let begins = value.loader.is_none();
+            let mut loader = value.loader.take().unwrap_or_default();
+            if let Err(damage) = loader.part(part) {
+                let what = format!("part: {}", damage.0);
+                return Err(if begins { Trouble::Refused(what) } else { Trouble::Breaks(what) });
             }
-            Ok(true)
+            if !loader.is_whole() {
+                value.board.set_broken();
+                value.loader = Some(loader);
+                return Ok(());
+            }
+            value.board = loader.finish().map_err(|damage| Trouble::Breaks(format!("part: {}", damage.0)))?;
+            watched::touch((call.ctx.db(), call.key().bytes().to_vec()));
+            Ok(())
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::config::config;
 use crate::fault::{syntax, Done};
 use crate::latency;
 use crate::openmetrics::{Family, Kind, Text};
-use crate::server::board_type::BOARDS;
+use crate::server::board_type::{BOARDS, BROKEN};
 use crate::server::call::Call;
 use crate::server::{blocked, timer};
 use crate::world;
@@ -30,7 +30,7 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All that there is, in the order of the text.
-static FAMILIES: [Family; 22] = [
+static FAMILIES: [Family; 23] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
@@ -51,6 +51,7 @@ static FAMILIES: [Family; 22] = [
     gauge("jobboard_broken", "", "1 when a change of the replication stream was missing."),
     gauge("jobboard_memory_bytes", "bytes", "Memory of the board, about."),
     gauge("jobboard_boards", "", "Boards on this server."),
+    gauge("jobboard_broken_boards", "", "Boards on this server that miss a change."),
     gauge("jobboard_blocked_claims", "", "Clients that wait in a claim."),
     gauge("jobboard_timer_overdue_seconds", "seconds", "How late the timer is."),
     counter("jobboard_timer_turns", "Turns of the timer."),
@@ -160,6 +161,7 @@ fn server(text: &mut Text) {
     let timer = timer::stats();
     let begin = world::started();
     text.gauge("jobboard_boards", &[], BOARDS.load(Relaxed) as f64);
+    text.gauge("jobboard_broken_boards", &[], BROKEN.load(Relaxed) as f64);
     text.gauge("jobboard_blocked_claims", &[], blocked::waiting() as f64);
     text.gauge("jobboard_timer_overdue_seconds", &[], timer.overdue_ms as f64 / 1e3);
     text.counter("jobboard_timer_turns", &[], timer.turns, begin);

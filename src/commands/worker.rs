@@ -209,7 +209,8 @@ fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i
         ("expires", told(worker.until)),
         ("session", worker.session.into()),
         ("quiet", worker.quiet.into()),
-        ("active", (now - seen).max(0)),
+        // Whoever came from a file spoke when it registered, at least.
+        ("active", (now - seen.max(worker.registered)).max(0)),
         ("claimed", claimed as i64),
         ("lapsed", worker.lapsed as i64),
     ];

@@ -17,13 +17,14 @@ use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::os::raw::c_int;
 
-use board::Board;
+use board::{Board, Refusal};
 
 use crate::commands::{begin, write_records};
 use crate::fault::Fault;
 use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
+use crate::server::keyspace::OpenKey;
 use crate::server::load::guard;
 use crate::server::park::{self, Callbacks, Chosen, Handle};
 use crate::server::{ERR, OK};
@@ -117,6 +118,9 @@ fn tell(ctx: Ctx, served: &Served) {
     let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
     let held = board.map(|board| served.held(board)).unwrap_or_default();
     let wait = &served.waiter.wait;
+    if board.is_some_and(Board::broken) && wait.ending.is_none() {
+        return ctx.reply().error(&Refusal::Broken.to_string());
+    }
     begin(ctx.reply(), wait.ending.as_ref());
     match board.filter(|_| !held.is_empty()) {
         Some(board) => write_records(ctx.reply(), board, &held, &wait.fields),
@@ -180,6 +184,11 @@ fn still_holds(ctx: Ctx, served: &Served) -> bool {
         .is_ok_and(|mut open| open.value().is_some_and(|value| !served.held(&value.board).is_empty()))
 }
 
+fn is_broken(ctx: Ctx, (db, name): &Place) -> bool {
+    let broken = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.is_broken());
+    ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(broken)
+}
+
 /// Serves those who wait for boards that were touched. At the end of the event loop's turn.
 pub fn serve_touched(ctx: Ctx) {
     let nothing = TOUCHED.with(|touched| touched.is_empty());
@@ -206,6 +215,14 @@ pub fn serve_touched(ctx: Ctx) {
     }
     for place in TOUCHED.with(std::mem::take) {
         with(|waiters| waiters.rejoin(&place));
+        if is_broken(ctx, &place) {
+            // Nothing comes from it: they are told so.
+            for (number, waiter) in with(|waiters| waiters.all_at(&place)) {
+                let (handle, claims) = (waiter.handle, Vec::new());
+                SERVED.with(|served| served.insert(number, handle, Served { waiter, claims }));
+            }
+            continue;
+        }
         on_board(ctx, &place, |turn| {
             turn.settle_due()?;
             turn.board().wake_all();

@@ -15,8 +15,11 @@ pub struct BoardValue {
     pub board: Board,
     /// When the timer looks at it next, or [`NEVER`].
     pub hint: i64,
-    /// Parts of a snapshot that come one by one, from an append-only file.
+    /// Parts of a snapshot that come one by one, from an append-only file. Until all are there
+    /// the board says that it is broken.
     pub loader: Option<Loader>,
+    /// It is among [`BROKEN`].
+    counted: bool,
 }
 
 /// The server may free a board on a thread of its own.
@@ -27,18 +30,31 @@ const _: () = {
 
 /// How many boards there are in this process, those that wait to be freed included.
 pub static BOARDS: AtomicI64 = AtomicI64::new(0);
+/// How many of them cannot be trusted.
+pub static BROKEN: AtomicI64 = AtomicI64::new(0);
 
 impl BoardValue {
     /// A value around a board.
     pub fn new(board: Board) -> Self {
         BOARDS.fetch_add(1, Ordering::Relaxed);
         world::saw_token(board.token());
-        BoardValue { board, hint: NEVER, loader: None }
+        let mut value = BoardValue { board, hint: NEVER, loader: None, counted: false };
+        value.count_broken();
+        value
     }
 
     /// Whether the board cannot be trusted: it missed something, or is not whole yet.
     pub fn is_broken(&self) -> bool {
-        self.board.broken() || self.loader.is_some()
+        self.board.broken()
+    }
+
+    /// Counts the board among those that cannot be trusted if it is one now: to be called when
+    /// that may have changed.
+    pub fn count_broken(&mut self) {
+        if self.counted != self.is_broken() {
+            self.counted = !self.counted;
+            BROKEN.fetch_add(if self.counted { 1 } else { -1 }, Ordering::Relaxed);
+        }
     }
 }
 
@@ -51,6 +67,7 @@ impl Default for BoardValue {
 impl Drop for BoardValue {
     fn drop(&mut self) {
         BOARDS.fetch_sub(1, Ordering::Relaxed);
+        BROKEN.fetch_sub(i64::from(self.counted), Ordering::Relaxed);
     }
 }
 

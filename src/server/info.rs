@@ -6,7 +6,7 @@ use std::os::raw::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::latency;
-use crate::server::board_type::BOARDS;
+use crate::server::board_type::{BOARDS, BROKEN};
 use crate::server::ctx::Ctx;
 use crate::server::{api, blocked, timer, watched};
 use crate::world;
@@ -25,6 +25,7 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
     let timer = timer::stats();
     let fields = [
         (c"boards", BOARDS.load(Relaxed)),
+        (c"broken_boards", BROKEN.load(Relaxed)),
         (c"blocked_claims", blocked::waiting() as i64),
         (c"waiting_clients", watched::waiting() as i64),
         (c"manual_clock", i64::from(world::clock_is_manual())),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::os::raw::c_int;
 
-use board::{Board, Claim};
+use board::{Board, Claim, Refusal};
 
 use crate::commands::write_found;
 use crate::config::config;
@@ -103,10 +103,13 @@ unsafe extern "C" fn over(
 }
 
 fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
-    let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
     let key = ctx.key(&watcher.place.1);
     let mut open = ctx.open(&key).ok();
     let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
+    if board.is_some_and(Board::broken) {
+        return ctx.reply().error(&Refusal::Broken.to_string());
+    }
+    let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
     write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields);
 }
 
@@ -205,14 +208,15 @@ pub fn look_at_touched(ctx: Ctx) {
     }
 }
 
-fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(Option<&mut Board>)) {
+fn on_board(ctx: Ctx, place: &Place, work: impl FnOnce(Option<&mut Board>)) {
+    let (db, name) = place;
     if !ctx.select(*db) {
         return;
     }
     let key = ctx.key(name);
     let mut open = ctx.open(&key).ok();
     match open.as_mut().and_then(|open| open.value()) {
-        Some(value) if value.is_broken() => {}
+        Some(value) if value.is_broken() => choose(with(|watchers| watchers.all_at(place))),
         None => work(None),
         Some(value) => {
             work(Some(&mut value.board));

@@ -225,6 +225,15 @@ def test_registrations_outlive_restart_reload_and_copy(fresh_server):
     assert board.claim("w2") == []
 
 
+def test_a_worker_that_came_from_a_file_was_active_when_it_registered(clocked):
+    board, clock = clocked.board(), clocked.clock
+    board.worker("REGISTER", "w1")
+    clock.advance(10)
+    clocked.client().execute_command("DEBUG", "RELOAD")
+    clocked.spoil()
+    assert board.registered()["w1"]["active"] == 10
+
+
 def test_registrations_travel_to_a_replica(fresh_server):
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)

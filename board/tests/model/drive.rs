@@ -681,9 +681,10 @@ impl Pair {
         let mut batch = Batch::default();
         batch.begin(copy.revision() + 1, self.world.now);
         batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) }.into());
-        same("a gap", copy.replay(batch.bytes()), Applied::Broken)?;
+        let gap = Flaw::Gap(copy.revision(), copy.revision() + 1);
+        same("a gap", copy.replay(batch.bytes()), Applied::Broken(gap))?;
         same("broken", copy.broken(), true)?;
         batch.begin(copy.revision(), self.world.now);
-        same("after a gap", copy.replay(batch.bytes()), Applied::Broken)
+        same("after a gap", copy.replay(batch.bytes()), Applied::Broken(Flaw::Before))
     }
 }

@@ -3,6 +3,7 @@
 //! Verbs on named jobs first settle what time has left undone with them, as the server does.
 #![allow(dead_code)]
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use board::*;
@@ -21,6 +22,8 @@ pub struct World {
     pub rules: Rc<Rules>,
     /// Every batch so far.
     pub sent: Vec<Bytes>,
+    /// The tags of all effects so far.
+    pub tags: BTreeSet<u8>,
     token: u64,
     draws: u64,
     batch: Batch,
@@ -58,6 +61,7 @@ impl Default for World {
             turn: 0,
             rules: Rc::default(),
             sent: Vec::new(),
+            tags: BTreeSet::new(),
             token: 0,
             draws: 0,
             batch: Batch::default(),
@@ -98,6 +102,7 @@ impl World {
             self.open = true;
         }
         self.batch.push(&effect);
+        self.tags.insert(effect.tag());
         assert_eq!(self.board.apply(&effect, self.now), Ok(()), "{effect:?}");
         self.token = self.token.max(self.board.token());
     }

@@ -1,0 +1,370 @@
+"""A copy that misses a change, or does not know one, says so: in its answers, in INFO, in the log."""
+
+from __future__ import annotations
+
+import lives
+import pytest
+import redis
+from aof import commands, errors, log_of, pipe
+from expect import check_consistent, error_text, refused_like
+from harness import wait_until
+from lives import LONG
+from primary import Primary, encoded
+from waiters import Parked, Waiter
+
+BROKEN = "BROKEN .+"
+
+
+@pytest.fixture(scope="module")
+def log(server_kind):
+    """The commands of a log that makes a board of ten jobs, five of them claimed."""
+    from harness import Server
+
+    source = Server(server_kind, appendonly=True, config=["aof-use-rdb-preamble no"])
+    board = source.board()
+    board.mpost([f"payload {n}" for n in range(10)])
+    board.claim("w1", count=5, lease=LONG)
+    for n in range(6):
+        board.post(id=f"j{n}")
+    source.stop()
+    effects = [command for command in commands(log_of(source)) if command.is_effect]
+    source.close()
+    assert len(effects) == 8
+    return effects
+
+
+@pytest.fixture
+def primary():
+    primary = Primary()
+    yield primary
+    primary.close()
+
+
+@pytest.fixture
+def replica(fresh_server, primary):
+    server = fresh_server(config=[f"replicaof 127.0.0.1 {primary.port}"])
+    wait_until(lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up")
+    return server
+
+
+def said(log: list) -> bytes:
+    return b"".join(command.bytes for command in log)
+
+
+def with_batch(command, change) -> bytes:
+    """The command with another batch."""
+    batch = bytearray(command.words[2])
+    change(batch)
+    return encoded(*command.words[:2], bytes(batch))
+
+
+def broken_boards(server) -> int:
+    return server.info("jobboard")["jobboard_broken_boards"]
+
+
+def says_so(server, why: str, times: int = 1) -> None:
+    """The board is broken, and the server answers, counts and logs it."""
+    board = server.board()
+    assert board.info()["broken"] == 1
+    assert broken_boards(server) == 1
+    for read in ["GET j0", "MGET 1 j0", "LIST", "COUNT", "HISTORY j0", "QUEUES", "STATS", "WAIT 5 JOBS 1 j0"]:
+        with refused_like(BROKEN, board):
+            board.call(*read.split())
+    assert server.log.count(f"board board is broken from now on: {why}") == times
+    other = server.board("other")
+    assert other.count() == 0 and other.info() is None
+
+
+HEAD = 24
+"""Where the first effect of a batch stands."""
+
+
+def unknown(batch: bytearray) -> None:
+    batch[HEAD] = 127
+
+
+def longer(batch: bytearray) -> None:
+    """One field more than this version knows, as a later version may write."""
+    assert batch[HEAD + 1] == 0xDC, "an array of more than 15 fields"
+    batch[HEAD + 3] += 1
+    batch.append(0xC0)
+
+
+def shorter(batch: bytearray) -> None:
+    del batch[-3:]
+
+
+def no_batch(batch: bytearray) -> None:
+    batch[0] = 0x81
+
+
+DAMAGES = {
+    "unknown": (unknown, "this version knows no effect 127"),
+    "longer": (longer, "an effect 1 does not fit"),
+    "shorter": (shorter, "an effect 1 does not fit"),
+    "no batch": (no_batch, "batch is not a batch of effects"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_replica_that_cannot_take_a_change_says_so(replica, primary, log, damage):
+    change, why = DAMAGES[damage]
+    primary.say(said(log[:3]))
+    primary.followed_by(replica)
+    assert replica.board().count() == 11 and broken_boards(replica) == 0
+    waits = [
+        Parked(replica, ("JOB.WAIT", "board", 0, "JOBS", 1, "j0")),
+        Parked(replica, ("JOB.WAIT", "board", 0, "JOBS", 1, "j0", "CHANGED", 10_000)),
+        Parked(replica, ("JOB.WAIT", "board", 0, "FOR", "empty")),
+        Parked(replica, ("JOB.WAIT", "board", 0, "FOR", "claimable", "QUEUES", 1, "q")),
+    ]
+    primary.say(with_batch(log[3], change))
+    primary.followed_by(replica)
+    for wait in waits:
+        with refused_like(BROKEN):
+            wait.answer()
+    says_so(replica, why)
+    primary.say(said(log[4:]))
+    primary.followed_by(replica)
+    says_so(replica, why)
+
+
+def test_a_replica_that_misses_a_change_says_so(replica, primary, log):
+    primary.say(said(log[:4]) + said(log[5:]))
+    primary.followed_by(replica)
+    says_so(replica, "it is at revision 17, the next change at 18: some are missing")
+
+
+def test_a_replica_that_misses_the_first_change_says_so(replica, primary, log):
+    primary.say(said(log[1:]))
+    primary.followed_by(replica)
+    says_so(replica, "it is at revision 0, the next change at 10: some are missing")
+
+
+def test_what_breaks_one_board_leaves_the_others(replica, primary, log):
+    other = [encoded(b"JOB.APPLY", b"second", command.words[2]) for command in log]
+    primary.say(said(log[:3]) + b"".join(other[:3]) + with_batch(log[3], unknown) + b"".join(other[3:]))
+    primary.followed_by(replica)
+    assert replica.board().info()["broken"] == 1 and broken_boards(replica) == 1
+    assert replica.board("second").count() == 16
+    check_consistent(replica.board("second"))
+
+
+@pytest.mark.parametrize("end", ["DEL board", "UNLINK board", "FLUSHALL", "SET board text"])
+def test_a_broken_board_can_be_taken_away(replica, primary, log, end):
+    primary.say(said(log[1:]))
+    primary.send(*end.split())
+    primary.followed_by(replica)
+    wait_until(lambda: broken_boards(replica) == 0)
+    if end.startswith("SET"):
+        primary.send("DEL", "board")
+    primary.say(said(log))
+    primary.followed_by(replica)
+    assert replica.board().count() == 16
+    check_consistent(replica.board())
+
+
+@pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
+def test_a_broken_board_is_broken_after_a_restart(fresh_server, primary, log, appendonly):
+    """And the server starts, however little of the board can be read."""
+    config = [f"replicaof 127.0.0.1 {primary.port}", "save 3600 1000000", "aof-use-rdb-preamble no"]
+    replica = fresh_server(config=config, appendonly=appendonly)
+    wait_until(lambda: replica.info("replication")["master_link_status"] == "up", 20, what="the link is up")
+    primary.say(said(log[:2]) + with_batch(log[2], unknown))
+    primary.followed_by(replica)
+    if appendonly:
+        wait_until(lambda: not replica.info("persistence")["aof_rewrite_in_progress"])
+        replica.client().bgrewriteaof()
+        wait_until(lambda: replica.info("persistence")["aof_last_bgrewrite_status"] == "ok")
+        wait_until(lambda: not replica.info("persistence")["aof_rewrite_in_progress"])
+    replica.restart(config=[line for line in config if "replicaof" not in line])
+    assert broken_boards(replica) == 1
+    board = replica.board()
+    assert board.info()["broken"] == 1
+    with refused_like(BROKEN, board):
+        board.claim()
+
+
+def test_a_broken_copy_that_is_promoted_refuses_everything(replica, primary, log):
+    primary.say(said(log[:3]) + with_batch(log[3], unknown))
+    primary.followed_by(replica)
+    replica.client().execute_command("REPLICAOF", "NO", "ONE")
+    board = replica.board()
+    writes = [
+        ("POST", "x"),
+        ("CLAIM", "w1"),
+        ("CONSUME", "w1", "j0"),
+        ("HEARTBEAT", "w1", "j0"),
+        ("CANCEL", 1, "j0"),
+        ("DELETE", "WHERE", "STATE", "ready"),
+        ("PAUSE",),
+    ]
+    for words in writes:
+        with refused_like(BROKEN, board):
+            board.call(*words)
+    wait_until(lambda: replica.info("jobboard")["jobboard_timer_overdue_ms"] == 0)
+    board.client.delete("board")
+    board.post(id="j0")
+    assert board.claim_one()["id"] == "j0" and broken_boards(replica) == 0
+
+
+def test_a_gap_on_a_real_link_and_a_new_synchronisation_that_mends_it(fresh_server):
+    primary = fresh_server()
+    lives.busy(primary.board())
+    replica = fresh_server(replicaof=primary, config=["replica-read-only no"])
+    replica.wait_synced(primary)
+    assert replica.board().digest() == primary.board().digest()
+    replica.client().delete("board")
+    primary.board().post(id="next")
+    replica.wait_synced(primary)
+    revision = primary.board().info()["revision"] - 1
+    says_so(replica, f"it is at revision 0, the next change at {revision}: some are missing")
+    client = replica.client()
+    client.execute_command("REPLICAOF", "NO", "ONE")
+    client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
+    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", 20, what="the link")
+    replica.wait_synced(primary)
+    assert replica.board().digest() == primary.board().digest() and broken_boards(replica) == 0
+
+
+# Parts of snapshots
+
+
+@pytest.fixture(scope="module")
+def parts(server_kind):
+    """The commands of a rewritten log: a board of several parts."""
+    from harness import Server
+
+    source = Server(server_kind, appendonly=True, config=["aof-use-rdb-preamble no"])
+    board = source.board()
+    board.mpost(["x" * 10_000] * 12)
+    source.client().bgrewriteaof()
+    wait_until(lambda: not source.info("persistence")["aof_rewrite_in_progress"], what="rewrite")
+    wait_until(lambda: not source.info("persistence")["aof_rewrite_scheduled"], what="rewrite")
+    source.stop()
+    found = [command for command in commands(log_of(source)) if command.words[0].upper() == b"JOB.LOAD"]
+    source.close()
+    assert len(found) >= 3
+    return found
+
+
+PARTS = {
+    "the first is damaged": (lambda parts: [with_batch(parts[0], no_batch), *[p.bytes for p in parts[1:]]]),
+    "the first is missing": (lambda parts: [p.bytes for p in parts[1:]]),
+    "one is missing": (lambda parts: [parts[0].bytes, *[p.bytes for p in parts[2:]]]),
+    "the second is damaged": (
+        lambda parts: [parts[0].bytes, with_batch(parts[1], shorter), *[p.bytes for p in parts[2:]]]
+    ),
+    "the last is missing": (lambda parts: [p.bytes for p in parts[:-1]]),
+    "all come twice": (lambda parts: [p.bytes for p in parts * 2]),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_a_snapshot_that_do_not_fit_leave_a_broken_board(replica, primary, parts, case):
+    """Never an empty one, and never a part of one."""
+    primary.say(b"".join(PARTS[case](parts)))
+    primary.followed_by(replica)
+    board = replica.board()
+    assert board.info()["broken"] == 1 and broken_boards(replica) == 1
+    with refused_like(BROKEN, board):
+        board.count()
+    if case != "the last is missing":
+        assert replica.log.count("board board is broken from now on: ") == 1
+    copy = replica.raw_client().dump("board")
+    primary.send("DEL", "board")
+    primary.say(said(parts))
+    primary.followed_by(replica)
+    assert board.count() == 12 and broken_boards(replica) == 0
+    check_consistent(board)
+    primary.send("RESTORE", "board", 0, copy, "REPLACE")
+    primary.followed_by(replica)
+    assert board.info()["broken"] == 1 and broken_boards(replica) == 1
+
+
+def test_a_log_with_a_damaged_part_is_loaded_as_a_broken_board(fresh_server, parts):
+    server = fresh_server(appendonly=True, config=["aof-use-rdb-preamble no"])
+    server.stop()
+    [file] = server.folder.glob("appendonlydir/*.base.aof")
+    file.write_bytes(b"".join(PARTS["the first is damaged"](parts)))
+    server.start()
+    assert server.board().info()["broken"] == 1 and broken_boards(server) == 1
+
+
+# Effects of another server
+
+
+@pytest.fixture
+def target(fresh_server):
+    return fresh_server("foreign-effects", "yes")
+
+
+def test_a_log_with_a_gap_is_refused_from_there_on(target, log):
+    waiter = Waiter(target, "w2", queues=["q"])
+    found = errors(pipe(target, said(log[:3]) + said(log[4:])))
+    assert len(found) == len(log) - 4 and all(line.startswith(b"-BROKEN ") for line in found)
+    with refused_like(BROKEN):
+        waiter.answer()
+    assert target.board().info()["broken"] == 1 and broken_boards(target) == 1
+    assert "some are missing" in target.log
+
+
+def test_a_batch_that_is_none_changes_nothing(target, log):
+    pipe(target, said(log[:3]))
+    board = target.board()
+    with refused_like("ERR batch is not a batch of effects", board):
+        board.client.execute_command("JOB.APPLY", "board", b"\x81")
+    with refused_like("ERR batch is not a batch of effects"):
+        board.client.execute_command("JOB.APPLY", "absent", b"\x81")
+    assert not board.client.exists("absent") and broken_boards(target) == 0
+    pipe(target, said(log[3:]))
+    assert board.count() == 16
+    check_consistent(board)
+
+
+def test_a_part_that_is_none_changes_nothing(target, parts):
+    client = target.client()
+    for words in [("absent", b"\x00"), ("absent", parts[1].words[2])]:
+        with refused_like("ERR part: .+"):
+            client.execute_command("JOB.LOAD", *words)
+    assert not client.exists("absent")
+    pipe(target, said(parts))
+    with refused_like("ERR there is a board already", target.board()):
+        client.execute_command("JOB.LOAD", "board", parts[0].words[2])
+    assert target.board().count() == 12 and broken_boards(target) == 0
+
+
+def test_a_board_is_broken_until_all_its_parts_are_there(target, parts):
+    board = target.board()
+    for part in parts[:-1]:
+        pipe(target, part.bytes)
+        assert board.info()["broken"] == 1 and broken_boards(target) == 1
+        with refused_like(BROKEN, board):
+            board.post()
+    pipe(target, parts[-1].bytes)
+    assert board.count() == 12 and broken_boards(target) == 0
+
+
+def test_replicas_of_a_server_into_which_a_log_is_piped_follow(fresh_server, target, log):
+    replica = fresh_server(replicaof=target)
+    replica.wait_synced(target)
+    assert errors(pipe(target, said(log[:5]))) == []
+    replica.wait_synced(target)
+    assert replica.board().digest() == target.board().digest()
+    target.board().consume("w1", target.board().list(state="claimed", count=1)[1][0]["id"])
+    replica.wait_synced(target)
+    assert replica.board().digest() == target.board().digest()
+    pipe(target, said(log[7:]))
+    replica.wait_synced(target)
+    assert (broken_boards(target), broken_boards(replica)) == (1, 1)
+
+
+def test_an_effect_of_another_type_of_key_is_refused(target, log):
+    client = target.client()
+    client.set("board", "text")
+    try:
+        client.execute_command("JOB.APPLY", *log[0].words[1:])
+        raise AssertionError("accepted")
+    except redis.ResponseError as error:
+        assert error_text(error).startswith("WRONGTYPE")
+    assert client.get("board") == "text"
