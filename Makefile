@@ -42,9 +42,10 @@ setup: ## Install what is missing: Debian packages (with sudo when not root), .v
 build: ## Compile the module: target/release/libjobboard.so
 	cargo build --release --locked
 
-lint: setup ## Check format and lints of Rust and Python
+lint: setup ## Check format, lints and types of Rust and Python
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
+	$(VENV)/mypy --strict clients/python/src
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -91,5 +92,5 @@ fixtures: setup build ## Make the snapshots and logs of a version, which every l
 clean: ## Remove what was built and .venv
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
-	rm -rf .venv .pytest_cache .ruff_cache
+	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

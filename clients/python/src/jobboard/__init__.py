@@ -1,1 +1,102 @@
-"""Job boards inside Redis and Valkey: post jobs, work on them, watch them."""
+"""Job boards inside Redis and Valkey: post jobs, work on them, watch them.
+
+board = Board("mails", redis.Redis())
+
+@board.handler("welcome")
+def welcome(context, payload): ...
+
+board.post({"to": "ann"}, name="welcome")
+Worker(board).run()
+"""
+
+from .board import AsyncBoard, Board, Requests
+from .codecs import Codec, Json, Msgpack, PayloadError, Raw
+from .context import Context
+from .errors import (
+    BoardError,
+    Broken,
+    Cancelled,
+    Claimed,
+    Cycle,
+    Depended,
+    Ended,
+    Exists,
+    JobFailed,
+    Limit,
+    NoJob,
+    NoSchedule,
+    NotClaimed,
+    NotEnded,
+    NotOwner,
+    NotReady,
+    NoWorker,
+    Refused,
+    Stale,
+)
+from .handlers import Handlers, NoHandler
+from .hooks import Hook
+from .jobs import Job
+from .outcomes import Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash
+from .requests.posting import After, Exponential, Fixed, Node
+from .requests.shape import Slice
+from .sharding import AsyncShardedBoard, ShardedBoard
+from .verbs import Page
+from .words import FOREVER
+from .worker import Worker
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Abandon",
+    "After",
+    "AsyncBoard",
+    "AsyncShardedBoard",
+    "Board",
+    "BoardError",
+    "Broken",
+    "CancelRequested",
+    "Cancelled",
+    "Claimed",
+    "Codec",
+    "Complete",
+    "Context",
+    "Cycle",
+    "Depended",
+    "Ended",
+    "Exists",
+    "Exponential",
+    "FOREVER",
+    "Fixed",
+    "GoHome",
+    "Handlers",
+    "Hook",
+    "Job",
+    "JobFailed",
+    "Json",
+    "Limit",
+    "Lost",
+    "Msgpack",
+    "Next",
+    "NoHandler",
+    "NoJob",
+    "NoRetry",
+    "NoSchedule",
+    "NoWorker",
+    "Node",
+    "NotClaimed",
+    "NotEnded",
+    "NotOwner",
+    "NotReady",
+    "Page",
+    "PayloadError",
+    "Raw",
+    "Refused",
+    "Requests",
+    "Retry",
+    "ShardedBoard",
+    "Slice",
+    "Stale",
+    "Stopped",
+    "Trash",
+    "Worker",
+]

@@ -1,18 +1,57 @@
-"""The command line of the package: `jobboard <command> …`."""
+"""The command line of the package: `jobboard <command> …`.
+
+Each command is a module under commands/ with `add(subparsers)`. It sets `run`, a function of the parsed
+arguments that returns what the process ends with. `jobboard.importers`, where it is installed, adds `import`
+in the same way.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
+import redis
+
+from . import __version__
+from .commands import look, operate, post, top, work
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns what the process ends with."""
+    """Runs one command; returns what the process ends with: 0, 1 when it was refused, 2 when it was
+    misused.
+    """
+    parser = build_parser()
+    parsed = parser.parse_args(arguments)
+    if not hasattr(parsed, "run"):
+        parser.print_help()
+        return 2
+    try:
+        status: int = parsed.run(parsed)
+        return status
+    except BrokenPipeError:  # `jobboard list … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except (redis.RedisError, OSError, ValueError) as error:
+        print(f"jobboard: {error}", file=sys.stderr)
+        return 1
+
+
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jobboard", description="Job boards inside Redis and Valkey.")
-    parser.parse_args(arguments)
-    parser.print_help()
-    return 2
+    parser.add_argument("--version", action="version", version=f"jobboard {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="<command>")
+    for module in (work, post, look, operate, top):
+        module.add(subparsers)
+    if importlib.util.find_spec("jobboard.importers") is not None:
+        importlib.import_module("jobboard.importers").add_command(subparsers)
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""A board: its commands as methods, over redis-py's clients, sync and asyncio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
+
+import redis
+import redis.asyncio
+
+from . import codecs
+from .errors import translated
+from .handlers import Handlers
+from .hooks import NO_HOOK, Hook
+from .requests.administering import Administering
+from .requests.listing import Listing
+from .requests.operating import Operating
+from .requests.reading import Reading
+from .requests.waiting import Waiting
+from .requests.working import Working
+from .verbs import Async, Plain, Request, Sync
+from .words import Name
+
+if TYPE_CHECKING:
+    Client = Union[redis.Redis, redis.RedisCluster]
+    AsyncClient = Union[redis.asyncio.Redis, redis.asyncio.RedisCluster]
+
+T = TypeVar("T")
+URL = "redis://127.0.0.1:6379"
+BLOCK = 2000
+"""The longest wait of one command, ms."""
+
+
+class Verbs(Administering, Listing, Operating, Reading, Waiting, Working):
+    """All verbs of a board."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        codec: Union[str, codecs.Codec] = "json",
+        hook: Hook = NO_HOOK,
+        block: int = BLOCK,
+    ) -> None:
+        self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
+
+
+class Requests(Verbs, Plain):
+    """The verbs of a board as requests: what to send, and what the reply means."""
+
+
+class Board(Verbs, Sync):
+    """A board over a redis-py client.
+
+        board = Board("mails", redis.Redis())
+        board.post({"to": "ann"}, name="welcome")
+
+    `client` is a `redis.Redis` or `redis.RedisCluster`, or a URL; without it, redis://127.0.0.1:6379. Its
+    protocol and decoding do not matter. `codec` is how payloads and results become bytes: `json`, `msgpack`,
+    `raw`, or an object with `encode` and `decode`. A board may be used by several threads.
+
+    `handlers` are what a `Worker` of this board runs; `handler` is the decorator that adds one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: Union[Client, str, None] = None,
+        *,
+        codec: Union[str, codecs.Codec] = "json",
+        hook: Hook = NO_HOOK,
+    ) -> None:
+        self.client: Client = connect(client) if isinstance(client, (str, type(None))) else client
+        super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
+        self.handlers = Handlers()
+
+    def send(self, request: Request[T]) -> T:
+        try:
+            reply = self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            if request.done:
+                request.done(error)
+            if isinstance(error, redis.ResponseError):
+                raise translated(error) from None
+            raise
+        if request.done:
+            request.done(None)
+        return request.parse(reply)
+
+    def handler(self, name: Optional[str] = None, **options: Any) -> Callable[[T], T]:
+        """Decorates the function that does jobs of this name: see `Handlers.handler`."""
+        return self.handlers.handler(name, **options)
+
+    def requests(self) -> list[Requests]:
+        """The verbs of this board as requests. A list: a sharded board has several."""
+        return [Requests(self.key, codec=self.codec, hook=self.hook, block=self.block)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.key!r})"
+
+    def __reduce__(self) -> Any:
+        from .pickling import spec
+
+        return (_rebuilt, (type(self), self.key, spec(self.client), self.codec, self.hook, self.handlers))
+
+
+class AsyncBoard(Verbs, Async):
+    """The same over `redis.asyncio`: each verb is awaited, listings are walked with `async for`.
+
+    board = AsyncBoard("mails", redis.asyncio.Redis())
+    await board.post({"to": "ann"}, name="welcome")
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: Union[AsyncClient, str, None] = None,
+        *,
+        codec: Union[str, codecs.Codec] = "json",
+        hook: Hook = NO_HOOK,
+    ) -> None:
+        if isinstance(client, (str, type(None))):
+            client = redis.asyncio.Redis.from_url(client or URL)
+        self.client: AsyncClient = client
+        super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
+
+    async def send(self, request: Request[T]) -> T:
+        try:
+            reply = await self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)
+        except BaseException as error:
+            if request.done:
+                request.done(error)
+            if isinstance(error, redis.ResponseError):
+                raise translated(error) from None
+            raise
+        if request.done:
+            request.done(None)
+        return request.parse(reply)
+
+    def __repr__(self) -> str:
+        return f"AsyncBoard({self.key!r})"
+
+
+def connect(url: Optional[str]) -> redis.Redis:
+    """A client of a server at a URL."""
+    return redis.Redis.from_url(url or URL)
+
+
+def encoded(words: list[Any]) -> list[Any]:
+    """Text that stands for bytes that are not UTF-8 (surrogates) as those bytes again."""
+    return [
+        word.encode("utf-8", "surrogateescape") if isinstance(word, str) and not word.isascii() else word
+        for word in words
+    ]
+
+
+def longest_block(client: Any) -> int:
+    """So long a command may wait without being cut by the client's socket timeout, ms."""
+    pool = getattr(client, "connection_pool", None)
+    if pool is not None:
+        options = pool.connection_kwargs
+    elif hasattr(client, "get_connection_kwargs"):
+        options = client.get_connection_kwargs()
+    else:
+        options = getattr(client, "connection_kwargs", {})
+    timeout = options.get("socket_timeout")
+    return BLOCK if timeout is None else max(min(BLOCK, int(timeout * 400)), 1)
+
+
+def _rebuilt(kind: Any, key: Name, client: Any, codec: Any, hook: Any, handlers: Any) -> Any:
+    board = kind(key, client(), codec=codec, hook=hook)
+    board.handlers = handlers
+    return board

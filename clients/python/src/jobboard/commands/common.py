@@ -1,0 +1,135 @@
+"""What commands share: the board's address, durations, filters, output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Union
+
+import redis
+
+from ..board import URL, Board
+from ..codecs import CODECS
+from ..requests.filters import NAMES, Filters
+from ..sharding import ShardedBoard
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+AnyBoard = Union[Board, ShardedBoard]
+
+STATES = ["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def add_board(parser: argparse.ArgumentParser) -> None:
+    """The board and where it is."""
+    parser.add_argument("board", help="name of the board: its key")
+    add_server(parser)
+    parser.add_argument("--shards", type=int, metavar="N", help="it is a sharded board of N parts")
+    parser.add_argument(
+        "--codec", choices=list(CODECS), default="json", help="of payloads and results (default: json)"
+    )
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--url",
+        default=os.environ.get("JOBBOARD_URL", URL),
+        help=f"of the server (default: $JOBBOARD_URL, or {URL})",
+    )
+    parser.add_argument("--cluster", action="store_true", help="the server is a node of a cluster")
+
+
+def connect(arguments: argparse.Namespace) -> Union[redis.Redis, redis.RedisCluster]:
+    if arguments.cluster:
+        cluster: redis.RedisCluster = redis.RedisCluster.from_url(arguments.url)
+        return cluster
+    client: redis.Redis = redis.Redis.from_url(arguments.url)
+    return client
+
+
+def board_of(arguments: argparse.Namespace) -> AnyBoard:
+    client = connect(arguments)
+    if arguments.shards:
+        return ShardedBoard(arguments.board, client, shards=arguments.shards, codec=arguments.codec)
+    return Board(arguments.board, client, codec=arguments.codec)
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """The filters of JOB.LIST."""
+    group = parser.add_argument_group("filters", "repeated ones are alternatives; --not-… for the others")
+    for name in NAMES:
+        if name == "since":
+            group.add_argument("--since", type=int, metavar="REVISION", help="changed since that revision")
+        elif name in ("tracked", "lapsed"):
+            group.add_argument(f"--{name}", action="store_true", default=None)
+        else:
+            choices = STATES if name == "state" else None
+            for prefix in ("", "not-"):
+                group.add_argument(
+                    f"--{prefix}{name}", action="append", choices=choices, metavar=name.upper()
+                )
+
+
+def filters_of(arguments: argparse.Namespace) -> Filters:
+    found: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    for name in NAMES:
+        if getattr(arguments, name, None) is not None:
+            found[name] = getattr(arguments, name)
+        if getattr(arguments, f"not_{name}", None) is not None:
+            excluded[name] = getattr(arguments, f"not_{name}")
+    if excluded:
+        found["not_"] = excluded
+    return found  # type: ignore[return-value]
+
+
+def duration(text: str) -> int:
+    """Milliseconds of `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is ms, as everywhere."""
+    found = re.fullmatch(r"(-1|\d+(?:\.\d+)?)(ms|s|m|h|d)?", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration: 500ms, 30s, 5m, 2h, 1d")
+    return int(float(found[1]) * UNITS[found[2] or "ms"])
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_other)
+
+
+def _other(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def time_of(ms: Any) -> str:
+    """A time as a person reads it, in the zone of the terminal."""
+    return datetime.fromtimestamp(ms / 1000).isoformat(sep=" ", timespec="seconds")
+
+
+def span(ms: Any) -> str:
+    """A duration as a person reads it."""
+    if ms is None or ms < 0:
+        return "-"
+    for unit in ("d", "h", "m", "s"):
+        if ms >= UNITS[unit]:
+            return f"{ms / UNITS[unit]:.1f}{unit}"
+    return f"{round(ms)}ms"
+
+
+def say(*words: Any) -> None:
+    """To the terminal, beside the output."""
+    print(*words, file=sys.stderr)
+
+
+def columns(rows: Iterable[list[str]], heads: list[str]) -> str:
+    """A plain table."""
+    lines = [heads, *rows]
+    widths = [max(len(line[number]) for line in lines) for number in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
+    )

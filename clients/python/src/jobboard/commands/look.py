@@ -1,0 +1,122 @@
+"""`jobboard list`, `get`, `explain`, `history`, `queues`: looking at a board."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from typing import Any, Callable
+
+from .common import (
+    Subparsers,
+    add_board,
+    add_filters,
+    as_json,
+    board_of,
+    columns,
+    filters_of,
+    say,
+    span,
+    time_of,
+)
+
+SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "message"]
+TIMES = {"posted", "due", "claimed", "ended", "modified", "deadline", "intended", "at", "until"}
+
+
+def add(subparsers: Subparsers) -> None:
+    listing = subparsers.add_parser("list", help="list jobs by filters")
+    add_board(listing)
+    add_filters(listing)
+    listing.add_argument("--count", type=int, default=100, help="at most so many; 0: all (default: 100)")
+    listing.add_argument("--rev", action="store_true", help="the other way round")
+    listing.add_argument("--fields", help=f"comma-separated (default: {','.join(SHOWN)})")
+    listing.add_argument("--json", action="store_true", help="a JSON object in each line")
+    listing.set_defaults(run=run_list)
+    for name, run, about in (
+        ("get", run_get, "print the record of a job"),
+        ("explain", run_explain, "why a job is not running, and what would change that"),
+        ("history", run_history, "what happened to a job"),
+    ):
+        parser = subparsers.add_parser(name, help=about)
+        add_board(parser)
+        parser.add_argument("id")
+        parser.add_argument("--json", action="store_true")
+        parser.set_defaults(run=run)
+    queues = subparsers.add_parser("queues", help="the queues with their jobs by state")
+    add_board(queues)
+    queues.add_argument("--json", action="store_true")
+    queues.set_defaults(run=run_queues)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    board = board_of(arguments)
+    fields = arguments.fields.split(",") if arguments.fields else SHOWN
+    filters = filters_of(arguments)
+    count = arguments.count or None
+    jobs = board.list(fields=fields, rev=arguments.rev, page=min(count or 1000, 1000), **filters)
+    shown = (job.as_dict() for job in itertools.islice(jobs, count))
+    if arguments.json:
+        for row in shown:
+            print(as_json(row), flush=True)
+        return 0
+    rows = [[_cell(name, row.get(name)) for name in fields] for row in shown]
+    print(columns(rows, [name.upper() for name in fields]))
+    if count is not None and len(rows) == count:
+        say(f"there may be more: --count 0 lists all of {board.count(**filters)}")
+    return 0
+
+
+def run_get(arguments: argparse.Namespace) -> int:
+    job = board_of(arguments).get(arguments.id)
+    return _shown(arguments, None if job is None else job.as_dict(), _lines)
+
+
+def run_explain(arguments: argparse.Namespace) -> int:
+    def text(found: Any) -> str:
+        head = f"{found['id']} is {found['state']}" + (f" in {found['queue']}" if "queue" in found else "")
+        return "\n".join([head, *(f"- {reason['text']}" for reason in found["reasons"])])
+
+    return _shown(arguments, board_of(arguments).explain(arguments.id), text)
+
+
+def run_history(arguments: argparse.Namespace) -> int:
+    def text(found: Any) -> str:
+        rows = [
+            f"{time_of(one['at'])}  {one['event']:16} {one.get('worker', '')}  {one.get('text', '')}".rstrip()
+            for one in found
+        ]
+        return "\n".join(rows)
+
+    return _shown(arguments, board_of(arguments).history(arguments.id), text)
+
+
+def run_queues(arguments: argparse.Namespace) -> int:
+    found = board_of(arguments).queues()
+    if arguments.json:
+        print(as_json(found))
+        return 0
+    names = "ready claimed scheduled blocked failed".split()
+    rows = [[row["queue"], *(str(row[name]) for name in names), span(row["oldest"])] for row in found]
+    print(columns(rows, ["QUEUE", *(name.upper() for name in names), "OLDEST"]))
+    return 0
+
+
+def _shown(arguments: argparse.Namespace, found: Any, text: Callable[[Any], str]) -> int:
+    if found is None:
+        say(f"no such job: {arguments.id}")
+        return 1
+    print(as_json(found) if arguments.json else text(found))
+    return 0
+
+
+def _lines(found: dict[str, Any]) -> str:
+    width = max(map(len, found))
+    return "\n".join(f"{name.ljust(width)}  {_cell(name, value)}" for name, value in found.items())
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name in TIMES and isinstance(value, int) and value > 0:
+        return time_of(value)
+    return value if isinstance(value, str) else as_json(value)

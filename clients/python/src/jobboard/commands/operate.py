@@ -1,0 +1,93 @@
+"""`jobboard requeue`, `cancel`, `release`, `delete`, `pause`, `resume`: changing what is there."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, say
+from .progress import progress
+
+ABOUT = {
+    "requeue": "make failed, trashed and cancelled jobs ready again",
+    "cancel": "cancel jobs; a running one is asked to stop",
+    "release": "take claimed jobs from their workers",
+    "delete": "forget jobs, in any state",
+}
+
+
+def add(subparsers: Subparsers) -> None:
+    for verb, about in ABOUT.items():
+        parser = subparsers.add_parser(verb, help=about, description=f"{about}: by ids, or by filters")
+        add_board(parser)
+        parser.add_argument("ids", nargs="*", metavar="ID")
+        add_filters(parser)
+        parser.add_argument("--dry-run", action="store_true", help="with filters: only say how many")
+        if verb == "requeue":
+            parser.add_argument("--to", metavar="QUEUE", help="into another queue")
+        if verb == "cancel":
+            parser.add_argument("--by", metavar="USER", help="only jobs of that user")
+            parser.add_argument("--force", action="store_true", help="running ones as well, at once")
+        parser.set_defaults(run=run, verb=verb)
+    for verb in ("pause", "resume"):
+        about = "let nothing be claimed" if verb == "pause" else "end a pause"
+        parser = subparsers.add_parser(verb, help=about)
+        add_board(parser)
+        parser.add_argument("--queue", help="only this queue")
+        parser.add_argument("--group", help="only this group of it")
+        if verb == "pause":
+            parser.add_argument("--for", dest="for_", type=duration, metavar="MS")
+            parser.add_argument("--release", action="store_true", help="take running jobs back")
+        parser.set_defaults(run=run_pause, verb=verb)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    filters = filters_of(arguments)
+    if bool(arguments.ids) == bool(filters):
+        raise ValueError("give ids, or at least one filter")
+    if arguments.ids and arguments.dry_run:
+        raise ValueError("--dry-run goes with filters")
+    return by_ids(arguments) if arguments.ids else by_filters(arguments, filters)
+
+
+def by_ids(arguments: argparse.Namespace) -> int:
+    board: Any = board_of(arguments)
+    if arguments.verb == "cancel":
+        found = board.cancel(*arguments.ids, by=arguments.by, force=arguments.force)
+        for id, what in zip(arguments.ids, found):
+            print(f"{id} {what or 'unknown'}")
+        return 0 if all(found) else 1
+    options = {"queue": arguments.to} if arguments.verb == "requeue" else {}
+    done = getattr(board, arguments.verb)(*arguments.ids, **options)
+    print(f"{arguments.verb}: {done.count}")
+    for id in done.held:
+        say(f"no such job: {id}")
+    return 1 if done.held else 0
+
+
+def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
+    board: Any = board_of(arguments)
+    options: dict[str, Any] = {}
+    if arguments.verb == "requeue":
+        options["to"] = arguments.to
+    if arguments.verb == "cancel":
+        options.update(by=arguments.by, force=arguments.force)
+    with progress(arguments.verb, board.count(**filters)) as told:
+        done = getattr(board, f"{arguments.verb}_where")(
+            filters, dryrun=arguments.dry_run, progress=told, **options
+        )
+    print(f"{arguments.verb}: {done.count}{' (dry run)' if arguments.dry_run else ''}")
+    if done.held:
+        say(f"{len(done.held)} are held back: {' '.join(done.held[:5])}{' …' if len(done.held) > 5 else ''}")
+    return 0
+
+
+def run_pause(arguments: argparse.Namespace) -> int:
+    board = board_of(arguments)
+    if arguments.verb == "pause":
+        board.pause(
+            queue=arguments.queue, group=arguments.group, for_=arguments.for_, release=arguments.release
+        )
+    else:
+        board.resume(queue=arguments.queue, group=arguments.group)
+    return 0

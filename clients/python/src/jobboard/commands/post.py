@@ -1,0 +1,103 @@
+"""`jobboard post`: one job, or a line of a file each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..jobs import Job
+from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, say
+from .progress import progress
+
+
+def add(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("post", help="post a job, or one for each line of a file")
+    add_board(parser)
+    parser.add_argument("payload", nargs="?", help="JSON (with --codec raw: text)")
+    parser.add_argument("--lines", metavar="FILE", help="a job for each line; - is standard input")
+    parser.add_argument("--wait", type=duration, metavar="MS", help="wait for the job, and print its result")
+    parser.add_argument("--id", help="its id")
+    parser.add_argument("--name", help="its type: which handler does it")
+    for name in ("queue", "group", "user", "parent", "unique"):
+        parser.add_argument(f"--{name}")
+    for name in ("priority", "retries", "cost"):
+        parser.add_argument(f"--{name}", type=int)
+    for name in ("delay", "timeout", "expire", "retain", "lease"):
+        parser.add_argument(f"--{name}", type=duration, metavar="MS", help="30s, 5m, 2h …")
+    parser.add_argument("--tag", action="append", dest="tags")
+    parser.add_argument("--meta", action="append", metavar="FIELD=VALUE")
+    parser.add_argument("--after", action="append", metavar="ID", help="wait for this job; repeatable")
+    parser.set_defaults(run=run)
+
+
+OPTIONS = (
+    "name queue group user parent unique priority retries cost delay timeout expire retain lease tags after"
+)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if (arguments.payload is None) == (arguments.lines is None):
+        raise ValueError("give a payload, or --lines")
+    if arguments.lines is not None and (arguments.id or arguments.wait):
+        raise ValueError("--id and --wait go with a single payload")
+    board = board_of(arguments)
+    options = {name: getattr(arguments, name) for name in OPTIONS.split()}
+    options = {name: value for name, value in options.items() if value is not None}
+    if arguments.meta:
+        options["meta"] = dict(one.split("=", 1) for one in arguments.meta)
+    if arguments.lines is not None:
+        return post_lines(board, arguments, options)
+    if arguments.wait is not None:
+        options.setdefault("retain", 60_000)
+    id = board.post(value_of(arguments, arguments.payload), id=arguments.id, **options)
+    if arguments.wait is None or id is None:
+        print(id)
+        return 0
+    return wait(board, id, arguments.wait)
+
+
+def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str, Any]) -> int:
+    def payloads() -> Iterator[Any]:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield value_of(arguments, line)
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
+
+    if arguments.lines == "-":
+        lines: list[str] = sys.stdin.read().splitlines()
+    else:
+        lines = Path(arguments.lines).read_text().splitlines()
+    with progress("posting", len(lines)) as told:
+        ids = board.post_many(payloads(), progress=told, **options)
+    print(f"posted {len(ids)}")
+    return 0
+
+
+def wait(board: AnyBoard, id: str, within: int) -> int:
+    found = board.wait(id, within=within)
+    if found is None:
+        say(f"{id} has not ended in time")
+        return 1
+    job: Job | None = found[0]
+    if job is None:
+        say(f"{id} has ended, its record was not kept")
+        return 1
+    if job.state == "complete":
+        print(as_json(job.as_dict().get("result")))
+        return 0
+    say(f"{id} {job.state}: {job.message or job.reason or ''}")
+    return 1
+
+
+def value_of(arguments: argparse.Namespace, text: str) -> Any:
+    if arguments.codec == "raw":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the payload is no JSON ({error}): quote text, or say --codec raw") from error

@@ -1,0 +1,71 @@
+"""`jobboard worker module:board`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from typing import Any
+
+from ..worker import Worker
+from ..worker.child import LOG_FORMAT, load
+from .common import Subparsers, duration
+
+
+def add(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "worker",
+        help="run the handlers of a board",
+        description="Runs the handlers of a board until SIGTERM; then they may finish for --stop-within.",
+    )
+    parser.add_argument("target", metavar="module:board", help="the board, with its handlers and its client")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--processes", type=int, metavar="N", help="N child processes")
+    how.add_argument("--threads", type=int, metavar="N", help="N threads (default: 8)")
+    how.add_argument("--tasks", type=int, metavar="N", help="N asyncio tasks")
+    parser.add_argument("--queue", action="append", dest="queues", help="repeatable (default: default)")
+    parser.add_argument("--all-queues", action="store_true")
+    parser.add_argument("--order", choices=["best", "listed", "rotate"])
+    parser.add_argument("--name", help="unique; after a restart the same one gets its claims back")
+    parser.add_argument("--role", default="worker")
+    parser.add_argument("--lease", type=duration, default=30_000, metavar="MS", help="(default: 30s)")
+    parser.add_argument("--prefetch", type=int, default=0, metavar="N", help="claim N more than can run")
+    parser.add_argument(
+        "--stop-within", type=duration, default=20_000, metavar="MS", help="after SIGTERM (default: 20s)"
+    )
+    parser.add_argument(
+        "--interrupt", choices=["raise", "flag", "kill"], default="raise", help="how handlers are stopped"
+    )
+    parser.add_argument("--kill-after", type=duration, default=0, metavar="MS")
+    parser.add_argument("--session", action="store_true", help="claims end when the connection closes")
+    parser.add_argument("--burst", action="store_true", help="end when there is no job")
+    parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    logging.basicConfig(level=arguments.log_level.upper(), format=LOG_FORMAT)
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `python -m` does: modules of this folder are found
+    try:
+        board = load(arguments.target)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{arguments.target}: {error}") from error
+    worker = Worker(board, **options_of(arguments))
+    return 0 if worker.run(burst=arguments.burst) else 1
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    mode, concurrency = "threads", arguments.threads
+    if arguments.processes is not None:
+        mode, concurrency = "processes", arguments.processes
+    elif arguments.tasks is not None:
+        mode, concurrency = "asyncio", arguments.tasks
+    same = "order name role lease prefetch stop_within interrupt kill_after session target"
+    return {
+        **{name: getattr(arguments, name) for name in same.split()},
+        "mode": mode,
+        "concurrency": concurrency,
+        "queues": [] if arguments.all_queues else arguments.queues,
+    }

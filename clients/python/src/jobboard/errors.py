@@ -1,0 +1,176 @@
+"""What the server refuses, as exceptions.
+
+Each code of the module's errors has a class of its own. All are `BoardError`, which is a
+`redis.ResponseError`: code that catches redis-py's errors goes on working. Trouble with the connection stays
+redis-py's own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+import redis
+
+
+class BoardError(redis.ResponseError):
+    """The server refused a command. `code` is the first word of its answer, `detail` the rest."""
+
+    code = "ERR"
+
+    def __init__(self, detail: str = "", code: Optional[str] = None) -> None:
+        self.code = code or type(self).code
+        self.detail = detail
+        super().__init__(f"{self.code} {detail}".rstrip())
+
+
+class NoJob(BoardError):
+    """The board does not know this job."""
+
+    code = "NOJOB"
+
+
+class NotClaimed(BoardError):
+    """Nobody holds the job; `detail` is its state."""
+
+    code = "NOTCLAIMED"
+
+
+class NotOwner(BoardError):
+    """Another worker holds the job, or another user posted it; `detail` names them."""
+
+    code = "NOTOWNER"
+
+
+class Claimed(BoardError):
+    """A worker holds the job already."""
+
+    code = "CLAIMED"
+
+
+class Stale(BoardError):
+    """The token is of an earlier claim."""
+
+    code = "STALE"
+
+
+class NotReady(BoardError):
+    """The job cannot be claimed now; `detail` says why."""
+
+    code = "NOTREADY"
+
+
+class Ended(BoardError):
+    """The job has ended; `detail` begins with its state."""
+
+    code = "ENDED"
+
+
+class NotEnded(BoardError):
+    """The job has not ended."""
+
+    code = "NOTENDED"
+
+
+class Cancelled(BoardError):
+    """The job was cancelled, or somebody asked to cancel it."""
+
+    code = "CANCELLED"
+
+
+class Exists(BoardError):
+    """A job of this id exists, or holds the unique key; `detail` is its id."""
+
+    code = "EXISTS"
+
+
+class Limit(BoardError):
+    """A limit is reached; `detail` says which."""
+
+    code = "LIMIT"
+
+
+class Depended(BoardError):
+    """Another job waits for this one; `detail` names both."""
+
+    code = "DEPENDED"
+
+
+class Cycle(BoardError):
+    """A job would wait for itself, or be its own ancestor."""
+
+    code = "CYCLE"
+
+
+class NoSchedule(BoardError):
+    """The board does not know this schedule."""
+
+    code = "NOSCHEDULE"
+
+
+class NoWorker(BoardError):
+    """No worker of this name is registered."""
+
+    code = "NOWORKER"
+
+
+class Broken(BoardError):
+    """This copy of the board has missed a change and is not to be trusted."""
+
+    code = "BROKEN"
+
+
+class Refused(NamedTuple):
+    """What the M-forms and the wait of a flow tell of one id that was refused."""
+
+    code: str
+    detail: str
+
+    def error(self) -> BoardError:
+        """The same as an exception."""
+        return of_code(self.code, self.detail)
+
+
+class JobFailed(Exception):
+    """The job that was waited for did not complete. `job` is its record, as far as it was kept.
+
+    `state` is `failed`, `cancelled` or `trashed`; `gone` when no record was kept.
+    """
+
+    def __init__(self, id: str, state: str, text: str = "", job: Optional[object] = None) -> None:
+        self.id, self.state, self.job = id, state, job
+        super().__init__(f"{id} {state}{': ' if text else ''}{text}")
+
+
+BY_CODE = {
+    kind.code: kind
+    for kind in (
+        *(NoJob, NotClaimed, NotOwner, Claimed, Stale, NotReady, Ended, NotEnded, Cancelled, Exists),
+        *(Limit, Depended, Cycle, NoSchedule, NoWorker, Broken),
+    )
+}
+
+SERVERS = frozenset(
+    "WRONGTYPE UNBLOCKED CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS MISCONF LOADING BUSY NOPERM NOAUTH OOM READONLY "
+    "MOVED ASK CROSSSLOT EXECABORT".split()
+)
+"""Codes of the server's own. After `ERR`, which redis-py cuts off, an option's name may stand in capitals too."""
+
+LOST = frozenset({"NOJOB", "NOTCLAIMED", "NOTOWNER", "STALE", "ENDED", "CANCELLED"})
+"""Codes that tell a worker that a job is no longer its own."""
+
+
+def of_code(code: str, detail: str) -> BoardError:
+    kind = BY_CODE.get(code)
+    return BoardError(detail, code) if kind is None else kind(detail)
+
+
+def translated(error: redis.ResponseError) -> redis.ResponseError:
+    """The error as one of ours, when its code is; else as it came."""
+    if type(error) is not redis.ResponseError:
+        return error  # redis-py knows it: OutOfMemoryError, NoPermissionError, ReadOnlyError …
+    code, _, detail = str(error).partition(" ")
+    if code in BY_CODE:
+        return of_code(code, detail)
+    if code in SERVERS:
+        return error
+    return BoardError(str(error))

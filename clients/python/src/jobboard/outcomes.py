@@ -1,0 +1,201 @@
+"""How a run ends: what a handler may return or raise, and the command that this becomes.
+
+A handler that returns anything else completes its job with that as the result; one that raises anything else
+fails its try. `Stopped` is a BaseException, as asyncio's CancelledError is: `except Exception` in a handler
+does not swallow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from .codecs import Codec
+from .words import Duration, Name, to_ms
+
+TEXT = 4096
+"""The longest message or reason, bytes: the module's default `max-text`."""
+
+
+class Outcome:
+    """What becomes of a claim. `words` are those of its command after the worker, before the token."""
+
+    verb = ""
+    __slots__ = ()
+
+    def words(self, id: str) -> list[Any]:
+        return [id]
+
+    def options(self) -> list[Any]:
+        return []
+
+
+class Complete(Outcome):
+    """Ends the job as complete. `force`: also when somebody asked to cancel it.
+
+    As a handler's return value it says what `return result` cannot.
+    """
+
+    verb = "JOB.CONSUME"
+    __slots__ = ("result", "force", "retain", "data")
+
+    def __init__(self, result: Any = None, *, force: bool = False, retain: Optional[Duration] = None) -> None:
+        self.result, self.force, self.retain = result, force, retain
+        self.data: Optional[bytes] = None
+
+    def encode(self, codec: Codec) -> Complete:
+        if self.result is not None:
+            self.data = codec.encode(self.result)
+        return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it can share a command with others."""
+        return self.data is None and not self.force and self.retain is None
+
+    def options(self) -> list[Any]:
+        words: list[Any] = [] if self.data is None else ["RESULT", self.data]
+        words += [] if self.retain is None else ["RETAIN", to_ms(self.retain)]
+        return [*words, *(["FORCE"] if self.force else [])]
+
+
+class Next(Outcome):
+    """Sends the job on to another queue, under the same id: `return Next("publish", payload)`."""
+
+    verb = "JOB.CONSUME"
+    __slots__ = ("queue", "payload", "delay", "priority", "after", "data")
+
+    def __init__(
+        self,
+        queue: Name,
+        payload: Any = None,
+        *,
+        delay: Optional[Duration] = None,
+        priority: Optional[int] = None,
+        after: Sequence[Name] = (),
+    ) -> None:
+        self.queue, self.payload, self.delay = queue, payload, delay
+        self.priority, self.after = priority, list(after)
+        self.data: Optional[bytes] = None
+
+    def encode(self, codec: Codec) -> Next:
+        if self.payload is not None:
+            self.data = codec.encode(self.payload)
+        return self
+
+    def options(self) -> list[Any]:
+        words: list[Any] = [] if self.data is None else ["PAYLOAD", self.data]
+        words += ["NEXT", self.queue]
+        words += [] if self.delay is None else ["DELAY", to_ms(self.delay)]
+        words += [] if self.priority is None else ["PRIORITY", self.priority]
+        return words + (["AFTER", len(self.after), *self.after] if self.after else [])
+
+
+class Fail(Outcome):
+    """This try failed."""
+
+    verb = "JOB.FAIL"
+    __slots__ = ("kind", "message", "retry", "noretry")
+
+    def __init__(
+        self, kind: str, message: str, retry: Optional[Duration] = None, noretry: bool = False
+    ) -> None:
+        self.kind, self.message, self.retry, self.noretry = kind, message, retry, noretry
+
+    def words(self, id: str) -> list[Any]:
+        return [id, shortened(self.kind, 255) or "error", shortened(self.message, TEXT)]
+
+    def options(self) -> list[Any]:
+        if self.noretry:
+            return ["NORETRY"]
+        return [] if self.retry is None else ["RETRY", to_ms(self.retry)]
+
+
+class GiveBack(Outcome):
+    """Back to the queue, at no cost; cancelled, when somebody asked for that."""
+
+    verb = "JOB.ABANDON"
+    __slots__ = ("delay", "reason")
+
+    def __init__(self, reason: str, delay: Optional[Duration] = None) -> None:
+        self.reason, self.delay = reason, delay
+
+    def options(self) -> list[Any]:
+        words: list[Any] = ["REASON", shortened(self.reason, TEXT)]
+        return words if self.delay is None else [*words, "DELAY", to_ms(self.delay)]
+
+
+class PutAside(Outcome):
+    """To the trash."""
+
+    verb = "JOB.TRASH"
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def options(self) -> list[Any]:
+        return ["REASON", shortened(self.reason, TEXT)]
+
+
+class Nothing(Outcome):
+    """The claim was lost: there is nothing to say."""
+
+    __slots__ = ()
+
+
+class Retry(Exception):
+    """Raised by a handler: fail this try, and try again after `delay` (without one, after the job's
+    back-off).
+    """
+
+    def __init__(self, message: str = "", delay: Optional[Duration] = None, kind: str = "Retry") -> None:
+        super().__init__(message)
+        self.message, self.delay, self.kind = message, delay, kind
+
+
+class NoRetry(Exception):
+    """Raised by a handler: the job has failed, and is not tried again."""
+
+    def __init__(self, message: str = "", kind: str = "NoRetry") -> None:
+        super().__init__(message)
+        self.message, self.kind = message, kind
+
+
+class Abandon(Exception):
+    """Raised by a handler: give the job back, which costs it nothing; ready again after `delay`."""
+
+    def __init__(self, reason: str = "", delay: Optional[Duration] = None) -> None:
+        super().__init__(reason)
+        self.reason, self.delay = reason, delay
+
+
+class Trash(Exception):
+    """Raised by a handler: the job can never succeed; put it aside for a person to look at."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Stopped(BaseException):
+    """Raised in a handler by its context: stop now."""
+
+
+class Lost(Stopped):
+    """The job is no longer ours: its lease ended, it timed out, or somebody took it. What the handler would
+    say of it is refused, so there is no use in going on."""
+
+
+class CancelRequested(Stopped):
+    """Somebody asked to cancel the job. Unless the handler catches it and returns, the job is cancelled."""
+
+
+class GoHome(Stopped):
+    """The worker has to stop now: its time for finishing work is over. The job has been given back."""
+
+
+def shortened(text: str, most: int) -> bytes:
+    """Text of at most so many bytes."""
+    data = text.encode("utf-8", "replace")
+    return data if len(data) <= most else data[: most - 3].decode("utf-8", "ignore").encode() + b"..."

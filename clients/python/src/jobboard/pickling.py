@@ -1,0 +1,55 @@
+"""A client as what it takes to make it anew, in another process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from redis.connection import ConnectionPool
+
+
+@dataclass
+class Spec:
+    """Makes a client when it is called."""
+
+    kind: Any
+    pool: Any
+    connection: Any
+    options: dict[str, Any]
+
+    def __call__(self) -> Any:
+        if self.pool is None:
+            return self.kind(**self.options)
+        pool = self.pool(connection_class=self.connection, **self.options)
+        return self.kind(connection_pool=pool)
+
+
+def spec(client: Any) -> Spec:
+    """Raises TypeError for a client that cannot be made anew: one of a sentinel, or with a pool of its
+    own.
+    """
+    if isinstance(client, redis.RedisCluster):
+        nodes = [
+            redis.cluster.ClusterNode(str(node.host), node.port)  # type: ignore[no-untyped-call]
+            for node in client.nodes_manager.startup_nodes.values()
+        ]
+        options = {
+            name: value
+            for name, value in client.get_connection_kwargs().items()  # type: ignore[no-untyped-call]
+            if name in ("username", "password", "protocol", "socket_timeout", "ssl", "decode_responses")
+        }
+        return Spec(type(client), None, None, {"startup_nodes": nodes, **options})
+    pool = client.connection_pool
+    if not issubclass(type(pool), ConnectionPool) or type(pool).__module__ != "redis.connection":
+        raise TypeError(f"a {type(pool).__name__} cannot be sent to another process")
+    options = {name: value for name, value in pool.connection_kwargs.items() if name not in DROPPED}
+    return Spec(type(client), type(pool), pool.connection_class, options)
+
+
+DROPPED = {
+    "maint_notifications_config",
+    "maint_notifications_pool_handler",
+    "oss_cluster_maint_notifications_handler",
+}
+"""Options that redis-py itself puts there, with references to the pool."""

@@ -1,0 +1,256 @@
+"""Verbs that steer a board: schedules, settings, pauses, registered workers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from .. import replies
+from ..verbs import Page, Request, command, pages
+from ..words import Duration, Name, Time, encode_options, pairs, plain, to_ms, to_unix
+from ..words import duration as duration_words
+from .posting import OPTIONS, PostOptions
+from .shape import Verbs, page_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, Unpack
+
+
+class Setting(NamedTuple):
+    """A setting in force, and where it was set: `queue`, `board`, `module`, `default` …"""
+
+    value: Any
+    source: str
+
+
+class Registration(NamedTuple):
+    """When a registration lapses (Unix ms, -1: never by itself), and whether the worker is to be quiet."""
+
+    expires: int
+    quiet: bool
+
+
+SCHEDULE = {
+    **{name: words for name, words in OPTIONS.items() if name not in ("at", "after", "strict", "jitter")},
+    "every": ("EVERY", duration_words),
+    "cron": ("CRON", plain),
+    "tz": ("TZ", plain),
+    "start": ("START", lambda word, value: [word, to_unix(value)]),
+    "end": ("END", lambda word, value: [word, to_unix(value)]),
+    "max": ("MAX", plain),
+    "backlog": ("BACKLOG", plain),
+    "overlap": ("OVERLAP", plain),
+    "spread": ("JITTER", duration_words),
+    "jitter": ("BACKOFF-JITTER", plain),
+}
+
+
+def _setting(pair: Any) -> Setting:
+    return Setting(replies.value(pair[0]), replies.text(pair[1]))
+
+
+def _settings(reply: Any) -> dict[str, Setting]:
+    return {replies.text(name): _setting(pair) for name, pair in replies.pairs(reply)}
+
+
+class Administering(Verbs):
+    @command
+    def schedule_set(
+        self,
+        id: Name,
+        payload: Any = None,
+        *,
+        every: Optional[Duration] = None,
+        cron: Optional[str] = None,
+        tz: Optional[str] = None,
+        start: Optional[Time] = None,
+        end: Optional[Time] = None,
+        max: Optional[int] = None,
+        backlog: Optional[Literal["skip", "one", "all"]] = None,
+        overlap: Optional[Literal["allow", "skip", "replace"]] = None,
+        spread: Optional[Duration] = None,
+        **options: Unpack[PostOptions],
+    ) -> Request[None]:
+        """Makes a schedule, or changes what is named of one. `options` are those of the jobs it posts.
+
+        `spread` is the command's JITTER: a job is posted up to so much after its time. `jitter` is, as in a
+        post, that of retries.
+        """
+        own = {"every": every, "cron": cron, "tz": tz, "start": start, "end": end, "max": max}
+        own.update({"backlog": backlog, "overlap": overlap, "spread": spread})
+        words = [id, self.codec.encode(payload), *encode_options(SCHEDULE, {**own, **options})]
+        return self._schedule("SET", words, replies.ok)
+
+    @command
+    def schedule_get(self, id: Name) -> Request[Optional[dict[str, Any]]]:
+        """A schedule, or None. Its `payload` is decoded."""
+        return self._schedule("GET", [id], replies.optional(self._schedule_row))
+
+    @pages
+    def schedule_list(
+        self, *, page: int = 100
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        """Walks over the schedules in the order of their ids."""
+        cursor = "0"
+        while True:
+            words = ["JOB.SCHEDULE", "LIST", self.key, "CURSOR", cursor, "COUNT", page]
+            cursor = (yield Request(words, page_of(self._schedule_row))).cursor
+            if cursor == "0":
+                return
+
+    @command
+    def schedule_del(self, id: Name) -> Request[None]:
+        """Deletes a schedule; its jobs stay. Raises `NoSchedule`."""
+        return self._schedule("DEL", [id], replies.ok)
+
+    @command
+    def schedule_pause(self, id: Name) -> Request[None]:
+        """Lets a schedule post nothing. Raises `NoSchedule`."""
+        return self._schedule("PAUSE", [id], replies.ok)
+
+    @command
+    def schedule_resume(self, id: Name) -> Request[None]:
+        """Lets it go on with its next time. Raises `NoSchedule`."""
+        return self._schedule("RESUME", [id], replies.ok)
+
+    @command
+    def schedule_run(self, id: Name) -> Request[Optional[str]]:
+        """Posts a job of a schedule at once; its id, or None when the last one has not ended (overlap
+        skip).
+        """
+        return self._schedule("RUN", [id], replies.optional(replies.text))
+
+    @command
+    def settings_get(
+        self,
+        *names: str,
+        queue: Optional[Name] = None,
+        group: Optional[Name] = None,
+        limit: Optional[Name] = None,
+    ) -> Request[dict[str, Setting]]:
+        """The settings in force, all or those named."""
+        words = ["JOB.SETTINGS", "GET", self.key, *_scope(queue, group, limit), *names]
+        return Request(words, _settings)
+
+    @command
+    def settings_set(
+        self,
+        settings: Mapping[str, Any],
+        *,
+        queue: Optional[Name] = None,
+        group: Optional[Name] = None,
+        limit: Optional[Name] = None,
+    ) -> Request[None]:
+        """Sets settings: `{"lease": 60_000, "limits": ["api"]}`. Durations may be timedeltas."""
+        words: list[Any] = []
+        for name, value in settings.items():
+            words += _setting_words(name, value)
+        head = ["JOB.SETTINGS", "SET", self.key]
+        return Request([*head, *_scope(queue, group, limit), *words], replies.ok)
+
+    @command
+    def settings_reset(
+        self,
+        *names: str,
+        queue: Optional[Name] = None,
+        group: Optional[Name] = None,
+        limit: Optional[Name] = None,
+    ) -> Request[None]:
+        """Goes back to the board's or the module's; without names, all of them."""
+        words = ["JOB.SETTINGS", "RESET", self.key, *_scope(queue, group, limit), *names]
+        return Request(words, replies.ok)
+
+    @command
+    def pause(
+        self,
+        *,
+        queue: Optional[Name] = None,
+        group: Optional[Name] = None,
+        for_: Optional[Duration] = None,
+        release: bool = False,
+    ) -> Request[None]:
+        """Lets nothing be claimed from the board, a queue or a group; `release` takes running jobs back."""
+        words: list[Any] = _scope(queue, group, None)
+        words += [] if for_ is None else ["FOR", to_ms(for_)]
+        return self._request("JOB.PAUSE", [*words, *(["RELEASE"] if release else [])], replies.ok)
+
+    @command
+    def resume(self, *, queue: Optional[Name] = None, group: Optional[Name] = None) -> Request[None]:
+        """Ends a pause."""
+        return self._request("JOB.RESUME", _scope(queue, group, None), replies.ok)
+
+    @command
+    def worker_register(
+        self,
+        worker: Name,
+        *,
+        role: Optional[Name] = None,
+        meta: Optional[Mapping[str, Any]] = None,
+        for_: Optional[Duration] = None,
+        session: bool = False,
+    ) -> Request[Registration]:
+        """Registers a worker, or refreshes it."""
+        words: list[Any] = [] if role is None else ["ROLE", role]
+        words += pairs("META", meta) if meta else []
+        words += [] if for_ is None else ["FOR", to_ms(for_)]
+        words += ["SESSION"] if session else []
+
+        def parse(reply: Any) -> Registration:
+            found = replies.mapping()(reply)
+            return Registration(found["expires"], bool(found["quiet"]))
+
+        return Request(["JOB.WORKER", "REGISTER", self.key, worker, *words], parse)
+
+    @command
+    def worker_deregister(self, worker: Name) -> Request[bool]:
+        """Ends a registration; the worker's jobs go back at no cost. False: it was not registered."""
+        return Request(["JOB.WORKER", "DEREGISTER", self.key, worker], bool)
+
+    @pages
+    def worker_list(
+        self, *, role: Optional[Name] = None, page: int = 100
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        """Walks over the registered workers by name."""
+        cursor = "0"
+        filters = [] if role is None else ["ROLE", role]
+        parse = page_of(replies.mapping(meta=replies.strings))
+        while True:
+            words = ["JOB.WORKER", "LIST", self.key, *filters, "CURSOR", cursor, "COUNT", page]
+            cursor = (yield Request(words, parse)).cursor
+            if cursor == "0":
+                return
+
+    @command
+    def worker_quiet(self, worker: Name) -> Request[None]:
+        """Hands nothing more to a registered worker. Raises `NoWorker`."""
+        return Request(["JOB.WORKER", "QUIET", self.key, worker], replies.ok)
+
+    @command
+    def worker_resume(self, worker: Name) -> Request[None]:
+        """Hands jobs to it again. Raises `NoWorker`."""
+        return Request(["JOB.WORKER", "RESUME", self.key, worker], replies.ok)
+
+    def _schedule(self, verb: str, words: list[Any], parse: Any) -> Request[Any]:
+        return Request(["JOB.SCHEDULE", verb, self.key, *words], parse)
+
+    def _schedule_row(self, reply: Any) -> dict[str, Any]:
+        row = replies.mapping(meta=replies.strings, payload=bytes)(reply)
+        try:
+            row["payload"] = self.codec.decode(row["payload"])
+        except ValueError:
+            row["payload"] = replies.text(row["payload"])
+        return row
+
+
+def _scope(queue: Optional[Name], group: Optional[Name], limit: Optional[Name]) -> list[Any]:
+    words: list[Any] = [] if queue is None else ["QUEUE", queue]
+    words += [] if group is None else ["GROUP", group]
+    return words + ([] if limit is None else ["LIMIT", limit])
+
+
+def _setting_words(name: str, value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [name, len(value), *value]
+    if isinstance(value, bool):
+        return [name, int(value)]
+    return [name, value if isinstance(value, (str, bytes, int)) else to_ms(value)]

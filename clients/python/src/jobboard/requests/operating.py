@@ -1,0 +1,221 @@
+"""Verbs of operators: cancel, release, requeue, delete, update; each by ids, or by filters slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypedDict
+
+from .. import replies
+from ..jobs import Job
+from ..verbs import Request, Steps, command, steps
+from ..words import Duration, Name, Time, counted, duration, encode_options, flag, pairs, plain, time
+from .filters import Filters, filter_words
+from .shape import Slice, Verbs, fields_words
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, Unpack
+
+Progress = Callable[[int], None]
+"""Told after each slice how many jobs were done so far."""
+
+
+class Changes(TypedDict, total=False):
+    """What JOB.UPDATE sets."""
+
+    priority: Optional[int]
+    queue: Optional[Name]
+    delay: Optional[Duration]
+    at: Optional[Time]
+    payload: Any
+    retries: Optional[int]
+    lease: Optional[Duration]
+    meta: Optional[Mapping[str, Any]]
+    log: Optional[str]
+    progress: Optional[float]
+    tag: Optional[Sequence[Name]]
+    untag: Optional[Sequence[Name]]
+    track: Optional[bool]
+    untrack: Optional[bool]
+
+
+CHANGES = {
+    **{name: (name.upper(), plain) for name in "priority queue payload retries log progress".split()},
+    **{name: (name.upper(), duration) for name in "delay lease".split()},
+    **{name: (name.upper(), counted) for name in "tag untag".split()},
+    **{name: (name.upper(), flag) for name in "track untrack".split()},
+    "at": ("AT", time),
+    "meta": ("META", pairs),
+}
+
+
+class Operating(Verbs):
+    @command
+    def cancel(
+        self, *ids: Name, by: Optional[Name] = None, force: bool = False
+    ) -> Request[list[Optional[str]]]:
+        """Cancels jobs: for each `cancelled`, `requested` (its worker is told), `already`, or None
+        (unknown).
+        """
+        words = [len(ids), *ids, *_cancel(by, force)]
+        return self._request("JOB.CANCEL", words, replies.list_of(replies.optional(replies.text)))
+
+    @steps
+    def cancel_where(
+        self,
+        where: Filters,
+        *,
+        by: Optional[Name] = None,
+        force: bool = False,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Optional[Progress] = None,
+    ) -> Steps[Slice[Job]]:
+        """Cancels all jobs that pass the filters, `count` in a command; those that others wait for are
+        held.
+        """
+        return (yield from self._slices("JOB.CANCEL", where, _cancel(by, force), dryrun, count, progress))
+
+    @command
+    def release(self, *ids: Name) -> Request[Slice[Job]]:
+        """Takes claimed jobs from their workers, at no cost."""
+        return self._request("JOB.RELEASE", [len(ids), *ids], self._slice)
+
+    @steps
+    def release_where(
+        self,
+        where: Filters,
+        *,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Optional[Progress] = None,
+    ) -> Steps[Slice[Job]]:
+        """Takes all claimed jobs that pass the filters from their workers."""
+        return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
+
+    @command
+    def requeue(self, *ids: Name, queue: Optional[Name] = None) -> Request[Slice[Job]]:
+        """Makes failed, trashed and cancelled jobs ready again, in their queue or another."""
+        words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue])]
+        return self._request("JOB.REQUEUE", words, self._slice)
+
+    @steps
+    def requeue_where(
+        self,
+        where: Filters,
+        *,
+        to: Optional[Name] = None,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Optional[Progress] = None,
+    ) -> Steps[Slice[Job]]:
+        """Requeues all failed, trashed and cancelled jobs that pass the filters, the oldest first."""
+        words = [] if to is None else ["TO", to]
+        return (yield from self._slices("JOB.REQUEUE", where, words, dryrun, count, progress))
+
+    @command
+    def delete(
+        self, *ids: Name, records: bool = False, fields: Optional[Sequence[str]] = None
+    ) -> Request[Slice[Job]]:
+        """Forgets jobs in any state. With `records` or `fields` it hands their records back."""
+        return self._request("JOB.DELETE", [len(ids), *ids, *_returned(records, fields)], self._slice)
+
+    @steps
+    def delete_where(
+        self,
+        where: Filters,
+        *,
+        records: bool = False,
+        fields: Optional[Sequence[str]] = None,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Optional[Progress] = None,
+    ) -> Steps[Slice[Job]]:
+        """Forgets all jobs that pass the filters."""
+        words = _returned(records, fields)
+        return (yield from self._slices("JOB.DELETE", where, words, dryrun, count, progress))
+
+    @command
+    def update(self, *ids: Name, **changes: Unpack[Changes]) -> Request[Slice[Job]]:
+        """Changes jobs that have not ended."""
+        return self._request("JOB.UPDATE", [len(ids), *ids, "SET", *self._changes(changes)], self._slice)
+
+    @steps
+    def update_where(
+        self,
+        where: Filters,
+        changes: Changes,
+        *,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Optional[Progress] = None,
+    ) -> Steps[Slice[Job]]:
+        """Changes all jobs that pass the filters."""
+        words = ["SET", *self._changes(changes)]
+        return (yield from self._slices("JOB.UPDATE", where, words, dryrun, count, progress))
+
+    @command
+    def depend_add(
+        self,
+        id: Name,
+        *others: Name,
+        onfailure: Optional[Literal["hold", "cancel", "fail", "run"]] = None,
+        strict: bool = False,
+    ) -> Request[str]:
+        """Lets a job that was never claimed wait for others as well; returns its state."""
+        words = [len(others), *others, *([] if onfailure is None else ["ONFAILURE", onfailure])]
+        words += ["STRICT"] if strict else []
+        return Request(["JOB.DEPEND", "ADD", self.key, id, *words], replies.text)
+
+    @command
+    def depend_remove(self, id: Name, *others: Name) -> Request[str]:
+        """Lets a job wait no longer for these; returns its state."""
+        return Request(["JOB.DEPEND", "REMOVE", self.key, id, len(others), *others], replies.text)
+
+    @command
+    def depend_clear(self, id: Name) -> Request[str]:
+        """Lets a job wait for no other; returns its state."""
+        return Request(["JOB.DEPEND", "CLEAR", self.key, id], replies.text)
+
+    def _changes(self, changes: Mapping[str, Any]) -> list[Any]:
+        if changes.get("payload") is not None:
+            changes = {**changes, "payload": self._payload(changes["payload"])}
+        return encode_options(CHANGES, changes)
+
+    def _slices(
+        self,
+        name: str,
+        where: Mapping[str, Any],
+        words: Sequence[Any],
+        dryrun: bool,
+        count: int,
+        progress: Optional[Progress],
+    ) -> Generator[Request[Any], Any, Slice[Job]]:
+        """All slices from the beginning to the end."""
+        selection = ["WHERE", *filter_words(where), "COUNT", count, *(["DRYRUN"] if dryrun else [])]
+        whole: Slice[Job] = Slice(0)
+        while True:
+            part = yield self._request(name, [*selection, "CURSOR", whole.cursor, *words], self._slice)
+            whole.count, whole.cursor = whole.count + part.count, part.cursor
+            whole.held += part.held
+            whole.records += part.records
+            if progress:
+                progress(whole.count)
+            if whole.cursor == "0":
+                return whole
+
+    def _slice(self, reply: Any) -> Slice[Job]:
+        records = replies.list_of(replies.optional(self._job))(reply[3] if len(reply) > 3 else None)
+        return Slice(
+            reply[0],
+            replies.text(reply[1]),
+            [replies.text(one) for one in reply[2]],
+            [one for one in records if one is not None],
+        )
+
+
+def _cancel(by: Optional[Name], force: bool) -> list[Any]:
+    return [*([] if by is None else ["BY", by]), *(["FORCE"] if force else [])]
+
+
+def _returned(records: bool, fields: Optional[Sequence[str]]) -> list[Any]:
+    return ["RETURN", *fields_words(fields)] if records or fields is not None else []

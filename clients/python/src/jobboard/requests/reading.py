@@ -1,0 +1,144 @@
+"""Verbs that read: records, listings, counts, reasons, statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from .. import replies
+from ..jobs import Job
+from ..verbs import Page, Request, command, pages
+from ..words import Name
+from .filters import Filters, filter_words
+from .shape import Verbs, fields_words, page_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+DISTRIBUTION = replies.mapping(mean=float, deviation=float)
+DISTRIBUTIONS = "wait run lateness lease_lateness due_lateness fire_lateness".split()
+PACE = {"arrival_rate": float, "completion_rate": float}
+REASON = replies.mapping(
+    jobs=replies.list_of(replies.mapping()),
+    holders=replies.list_of(replies.mapping()),
+)
+
+
+class Reading(Verbs):
+    @command
+    def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Request[Optional[Job]]:
+        """The record of a job, or None."""
+        return self._request("JOB.GET", [id, *fields_words(fields)], replies.optional(self._job))
+
+    @command
+    def get_many(
+        self, ids: Sequence[Name], *, fields: Optional[Sequence[str]] = None
+    ) -> Request[list[Optional[Job]]]:
+        """The records of many jobs, None for an unknown one."""
+        words = [len(ids), *ids, *fields_words(fields)]
+        return self._request("JOB.MGET", words, replies.list_of(replies.optional(self._job)))
+
+    @pages
+    def children(
+        self, id: Name, *, fields: Optional[Sequence[str]] = None, count: int = 100
+    ) -> Generator[Request[Page[Job]], Page[Job], None]:
+        """The records of a job's children, as far as they have one, in the order of their posts."""
+        cursor = "0"
+        parse = page_of(self._job)
+
+        def page(reply: Any) -> Page[Job]:
+            return Page("0", []) if reply is None else parse(reply[1:])
+
+        while True:
+            words = [id, "CHILDREN", "CURSOR", cursor, "COUNT", count, *fields_words(fields)]
+            cursor = (yield self._request("JOB.GET", words, page)).cursor
+            if cursor == "0":
+                return
+
+    @command
+    def count(self, **filters: Unpack[Filters]) -> Request[int]:
+        """How many jobs pass the filters; without any, how many have not ended."""
+        return self._request("JOB.COUNT", filter_words(filters), int)
+
+    @command
+    def history(self, id: Name) -> Request[Optional[list[dict[str, Any]]]]:
+        """What happened to a job, oldest first: dicts with `at`, `event`, `worker` and `text`; or None."""
+        parse = replies.optional(replies.list_of(replies.mapping()))
+        return self._request("JOB.HISTORY", [id], parse)
+
+    @command
+    def explain(self, id: Name) -> Request[Optional[dict[str, Any]]]:
+        """Why a job is not running, and what would change that; None for an unknown one."""
+        parse = replies.mapping(reasons=replies.list_of(REASON))
+        return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
+
+    @command
+    def queues(self) -> Request[list[dict[str, Any]]]:
+        """The queues with their jobs by state and their pace, sorted by name."""
+        return self._request("JOB.QUEUES", [], replies.list_of(replies.mapping(**PACE)))
+
+    @pages
+    def groups(
+        self, *, queue: Optional[Name] = None, page: int = 100
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        """Walks over the groups of a queue, or of all."""
+        words = [] if queue is None else ["QUEUE", queue]
+        return (yield from self._rows("JOB.GROUPS", words, page))
+
+    @pages
+    def limits(
+        self, *, page: int = 100
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        """Walks over the named limits."""
+        return (yield from self._rows("JOB.LIMITS", [], page))
+
+    @pages
+    def tags(
+        self, *, page: int = 100
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        """Walks over the tags, those that most jobs have first."""
+        return (yield from self._rows("JOB.TAGS", [], page))
+
+    @command
+    def workers(self) -> Request[list[dict[str, Any]]]:
+        """The workers that hold jobs. Registered ones: `worker_list`."""
+        return self._request("JOB.WORKERS", [], replies.list_of(replies.mapping()))
+
+    @command
+    def kinds(self) -> Request[dict[str, int]]:
+        """How many failed jobs are held of each kind of failure."""
+        return self._request("JOB.KINDS", [], replies.mapping())
+
+    @command
+    def stats(
+        self, *, queue: Optional[Name] = None, day: Union[int, str, date, None] = None
+    ) -> Request[dict[str, Any]]:
+        """What happened on a day (a date, or how many days back): counters and distributions."""
+        words = [] if queue is None else ["QUEUE", queue]
+        words += [] if day is None else ["DAY", str(day)]
+        return self._request(
+            "JOB.STATS", words, replies.mapping(**dict.fromkeys(DISTRIBUTIONS, DISTRIBUTION))
+        )
+
+    @command
+    def info(self, *, digest: bool = False) -> Request[Optional[dict[str, Any]]]:
+        """The board at a glance; None when there is none."""
+        parse = replies.optional(replies.mapping(**PACE))
+        return self._request("JOB.INFO", ["DIGEST"] if digest else [], parse)
+
+    @command
+    def metrics(self) -> Request[str]:
+        """The numbers of the server and of this board, for Prometheus."""
+        return self._request("JOB.METRICS", [], replies.text)
+
+    def _rows(
+        self, name: str, words: Sequence[Any], page: int
+    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+        cursor = "0"
+        parse = page_of(replies.mapping())
+        while True:
+            cursor = (yield self._request(name, [*words, "CURSOR", cursor, "COUNT", page], parse)).cursor
+            if cursor == "0":
+                return

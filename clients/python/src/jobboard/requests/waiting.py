@@ -1,0 +1,107 @@
+"""Verbs that wait: for jobs to end, for a result, for work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
+
+from .. import replies
+from ..errors import JobFailed
+from ..jobs import Job
+from ..verbs import Request, Steps, steps
+from ..words import Duration, Name, counted, to_ms
+from .posting import Posting, PostOptions
+from .shape import fields_words
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, Unpack
+
+T = TypeVar("T")
+RETAIN = 60_000
+"""How long `call` lets the record stay for itself, ms."""
+
+
+class Waiting(Posting):
+    block: int
+    """The longest wait of one command, ms: below the socket timeout. Longer ones are made of several."""
+
+    @steps
+    def wait(
+        self,
+        *ids: Name,
+        within: Optional[Duration] = None,
+        until: Literal["all", "any"] = "all",
+        fields: Optional[Sequence[str]] = None,
+    ) -> Steps[Optional[list[Optional[Job]]]]:
+        """Waits until all of the jobs, or any, have ended; their records, None for one without.
+
+        None when `within` has passed; without it, waits for ever. A record is there only when it is kept:
+        post with `retain`, or let the handler give a result.
+        """
+        words = ["JOBS", len(ids), *ids, until.upper(), *fields_words(fields)]
+        return (yield from self._wait(words, within, replies.list_of(replies.optional(self._job))))
+
+    @steps
+    def wait_for(
+        self,
+        what: Literal["claimable", "present", "empty"],
+        *,
+        queues: Optional[Sequence[Name]] = None,
+        within: Optional[Duration] = None,
+    ) -> Steps[bool]:
+        """Waits until something can be claimed, or the board has jobs that have not ended, or none.
+
+        False when `within` has passed.
+        """
+        words = ["FOR", what, *([] if queues is None else counted("QUEUES", queues))]
+        return bool((yield from self._wait(words, within, lambda reply: True)))
+
+    @steps
+    def result(self, id: Name, *, within: Optional[Duration] = None) -> Steps[Any]:
+        """Waits for a job and returns its result; None when it completed without one.
+
+        Raises `JobFailed` when it did not complete, or when its record was not kept (state `gone`);
+        `TimeoutError` when `within` has passed.
+        """
+        fields = ["id", "state", "result", "kind", "message", "reason"]
+        words = ["JOBS", 1, id, "ALL", *fields_words(fields)]
+        found = yield from self._wait(words, within, replies.list_of(replies.optional(self._job)))
+        if found is None:
+            raise TimeoutError(f"{replies.text(id)} has not ended in time")
+        [job] = found
+        if job is None:
+            raise JobFailed(replies.text(id), "gone")
+        if job.state != "complete":
+            raise JobFailed(job.id, job.state, job.message or job.reason or "", job)
+        return job.result
+
+    @steps
+    def call(
+        self, payload: Any = None, *, within: Optional[Duration] = None, **options: Unpack[PostOptions]
+    ) -> Steps[Any]:
+        """Posts a job and waits for its result, as `result` does. A job that nobody did in time is
+        cancelled.
+        """
+        if options.get("retain") is None:
+            options["retain"] = RETAIN
+        id = yield Posting.post.build(self, payload, **options)
+        try:
+            return (yield from Waiting.result.build(self, id, within=within))
+        except TimeoutError:
+            yield self._request("JOB.CANCEL", [1, id], replies.ok)
+            raise
+
+    def _wait(
+        self, words: Sequence[Any], within: Optional[Duration], parse: Callable[[Any], T]
+    ) -> Generator[Request[Any], Any, Optional[T]]:
+        deadline = None if within is None else time.monotonic() + to_ms(within) / 1000
+        answer = replies.optional(parse)
+        while True:
+            left = self.block
+            if deadline is not None:
+                left = max(min(left, round((deadline - time.monotonic()) * 1000)), 0)
+            # 0 would be for ever: the last look waits 1 ms
+            found: Optional[T] = yield self._request("JOB.WAIT", [max(left, 1), *words], answer)
+            if found is not None or (deadline is not None and time.monotonic() >= deadline):
+                return found

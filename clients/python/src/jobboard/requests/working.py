@@ -1,0 +1,279 @@
+"""Verbs of workers: claim, heartbeat, and the ends of work. `Worker` uses them; most programs need not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypedDict, Union
+
+from .. import replies
+from ..errors import Refused
+from ..jobs import Job
+from ..verbs import Request, command
+from ..words import Duration, Name, counted, duration, encode_options, flag, pairs, plain, to_ms
+from .shape import Verbs
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, Unpack
+
+    Order = Literal["best", "listed", "rotate"]
+
+
+class Beat(NamedTuple):
+    """The answer to a heartbeat: by when to speak again (Unix ms), and whether somebody asked to cancel."""
+
+    deadline: int
+    cancel: bool
+
+
+class HeldBeat(NamedTuple):
+    """The same of one of all jobs that a worker holds."""
+
+    id: str
+    token: int
+    deadline: int
+    cancel: bool
+
+
+class Failure(NamedTuple):
+    """What became of a job whose try failed: its state, when it is due, how many retries are left."""
+
+    state: str
+    due: Optional[int]
+    left: int
+
+
+class ClaimOptions(TypedDict, total=False):
+    """Options of a claim. `queues=[]` is every queue."""
+
+    queues: Optional[Sequence[Name]]
+    order: Optional[Order]
+    count: Optional[int]
+    lease: Optional[Duration]
+    block: Optional[Duration]
+    seen: Optional[int]
+    session: Optional[bool]
+    fields: Optional[Sequence[str]]
+
+
+class ConsumeOptions(TypedDict, total=False):
+    """Options of a consume. `result` and `payload` are encoded."""
+
+    result: Any
+    retain: Optional[Duration]
+    payload: Any
+    force: Optional[bool]
+    next: Optional[Name]
+    delay: Optional[Duration]
+    priority: Optional[int]
+    after: Optional[Sequence[Name]]
+    onfailure: Optional[Literal["hold", "cancel", "fail", "run"]]
+    strict: Optional[bool]
+
+
+CLAIM = {
+    "queues": ("QUEUES", counted),
+    "order": ("ORDER", plain),
+    "count": ("COUNT", plain),
+    "lease": ("LEASE", duration),
+    "block": ("BLOCK", duration),
+    "seen": ("SEEN", plain),
+    "session": ("SESSION", flag),
+    "fields": ("FIELDS", counted),
+}
+CONSUME = {
+    **{name: (name.upper(), plain) for name in "result payload next priority onfailure".split()},
+    **{name: (name.upper(), duration) for name in "retain delay".split()},
+    **{name: (name.upper(), flag) for name in "force strict".split()},
+    "after": ("AFTER", counted),
+}
+
+
+def claim_words(options: Mapping[str, Any]) -> list[Any]:
+    return encode_options(CLAIM, options)
+
+
+def failure(reply: Any) -> Failure:
+    found = replies.mapping()(reply)
+    return Failure(found["state"], found.get("due"), found["left"])
+
+
+def beat(reply: Any) -> Union[Beat, Refused]:
+    if not replies.is_map(reply, b"deadline"):
+        return Refused(replies.text(reply[0]), replies.text(reply[1]))
+    found = dict(replies.pairs(reply))
+    return Beat(found[b"deadline"], bool(found[b"cancel"]))
+
+
+def held_beat(reply: Any) -> HeldBeat:
+    found = replies.mapping()(reply)
+    return HeldBeat(found["id"], found["token"], found["deadline"], bool(found["cancel"]))
+
+
+class Working(Verbs):
+    @command
+    def claim(self, worker: Name, **options: Unpack[ClaimOptions]) -> Request[list[Job]]:
+        """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout."""
+        return self._request("JOB.CLAIM", [worker, *claim_words(options)], self._jobs)
+
+    @command
+    def claim_id(
+        self,
+        worker: Name,
+        id: Name,
+        *,
+        lease: Optional[Duration] = None,
+        session: bool = False,
+        fields: Optional[Sequence[str]] = None,
+    ) -> Request[Job]:
+        """Claims this job; raises `NoJob`, `Claimed`, `NotReady`, `Limit` or `Ended`."""
+        options = claim_words({"lease": lease, "session": session, "fields": fields})
+        parse = replies.list_of(self._job)
+        return self._request("JOB.CLAIM", [worker, "ID", id, *options], lambda reply: parse(reply)[0])
+
+    @command
+    def heartbeat(
+        self,
+        worker: Name,
+        id: Name,
+        token: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        progress: Optional[float] = None,
+        stage: Optional[str] = None,
+        payload: Any = None,
+        meta: Optional[Mapping[str, Any]] = None,
+        log: Optional[str] = None,
+    ) -> Request[Beat]:
+        """Keeps a claim alive, and says how far the work is. Raises `Stale`, `NotOwner` … when it is lost."""
+        words: list[Any] = [worker, id, *_token(token)]
+        words += [] if lease is None else ["LEASE", to_ms(lease)]
+        words += [] if progress is None else ["PROGRESS", progress]
+        words += [] if stage is None else ["STAGE", stage]
+        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        words += pairs("META", meta) if meta else []
+        words += [] if log is None else ["LOG", log]
+        return self._request("JOB.HEARTBEAT", words, _beat)
+
+    @command
+    def mheartbeat(
+        self,
+        worker: Name,
+        ids: Sequence[Name],
+        tokens: Optional[Sequence[int]] = None,
+        *,
+        lease: Optional[Duration] = None,
+    ) -> Request[list[Union[Beat, Refused]]]:
+        """Heartbeats of many jobs: for each a `Beat`, or what was `Refused`."""
+        words = [worker, len(ids), *ids, *_tokens(tokens)]
+        words += [] if lease is None else ["LEASE", to_ms(lease)]
+        return self._request("JOB.MHEARTBEAT", words, replies.list_of(beat))
+
+    @command
+    def mheartbeat_all(self, worker: Name, *, lease: Optional[Duration] = None) -> Request[list[HeldBeat]]:
+        """Heartbeats of all jobs that the worker holds."""
+        words = [worker, "ALL", *([] if lease is None else ["LEASE", to_ms(lease)])]
+        return self._request("JOB.MHEARTBEAT", words, replies.list_of(held_beat))
+
+    @command
+    def consume(
+        self, worker: Name, id: Name, token: Optional[int] = None, **options: Unpack[ConsumeOptions]
+    ) -> Request[str]:
+        """Ends a job as complete, or with `next` sends it on; returns its state."""
+        for name in ("result", "payload"):
+            if options.get(name) is not None:
+                options[name] = self._payload(options[name])
+        words = [worker, id, *_token(token), *encode_options(CONSUME, options)]
+        return self._request("JOB.CONSUME", words, replies.text)
+
+    @command
+    def mconsume(
+        self, worker: Name, ids: Sequence[Name], tokens: Optional[Sequence[int]] = None
+    ) -> Request[list[Union[str, Refused]]]:
+        """Consumes many jobs: for each its state, or what was `Refused`."""
+        words = [worker, len(ids), *ids, *_tokens(tokens)]
+        return self._request("JOB.MCONSUME", words, replies.list_of(replies.or_refused(replies.text)))
+
+    @command
+    def fail(
+        self,
+        worker: Name,
+        id: Name,
+        kind: str,
+        message: str = "",
+        token: Optional[int] = None,
+        *,
+        retry: Optional[Duration] = None,
+        noretry: bool = False,
+        payload: Any = None,
+    ) -> Request[Failure]:
+        """Says that this try failed. `retry` is the wait before the next one, `noretry`: there is none."""
+        words: list[Any] = [worker, id, kind, message, *_token(token)]
+        words += [] if retry is None else ["RETRY", to_ms(retry)]
+        words += ["NORETRY"] if noretry else []
+        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        return self._request("JOB.FAIL", words, failure)
+
+    @command
+    def abandon(
+        self,
+        worker: Name,
+        id: Name,
+        token: Optional[int] = None,
+        *,
+        delay: Optional[Duration] = None,
+        reason: Optional[str] = None,
+    ) -> Request[None]:
+        """Gives a job back, at no cost."""
+        words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason)]
+        return self._request("JOB.ABANDON", words, replies.ok)
+
+    @command
+    def mabandon(
+        self,
+        worker: Name,
+        ids: Sequence[Name],
+        tokens: Optional[Sequence[int]] = None,
+        *,
+        delay: Optional[Duration] = None,
+        reason: Optional[str] = None,
+    ) -> Request[list[Union[str, Refused]]]:
+        """Gives many jobs back: for each `OK`, or what was `Refused`."""
+        words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
+        return self._request("JOB.MABANDON", words, replies.list_of(replies.or_refused(replies.text)))
+
+    @command
+    def mabandon_all(self, worker: Name, *, reason: Optional[str] = None) -> Request[list[str]]:
+        """Gives back all that the worker holds; returns the ids."""
+        words = [worker, "ALL", *_delay_reason(None, reason)]
+        return self._request("JOB.MABANDON", words, replies.list_of(lambda pair: replies.text(pair[0])))
+
+    @command
+    def trash(
+        self, worker: Name, id: Name, token: Optional[int] = None, *, reason: Optional[str] = None
+    ) -> Request[None]:
+        """Puts a job aside for a person to look at."""
+        words: list[Any] = [worker, id, *_token(token), *_delay_reason(None, reason)]
+        return self._request("JOB.TRASH", words, replies.ok)
+
+    def _jobs(self, reply: Any) -> list[Job]:
+        return [self._job(one) for one in reply or ()]
+
+
+def _token(token: Optional[int]) -> list[Any]:
+    return [] if token is None else ["TOKEN", token]
+
+
+def _tokens(tokens: Optional[Sequence[int]]) -> list[Any]:
+    return [] if tokens is None else counted("TOKENS", tokens)
+
+
+def _delay_reason(delay: Optional[Duration], reason: Optional[str]) -> list[Any]:
+    words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay)]
+    return words + ([] if reason is None else ["REASON", reason])
+
+
+def _beat(reply: Any) -> Beat:
+    found = beat(reply)
+    if isinstance(found, Refused):
+        raise found.error()
+    return found

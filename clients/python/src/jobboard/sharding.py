@@ -1,0 +1,143 @@
+"""One logical board over many slots of a cluster: shards, each a board, `mails:{0}` to `mails:{11}`."""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
+
+from . import codecs
+from .board import AsyncBoard, Board, Requests, connect, longest_block
+from .handlers import Handlers
+from .hooks import NO_HOOK, Hook
+from .requests.sharded_operating import ShardedOperating
+from .requests.sharded_posting import ShardedPosting
+from .requests.sharded_reading import ShardedReading
+from .verbs import Async, Request, Sync
+from .words import Name
+
+if TYPE_CHECKING:
+    from .board import AsyncClient, Client
+
+T = TypeVar("T")
+
+
+class ShardedVerbs(ShardedPosting, ShardedReading, ShardedOperating):
+    """The verbs of a sharded board.
+
+    A job lives in the shard of its id's hash tag, the part in braces, or else of its whole id: so any id
+    tells where to look. Jobs that depend on each other, are parent and child, or share a unique key or an
+    ordered group belong together: they get ids of one tag. What a post names (`parent`, `after`, `unique`,
+    `user` with `maxlive`) decides by itself; else `together` does.
+
+    Priorities, turns of groups, rates and limits hold within each shard. A command over several shards is not
+    atomic.
+    """
+
+    def __init__(
+        self, name: str, shards: int, *, codec: Union[str, codecs.Codec], hook: Hook, block: int
+    ) -> None:
+        if shards < 1:
+            raise ValueError("a sharded board has at least one shard")
+        self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
+        self._shards = [
+            Requests(f"{name}:{{{number}}}", codec=self.codec, hook=hook, block=block)
+            for number in range(shards)
+        ]
+
+    def requests(self) -> list[Requests]:
+        """The verbs of each shard as requests."""
+        return self._shards
+
+    def place(self, id: Name) -> str:
+        """The key of the shard that a job of this id, or a schedule, lives in."""
+        return self._place(id).key
+
+    def _place(self, id: Name) -> Requests:
+        data = id if isinstance(id, bytes) else id.encode("utf-8", "surrogateescape")
+        return self._shards[zlib.crc32(tag_of(data)) % len(self._shards)]
+
+
+class ShardedBoard(ShardedVerbs, Sync):
+    """A board in `shards` parts, over a `redis.RedisCluster` (or any client). Their number must never change.
+
+    board = ShardedBoard("mails", redis.RedisCluster("node-1"), shards=12)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: Union[Client, str, None] = None,
+        *,
+        shards: int,
+        codec: Union[str, codecs.Codec] = "json",
+        hook: Hook = NO_HOOK,
+    ) -> None:
+        self.client: Client = connect(client) if isinstance(client, (str, type(None))) else client
+        super().__init__(name, shards, codec=codec, hook=hook, block=longest_block(self.client))
+        self.handlers = Handlers()
+        self.boards = [Board(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]
+        """The shards as boards, for what only a shard can tell: statistics, revisions, limits."""
+
+    def send(self, request: Request[T]) -> T:
+        return self.boards[0].send(request)
+
+    def shard(self, key: str) -> ShardedBoard:
+        """What a handler gets as `context.board`: the whole."""
+        return self
+
+    def handler(self, name: Optional[str] = None, **options: Any) -> Callable[[T], T]:
+        """Decorates the function that does jobs of this name: see `Handlers.handler`."""
+        return self.handlers.handler(name, **options)
+
+    def __repr__(self) -> str:
+        return f"ShardedBoard({self.key!r}, shards={len(self._shards)})"
+
+    def __reduce__(self) -> Any:
+        from .pickling import spec
+
+        made = (self.key, spec(self.client), len(self._shards), self.codec, self.hook, self.handlers)
+        return (_rebuilt, made)
+
+
+class AsyncShardedBoard(ShardedVerbs, Async):
+    """The same over `redis.asyncio`."""
+
+    def __init__(
+        self,
+        name: str,
+        client: Union[AsyncClient, str, None] = None,
+        *,
+        shards: int,
+        codec: Union[str, codecs.Codec] = "json",
+        hook: Hook = NO_HOOK,
+    ) -> None:
+        first = AsyncBoard(name, client)
+        self.client: AsyncClient = first.client
+        super().__init__(name, shards, codec=codec, hook=hook, block=first.block)
+        self.boards = [AsyncBoard(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]
+
+    async def send(self, request: Request[T]) -> T:
+        return await self.boards[0].send(request)
+
+    def __repr__(self) -> str:
+        return f"AsyncShardedBoard({self.key!r}, shards={len(self._shards)})"
+
+
+def tag_of(id: bytes) -> bytes:
+    """What of an id decides its shard. The jobs of a schedule, `@id@n`, live where the schedule does."""
+    if id.startswith(b"@"):
+        id = id[1 : id.rfind(b"@")]
+    start = id.find(b"{")
+    end = id.find(b"}", start + 2)
+    return id[start + 1 : end] if 0 <= start < end else id
+
+
+def fresh_tag() -> str:
+    return secrets.token_hex(8)
+
+
+def _rebuilt(key: str, client: Any, shards: int, codec: Any, hook: Any, handlers: Any) -> ShardedBoard:
+    board = ShardedBoard(key, client(), shards=shards, codec=codec, hook=hook)
+    board.handlers = handlers
+    return board

@@ -1,0 +1,208 @@
+"""What the sender sends in one write, and what each reply means."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable
+
+import redis
+
+from .. import replies
+from ..board import Requests
+from ..errors import LOST, BoardError, Refused, translated
+from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
+from ..requests.working import beat
+from .engine import Engine
+from .run import Run
+
+log = logging.getLogger("jobboard.worker")
+
+BEATS = 1000
+"""Leases kept by one command."""
+
+
+class Batch:
+    """Commands with what takes their replies. `instead`: ends to be tried in place of refused ones."""
+
+    def __init__(self, engine: Engine, may_register: bool) -> None:
+        self.engine, self.may_register = engine, may_register
+        self.commands: list[tuple[list[Any], Callable[[Any], None]]] = []
+        self.instead: list[tuple[Run, Outcome]] = []
+        self.chained = False
+
+    def unsent(self) -> None:
+        """There was no answer."""
+        if self.chained:
+            self.engine.not_claimed()
+
+    # Reports
+
+    def add_reports(self, reports: Sequence[tuple[Run, Mapping[str, Any]]]) -> None:
+        """Those of one run are put together, up to its next log line."""
+        merged: dict[int, tuple[Run, dict[str, Any]]] = {}
+        for run, fields in reports:
+            _, found = merged.setdefault(id(run), (run, {}))
+            if "log" in fields and "log" in found:
+                self._add_report(run, found)
+                found.clear()
+            for name, value in fields.items():
+                found[name] = {**found.get(name, {}), **value} if name == "meta" else value
+        for run, found in merged.values():
+            self._add_report(run, found)
+
+    def _add_report(self, run: Run, fields: Mapping[str, Any]) -> None:
+        words: list[Any] = ["LEASE", self.engine.options.lease]
+        for name, value in fields.items():
+            if name == "meta":
+                words += ["META", len(value), *(part for pair in value.items() for part in pair)]
+            else:
+                words += [name.upper(), shortened(value, TEXT) if isinstance(value, str) else value]
+
+        def take(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                self._refused_report(run, translated(reply))
+            else:
+                self._heard(run, beat(reply))
+
+        self.commands.append((run.words("JOB.HEARTBEAT", [run.id], words), take))
+
+    def _refused_report(self, run: Run, error: redis.ResponseError) -> None:
+        if isinstance(error, BoardError) and error.code in LOST:
+            self.engine.lose(run, str(error))
+        else:
+            log.warning("job %s: a report was refused: %s", run.id, error)
+
+    def _heard(self, run: Run, answer: Any) -> None:
+        if isinstance(answer, Refused):
+            if answer.code in LOST:
+                self.engine.lose(run, f"{answer.code} {answer.detail}")
+        elif answer.cancel:
+            self.engine.cancel(run)
+
+    # Leases
+
+    def add_beats(self) -> None:
+        """Keeps all leases, and says that the worker is there."""
+        of_board: dict[str, list[Run]] = {}
+        for run in self.engine.all_held():
+            if not run.context.lost:
+                of_board.setdefault(run.requests.key, []).append(run)
+        for shard in self.engine.shards:
+            if self.may_register:
+                self.commands.append((self._registration(shard), self._registered))
+            runs = of_board.get(shard.key, [])
+            for start in range(0, len(runs), BEATS):
+                self._add_beat(shard, runs[start : start + BEATS])
+
+    def _add_beat(self, shard: Requests, runs: list[Run]) -> None:
+        ids, tokens = [run.id for run in runs], [run.token for run in runs]
+        words = ["JOB.MHEARTBEAT", shard.key, self.engine.name, len(ids), *ids]
+        words += ["TOKENS", len(tokens), *tokens, "LEASE", self.engine.options.lease]
+
+        def take(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                log.error("leases of %s not kept: %s", shard.key, reply)
+                return
+            for run, one in zip(runs, reply):
+                self._heard(run, beat(one))
+
+        self.commands.append((words, take))
+
+    def _registration(self, shard: Requests) -> list[Any]:
+        options = self.engine.options
+        life: list[Any] = ["SESSION"] if options.session else ["FOR", options.lease]
+        request = shard.worker_register(self.engine.name, role=options.role, meta=self.engine.about)
+        return [*request.words, *life]
+
+    def _registered(self, reply: Any) -> None:
+        if isinstance(reply, redis.ResponseError):
+            log.warning("the worker works without being registered: %s", reply)
+            self.may_register = False
+
+    # Ends
+
+    def add_ends(self, ends: Sequence[tuple[Run, Outcome]]) -> None:
+        """Plain completions of a board share a command; the last command may claim the next jobs."""
+        plain: dict[str, list[Run]] = {}
+        single: list[tuple[Run, Outcome]] = []
+        for run, outcome in ends:
+            if isinstance(outcome, Complete) and outcome.is_plain:
+                plain.setdefault(run.requests.key, []).append(run)
+            else:
+                single.append((run, outcome))
+        groups: list[tuple[Requests, list[Any], Callable[[Any], None]]] = []
+        for run, outcome in single:
+            groups.append((run.requests, *self._end(run, outcome)))
+        for runs in plain.values():
+            if len(runs) == 1:
+                groups.append((runs[0].requests, *self._end(runs[0], Complete())))
+            else:
+                groups.append((runs[0].requests, *self._ends(runs)))
+        for number, (shard, words, take) in enumerate(groups, 1):
+            count = self.engine.may_chain() if number == len(groups) else 0
+            if count:
+                self.chained = True
+                words = [*words, "CLAIM", *self.engine.claim_words(shard, count)]
+                take = self._with_claims(shard, count, take)
+            self.commands.append((words, take))
+
+    def _end(self, run: Run, outcome: Outcome) -> tuple[list[Any], Callable[[Any], None]]:
+        def take(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                self._refused(run, outcome, translated(reply))
+            else:
+                self._ended(run)
+
+        return run.words(outcome.verb, outcome.words(run.id), outcome.options()), take
+
+    def _ends(self, runs: list[Run]) -> tuple[list[Any], Callable[[Any], None]]:
+        ids, tokens = [run.id for run in runs], [run.token for run in runs]
+        words = ["JOB.MCONSUME", runs[0].requests.key, self.engine.name, len(ids), *ids]
+        words += ["TOKENS", len(tokens), *tokens]
+        parse = replies.or_refused(replies.text)
+
+        def take(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                for run in runs:
+                    self._refused(run, Complete(), translated(reply))
+                return
+            for run, one in zip(runs, map(parse, reply)):
+                if isinstance(one, Refused):
+                    self._refused(run, Complete(), one.error())
+                else:
+                    self._ended(run)
+
+        return words, take
+
+    def _with_claims(self, shard: Requests, count: int, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        def take_both(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                self.engine.not_claimed()
+                take(reply)
+                return
+            take(reply[0])
+            found: Iterable[Any] = reply[1] or ()
+            self.engine.claimed(shard, found, full=len(reply[1] or ()) == count)
+
+        return take_both
+
+    def _ended(self, run: Run) -> None:
+        self.engine.done += 1
+        self.engine.let_go(run)
+
+    def _refused(self, run: Run, outcome: Outcome, error: redis.ResponseError) -> None:
+        code = error.code if isinstance(error, BoardError) else ""
+        asked = code == "CANCELLED" and "requested" in str(error)
+        if asked and not isinstance(outcome, GiveBack):
+            run.context.cancelled = True
+            self.instead.append((run, GiveBack("cancelled")))
+            return
+        if code == "ERR" and not isinstance(outcome, (Fail, GiveBack)):
+            log.error("job %s: the server refuses its end: %s", run.id, error)
+            self.instead.append((run, Fail("Refused", str(error)[:200])))
+            return
+        log.warning("job %s: its end was refused: %s", run.id, error)
+        if code in LOST:
+            self.engine.lose(run, str(error))
+        self.engine.let_go(run)

@@ -1,0 +1,181 @@
+"""What runs in a child process."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import queue
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .. import outcomes
+from ..codecs import Codec
+from ..context import Context
+from ..handlers import Handlers
+from ..hooks import Hook
+from ..jobs import Job
+from .performing import Performer
+from .threads import Loop
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+@dataclass
+class Setup:
+    """What a child needs: the handlers, and of the board what can be sent, or where to import it."""
+
+    target: Optional[str]
+    """`module:name` of the board."""
+    board: Any
+    """The board itself, or None when it cannot be pickled."""
+    handlers: Optional[Handlers]
+    """None: those of the board at `target`."""
+    codec: Codec
+    hook: Hook
+    worker: str
+    raises: bool
+    tracebacks: bool
+    log_level: Optional[int]
+    """What the root logger of a program has that logs to the terminal; None: it has no handler."""
+
+
+def load(target: str) -> Any:
+    """The object of `module:name`."""
+    module, separator, name = target.partition(":")
+    if not separator:
+        raise ValueError(f"{target!r} must be module:name")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def serve(pipe: Any, setup: Setup) -> None:
+    """The life of a child: runs what comes through the pipe until that closes."""
+    # The parent is asked to stop, and sees to it that work ends: a signal to the whole group is not for us.
+    # Handlers that do nothing, not SIG_IGN: programs that a job starts do not inherit them.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    if setup.log_level is not None:
+        logging.basicConfig(level=setup.log_level, format=LOG_FORMAT)
+    board = setup.board if setup.target is None else load(setup.target)
+    handlers = setup.handlers or board.handlers
+    messages = Messages(pipe)
+    messages.send(("ready",))
+    performer = Performer(handlers, setup.hook, setup.tracebacks)
+    loop = Loop()
+    while True:
+        found = messages.next_run()
+        if found is None:
+            return
+        token, key, raw = found
+        job = Job(raw, setup.codec)
+        of_shard = board.shard(key) if hasattr(board, "shard") else board
+        context = Context(job, setup.worker, of_shard, messages, setup.raises)
+        run = ChildRun(context)
+        messages.begin(token, run)
+        handler = performer.handler(context)
+        if handler.is_async:
+            outcome = loop.perform(performer, handler, run)
+        else:
+            outcome = performer.perform(handler, context)
+        messages.end(outcome)
+
+
+class ChildRun:
+    """A run as the child knows it."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.interrupt: Any = None
+
+
+class Messages:
+    """Both ends' messages. A thread reads, so that the parent is heard while a handler works."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe = pipe
+        self._sending = threading.Lock()
+        self._runs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._flushes: dict[int, queue.SimpleQueue[bool]] = {}
+        self._flushed = 0
+        self._lock = threading.Lock()
+        self._current: tuple[int, Optional[ChildRun]] = (0, None)
+        self._stopped: dict[int, Any] = {}
+        threading.Thread(target=self._read, name="jobboard-parent", daemon=True).start()
+
+    def send(self, message: Any) -> None:
+        with self._sending:
+            self._pipe.send(message)
+
+    def next_run(self) -> Any:
+        return self._runs.get()
+
+    def begin(self, token: int, run: ChildRun) -> None:
+        with self._lock:
+            self._current = (token, run)
+            reason = self._stopped.pop(token, None)
+        if reason is not None:
+            self._stop(run, reason)
+
+    def end(self, outcome: outcomes.Outcome) -> None:
+        with self._lock:
+            self._current = (0, None)
+            self._stopped.clear()
+        self.send(("end", outcome))
+
+    def report(self, context: Context, fields: Mapping[str, Any]) -> None:
+        self.send(("report", dict(fields)))
+
+    def flush(self, context: Context, timeout: Optional[float]) -> bool:
+        with self._lock:
+            self._flushed += 1
+            number, answer = self._flushed, queue.SimpleQueue[bool]()
+            self._flushes[number] = answer
+        self.send(("flush", number, timeout))
+        return answer.get()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                kind, *rest = self._pipe.recv()
+            except (EOFError, OSError):
+                self._left_alone()
+                return
+            if kind == "run":
+                self._runs.put(rest)
+            elif kind == "flushed":
+                with self._lock:
+                    answer = self._flushes.pop(rest[0])
+                answer.put(rest[1])
+            else:
+                self._told_to_stop(*rest)
+
+    def _left_alone(self) -> None:
+        """The parent has ended, or needs us no longer. What a handler still does would be refused."""
+        with self._lock:
+            _, run = self._current
+        if run is not None:
+            os._exit(1)
+        self._runs.put(None)
+
+    def _told_to_stop(self, token: int, name: str, text: str) -> None:
+        reason = getattr(outcomes, name)(text)
+        with self._lock:
+            current, run = self._current
+            if current != token:
+                self._stopped[token] = reason
+                return
+        if run is not None:
+            self._stop(run, reason)
+
+    def _stop(self, run: ChildRun, reason: Any) -> None:
+        run.context._stopped_by(reason)
+        if run.context._raises and run.interrupt is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                run.interrupt()

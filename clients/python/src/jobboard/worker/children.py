@@ -1,0 +1,210 @@
+"""Handlers in child processes."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import pickle
+import signal
+import threading
+import time
+from typing import Any, Optional
+
+from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome
+from .child import Setup, serve
+from .engine import Engine
+from .performing import Performer
+from .run import Run
+from .threads import ThreadPool
+
+log = logging.getLogger("jobboard.worker")
+
+START_WITHIN = 60.0
+"""Seconds that a child may take to import its handlers."""
+
+CLOSE_WITHIN = 5.0
+"""Seconds that a child may take to end by itself."""
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+class ProcessPool(ThreadPool):
+    """Child processes, each with one run at a time, and in this process a thread beside each.
+
+    Claims, leases and ends stay here, so a handler that holds the interpreter's lock for long does not lose
+    its lease. A child that dies fails its job at once (kind `Killed`), and another one takes its place. When
+    this process dies its children end as well.
+    """
+
+    def __init__(
+        self, performer: Performer, concurrency: int, setup: Setup, kill_after: Optional[int]
+    ) -> None:
+        super().__init__(performer, concurrency)
+        self.setup, self.kill_after = setup, kill_after
+        self.children: list[Child] = []
+        self.killed = False
+        try:
+            pickle.dumps(setup)
+        except Exception as error:
+            raise ValueError(
+                f"the handlers cannot be sent to a child process ({error}): "
+                "define them at the top of a module, or name the board as 'module:board'"
+            ) from error
+
+    def start(self, engine: Engine) -> None:
+        self.children = [Child(self.setup) for _ in range(self.concurrency)]
+        for child in self.children:
+            child.await_ready()
+        super().start(engine)
+
+    def close(self, kill: bool) -> None:
+        self.killed = kill
+        if kill:
+            for child in self.children:
+                child.kill()
+        super().close(kill)
+        for thread in self.threads:
+            thread.join(CLOSE_WITHIN)
+        for child in self.children:
+            child.kill()
+
+    def _work(self, number: int) -> None:
+        while True:
+            run = self.runs.get()
+            if run is None:
+                self.children[number].close()
+                return
+            try:
+                outcome = self._perform_in(number, run)
+            except BaseException as error:  # the child could not be started again
+                self.engine.finished(run, GiveBack(f"no process to work in: {error}"))
+                self.engine.fail(error)
+                return
+            self.engine.finished(run, outcome, here=True)
+
+    def _perform_in(self, number: int, run: Run) -> Outcome:
+        child = self.children[number]
+        if not child.alive:  # killed for the last run
+            child = self.children[number] = Child(self.setup)
+            child.await_ready()
+        run.interrupt = lambda: self._stop(child, run)
+        try:
+            child.begin(run)
+            if run.context.must_stop:
+                self._stop(child, run)
+            return child.outcome(run)
+        except (EOFError, OSError):
+            return self._died(child, run)
+
+    def _stop(self, child: Child, run: Run) -> None:
+        """Tells the child; with `interrupt="kill"` kills it after the grace."""
+        child.stop(run)
+        if self.kill_after is not None:
+            timer = threading.Timer(self.kill_after / 1000, self._kill, (child, run))
+            timer.daemon = True
+            timer.start()
+
+    def _kill(self, child: Child, run: Run) -> None:
+        if child.run is run:
+            log.warning("killing process %s: it goes on with job %s", child.pid, run.id)
+            child.kill()
+
+    def _died(self, child: Child, run: Run) -> Outcome:
+        code = child.reap()
+        reason = run.context._stop
+        if isinstance(reason, Lost):
+            return Nothing()
+        if isinstance(reason, CancelRequested):
+            return GiveBack("cancelled")
+        if isinstance(reason, GoHome) or self.killed:
+            return GiveBack("the worker stops")
+        how = f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with status {code}"
+        log.error("process %s ended %s while it worked on job %s", child.pid, how, run.id)
+        return Fail("Killed", f"the process ended {how}")
+
+
+class Child:
+    """One child process and the pipe to it."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._pipe, other = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=serve, args=(other, setup), name="jobboard-child")
+        self._process.start()
+        other.close()
+        self._sending = threading.Lock()
+        self.run: Optional[Run] = None
+        """What it works on."""
+
+    @property
+    def pid(self) -> Optional[int]:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def await_ready(self) -> None:
+        """Waits until its handlers are imported."""
+        deadline = time.monotonic() + START_WITHIN
+        while not self._pipe.poll(0.2):
+            if not self.alive or time.monotonic() > deadline:
+                break
+        try:
+            if self._pipe.poll(0):
+                self._pipe.recv()
+                return
+        except (EOFError, OSError):
+            pass
+        self.kill()
+        raise RuntimeError(f"a worker process did not start (status {self.reap()}): see its output")
+
+    def begin(self, run: Run) -> None:
+        self.run = run
+        self._send(("run", run.token, run.requests.key, run.job._raw))
+
+    def stop(self, run: Run) -> None:
+        """Tells it that this run has to stop."""
+        reason = run.context._stop
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("stop", run.token, type(reason).__name__, str(reason)))
+
+    def outcome(self, run: Run) -> Outcome:
+        """Takes its messages until the run has ended. Raises EOFError or OSError when it dies before."""
+        while True:
+            kind, *rest = self._pipe.recv()
+            if kind == "report":
+                run.report(run.context, rest[0])
+            elif kind == "flush":
+                threading.Thread(target=self._flush, args=(run, *rest), daemon=True).start()
+            else:
+                self.run = None
+                found: Outcome = rest[0]
+                return found
+
+    def kill(self) -> None:
+        with contextlib.suppress(Exception):
+            self._process.kill()
+
+    def reap(self) -> Optional[int]:
+        """What it has ended with."""
+        self.run = None
+        self._process.join(CLOSE_WITHIN)
+        self._pipe.close()
+        return self._process.exitcode
+
+    def close(self) -> None:
+        """Tells it to end; it has nothing to do."""
+        with contextlib.suppress(Exception):
+            self._pipe.close()
+        self._process.join(CLOSE_WITHIN)
+        self.kill()
+
+    def _flush(self, run: Run, number: int, timeout: Optional[float]) -> None:
+        done = run.flush(run.context, timeout)
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("flushed", number, done))
+
+    def _send(self, message: Any) -> None:
+        with self._sending:
+            self._pipe.send(message)

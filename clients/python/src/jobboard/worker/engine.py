@@ -1,0 +1,234 @@
+"""The middle of a worker: what it holds, and how claims, runs, reports and ends go through it.
+
+Threads of a worker:
+
+- the claimer (claiming.py) waits for jobs when there is room for them, on a connection of its own;
+- the sender (sending.py) keeps all leases with one command for each board, and sends reports and ends;
+- the listener (listening.py) hears of cancels and losses at once;
+- the pool (threads.py, loop.py, children.py) runs the handlers.
+
+One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that
+is sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
+
+from ..board import Board, Requests
+from ..context import Context
+from ..jobs import Job
+from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped
+from .run import Run
+
+if TYPE_CHECKING:
+    from ..sharding import ShardedBoard
+    from .options import Options
+    from .sending import Sender
+
+log = logging.getLogger("jobboard.worker")
+
+FIELDS = ("id", "token", "attempt", "name", "queue", "payload", "meta")
+"""What is asked of each job that is claimed."""
+
+
+class Pool(Protocol):
+    """Runs handlers. It calls `engine.finished` once for each run that it was given."""
+
+    def start(self, engine: Engine) -> None:
+        """Ready to run when it returns."""
+
+    def submit(self, runs: list[Run]) -> None: ...
+
+    def waiting(self) -> int:
+        """How many runs have not begun."""
+
+    def drain(self) -> list[Run]:
+        """Takes out the runs that have not begun."""
+
+    def interrupt(self, run: Run) -> None:
+        """Stops a handler that was told to stop, as far as this kind of pool can."""
+
+    def close(self, kill: bool) -> None:
+        """No more runs; `kill`: those that go on are ended, if that can be done."""
+
+
+class Engine:
+    def __init__(self, board: Union[Board, ShardedBoard], options: Options, pool: Pool) -> None:
+        self.board, self.options, self.pool = board, options, pool
+        self.shards: list[Requests] = board.requests()
+        self.name = options.name
+        self.about = {"host": socket.gethostname(), "pid": os.getpid(), "mode": options.mode}
+        """What the registration tells of this worker."""
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        """Told when there may be room, when a run has ended, and when the worker stops."""
+        self.held: dict[tuple[str, int], Run] = {}
+        """All claims in our hands, by board and token; also those whose end is not yet sent."""
+        self.busy = 0
+        """Claims whose outcome is not known."""
+        self.asked = 0
+        """How many jobs the claim under way may bring."""
+        self.seen = {shard.key: 0 for shard in self.shards}
+        """The highest token that has arrived from each board."""
+        self.stopping = False
+        self.failure: Optional[BaseException] = None
+        self.done = 0
+        """Ends that the server has taken."""
+        self.sender: Sender
+        self.wants_stop = threading.Event()
+
+    # Room and claims
+
+    @property
+    def room(self) -> int:
+        """How many more jobs we would take."""
+        return self.options.concurrency + self.options.prefetch - self.busy
+
+    def claim_words(self, shard: Requests, count: int) -> list[Any]:
+        """The options of a claim, without `BLOCK`."""
+        options = self.options
+        return [
+            *options.queue_words,
+            *("COUNT", count, "LEASE", options.lease, "SEEN", self.seen[shard.key]),
+            *("FIELDS", len(options.fields), *options.fields),
+        ]
+
+    def may_chain(self) -> int:
+        """Takes the right to claim along with an end: how many jobs, or 0."""
+        with self.lock:
+            if self.stopping or self.asked or self.room <= 0 or self.options.burst:
+                return 0
+            self.asked = self.room
+            return self.asked
+
+    def claimed(self, shard: Requests, found: Iterable[Any], full: bool = False) -> int:
+        """Takes what a claim has brought, and gives up the right to claim; how many jobs it was."""
+        runs: list[Run] = []
+        with self.lock:
+            self.asked = 0
+            for raw in found:
+                run = self._hold(shard, shard._job(raw))
+                if run is not None:
+                    runs.append(run)
+            self.busy += len(runs)
+            stopping = self.stopping
+            if not full or stopping:
+                self.changed.notify_all()
+        if stopping:
+            for run in runs:
+                self.finished(run, GiveBack("the worker stops"))
+        elif runs:
+            self.pool.submit(runs)
+        return len(runs)
+
+    def not_claimed(self) -> None:
+        """The claim under way has come to nothing."""
+        with self.lock:
+            self.asked = 0
+            self.changed.notify_all()
+
+    def _hold(self, shard: Requests, job: Job) -> Optional[Run]:
+        self.seen[shard.key] = max(self.seen[shard.key], job.token)
+        run = Run(shard, job, self.sender)
+        if run.key in self.held:
+            return None
+        board = _board_of(self.board, shard)
+        run.context = Context(job, self.name, board, run, self.options.interrupt != "flag")
+        self.held[run.key] = run
+        return run
+
+    # Runs
+
+    def finished(self, run: Run, outcome: Outcome, here: bool = False) -> None:
+        """Told by the pool. `here`: this thread may send the end itself."""
+        with self.lock:
+            if run.ended:
+                return  # given back meanwhile, by a worker that had to go
+            run.ended = True
+            run.interrupt = None
+            self.busy -= 1
+            if self.stopping:
+                self.changed.notify_all()
+        self.sender.end(run, outcome, here)
+
+    def stop_run(self, run: Run, reason: Stopped) -> None:
+        """Tells a handler to stop."""
+        context = run.context
+        if context.lost or (context.must_stop and not isinstance(reason, Lost)):
+            return
+        log.info("job %s: %s", run.id, reason)
+        context._stopped_by(reason)
+        if self.options.interrupt != "flag":
+            self.pool.interrupt(run)
+
+    def cancel(self, run: Run) -> None:
+        self.stop_run(run, CancelRequested("a cancel was requested"))
+
+    def lose(self, run: Run, why: str) -> None:
+        self.stop_run(run, Lost(f"the job is not ours any more: {why}"))
+
+    def let_go(self, run: Run) -> None:
+        """The server has taken or refused the end of a run."""
+        with self.lock:
+            self.held.pop(run.key, None)
+            self.changed.notify_all()
+
+    def find(self, board: str, token: int) -> Optional[Run]:
+        with self.lock:
+            return self.held.get((board, token))
+
+    def all_held(self) -> list[Run]:
+        with self.lock:
+            return list(self.held.values())
+
+    # Stopping
+
+    def fail(self, error: BaseException) -> None:
+        """Something that no waiting heals: the worker stops, and `run` raises it."""
+        if self.failure is None:
+            self.failure = error
+        self.ask_to_stop()
+
+    def ask_to_stop(self) -> None:
+        self.wants_stop.set()
+
+    def go_home(self) -> None:
+        """Claims no more; gives back what has not begun; tells the handlers that the end is near."""
+        with self.lock:
+            self.stopping = True
+            runs = [run for run in self.held.values() if not run.ended]
+            self.changed.notify_all()
+        for run in runs:
+            run.context.going_home = True
+        for run in self.pool.drain():
+            self.finished(run, GiveBack("the worker stops"))
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Whether all handlers have returned within so many seconds."""
+        with self.lock:
+            return self.changed.wait_for(lambda: not self.busy and not self.asked, timeout)
+
+    def abandon_all(self) -> int:
+        """Gives back all that still runs, and stops the handlers; how many there were."""
+        runs = [run for run in self.all_held() if not run.ended]
+        for run in runs:
+            run.context._stopped_by(GoHome("the worker stops"))
+            self.pool.interrupt(run)
+            self.finished(run, GiveBack("the worker stops"))
+        return len(runs)
+
+    def wait_sent(self, timeout: float) -> bool:
+        """Whether all ends were taken within so many seconds."""
+        self.sender.hurry()
+        with self.lock:
+            return self.changed.wait_for(lambda: not self.held, timeout)
+
+
+def _board_of(board: Union[Board, ShardedBoard], shard: Requests) -> Any:
+    return board if isinstance(board, Board) else board.shard(shard.key)

@@ -1,0 +1,134 @@
+"""How a worker talks to the server: a connection of its own, or a cluster's client."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Optional, Union
+
+import redis
+
+from ..board import encoded
+
+TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
+"""No answer, or none from a server that can work: ask again later."""
+
+_AWAY = {
+    "UNBLOCKED",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "NOREPLICAS",
+    "MISCONF",
+    "LOADING",
+    "BUSY",
+    "READONLY",
+}
+"""Codes of a server that cannot work now, but that one will be able to: a replica, one that is loading …"""
+
+Reply = Any
+
+
+class Away(redis.ConnectionError):
+    """The server answered that it cannot work now."""
+
+
+def line(client: Any) -> Union[Line, ClusterLine]:
+    return ClusterLine(client) if isinstance(client, redis.RedisCluster) else Line(client)
+
+
+class Line:
+    """One connection out of the client's pool; it comes back by itself at the next `ask` after trouble.
+
+    redis-py's own resending is not used: what is sent again, and when, is the worker's business.
+    """
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._pool = client.connection_pool
+        self._connection: Any = None
+
+    def ask(self, commands: list[list[Any]]) -> list[Reply]:
+        """Sends commands in one write; the replies in their order, refusals as exceptions in their places."""
+        try:
+            connection = self._connection or self._connect()
+            if len(commands) == 1:
+                packed = connection.pack_command(*encoded(commands[0]))
+            else:
+                packed = connection.pack_commands([encoded(words) for words in commands])
+            connection.send_packed_command(packed)
+            found = [_read(connection) for _ in commands]
+            _check(found)
+            return found
+        except BaseException:
+            if self._connection is not None:
+                self._connection.disconnect()
+            raise
+
+    def interrupt(self) -> None:
+        """Ends a wait in `ask` from another thread: it raises ConnectionError there."""
+        if self._connection is not None:
+            with contextlib.suppress(Exception):
+                self._connection.disconnect()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._pool.release(self._connection)
+            self._connection = None
+
+    def _connect(self) -> Any:
+        try:
+            self._connection = self._pool.get_connection()
+        except TypeError:  # redis-py before 5.3 asks for a command's name
+            self._connection = self._pool.get_connection("JOB.CLAIM")
+        return self._connection
+
+
+class ClusterLine:
+    """The same over a cluster's client, which finds the node of each command."""
+
+    def __init__(self, client: redis.RedisCluster) -> None:
+        self._client = client
+
+    def ask(self, commands: list[list[Any]]) -> list[Reply]:
+        found: list[Reply] = []
+        for words in commands:
+            try:
+                found.append(self._client.execute_command(*encoded(words), NEVER_DECODE=True))  # type: ignore[no-untyped-call]
+            except redis.ConnectionError:
+                raise
+            except redis.ResponseError as error:
+                found.append(error)
+            except redis.exceptions.RedisClusterException as error:
+                raise Away(str(error)) from error
+        _check(found)
+        return found
+
+    def interrupt(self) -> None:
+        """A cluster's client cannot be interrupted: the wait ends by itself."""
+
+    def close(self) -> None:
+        """The client is the caller's."""
+
+
+def _read(connection: Any) -> Reply:
+    try:
+        return connection.read_response(disable_decoding=True)
+    except redis.ConnectionError:
+        raise
+    except redis.ResponseError as error:
+        return error
+
+
+def _check(found: list[Reply]) -> None:
+    for reply in found:
+        if isinstance(reply, redis.ResponseError) and away(reply):
+            raise Away(str(reply)) from reply
+
+
+def away(error: redis.ResponseError) -> bool:
+    if isinstance(error, (redis.ReadOnlyError, redis.exceptions.MasterDownError)):
+        return True
+    if isinstance(error, (redis.exceptions.ClusterDownError, redis.exceptions.TryAgainError)):
+        return True
+    code: Optional[str] = getattr(error, "status_code", None)
+    return (code or str(error).partition(" ")[0]) in _AWAY

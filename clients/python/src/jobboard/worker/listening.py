@@ -1,0 +1,74 @@
+"""The thread that hears at once when a job is lost or to be cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+from typing import Any
+
+import redis
+
+from .engine import Engine
+from .line import TROUBLE
+from .pausing import Pauses
+
+log = logging.getLogger("jobboard.worker")
+
+
+class Listener(threading.Thread):
+    """Subscribes to the worker's channel. Without it cancels are seen at the next heartbeat."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(name="jobboard-listener", daemon=True)
+        self.engine = engine
+        self.boards = {f"job.worker:{shard.key}:{engine.name}": shard.key for shard in engine.shards}
+        self.closed = threading.Event()
+        self.ready = threading.Event()
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def run(self) -> None:
+        pauses = Pauses()
+        while not self.closed.is_set():
+            pubsub: Any = None
+            try:
+                pubsub = self.engine.board.client.pubsub()  # type: ignore[no-untyped-call]
+                pubsub.subscribe(*self.boards)
+                # What happened while nobody listened is in the answers to heartbeats.
+                self.engine.sender.beat_soon()
+                while not self.closed.is_set():
+                    message = pubsub.get_message(timeout=1.0)
+                    if message is not None:
+                        self._hear(message)
+                        pauses.over()
+            except TROUBLE as error:
+                log.debug("not listening: %s", error)
+                pauses.wait(self.closed)
+            except redis.RedisError as error:
+                log.warning("cancels are seen at heartbeats only: %s", error)
+                return
+            finally:
+                if pubsub is not None:
+                    with contextlib.suppress(Exception):
+                        pubsub.close()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if message["type"] == "subscribe":
+            self.ready.set()
+        if message["type"] != "message":
+            return
+        channel, data = message["channel"], message["data"]
+        event = json.loads(data)
+        board = self.boards[channel.decode() if isinstance(channel, bytes) else channel]
+        run = self.engine.find(board, event.get("token", 0))
+        if run is None:
+            return
+        if event["event"] == "cancel":
+            self.engine.cancel(run)
+        elif event.get("reason") == "lapsed":
+            self.engine.sender.beat_soon()  # a late heartbeat takes the job back, if nobody else has it
+        elif not run.ended:
+            self.engine.lose(run, event.get("reason", ""))

@@ -1,0 +1,106 @@
+"""Handlers as tasks of one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import Optional
+
+from ..outcomes import GiveBack, Outcome
+from .engine import Engine
+from .performing import Performer
+from .run import Run
+
+
+class LoopPool:
+    """Up to `concurrency` tasks at once. A plain handler runs in a thread beside the loop.
+
+    An `async` handler is stopped by cancelling its task. `loop`: that of the caller; else one in a thread of
+    its own. All but `submit` and `interrupt` of the runs happens in the loop's thread.
+    """
+
+    def __init__(
+        self,
+        performer: Performer,
+        concurrency: int,
+        loop: Optional[asyncio.AbstractEventLoop] = None,
+    ) -> None:
+        self.performer, self.concurrency = performer, concurrency
+        self.own = loop is None
+        self.loop = loop or asyncio.new_event_loop()
+        self.runs: deque[Run] = deque()
+        self.running: set[asyncio.Task[None]] = set()
+        self.executor = ThreadPoolExecutor(concurrency, "jobboard-handler")
+
+    def start(self, engine: Engine) -> None:
+        self.engine = engine
+        if self.own:
+            threading.Thread(target=self._serve, name="jobboard-loop", daemon=True).start()
+
+    def submit(self, runs: list[Run]) -> None:
+        self.runs.extend(runs)
+        self.loop.call_soon_threadsafe(self._begin)
+
+    def waiting(self) -> int:
+        return len(self.runs)
+
+    def drain(self) -> list[Run]:
+        found: list[Run] = []
+        while self.runs:
+            try:
+                found.append(self.runs.popleft())
+            except IndexError:  # the loop was quicker
+                break
+        return found
+
+    def interrupt(self, run: Run) -> None:
+        stop = run.interrupt
+        if stop is not None:
+            self.loop.call_soon_threadsafe(stop)
+
+    def close(self, kill: bool) -> None:
+        self.executor.shutdown(wait=False)
+        if self.own:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def _begin(self) -> None:
+        while len(self.running) < self.concurrency:
+            try:
+                run = self.runs.popleft()
+            except IndexError:
+                return
+            task = self.loop.create_task(self._run(run))
+            self.running.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self.running.discard(task)
+        self._begin()
+
+    async def _run(self, run: Run) -> None:
+        outcome: Outcome = GiveBack("the worker stops")  # when the caller's loop ends before us
+        try:
+            outcome = await self._outcome(run)
+        finally:
+            self.engine.finished(run, outcome)
+
+    async def _outcome(self, run: Run) -> Outcome:
+        handler = self.performer.handler(run.context)
+        if not handler.is_async:
+            return await self.loop.run_in_executor(
+                self.executor, self.performer.perform, handler, run.context
+            )
+        inner = self.loop.create_task(self.performer.perform_async(handler, run.context))
+        run.interrupt = inner.cancel  # type: ignore[assignment]
+        try:
+            return await inner
+        except asyncio.CancelledError as error:
+            if run.context.must_stop:  # cancelled before it began
+                return self.performer.failed(error, handler, run.context)
+            raise

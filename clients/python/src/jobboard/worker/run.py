@@ -1,0 +1,50 @@
+"""One claim in a worker's hands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from ..board import Requests
+from ..context import Context
+from ..jobs import Job
+
+if TYPE_CHECKING:
+    from .sending import Sender
+
+
+class Run:
+    """A claim, from the moment it is in our hands until the server has taken its end.
+
+    It takes its context's reports. `made` and `answered` count them, so that a handler can wait.
+    """
+
+    __slots__ = (
+        *("requests", "job", "id", "token", "context", "sender"),
+        *("ended", "made", "answered", "interrupt"),
+    )
+
+    def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
+        self.requests, self.job, self.sender = requests, job, sender
+        self.id, self.token = job.id, job.token
+        self.context: Context
+        self.ended = False
+        """Its outcome is known, and waits to be sent."""
+        self.made = self.answered = 0
+        self.interrupt: Optional[Callable[[], None]] = None
+        """How its handler is stopped, while it runs; beside the context's flags."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.requests.key, self.token
+
+    def words(self, verb: str, head: list[Any], options: list[Any]) -> list[Any]:
+        """A worker's verb for this claim: its token is always passed."""
+        worker = self.context.worker
+        return [verb, self.requests.key, worker, *head, "TOKEN", self.token, *options]
+
+    def report(self, context: Context, fields: Mapping[str, Any]) -> None:
+        self.sender.report(self, fields)
+
+    def flush(self, context: Context, timeout: Optional[float]) -> bool:
+        return self.sender.flush_reports(self, timeout)

@@ -1,0 +1,206 @@
+"""The thread that keeps the leases and sends what handlers say: reports, and how runs end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ..outcomes import Nothing, Outcome
+from .batch import Batch
+from .engine import Engine
+from .line import TROUBLE, line
+from .pausing import Pauses
+from .run import Run
+
+log = logging.getLogger("jobboard.worker")
+
+REPORT_EVERY = 0.1
+"""Seconds between two sends of reports: what comes faster is put together."""
+GATHER = 0.01
+"""Seconds that an end may wait for others, while prefetched jobs are at hand."""
+
+
+class Sender(threading.Thread):
+    """Everything that does not wait for jobs goes over its connection.
+
+    A thread that has ended a run sends the end itself when nobody else is sending: with one job after the
+    other, no other thread has to wake up. What could not be sent stays, and is sent again with the same
+    tokens.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(name="jobboard-sender", daemon=True)
+        self.engine = engine
+        self.line = line(engine.board.client)
+        self.pauses = Pauses()
+        self.sending = threading.Lock()
+        self.lock = threading.Lock()
+        self.wake = threading.Condition(self.lock)
+        self.answered = threading.Condition(self.lock)
+        self.ends: deque[tuple[Run, Outcome]] = deque()
+        self.reports: deque[tuple[Run, Mapping[str, Any]]] = deque()
+        self.ends_due = self.reports_due = float("inf")
+        self.every = engine.options.lease / 3000
+        self.beat_due = 0.0
+        """When the leases are to be kept, and the registration; at once at the start."""
+        self.quiet_until = 0.0
+        """After trouble nothing is sent before this time."""
+        self.closed = False
+        self.may_register = engine.options.register
+
+    # From the pools
+
+    def end(self, run: Run, outcome: Outcome, here: bool) -> None:
+        """Takes the outcome of a run."""
+        if isinstance(outcome, Nothing):
+            self.engine.let_go(run)
+            return
+        with self.lock:
+            first = not self.ends
+            self.ends.append((run, outcome))
+            waiting = self.engine.pool.waiting()
+            gather = waiting and len(self.ends) <= self.engine.options.prefetch // 2
+            due = time.monotonic() + (GATHER if gather else 0)
+            self.ends_due = min(self.ends_due, due)
+            if gather and first or not gather and not here:
+                self.wake.notify()
+        if here and not gather:
+            self.flush()
+
+    def report(self, run: Run, fields: Mapping[str, Any]) -> None:
+        """Takes a handler's report; it is sent soon."""
+        with self.lock:
+            run.made += 1
+            self.reports.append((run, fields))
+            if self.reports_due == float("inf"):
+                self.reports_due = max(time.monotonic(), self._last_reports + REPORT_EVERY)
+                self.wake.notify()
+
+    def flush_reports(self, run: Run, timeout: Optional[float]) -> bool:
+        """Waits until the server has answered all reports of a run, or the run has to stop."""
+        with self.lock:
+            made = run.made
+            self.reports_due = min(self.reports_due, time.monotonic()) if self.reports else self.reports_due
+            self.wake.notify()
+            return self.answered.wait_for(
+                lambda: run.answered >= made or run.context.must_stop or self.closed, timeout
+            )
+
+    def hurry(self) -> None:
+        """Sends all that waits now."""
+        with self.lock:
+            self.quiet_until = 0.0
+            if self.ends:
+                self.ends_due = 0.0
+            if self.reports:
+                self.reports_due = 0.0
+            self.wake.notify()
+
+    def beat_soon(self) -> None:
+        """Asks the server now whether what we hold is ours."""
+        with self.lock:
+            self.beat_due = 0.0
+            self.wake.notify()
+
+    def leave(self) -> None:
+        """Ends the registration, and the thread."""
+        with self.lock:
+            self.closed = True
+            self.wake.notify()
+            self.answered.notify_all()
+        with self.sending:
+            if self.may_register:
+                name = self.engine.name
+                words = [shard.worker_deregister(name).words for shard in self.engine.shards]
+                with contextlib.suppress(*TROUBLE):
+                    self.line.ask(words)
+            self.line.close()
+
+    # Sending
+
+    _last_reports = 0.0
+
+    def run(self) -> None:
+        try:
+            while True:
+                with self.lock:
+                    while not self.closed and self._due() > time.monotonic():
+                        self.wake.wait(self._due() - time.monotonic())
+                    if self.closed:
+                        return
+                self.flush(wait=True)
+        except BaseException as error:
+            self.engine.fail(error)
+
+    def _due(self) -> float:
+        return max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until)
+
+    def flush(self, wait: bool = False) -> None:
+        """Sends what is due, unless another thread is sending: that one looks again when it has done so."""
+        while self._due() <= time.monotonic() and self.sending.acquire(blocking=wait):
+            try:
+                self._send()
+            finally:
+                self.sending.release()
+            wait = False
+
+    def _send(self) -> None:
+        with self.lock:
+            now = time.monotonic()
+            if max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until) > now:
+                return
+            ends, reports = list(self.ends), list(self.reports)
+            self.ends.clear()
+            self.reports.clear()
+            self.ends_due = self.reports_due = float("inf")
+            beat, self.beat_due = self.beat_due <= now, max(self.beat_due, now)
+            if beat:
+                self.beat_due = now + self.every
+            if reports:
+                self._last_reports = now
+        batch = Batch(self.engine, self.may_register and beat)
+        batch.add_reports(reports)
+        if beat:
+            batch.add_beats()
+        batch.add_ends(ends)
+        if not batch.commands:
+            return
+        try:
+            found = self.line.ask([words for words, _ in batch.commands])
+        except TROUBLE as error:
+            batch.unsent()
+            self._again(ends, reports, error)
+            return
+        except Exception as error:  # words that redis-py cannot send: nothing heals that
+            batch.unsent()
+            self._again(ends, reports, error)
+            self.engine.fail(error)
+            return
+        self.pauses.over()
+        for (_, take), reply in zip(batch.commands, found):
+            take(reply)
+        self.may_register = self.may_register and batch.may_register
+        for run, outcome in batch.instead:
+            self.end(run, outcome, here=False)
+        with self.lock:
+            for run, _ in reports:
+                run.answered += 1
+            self.answered.notify_all()
+
+    def _again(self, ends: list[Any], reports: list[Any], error: Exception) -> None:
+        """Puts back what could not be sent. Leases are kept at once when there is a connection again."""
+        with self.lock:
+            now = time.monotonic()
+            self.quiet_until = now + self.pauses.take()
+            self.ends.extendleft(reversed(ends))
+            self.reports.extendleft(reversed(reports))
+            self.ends_due = now if self.ends else self.ends_due
+            self.reports_due = now if self.reports else self.reports_due
+            self.beat_due = now
+            self.wake.notify()
+        log.warning("nothing sent: %s", error)

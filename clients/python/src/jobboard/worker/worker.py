@@ -1,0 +1,265 @@
+"""The worker, as a program uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import redis
+
+from ..board import Board
+from ..handlers import Handlers
+from ..words import Duration, Name
+from .child import Setup
+from .children import ProcessPool
+from .claiming import Claimer
+from .engine import FIELDS, Engine, Pool
+from .listening import Listener
+from .loop import LoopPool
+from .options import Options, default_concurrency, default_name, ms
+from .performing import Performer
+from .sending import Sender
+from .threads import ThreadPool
+
+if TYPE_CHECKING:
+    from ..requests.working import Order
+    from ..sharding import ShardedBoard
+    from .options import Interrupt, Mode
+
+log = logging.getLogger("jobboard.worker")
+
+LEAVE_WITHIN = 3.0
+"""Seconds to tell the server of the last ends, beyond `stop_within`."""
+
+
+class Worker:
+    """Claims the jobs of a board, runs their handlers, and keeps their leases.
+
+        Worker(board, mode="processes", concurrency=4).run()
+
+    `mode`: `threads` of this process (for what waits on networks and disks), `processes` (for what computes,
+    or must be killed), or `asyncio` tasks. Plain and `async` handlers work in each.
+    `concurrency`: jobs at once; 8 threads, a process for each core, 100 tasks.
+    `queues`: those to claim from; `default` alone when None, every queue when empty. `order`: see JOB.CLAIM.
+    `name`: the worker's, unique among all that live; the same one after a restart gets its old claims back.
+    `lease`: how long a job stays ours without a heartbeat; there is one three times in it.
+    `prefetch`: how many more jobs are claimed than run, so that short ones (below some ms) travel in batches.
+    `block`: how long one claim waits; by default 2 s, or less when the client's socket timeout is short.
+    `stop_within`: after SIGTERM running handlers may finish for so long; then their jobs are given back.
+    `interrupt`: how a handler is stopped whose job was lost or cancelled: `raise` (by its context's next
+    method; an `async` one is cancelled), `flag` (it looks itself), or `kill` (its process, `kill_after` it
+    was told). `register`: the worker is listed by JOB.WORKER LIST, with `role`, and can be made quiet there.
+    With `session` its claims end at the moment when its connection closes, killed processes' at once.
+    `listen`: cancels and losses are heard at once, by Pub/Sub, and not at the next heartbeat only.
+    `tracebacks`: those of failed tries go into the job's history.
+    `fields`: more fields of the jobs, for `context.job`.
+    `handlers`: others than those of the board. `target`: where child processes import the board, as
+    `module:name`, when it cannot be pickled.
+    """
+
+    def __init__(
+        self,
+        board: Union[Board, ShardedBoard],
+        *,
+        mode: Mode = "threads",
+        concurrency: Optional[int] = None,
+        queues: Optional[Sequence[Name]] = None,
+        order: Optional[Order] = None,
+        name: Optional[str] = None,
+        lease: Duration = 30_000,
+        prefetch: int = 0,
+        block: Optional[Duration] = None,
+        stop_within: Duration = 20_000,
+        interrupt: Interrupt = "raise",
+        kill_after: Duration = 0,
+        register: bool = True,
+        session: bool = False,
+        role: str = "worker",
+        listen: bool = True,
+        tracebacks: bool = True,
+        fields: Sequence[str] = (),
+        handlers: Optional[Handlers] = None,
+        target: Optional[str] = None,
+    ) -> None:
+        self.board = board
+        self.handlers = board.handlers if handlers is None else handlers
+        if not len(self.handlers):
+            raise ValueError("there are no handlers: decorate functions with @board.handler(name)")
+        if session and isinstance(board.client, redis.RedisCluster):
+            raise ValueError("session=True needs one connection, which a cluster's client does not have")
+        self.options = Options(
+            mode=mode,
+            concurrency=default_concurrency(mode) if concurrency is None else concurrency,
+            queues=queues,
+            order=order,
+            name=name or default_name(),
+            lease=ms(lease),
+            prefetch=prefetch,
+            block=None if block is None else ms(block),
+            stop_within=ms(stop_within),
+            interrupt=interrupt,
+            kill_after=ms(kill_after),
+            register=register or session,
+            session=session,
+            role=role,
+            listen=listen,
+            tracebacks=tracebacks,
+            fields=[*FIELDS, *(one for one in fields if one not in FIELDS)],
+        )
+        self._own_handlers, self._target = handlers, target
+        self._engine: Optional[Engine] = None
+        self._stops = 0
+        self._stop_lock = threading.Lock()
+        self._hurry = threading.Event()
+
+    @property
+    def name(self) -> str:
+        return self.options.name
+
+    @property
+    def done(self) -> int:
+        """How many jobs it has ended, in whatever way."""
+        return 0 if self._engine is None else self._engine.done
+
+    def run(self, *, burst: bool = False, signals: bool = True) -> bool:
+        """Works until it is told to stop; whether all that it had begun was finished by then.
+
+        `burst`: until there is no job. `signals`: SIGTERM and SIGINT stop it, when this is the main thread; a
+        second one gives back at once what still runs. Raises what no waiting heals (no rights, no such
+        option).
+        """
+        with self._heeding() if signals and _is_main() else contextlib.nullcontext():
+            return self._work(self._pool(None), burst)
+
+    async def serve(self, *, burst: bool = False) -> bool:
+        """The same inside a running event loop, in which the `async` handlers run (`mode="asyncio"`).
+
+        Cancel it to stop the worker; it heeds no signals, which are the program's.
+        """
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, self._work, self._pool(loop), burst)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            self.stop()
+            await asyncio.shield(work)
+            raise
+
+    def stop(self) -> None:
+        """Stops it, from any thread: as SIGTERM does. Called twice, it gives back at once what still runs."""
+        with self._stop_lock:
+            self._stops += 1
+            if self._stops > 1:
+                self._hurry.set()
+        if self._engine is not None:
+            self._engine.ask_to_stop()
+
+    def _pool(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pool:
+        options = self.options
+        performer = Performer(self.handlers, self.board.hook, options.tracebacks)
+        if options.mode == "asyncio":
+            return LoopPool(performer, options.concurrency, loop)
+        if options.mode == "threads":
+            return ThreadPool(performer, options.concurrency)
+        kill_after = options.kill_after if options.interrupt == "kill" else None
+        return ProcessPool(performer, options.concurrency, self._setup(), kill_after)
+
+    def _setup(self) -> Setup:
+        board: Any = None
+        if self._target is None:
+            with contextlib.suppress(Exception):  # then children work without a board of their own
+                pickle.dumps(self.board)
+                board = self.board
+        return Setup(
+            target=self._target,
+            board=board,
+            handlers=self._own_handlers if self._target else self.handlers,
+            codec=self.board.codec,
+            hook=self.board.hook,
+            worker=self.name,
+            raises=self.options.interrupt != "flag",
+            tracebacks=self.options.tracebacks,
+            log_level=logging.getLogger().level if logging.getLogger().handlers else None,
+        )
+
+    def _work(self, pool: Pool, burst: bool) -> bool:
+        self.options.burst = burst
+        engine = Engine(self.board, self.options, pool)
+        engine.sender = Sender(engine)
+        claimer, listener = Claimer(engine), Listener(engine)
+        pool.start(engine)
+        self._engine = engine
+        if self._stops:
+            engine.ask_to_stop()
+        log.info(
+            "%s works on %s with %d %s", self.name, self.board, self.options.concurrency, self.options.mode
+        )
+        engine.sender.start()
+        if self.options.listen:
+            listener.start()
+        claimer.start()
+        try:
+            engine.wants_stop.wait()
+        finally:
+            all_done = self._go_home(engine, claimer)
+            listener.close()
+            pool.close(kill=not all_done)
+        if engine.failure is not None:
+            raise engine.failure
+        return all_done
+
+    def _go_home(self, engine: Engine, claimer: Claimer) -> bool:
+        """Lets handlers finish, gives back the rest, and tells the server."""
+        log.info("%s stops", self.name)
+        engine.go_home()
+        claimer.stop()
+        deadline = time.monotonic() + self.options.stop_within / 1000
+        all_done = False
+        while not all_done and time.monotonic() < deadline and not self._hurry.is_set():
+            left = deadline - time.monotonic()
+            all_done = engine.wait_idle(min(left, 0.1) if self._stops else left)
+        if not all_done:
+            log.warning("%s gives back %d jobs", self.name, engine.abandon_all())
+        if not engine.wait_sent(LEAVE_WITHIN):
+            log.warning("%s ends without having told the server of %d jobs", self.name, len(engine.held))
+        claimer.join(engine.board.block / 1000 + 1)
+        engine.sender.leave()
+        return all_done
+
+    @contextlib.contextmanager
+    def _heeding(self) -> Iterator[None]:
+        """Signals stop the worker. Their handlers only write into a pipe: they take no lock."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+
+        def listen() -> None:
+            while os.read(reader, 1) == b"s":
+                self.stop()
+
+        def heed(*_: Any) -> None:
+            os.write(writer, b"s")
+
+        thread = threading.Thread(target=listen, name="jobboard-signals", daemon=True)
+        thread.start()
+        old = {number: signal.signal(number, heed) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            os.write(writer, b"e")
+            thread.join()
+            os.close(reader)
+            os.close(writer)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -1,0 +1,312 @@
+"""The verbs of Board: what is sent is what commands.md says, and what comes back, under both protocols."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime, timedelta, timezone
+
+import jobboard
+import pytest
+import redis
+from jobboard import After, Board, Exponential, Fixed, Node
+
+
+@pytest.fixture
+def jobs(server, protocol) -> Board:
+    return Board("board", server.client(decode_responses=False, protocol=protocol))
+
+
+def test_a_posted_job_comes_back_with_its_attributes(jobs) -> None:
+    id = jobs.post(
+        {"to": "ann", "größe": 3},
+        name="mail",
+        queue="mails",
+        group="acme",
+        priority=5,
+        user="eve",
+        meta={"a": "b"},
+        tags=["x", "y"],
+        retries=2,
+        backoff=Exponential(100, timedelta(seconds=2)),
+        lease=timedelta(seconds=9),
+        cost=3,
+    )
+    job = jobs.get(id)
+    assert (job.id, job.state, job.name, job.queue, job.group) == (id, "ready", "mail", "mails", "acme")
+    assert (job.priority, job.user, job.meta, job.tags) == (5, "eve", {"a": "b"}, ["x", "y"])
+    assert (job.left, job.cost, job.attempt, job.progress, job.worker) == (2, 3, 0, None, None)
+    assert job.payload == {"to": "ann", "größe": 3}
+    assert job.payload_bytes == '{"to":"ann","größe":3}'.encode()
+    assert jobs.get("nobody") is None
+    with pytest.raises(AttributeError):
+        job.colour  # noqa: B018
+
+
+def test_times_are_datetimes_or_unix_milliseconds(jobs) -> None:
+    due = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    assert jobs.get(jobs.post(1, at=due)).due == 1893456000000
+    assert jobs.get(jobs.post(1, at=1893456000000)).due == 1893456000000
+    with pytest.raises(ValueError, match="zone"):
+        jobs.post(1, at=datetime(2030, 1, 1))
+
+
+def test_an_id_that_is_taken_is_refused_kept_or_replaced(jobs) -> None:
+    jobs.post(1, id="a")
+    with pytest.raises(jobboard.Exists) as refused:
+        jobs.post(2, id="a")
+    assert refused.value.detail == "a"
+    assert isinstance(refused.value, redis.ResponseError)
+    assert jobs.post(2, id="a", nx=True) is None
+    assert jobs.post(2, id="a", replace=True) == "a"
+    assert jobs.post(2, id="b", xx=True) is None
+    assert jobs.get("a").payload == 2
+
+
+def test_unique_keys(jobs) -> None:
+    jobs.post(1, id="a", unique="site", delay=5000)
+    assert jobs.post(2, unique="site", delay=5000, onconflict="debounce", until="start") == "a"
+    with pytest.raises(jobboard.Exists):
+        jobs.post(2, unique="site")
+
+
+def test_many_are_posted_in_chunks(jobs) -> None:
+    told = []
+    ids = jobs.post_many(range(2500), queue="bulk", progress=told.append)
+    assert told == [1000, 2000, 2500]
+    assert len(set(ids)) == 2500
+    assert jobs.count(queue="bulk") == 2500
+    assert [job.payload for job in jobs.list(queue="bulk", page=700)] == list(range(2500))
+    assert jobs.post_many(["x", "y"], ids=["a", "b"]) == ["a", "b"]
+    assert [job and job.payload for job in jobs.get_many(["a", "nobody", "b"])] == ["x", None, "y"]
+
+
+def test_a_flow(jobs) -> None:
+    nodes = [
+        Node("split", "movie", id="s"),
+        Node("left", "part", after=["split"], parent="join"),
+        Node("join", "all", after=[After(["split"], "run"), After(["left"], "cancel")], retries=0),
+    ]
+    ids = jobs.flow(nodes)
+    assert ids[0] == "s"
+    assert jobs.get(ids[2]).after == [ids[0], ids[1]]
+    assert [child.id for child in jobs.children(ids[2])] == [ids[1]]
+    with pytest.raises(jobboard.Cycle):
+        jobs.flow([Node("a", 1, after=["b"]), Node("b", 1, after=["a"])])
+
+
+def test_a_worker_by_hand(jobs) -> None:
+    a, b = jobs.post_many([1, 2], ids=["a", "b"], backoff=Fixed(10), retries=1)
+    [job] = jobs.claim("w", lease=5000)
+    assert (job.id, job.payload, job.attempt) == (a, 1, 1)
+    beat = jobs.heartbeat("w", a, job.token, progress=50, stage="half", meta={"k": 1}, log="hm", payload=[1])
+    assert beat.deadline > 0 and beat.cancel is False
+    assert jobs.get(a).progress == 50.0
+    assert jobs.get(a).payload == [1]
+    other = jobs.claim_id("w", b)
+    found = jobs.mheartbeat("w", [a, b, "nobody"], [job.token, other.token, 1])
+    assert found[0].cancel is False and found[2].code == "NOJOB"
+    assert [held.id for held in jobs.mheartbeat_all("w")] == [a, b]
+    failure = jobs.fail("w", a, "IOError", "disk", job.token, retry=60_000)
+    assert (failure.state, failure.left) == ("scheduled", 0) and failure.due
+    with pytest.raises(jobboard.NotOwner):
+        jobs.consume("v", b, other.token)
+    assert jobs.consume("w", b, other.token, result={"n": 1}) == "complete"
+    assert jobs.get(b).result == {"n": 1}
+    assert jobs.claim("w") == []
+
+
+def test_other_ends_of_work(jobs) -> None:
+    jobs.post_many(range(6), ids=list("abcdef"))
+    held = {job.id: job.token for job in jobs.claim("w", count=6)}
+    jobs.abandon("w", "a", held["a"], delay=60_000, reason="later")
+    jobs.trash("w", "b", held["b"], reason="broken")
+    assert jobs.consume("w", "c", held["c"], next="second", payload="c2") == "ready"
+    assert jobs.mconsume("w", ["d", "a"], [held["d"], held["a"]])[0] == "complete"
+    assert jobs.mabandon("w", ["e"], [held["e"]]) == ["OK"]
+    assert jobs.mabandon_all("w") == ["f"]
+    states = {job.id: job.state for job in jobs.list()}
+    assert states == {"a": "scheduled", "b": "trashed", "c": "ready", "e": "ready", "f": "ready"}
+
+
+def test_selections(jobs) -> None:
+    jobs.post_many(range(30), queue="q", name="n")
+    assert jobs.cancel_where({"queue": "q"}, dryrun=True).count == 30
+    told = []
+    done = jobs.cancel_where({"queue": "q", "not_": {"name": "other"}}, count=10, progress=told.append)
+    assert (done.count, told[-1]) == (30, 30)
+    assert jobs.requeue_where({"state": "cancelled"}, to="r").count == 30
+    assert jobs.update_where({"queue": "r"}, {"priority": 7, "tag": ["hot"]}).count == 30
+    assert jobs.count(tag="hot", state=["ready", "claimed"]) == 30
+    jobs.claim("w", queues=["r"], count=5)
+    assert jobs.release_where({"worker": "w"}).count == 5
+    assert len(jobs.delete_where({"tag": "hot"}, fields=["id", "payload"]).records) == 30
+    assert jobs.count() == 0
+
+
+def test_operators_verbs_by_id(jobs) -> None:
+    jobs.post_many([1, 2], ids=["a", "b"], user="eve")
+    [job] = jobs.claim("w")
+    assert jobs.cancel("a", "b", "nobody") == ["requested", "cancelled", None]
+    with pytest.raises(jobboard.NotOwner):
+        jobs.cancel("a", by="fay")
+    assert jobs.heartbeat("w", "a", job.token).cancel is True
+    with pytest.raises(jobboard.Cancelled):
+        jobs.consume("w", "a", job.token)
+    assert jobs.requeue("b", queue="slow").count == 1
+    assert jobs.update("b", priority=3, meta={"x": 1}, payload={"new": 1}).count == 1
+    assert jobs.get("b").payload == {"new": 1}
+    done = jobs.delete("b", "nobody")
+    assert (done.count, done.held) == (1, ["nobody"])
+
+
+def test_dependencies(jobs) -> None:
+    jobs.post_many([1, 2, 3], ids=["a", "b", "c"])
+    assert jobs.depend_add("c", "a", "b", onfailure="fail") == "blocked"
+    assert jobs.depend_remove("c", "a") == "blocked"
+    assert jobs.depend_clear("c") == "ready"
+    with pytest.raises(jobboard.NoJob):
+        jobs.depend_add("c", "nobody", strict=True)
+
+
+def test_schedules(jobs) -> None:
+    jobs.schedule_set("nightly", {"x": 1}, cron="0 3 * * *", tz="Europe/Berlin", name="report", jitter=5)
+    jobs.schedule_set(
+        "tick", "t", every=timedelta(minutes=1), overlap="skip", spread=10, max=3, meta={"a": "b"}
+    )
+    assert [row["id"] for row in jobs.schedule_list()] == ["nightly", "tick"]
+    row = jobs.schedule_get("tick")
+    assert (row["every"], row["payload"], row["jitter"], row["meta"]) == (60_000, "t", 10, {"a": "b"})
+    assert jobs.schedule_get("nightly")["backoff-jitter"] == 5
+    assert jobs.schedule_run("tick") == "@tick@1"
+    assert jobs.schedule_run("tick") is None
+    jobs.schedule_pause("tick")
+    assert jobs.schedule_get("tick")["state"] == "paused"
+    jobs.schedule_resume("tick")
+    jobs.schedule_del("tick")
+    assert jobs.schedule_get("tick") is None
+    with pytest.raises(jobboard.NoSchedule):
+        jobs.schedule_del("tick")
+
+
+def test_settings_and_pauses(jobs) -> None:
+    jobs.settings_set({"lease": timedelta(minutes=1), "ownerless": True})
+    jobs.settings_set({"concurrency": 2, "rate": 10}, limit="api")
+    jobs.settings_set({"limits": ["api"]}, queue="q")
+    assert jobs.settings_get("lease")["lease"] == (60_000, "board")
+    assert jobs.settings_get("limits", queue="q")["limits"] == (["api"], "queue")
+    assert [row["limit"] for row in jobs.limits()] == ["api"]
+    jobs.settings_reset("lease")
+    assert jobs.settings_get("lease")["lease"].source == "default"
+    jobs.post(1, queue="q")
+    jobs.pause(queue="q", for_=60_000)
+    assert jobs.claim("w", queues=["q"]) == []
+    jobs.resume(queue="q")
+    assert len(jobs.claim("w", queues=["q"])) == 1
+
+
+def test_looking(jobs) -> None:
+    jobs.post(1, id="a", tags=["red"], group="g", after=["nobody"], delay=60_000)
+    jobs.post(2, id="b", after=["a"])
+    reasons = jobs.explain("b")["reasons"]
+    assert reasons[0]["jobs"] == [{"id": "a", "state": "scheduled", "onfailure": "hold"}]
+    assert jobs.explain("nobody") is None
+    assert [entry["event"] for entry in jobs.history("a")] == ["posted"]
+    assert jobs.info()["jobs"] == 2
+    assert jobs.info(digest=True)["digest"]
+    assert isinstance(jobs.queues()[0]["arrival-rate"], float)
+    assert [row["group"] for row in jobs.groups()] == ["g"]
+    assert [row["tag"] for row in jobs.tags()] == ["red"]
+    assert jobs.stats(day=0)["posted"] == 2
+    assert isinstance(jobs.stats()["wait"]["mean"], float)
+    assert jobs.kinds() == {}
+    assert "jobboard_jobs" in jobs.metrics()
+    revision = jobs.info()["revision"]
+    jobs.delete("b")
+    changed = jobs.list_changed(revision)
+    assert (changed.gone, [job.id for job in changed.jobs]) == (["b"], [])
+
+
+def test_registered_workers(jobs) -> None:
+    assert jobs.worker_register("w", role="r", meta={"host": "h"}, for_=60_000).quiet is False
+    jobs.worker_quiet("w")
+    [row] = jobs.worker_list(role="r")
+    assert (row["worker"], row["meta"], row["quiet"]) == ("w", {"host": "h"}, 1)
+    jobs.worker_resume("w")
+    assert jobs.worker_deregister("w") is True
+    assert jobs.worker_deregister("w") is False
+    with pytest.raises(jobboard.NoWorker):
+        jobs.worker_quiet("w")
+
+
+def test_waiting_for_jobs(jobs) -> None:
+    jobs.block = 30  # so that waits are made of several commands
+    jobs.post(1, id="a", retain=60_000)
+    assert jobs.wait("a", within=70) is None
+    assert jobs.wait_for("claimable", within=10) is True
+    assert jobs.wait_for("empty", within=10) is False
+    with pytest.raises(TimeoutError):
+        jobs.result("a", within=10)
+    timer = threading.Timer(0.1, lambda: jobs.claim("w") and jobs.consume("w", "a", result=[7]))
+    timer.start()
+    assert jobs.result("a") == [7]
+    timer.join()
+    [job, gone] = jobs.wait("a", "nobody")
+    assert (job.state, gone) == ("complete", None)
+
+
+def test_results_of_jobs_that_did_not_complete(jobs) -> None:
+    jobs.post(1, id="a", retries=0)
+    [job] = jobs.claim("w")
+    jobs.fail("w", "a", "ValueError", "no number", job.token)
+    with pytest.raises(jobboard.JobFailed, match="a failed: no number") as failed:
+        jobs.result("a")
+    assert failed.value.job.kind == "ValueError"
+    with pytest.raises(jobboard.JobFailed) as failed:
+        jobs.result("nobody")
+    assert failed.value.state == "gone"
+
+
+def test_a_call_that_nobody_answers_is_cancelled(jobs) -> None:
+    with pytest.raises(TimeoutError):
+        jobs.call(12, name="square", within=20)
+    assert jobs.count(state="cancelled") == 1
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack", "raw"])
+def test_codecs(server, codec) -> None:
+    board = Board("coded", server.client(decode_responses=True), codec=codec)  # decoding does not matter
+    payload = b"\xff\x00" if codec == "raw" else {"a": [1, None, "ü"]}
+    assert board.get(board.post(payload, id="a")).payload == payload
+    if codec == "msgpack":
+        assert board.get(board.post(b"\xff")).payload == b"\xff"
+    if codec != "raw":
+        Board("coded", server.client(), codec="raw").post(b"\xc1 no value", id="bad")
+        with pytest.raises(jobboard.PayloadError):
+            board.get("bad").payload  # noqa: B018
+    with pytest.raises(jobboard.PayloadError):
+        board.post(object())
+
+
+def test_ids_that_are_no_text_go_there_and_back(jobs) -> None:
+    id = jobs.post(1, id=b"\xff\xfe")
+    assert jobs.get(id).id == id
+    assert [job.id for job in jobs.list()] == [id]
+    assert jobs.delete(id).count == 1
+
+
+def test_what_is_misspelt_is_refused_here(jobs) -> None:
+    with pytest.raises(TypeError, match="unknown option 'prio'"):
+        jobs.post(1, prio=3)
+    with pytest.raises(TypeError, match="unknown filter 'colour'"):
+        list(jobs.list(colour="red"))
+    with pytest.raises(TypeError, match="queues is a list"):
+        jobs.claim("w", queues="mails")
+    with pytest.raises(jobboard.BoardError, match="ERR PRIORITY must be an integer"):
+        jobs.post(1, priority="high")
+
+
+def test_what_the_server_itself_says_stays_as_it_is(jobs) -> None:
+    jobs.client.set("board", "no board")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE") as refused:
+        jobs.post(1)
+    assert not isinstance(refused.value, jobboard.BoardError)
