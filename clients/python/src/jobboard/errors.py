@@ -153,7 +153,9 @@ SERVERS = frozenset(
     "WRONGTYPE UNBLOCKED CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS MISCONF LOADING BUSY NOPERM NOAUTH OOM READONLY "
     "MOVED ASK CROSSSLOT EXECABORT".split()
 )
-"""Codes of the server's own. After `ERR`, which redis-py cuts off, an option's name may stand in capitals too."""
+"""Codes of the server's own. After `ERR`, which redis-py cuts off, an option's name may stand in capitals
+too.
+"""
 
 LOST = frozenset({"NOJOB", "NOTCLAIMED", "NOTOWNER", "STALE", "ENDED", "CANCELLED"})
 """Codes that tell a worker that a job is no longer its own."""
