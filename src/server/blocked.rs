@@ -202,8 +202,9 @@ pub fn serve_touched(ctx: Ctx) {
     if !ctx.may_write() {
         return;
     }
+    // Where the server may not write now, both are tried again in its next turn.
     for untold in RETURNED.with(std::mem::take) {
-        on_board(ctx, &untold.waiter.place, |turn| {
+        let done = on_board(ctx, &untold.waiter.place, |turn| {
             let env = turn.env;
             for (slot, token) in &untold.claims {
                 if let Some(effect) = turn.board().undo_claim(&env, *slot, *token) {
@@ -212,6 +213,9 @@ pub fn serve_touched(ctx: Ctx) {
             }
             Ok(())
         });
+        if !done {
+            RETURNED.with(|returned| returned.push(untold));
+        }
     }
     for place in TOUCHED.with(std::mem::take) {
         with(|waiters| waiters.rejoin(&place));
@@ -223,11 +227,14 @@ pub fn serve_touched(ctx: Ctx) {
             }
             continue;
         }
-        on_board(ctx, &place, |turn| {
+        let done = on_board(ctx, &place, |turn| {
             turn.settle_due()?;
             turn.board().wake_all();
             Ok(())
         });
+        if !done {
+            TOUCHED.with(|touched| touched.insert(place));
+        }
     }
 }
 
@@ -236,16 +243,19 @@ pub fn unblock_chosen() {
     park::unblock_chosen(&SERVED);
 }
 
-/// Works on the board at a place, if there still is one and the server may write to it.
-fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Result<(), Fault>) {
-    if !ctx.select(*db) {
-        return;
-    }
+/// Works on the board at a place, if there still is one. False when the server may not write
+/// to it now.
+fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Result<(), Fault>) -> bool {
     let key = ctx.key(name);
-    if ctx.holds_board(&key) && ctx.allows_write_to(&key) {
+    if !ctx.select(*db) || !ctx.holds_board(&key) {
+        return true;
+    }
+    let allowed = ctx.allows_write_to(&key);
+    if allowed {
         // A refusal is a broken board: nothing is done on it.
         let _ = Turn::run(ctx, &key, work);
     }
+    allowed
 }
 
 /// Hands work to those who wait for this board, in the order in which they came.

@@ -7,6 +7,7 @@ import ctypes
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -259,6 +260,12 @@ class Server:
                 for name, value in old.items():
                     client.config_set(name, value)
 
+    def limit_files(self, size: int | None) -> None:
+        """No file may grow above that many bytes, as if the disk were full; None: any."""
+        assert self.process is not None
+        most = resource.RLIM_INFINITY if size is None else size
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
     def flush(self) -> None:
         """Back to an empty server: ends every other connection, removes keys, scripts and functions."""
         self.close_clients()
@@ -336,3 +343,5 @@ _PR_SET_PDEATHSIG = 1
 
 def _die_with_parent() -> None:
     _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # A file that may not grow is an error of the write, as on a full disk.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
