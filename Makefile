@@ -56,6 +56,7 @@ test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the 
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test --workspace --locked --profile checked
 
 test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
+	@scripts/peers node qless
 	$(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)')
 
 run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]

@@ -152,7 +152,7 @@ def test_closing_the_board_gives_its_claims_back(connect: Connect):
 
 
 def test_claims_and_entities_are_kept_over_a_restart_of_the_server(fresh_server, connect: Connect):
-    server = fresh_server("recovery-grace", 600, appendonly=True)
+    server = fresh_server("recovery-grace", 600, appendonly=True, config=["appendfsync always"])
     board = connect(server.port, lease=0.9)
     board.register_entity(Entity("conductor", "c@host:1", {}))
     job = board.post("work")

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, Optional
 
 from oslo_serialization import msgpackutils
 from taskflow.jobs.base import JobPriority
+
+from jobboard.plain import compact, is_json
 
 PRIORITIES = {
     JobPriority.VERY_HIGH: 20,
@@ -40,7 +41,7 @@ def pack(details: Optional[dict]) -> bytes:
     """Raises TypeError, ValueError or OverflowError for values that neither format knows."""
     details = details or {}
     if is_json(details):
-        return json.dumps(details, ensure_ascii=False, separators=(",", ":")).encode()
+        return compact(details).encode()
     packed = msgpackutils.dumps(details)
     unpack(packed)  # it packs some values that it does not take back
     return packed
@@ -57,21 +58,6 @@ def unpack(payload: bytes) -> dict:
     if not isinstance(details, dict):
         raise ValueError(f"the details of a job are a dict, not {type(details).__name__}")
     return details
-
-
-def is_json(value: Any) -> bool:
-    """Whether JSON gives the same value back."""
-    if value is None or isinstance(value, (bool, int)):
-        return True
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, str):
-        return not any("\ud800" <= one <= "\udfff" for one in value)
-    if isinstance(value, list):
-        return all(map(is_json, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_json(key) and is_json(one) for key, one in value.items())
-    return False
 
 
 def meta(book: Any) -> dict[str, str]:

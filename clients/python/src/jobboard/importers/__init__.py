@@ -1,0 +1,5 @@
+"""Ways over from other libraries: `jobboard import rq|bullmq|qless|work-queue|taskflow|streams`."""
+
+from .command import add_command
+
+__all__ = ["add_command"]

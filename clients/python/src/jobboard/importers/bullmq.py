@@ -1,0 +1,215 @@
+"""BullMQ: waiting, prioritized, delayed, failed and active jobs, parents that wait, and job schedulers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+from .moving import Item, Section, text
+from .postings import Posting, Recurring
+
+PLACES = {
+    "waiting": "wait",
+    "paused": "paused",
+    "prioritized": "prioritized",
+    "delayed": "delayed",
+    "failed": "failed",
+    "running": "active",
+    "deferred": "waiting-children",
+    "recurring": "repeat",
+}
+"""Where a queue has them: `bull:<queue>:<place>`."""
+
+LISTS = {"waiting", "paused", "running"}
+"""Lists: jobs come in at the left and are taken from the right. The others are sorted sets."""
+
+ENDLESS = 1 << 40
+"""The longest wait before a retry that a board knows: BullMQ has no limit."""
+
+
+class BullMQ:
+    def __init__(
+        self, client: Any, queues: list[str], prefix: str = "bull", to_queue: Optional[str] = None
+    ) -> None:
+        self.client, self.prefix, self.to_queue = client, prefix, to_queue
+        self.queues = queues or sorted(
+            text(key)[len(prefix) + 1 : -len(":meta")] for key in client.scan_iter(f"{prefix}:*:meta")
+        )
+        self.name = prefix
+
+    def sections(self) -> list[Section]:
+        order = "recurring waiting paused prioritized delayed failed running deferred".split()
+        return [Section(state, queue) for state in order for queue in self.queues]
+
+    def count(self, section: Section) -> int:
+        key = self._key(section)
+        return int(self.client.llen(key) if section.state in LISTS else self.client.zcard(key))
+
+    def read(self, section: Section, left: int, size: int) -> list[Item]:
+        key = self._key(section)
+        if section.state in LISTS:
+            found = [(ref, 0.0) for ref in self.client.lrange(key, -left - size, -left - 1)[::-1]]
+        else:
+            found = self.client.zrange(key, left, left + size - 1, withscores=True)
+        found = [(ref, score) for ref, score in found]
+        pipeline = self.client.pipeline(transaction=False)
+        for ref, _ in found:
+            pipeline.hgetall(self._job(section, ref))
+            pipeline.smembers(self._job(section, ref) + ":dependencies")
+        replies = iter(pipeline.execute())
+        return [self._item(section, ref, score, next(replies), next(replies)) for ref, score in found]
+
+    def remove(self, section: Section, refs: list[bytes]) -> None:
+        """A scheduler goes with the job that it has posted for its next time."""
+        key = self._key(section)
+        reading = self.client.pipeline(transaction=False)
+        for ref in refs:
+            reading.hget(self._job(section, ref), "deid")
+        pipeline = self.client.pipeline()
+        for ref, deduplication in zip(refs, reading.execute()):
+            if section.state in LISTS:
+                pipeline.lrem(key, -1, ref)
+            else:
+                pipeline.zrem(key, ref)
+            next_job = self._next(section, ref) if section.state == "recurring" else None
+            if next_job is not None:
+                delayed = Section("delayed", section.place)
+                pipeline.zrem(self._key(delayed), next_job)
+                self._delete(pipeline, self._job(delayed, next_job))
+            if deduplication is not None:
+                pipeline.delete(f"{self.prefix}:{section.place}:de:{text(deduplication)}")
+            self._delete(pipeline, self._job(section, ref))
+        pipeline.execute()
+
+    def _next(self, section: Section, ref: bytes) -> Optional[bytes]:
+        """The job that a scheduler has posted for its next time, while that is delayed."""
+        score = self.client.zscore(self._key(section), ref)
+        if score is None:
+            return None
+        found = f"repeat:{text(ref)}:{int(score)}".encode()
+        delayed = self._key(Section("delayed", section.place))
+        return None if self.client.zscore(delayed, found) is None else found
+
+    def _delete(self, pipeline: Any, job: str) -> None:
+        endings = ("", ":logs", ":dependencies", ":processed", ":failed", ":unsuccessful", ":lock")
+        pipeline.delete(*(job + ending for ending in endings))
+
+    def _key(self, section: Section) -> str:
+        return f"{self.prefix}:{section.place}:{PLACES[section.state]}"
+
+    def _job(self, section: Section, ref: bytes) -> str:
+        between = "repeat:" if section.state == "recurring" else ""
+        return f"{self.prefix}:{section.place}:{between}{text(ref)}"
+
+    def _item(
+        self, section: Section, ref: bytes, score: float, fields: dict[bytes, bytes], others: set[bytes]
+    ) -> Item:
+        if ref.startswith(b"0:"):  # a marker of older releases, no job
+            return Item(ref, foreign=True)
+        job = {text(name): text(value) for name, value in fields.items()}
+        if "name" not in job:
+            return Item(ref, problem="its data have gone")
+        options = json.loads(job.get("opts") or "{}")
+        id = board_id(section.place, text(ref))
+        posting = Posting(id, fields.get(b"data", b"{}"), name=job["name"] or None)
+        posting.queue = self.to_queue or section.place
+        posting.priority = -int(float(job.get("priority") or options.get("priority") or 0))
+        put_retries(posting, options, done=int(job.get("atm") or job.get("attemptsMade") or 0))
+        put_retention(posting, options.get("removeOnComplete"))
+        if section.state == "recurring":
+            if self._next(section, ref) is None:  # the job of that time waits already, and is moved as a job
+                score += int(float(job.get("every", 1)))
+            return Item(ref, recurring(posting, text(ref), job, score))
+        posting.meta = {
+            "source": "bullmq",
+            "created": job.get("timestamp"),
+            "attempts": job.get("atm"),
+            "parent": job.get("parentKey"),
+        }
+        if section.state == "delayed":
+            posting.at = int(score) // 0x1000  # the rest is a counter
+        if section.state == "failed":
+            put_retries(posting, options, done=0)
+            posting.failure = failure(job)
+        if section.state == "deferred":
+            unmoved = self._unmoved(others)
+            if unmoved:
+                return Item(ref, problem=f"waits for {unmoved}, which is not on the board", waits=True)
+            posting.after = sorted(board_id(*self._parts(text(other))) for other in others)
+        if "deid" in job:
+            self._put_unique(posting, section, ref, job["deid"])
+        return Item(ref, posting)
+
+    def _parts(self, key: str) -> tuple[str, str]:
+        """Queue and id of a job's key. Ids have no colon, queues neither."""
+        queue, _, id = key[len(self.prefix) + 1 :].partition(":")
+        return queue, id
+
+    def _unmoved(self, others: set[bytes]) -> Optional[str]:
+        """The key of one of these children that BullMQ still has; those that it has not are on the board."""
+        for other in sorted(map(text, others)):
+            if self.client.exists(other):
+                return other
+        return None
+
+    def _put_unique(self, posting: Posting, section: Section, ref: bytes, deduplication: str) -> None:
+        """The key of a job that holds its deduplication id: until it ends, or for the time that is left."""
+        key = f"{self.prefix}:{section.place}:de:{deduplication}"
+        if self.client.get(key) == ref and posting.failure is None:
+            left = self.client.pttl(key)
+            posting.unique = (deduplication, "FOR", left) if left > 0 else (deduplication,)
+
+
+def board_id(queue: str, id: str) -> str:
+    """Ids that BullMQ has made are numbers, the same in every queue; those of users are not."""
+    return f"{queue}:{id}" if id.isdigit() else id
+
+
+def put_retries(posting: Posting, options: dict[str, Any], done: int) -> None:
+    """How often it is tried again. `done`: attempts that have been made."""
+    posting.retries = max(int(options.get("attempts") or 1) - 1 - done, 0)
+    backoff = options.get("backoff")
+    if isinstance(backoff, (int, float)):
+        backoff = {"type": "fixed", "delay": backoff}
+    backoff = backoff or {"type": "fixed", "delay": 0}
+    delay = int(backoff.get("delay") or 0)
+    posting.jitter = min(int(float(backoff.get("jitter") or 0) * 100), 100)
+    if backoff.get("type") == "exponential":
+        posting.backoff = ("EXPONENTIAL", delay, ENDLESS)
+    elif backoff.get("type") == "fixed":
+        posting.backoff = ("FIXED", delay)
+    else:  # a strategy of the user's own: the board's settings
+        posting.backoff, posting.jitter = (), None
+
+
+def put_retention(posting: Posting, remove: Any) -> None:
+    """BullMQ keeps complete jobs unless it is told how long; then a board does as its settings say."""
+    if remove is True or remove == 0:
+        posting.retain = 0
+    elif isinstance(remove, dict) and remove.get("age"):
+        posting.retain = int(remove["age"]) * 1000
+
+
+def failure(job: dict[str, str]) -> tuple[str, str]:
+    """The kind is the class at the head of the last stack trace."""
+    traces = json.loads(job.get("stacktrace") or "[]") or [""]
+    kind = (traces[-1] or "").partition(":")[0].strip()
+    reason = job.get("failedReason", "")
+    return (kind if kind.isidentifier() else "failed")[:100], reason
+
+
+def recurring(posting: Posting, id: str, job: dict[str, str], due: float) -> Recurring:
+    posting.id = id
+    if not posting.payload:
+        posting.payload = b"{}"
+    done = int(job.get("ic") or 1) - 1
+    limit = job.get("limit")
+    return Recurring(
+        posting,
+        every=int(float(job["every"])) if "every" in job else None,
+        cron=job.get("pattern"),
+        tz=job.get("tz"),
+        start=int(due),
+        end=int(float(job["endDate"])) if "endDate" in job else None,
+        most=max(int(float(limit)) - done, 1) if limit else None,
+    )

@@ -1,0 +1,274 @@
+"""Moves jobs from a source to a board, slice by slice; a kill at any moment loses and repeats nothing.
+
+A slice is read from the source, posted in one step together with a note of which jobs it posted, and then
+removed from the source. Who is killed between the last two finds the note when the import is started again,
+removes those jobs, and goes on. Jobs that cannot be posted stay where they are, and are told.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Callable, NamedTuple, Optional, Protocol, Union
+
+import redis
+
+from .postings import Posting, Recurring, Text
+
+BYTES = 8 << 20
+"""About how much one step posts at most."""
+
+REASONS = 10
+"""Jobs that stay whose reasons are kept to be told."""
+
+POST = """
+local board, note, run, state, place = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+local other = redis.call('LINDEX', note, 0)
+if other and other ~= run then return redis.error_reply('BUSY another import of these jobs has begun') end
+local at, replies, posted = 5, {}, {}
+for item = 1, tonumber(ARGV[4]) do
+  local ref, id, commands = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
+  at = at + 3
+  local refused = ''
+  for command = 1, commands do
+    local words = {}
+    for word = 1, tonumber(ARGV[at]) do words[word] = ARGV[at + word] end
+    at = at + 1 + #words
+    if refused == '' then
+      if words[1] == 'JOB.SCHEDULE' and redis.call('JOB.SCHEDULE', 'GET', board, id) then
+        refused = 'EXISTS ' .. id
+      else
+        local reply = redis.pcall(unpack(words))
+        if type(reply) == 'table' and reply.err then
+          refused = reply.err
+          if command > 1 then redis.call('JOB.DELETE', board, 1, id) end
+        end
+      end
+    end
+  end
+  replies[item] = refused
+  if refused == '' then posted[#posted + 1] = ref end
+end
+redis.call('DEL', note)
+redis.call('RPUSH', note, run, state, place)
+for item = 1, #posted do redis.call('RPUSH', note, posted[item]) end
+return replies
+"""
+
+
+class Section(NamedTuple):
+    """Jobs in one state in one place of a source: a queue, a list, a stream."""
+
+    state: str
+    place: str
+
+
+@dataclass
+class Item:
+    """A job as it was found. `ref` is what the source knows it by. Without a posting it stays, for `problem`;
+    when it `waits`, it may go later in this run. A `foreign` one is not of this import at all."""
+
+    ref: bytes
+    posting: Optional[Union[Posting, Recurring]] = None
+    problem: str = ""
+    waits: bool = False
+    foreign: bool = False
+
+
+class Source(Protocol):
+    """Another library's keys."""
+
+    name: str
+
+    def sections(self) -> list[Section]:
+        """What there is to move, in the order in which it is moved. Sections whose jobs wait for others come
+        last, and are gone through until nothing moves any more."""
+
+    def count(self, section: Section) -> int:
+        """About how many jobs it has."""
+
+    def read(self, section: Section, left: int, size: int) -> list[Item]:
+        """The next jobs behind the first `left`, at most `size`; none at the end."""
+
+    def remove(self, section: Section, refs: list[bytes]) -> None:
+        """Removes jobs that have been moved. Again for those that are gone already: nothing happens."""
+
+
+WAITING_LAST = {"deferred"}
+"""States whose jobs wait for other jobs."""
+
+
+@dataclass
+class Report:
+    """What has become of the jobs, by state."""
+
+    found: Counter[str] = field(default_factory=Counter)
+    moved: Counter[str] = field(default_factory=Counter)
+    stayed: Counter[str] = field(default_factory=Counter)
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+
+    def stay(self, state: str, id: str, reason: str) -> None:
+        self.stayed[state] += 1
+        if len(self.reasons) < REASONS:
+            self.reasons.append((id, reason))
+
+
+class Busy(Exception):
+    """Another import of the same jobs has begun."""
+
+
+class Board:
+    """The board that is moved to."""
+
+    def __init__(self, client: Any, key: str, source: str) -> None:
+        self.client, self.key = client, key
+        tagged = re.search(r"\{[^}]+\}", key)
+        self.note = (
+            f"{key if tagged else '{' + key + '}'}.import.{source}"  # in the board's slot of a cluster
+        )
+        self.run = uuid.uuid4().hex
+        self._post = client.register_script(POST)
+
+    def post(self, section: Section, items: list[Item]) -> list[str]:
+        """Posts jobs, and notes those that it has posted. Gives for each why it was refused, or nothing."""
+        words: list[Any] = [self.run, section.state, section.place, len(items)]
+        for item in items:
+            assert item.posting
+            commands = item.posting.commands(self.key)
+            words += [item.ref, item.posting.id, len(commands)]
+            for command in commands:
+                words += [len(command), *command]
+        try:
+            return [text(one) for one in self._post(keys=[self.key, self.note], args=words)]
+        except redis.ResponseError as error:
+            if "BUSY another import" in str(error):
+                raise Busy(str(error)) from error
+            raise
+
+    def noted(self) -> Optional[tuple[Section, list[bytes]]]:
+        """What an import that was killed had posted last."""
+        found = self.client.lrange(self.note, 0, -1)
+        if not found:
+            return None
+        return Section(text(found[1]), text(found[2])), found[3:]
+
+    def forget(self) -> None:
+        self.client.delete(self.note)
+
+
+class Mover:
+    """Takes slices of at most `size` jobs. `told` is called with how many jobs have been looked at."""
+
+    def __init__(self, source: Source, board: Board, size: int) -> None:
+        self.source, self.board, self.size = source, board, size
+        self.told: Callable[[int], None] = lambda done: None
+        self.report = Report()
+        self._looked = 0
+
+    def recover(self) -> int:
+        """Ends what a killed import has begun; how many jobs that were."""
+        noted = self.board.noted()
+        if noted is None:
+            return 0
+        section, refs = noted
+        self.source.remove(section, refs)
+        self.board.forget()
+        return len(refs)
+
+    def move(self, sections: list[Section]) -> Report:
+        for section in sections:
+            if section.state not in WAITING_LAST:
+                self._move(section)
+        self._move_waiting([section for section in sections if section.state in WAITING_LAST])
+        self.board.forget()
+        return self.report
+
+    def _move_waiting(self, sections: list[Section]) -> None:
+        """Goes through jobs that wait for others until none moves any more."""
+        whole, moved = self.report, True
+        while moved:
+            self.report = Report()
+            for section in sections:
+                self._move(section)
+            moved = any(self.report.moved.values())
+            whole.moved += self.report.moved
+            whole.found += self.report.moved if moved else self.report.stayed
+        whole.stayed += self.report.stayed
+        whole.reasons = (whole.reasons + self.report.reasons)[:REASONS]
+        self.report = whole
+
+    def count(self, sections: list[Section]) -> Report:
+        """A dry run: reads all and changes nothing."""
+        for section in sections:
+            left = 0
+            while True:
+                items = self.source.read(section, left, self.size)
+                if not items:
+                    break
+                left += len(items)
+                for item in items:
+                    if item.foreign:
+                        continue
+                    self.report.found[section.state] += 1
+                    if item.problem and not item.waits:
+                        self.report.stay(section.state, text(item.ref), item.problem)
+                self._tell(len(items))
+        return self.report
+
+    def _move(self, section: Section) -> None:
+        left = 0
+        while True:
+            items = self.source.read(section, left, self.size)
+            if not items:
+                return
+            for item in items:
+                if not item.foreign:
+                    self.report.found[section.state] += 1
+                if item.posting is None or item.foreign:
+                    left += 1
+                    if not item.foreign:
+                        self.report.stay(section.state, text(item.ref), item.problem)
+            for chunk in chunks(item for item in items if item.posting and not item.foreign):
+                left += self._post(section, chunk)
+            self._tell(len(items))
+
+    def _tell(self, number: int) -> None:
+        self._looked += number
+        self.told(self._looked)
+
+    def _post(self, section: Section, items: list[Item]) -> int:
+        """Posts jobs and removes them from the source; how many stay."""
+        refusals = self.board.post(section, items)
+        gone = []
+        for item, refusal in zip(items, refusals):
+            assert item.posting
+            if refusal:
+                self.report.stay(section.state, item.posting.id, refusal)
+            else:
+                gone.append(item.ref)
+        if gone:
+            self.source.remove(section, gone)
+        self.report.moved[section.state] += len(gone)
+        return len(items) - len(gone)
+
+
+def chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Jobs in their order, together not much more than BYTES."""
+    found: list[Item] = []
+    size = 0
+    for item in items:
+        assert item.posting
+        if found and size + item.posting.size() > BYTES:
+            yield found
+            found, size = [], 0
+        found.append(item)
+        size += item.posting.size()
+    if found:
+        yield found
+
+
+def text(value: Text) -> str:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value

@@ -1,0 +1,244 @@
+"""RQ: jobs of its queues and registries.
+
+The payload is JSON, `{"func": …, "args": […], "kwargs": {…}}`, and the name is that of the function. What
+JSON cannot hold (arguments of classes, instances) stays as RQ packed it, with the meta field `encoding`. No
+class is imported for that: nothing of what a pickle names is called.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import io
+import json
+import pickle
+import zlib
+from typing import Any, Optional
+
+from jobboard.plain import compact, is_json
+
+from .moving import Item, Section, text
+from .postings import Posting
+
+STATES = ("waiting", "delayed", "failed", "running", "deferred")
+
+PLACES = {
+    "waiting": "queue",
+    "delayed": "scheduled",
+    "failed": "failed",
+    "running": "wip",
+    "deferred": "deferred",
+}
+"""Where RQ has them: `rq:<place>:<queue>`, the first a list, the others sorted sets."""
+
+NOTES = (
+    "description",
+    "success_callback_name",
+    "failure_callback_name",
+    "stopped_callback_name",
+    "rate_limit_key",
+    "retry_intervals",
+    "repeats_left",
+    "repeat_intervals",
+)
+"""Fields of RQ that a board does not know: kept as meta fields, with dashes."""
+
+
+class Plain(pickle.Unpickler):
+    """Unpickles built-in values alone."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+
+
+class RQ:
+    def __init__(
+        self, client: Any, queues: list[str], prefix: str = "rq", to_queue: Optional[str] = None
+    ) -> None:
+        self.client, self.prefix, self.to_queue = client, prefix, to_queue
+        known = sorted(text(key).split(":queue:", 1)[1] for key in client.smembers(f"{prefix}:queues"))
+        self.queues = queues or known
+        self.name = prefix
+
+    def sections(self) -> list[Section]:
+        return [Section(state, queue) for state in STATES for queue in self.queues]
+
+    def count(self, section: Section) -> int:
+        key = self._key(section)
+        return int(self.client.llen(key) if section.state == "waiting" else self.client.zcard(key))
+
+    def read(self, section: Section, left: int, size: int) -> list[Item]:
+        key, end = self._key(section), left + size - 1
+        if section.state == "waiting":
+            found = [(ref, 0.0) for ref in self.client.lrange(key, left, end)]
+        else:
+            found = self.client.zrange(key, left, end, withscores=True)
+        found = [(ref, score) for ref, score in found]
+        pipeline = self.client.pipeline(transaction=False)
+        for ref, _ in found:
+            job = self._job(section, ref)
+            pipeline.hgetall(job)
+            pipeline.pttl(job)
+            pipeline.xrevrange(f"{self.prefix}:results:{self._id(section, ref)}", count=1)
+            pipeline.smembers(f"{self.prefix}:job::{self._id(section, ref)}:dependencies")
+        replies = iter(pipeline.execute())
+        return [self._item(section, ref, score, *(next(replies) for _ in range(4))) for ref, score in found]
+
+    def remove(self, section: Section, refs: list[bytes]) -> None:
+        pipeline = self.client.pipeline()
+        for ref in refs:
+            id, job = self._id(section, ref), self._job(section, ref)
+            if section.state == "waiting":
+                pipeline.lrem(self._key(section), 1, ref)
+            else:
+                pipeline.zrem(self._key(section), ref)
+            pipeline.delete(
+                job,
+                f"{job}:dependents",
+                f"{self.prefix}:job::{id}:dependencies",
+                f"{self.prefix}:results:{id}",
+                f"{self.prefix}:executions:{id}",
+            )
+        pipeline.execute()
+
+    def _key(self, section: Section) -> str:
+        return f"{self.prefix}:{PLACES[section.state]}:{section.place}"
+
+    def _id(self, section: Section, ref: bytes) -> str:
+        """Running ones are listed by job and execution."""
+        return text(ref).rpartition(":")[0] if section.state == "running" else text(ref)
+
+    def _job(self, section: Section, ref: bytes) -> str:
+        return f"{self.prefix}:job:{self._id(section, ref)}"
+
+    def _item(
+        self,
+        section: Section,
+        ref: bytes,
+        score: float,
+        fields: dict[bytes, bytes],
+        left: int,
+        results: list[Any],
+        others: set[bytes],
+    ) -> Item:
+        job = {text(name): value for name, value in fields.items()}
+        if "data" not in job:
+            return Item(ref, problem="its data have gone")
+        id = self._id(section, ref)
+        if section.state == "deferred":
+            unmoved = self._unmoved(others)
+            if unmoved:
+                return Item(ref, problem=f"waits for {unmoved}, which is not on the board", waits=True)
+        posting = Posting(id, b"", queue=self.to_queue or section.place)
+        put_call(posting, job["data"])
+        put_options(posting, job, left)
+        if section.state == "delayed":
+            posting.at = int(score * 1000)
+        if section.state == "failed":
+            posting.failure = failure(job, results)
+        if section.state == "deferred":
+            posting.after = sorted(map(text, others))
+            posting.onfailure = "run" if number(job, "allow_dependency_failures") else None
+        return Item(ref, posting)
+
+    def _unmoved(self, others: set[bytes]) -> Optional[str]:
+        """One of these jobs that RQ still has and has not finished. Those that it has not are on the board,
+        or done: a board takes ids that it does not know as done."""
+        for other in sorted(map(text, others)):
+            status = self.client.hget(f"{self.prefix}:job:{other}", "status")
+            if status is not None and status != b"finished":
+                return other
+        return None
+
+
+def put_call(posting: Posting, data: bytes) -> None:
+    """The name and the payload of a job from what RQ packed of its call."""
+    try:
+        data = zlib.decompress(data)
+    except zlib.error:
+        pass  # written by an old RQ
+    try:
+        encoding, call = "json", json.loads(data)
+    except ValueError:
+        encoding = "pickle"
+        try:
+            call = Plain(io.BytesIO(data)).load()
+        except Exception:  # a pickle of anything: it may fail in any way
+            call = None
+    if isinstance(call, (tuple, list)) and len(call) == 4 and isinstance(call[0], str):
+        func, instance, args, kwargs = call
+        posting.name = func
+        plain = {"func": func, "args": list(args), "kwargs": kwargs}
+        if instance is None and is_json(plain):
+            posting.payload = compact(plain)
+            return
+    posting.payload = data
+    posting.meta["encoding"] = encoding
+
+
+def put_options(posting: Posting, job: dict[str, bytes], left: int) -> None:
+    """The attributes of a job. `left` is in how many ms RQ would drop it, negative for never."""
+    retries = number(job, "retries_left") or 0
+    posting.retries = retries
+    if retries:
+        intervals = json.loads(job.get("retry_intervals", b"null")) or [0]
+        first, last = min(intervals) * 1000, max(intervals) * 1000
+        posting.backoff = ("FIXED", first) if first == last else ("EXPONENTIAL", first, last)
+        posting.jitter = 0
+    timeout, ttl, kept = (number(job, name) for name in ("timeout", "ttl", "result_ttl"))
+    posting.timeout = timeout * 1000 if timeout and timeout > 0 else -1
+    if ttl:
+        posting.expire = left if left > 0 else ttl * 1000
+    if kept is not None:
+        posting.retain = kept * 1000 if kept >= 0 else -1
+    if job.get("group_id"):
+        posting.tags = [text(job["group_id"])]
+    posting.meta["source"] = "rq"
+    posting.meta["created"] = milliseconds(job.get("created_at", b""))
+    for name in NOTES:
+        posting.meta[name.replace("_", "-")] = job.get(name)
+    posting.meta.update(own_meta(job.get("meta")))
+    if posting.name is None and "description" in job:
+        posting.name = text(job["description"]).partition("(")[0] or None
+
+
+def own_meta(packed_meta: Optional[bytes]) -> dict[str, Any]:
+    """The job's own meta fields; as one, `meta`, when they are no plain values."""
+    if not packed_meta:
+        return {}
+    try:
+        found = json.loads(packed_meta) if packed_meta[:1] == b"{" else Plain(io.BytesIO(packed_meta)).load()
+    except Exception:  # a pickle of anything
+        return {"meta": packed_meta}
+    if isinstance(found, dict) and is_json(found):
+        return found
+    return {"meta": packed_meta}
+
+
+def failure(job: dict[str, bytes], results: list[Any]) -> tuple[str, str]:
+    """The kind and the text of a failure, from its last result or, of an older RQ, from the job."""
+    trace = ""
+    if results and b"exc_string" in results[0][1]:
+        trace = text(zlib.decompress(base64.b64decode(results[0][1][b"exc_string"])))
+    elif "exc_info" in job:
+        try:
+            trace = text(zlib.decompress(job["exc_info"]))
+        except zlib.error:
+            trace = text(job["exc_info"])
+    lines = trace.strip().splitlines()
+    kind = lines[-1].partition(":")[0].strip() if lines else ""
+    return (kind.rpartition(".")[2] if kind and " " not in kind else "failed")[:100], trace
+
+
+def number(job: dict[str, bytes], name: str) -> Optional[int]:
+    return int(float(job[name])) if job.get(name) else None
+
+
+def milliseconds(moment: bytes) -> Optional[int]:
+    try:
+        found = datetime.datetime.fromisoformat(text(moment).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=datetime.timezone.utc)
+    return int(found.timestamp() * 1000)

@@ -1,0 +1,51 @@
+"""redis-work-queue: the main list of a prefix and, when asked for, what is being worked on."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .moving import Item, Section, text
+from .postings import Posting
+
+PLACES = {"waiting": ":queue", "running": ":processing"}
+
+
+class WorkQueue:
+    """Items come in at the left of a list and are taken from the right."""
+
+    def __init__(self, client: Any, prefixes: list[str], to_queue: Optional[str] = None) -> None:
+        self.client, self.prefixes, self.to_queue = client, prefixes, to_queue
+        self.name = "work-queue"
+
+    def sections(self) -> list[Section]:
+        return [Section(state, prefix) for state in PLACES for prefix in self.prefixes]
+
+    def count(self, section: Section) -> int:
+        return int(self.client.llen(self._list(section)))
+
+    def read(self, section: Section, left: int, size: int) -> list[Item]:
+        found = self.client.lrange(self._list(section), -left - size, -left - 1)[::-1]
+        if not found:
+            return []
+        # An item without data has empty ones, as for its own workers.
+        data = self.client.mget([self._item(section, ref) for ref in found])
+        return [
+            Item(
+                ref,
+                Posting(text(ref), value or b"", queue=self.to_queue, meta={"source": "redis-work-queue"}),
+            )
+            for ref, value in zip(found, data)
+        ]
+
+    def remove(self, section: Section, refs: list[bytes]) -> None:
+        pipeline = self.client.pipeline()
+        for ref in refs:
+            pipeline.lrem(self._list(section), -1, ref)
+            pipeline.delete(self._item(section, ref), f"{section.place}:leased_by_session:{text(ref)}")
+        pipeline.execute()
+
+    def _list(self, section: Section) -> str:
+        return section.place + PLACES[section.state]
+
+    def _item(self, section: Section, ref: bytes) -> str:
+        return f"{section.place}:item:{text(ref)}"

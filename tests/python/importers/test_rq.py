@@ -1,0 +1,223 @@
+"""`jobboard import rq`, on jobs that RQ has made."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import os
+import pickle
+import time
+import uuid
+
+import pytest
+
+pytest.importorskip("rq", reason="RQ 3 needs Python 3.10")
+
+import redis  # noqa: E402
+from expect import ids  # noqa: E402
+from harness import Server  # noqa: E402
+from rq import Queue, Retry, SimpleWorker  # noqa: E402
+from rq.job import Job  # noqa: E402
+
+logging.getLogger("rq").setLevel(logging.ERROR)
+
+
+def send(to: str, copies: int = 1) -> str:
+    return f"{copies} to {to}"
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+def functions(name: str) -> str:
+    return f"{__name__}.{name}"
+
+
+@pytest.fixture
+def mails(source: redis.Redis) -> Queue:
+    return Queue("mails", connection=source)
+
+
+def test_waiting_jobs_come_in_their_order_with_their_attributes(server: Server, mails: Queue, imported):
+    first = mails.enqueue(
+        "tasks.send",
+        "ann",
+        copies=2,
+        job_timeout=90,
+        result_ttl=60,
+        meta={"tenant": "acme", "n": 1},
+        retry=Retry(max=3, interval=[10, 20, 40]),
+        description="a mail to ann",
+    )
+    second = mails.enqueue("tasks.send", "bob", result_ttl=-1, ttl=3600, retry=Retry(max=2, interval=7))
+    mails.enqueue("tasks.send", "eve", at_front=True, job_id="front", result_ttl=0, job_timeout=-1)
+    assert imported("rq")[0] == 0
+
+    board = server.board()
+    assert ids(board.list(queue="mails", state="ready")[1]) == ["front", first.id, second.id]
+    job = board.get(first.id)
+    assert (job["name"], job["queue"], job["left"]) == ("tasks.send", "mails", 3)
+    assert json.loads(job["payload"]) == {"func": "tasks.send", "args": ["ann"], "kwargs": {"copies": 2}}
+    meta = job["meta"]
+    assert (meta["tenant"], meta["n"], meta["description"]) == ("acme", "1", "a mail to ann")
+    assert meta["source"] == "rq"
+    assert abs(int(meta["created"]) - time.time() * 1000) < 60_000
+    assert json.loads(meta["retry-intervals"]) == [10, 20, 40]
+    assert board.get(second.id)["left"] == 2
+    assert board.get("front")["left"] == 0
+
+    claimed = board.claim_one("w1", id=first.id, fields=["deadline", "claimed"], lease=3_600_000)
+    assert claimed["deadline"] - claimed["claimed"] == 90_000, "the time-out of its run"
+    assert board.fail("w1", first.id)["state"] == "scheduled"
+    job = board.get(first.id)
+    assert abs(job["due"] - job["modified"] - 10_000) < 100
+    board.claim_one("w1", id="front")
+    board.consume("w1", "front", result="x")
+    assert board.get("front") is None, "result_ttl 0"
+    board.claim_one("w1", id=second.id)
+    board.consume("w1", second.id, result="x")
+    assert board.get(second.id)["state"] == "complete"
+
+
+def test_nothing_of_what_was_moved_stays(server: Server, source: redis.Redis, mails: Queue, imported):
+    mails.enqueue("tasks.send", "ann", meta={"a": 1})
+    mails.enqueue_in(datetime.timedelta(hours=1), "tasks.send", "bob")
+    broken = mails.enqueue(functions("fail"), "no", job_id="broken")
+    SimpleWorker([Queue("other", connection=source)], connection=source).work(burst=True)
+    run_one(source, mails, broken)
+    assert imported("rq")[0] == 0
+    left = {key.decode() for key in source.keys("rq:*")}
+    assert not {key for key in left if "job" in key or "results" in key}
+    assert not left & {"rq:queue:mails", "rq:scheduled:mails", "rq:failed:mails"}
+    assert imported("rq") == (0, f"{'state':>12}{'found':>12}{'moved':>12}{'stay':>12}\n{'none':>12}\n")
+    assert server.board().count(state=["ready", "scheduled", "failed"]) == 3
+
+
+def run_one(source: redis.Redis, queue: Queue, job: Job) -> None:
+    """Lets an RQ worker run one job: those before it in the queue are taken off meanwhile."""
+    others = [id for id in queue.job_ids if id != job.id]
+    for id in others:
+        source.lrem(queue.key, 0, id)
+    SimpleWorker([queue], connection=source).work(burst=True, logging_level="CRITICAL")
+    for id in others:
+        source.rpush(queue.key, id)
+
+
+def test_delayed_jobs_keep_their_time(server: Server, mails: Queue, imported):
+    at = datetime.datetime(2040, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+    mails.enqueue_at(at, "tasks.send", "ann", job_id="later")
+    assert imported("rq", "board", "mails")[0] == 0
+    job = server.board().get("later")
+    assert (job["state"], job["due"]) == ("scheduled", int(at.timestamp() * 1000))
+
+
+def test_failed_jobs_come_with_their_failure(server: Server, source: redis.Redis, mails: Queue, imported):
+    job = mails.enqueue(functions("fail"), "no such file", job_id="broken")
+    run_one(source, mails, job)
+    assert Job.fetch("broken", connection=source).is_failed
+    assert imported("rq")[0] == 0
+    board = server.board()
+    found = board.get("broken")
+    assert (found["state"], found["kind"], found["queue"]) == ("failed", "ValueError", "mails")
+    assert found["message"].rstrip().endswith("ValueError: no such file")
+    assert board.requeue("broken").count == 1
+    assert board.claim_one("w1", queues=["mails"])["id"] == "broken"
+
+
+def test_a_job_that_was_tried_has_the_retries_that_are_left(
+    server: Server, source: redis.Redis, mails: Queue, imported
+):
+    job = mails.enqueue(functions("fail"), "no", retry=Retry(max=3, interval=3600))
+    run_one(source, mails, job)
+    assert imported("rq")[0] == 0
+    found = server.board().get(job.id)
+    assert (found["state"], found["left"]) == ("scheduled", 2)
+
+
+def test_dependent_jobs_wait_for_those_that_they_waited_for(server: Server, source: redis.Redis, imported):
+    mails, texts = Queue("mails", connection=source), Queue("texts", connection=source)
+    done = mails.enqueue(functions("send"), "done")
+    run_one(source, mails, done)
+    first = mails.enqueue("tasks.send", "first", job_id="first")
+    mails.enqueue("tasks.send", "second", job_id="second", depends_on=[first, done])
+    texts.enqueue("tasks.send", "third", job_id="third", depends_on="second")
+    code, output = imported("rq", "board", "texts")
+    assert code == 1
+    assert "stays: third: waits for second, which is not on the board" in output
+    assert imported("rq")[0] == 0
+    board = server.board()
+    assert board.get("second")["after"] == ["first"]
+    assert board.get("third")["after"] == ["second"]
+    board.claim_one("w1", queues=["mails"])
+    board.consume("w1", "first")
+    assert (board.state("second"), board.state("third")) == ("ready", "blocked")
+
+
+def test_arguments_that_json_cannot_hold_stay_packed(server: Server, mails: Queue, imported):
+    job = mails.enqueue("tasks.send", uuid.UUID(int=7), meta={"id": uuid.UUID(int=1)})
+    assert imported("rq")[0] == 0
+    raw = server.raw_client().execute_command(
+        "JOB.GET", "board", job.id, "FIELDS", 3, "payload", "meta", "name"
+    )
+    assert raw[b"meta"][b"encoding"] == b"pickle"
+    assert pickle.loads(raw[b"payload"]) == ("tasks.send", None, (uuid.UUID(int=7),), {})
+    assert pickle.loads(raw[b"meta"][b"meta"]) == {"id": uuid.UUID(int=1)}
+    assert raw[b"name"].startswith(b"tasks.send")
+
+
+class Bomb:
+    """Unpickled, it would make a folder."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (self.path,)
+
+
+def test_a_pickle_calls_nothing(mails: Queue, imported, tmp_path):
+    mails.enqueue("tasks.send", Bomb(str(tmp_path / "made")))
+    assert imported("rq")[0] == 0
+    assert not (tmp_path / "made").exists()
+
+
+def test_jobs_of_the_json_serializer(server: Server, source: redis.Redis, imported):
+    queue = Queue("plain", connection=source, serializer="json")
+    job = queue.enqueue("tasks.send", "ann", copies=3, meta={"a": [1]})
+    assert imported("rq")[0] == 0
+    found = server.board().get(job.id)
+    assert json.loads(found["payload"])["kwargs"] == {"copies": 3}
+    assert found["meta"]["a"] == "[1]"
+
+
+def test_running_jobs_are_moved_when_it_is_asked_for(
+    server: Server, source: redis.Redis, mails: Queue, imported
+):
+    job = mails.enqueue("tasks.send", "ann", job_id="begun")
+    worker = SimpleWorker([mails], connection=source)
+    source.lrem(mails.key, 0, job.id)
+    worker.prepare_execution(job)
+    code, output = imported("rq")
+    assert (code, server.board().count()) == (0, 0)
+    assert "not asked for: 1 running of mails" in output
+    assert imported("rq", "board", "--running")[0] == 0
+    assert server.board().state("begun") == "ready"
+    assert not source.zcard("rq:wip:mails")
+
+
+def test_one_queue_of_the_board_can_take_them_all(server: Server, source: redis.Redis, imported):
+    for name in ("a", "b"):
+        Queue(name, connection=source).enqueue("tasks.send", name)
+    assert imported("rq", "board", "--queue", "all")[0] == 0
+    assert server.board().count(queue="all") == 2
+
+
+def test_a_job_whose_data_have_gone_stays(server: Server, source: redis.Redis, mails: Queue, imported):
+    job = mails.enqueue("tasks.send", "ann")
+    source.delete(job.key)
+    mails.enqueue("tasks.send", "bob")
+    code, output = imported("rq")
+    assert (code, server.board().count()) == (1, 1)
+    assert f"stays: {job.id}: its data have gone" in output
