@@ -2,13 +2,16 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz fixtures clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz fixtures console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
 FOLDER  ?= .
 WORKERS ?= 4
 ONCE    ?=
+# make console: REDIS, PORT (8379 unless it is given), WRITE
+REDIS   ?= redis://127.0.0.1:6379
+WRITE   ?=
 # make chaos, make soak
 SECONDS ?=
 SEED    ?=
@@ -55,12 +58,21 @@ test: setup lint test-rust test-python instructions ## Everything: set up, lint,
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test --workspace --locked --profile checked
 
-test-python: setup build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
+test-python: setup build console-build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
 	@scripts/peers node qless
 	$(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)')
 
 run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
 	@$(VENV)/python examples/demo.py --port $(PORT) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) '$(FOLDER)'
+
+console: setup console-build ## The console in a browser [REDIS=redis://127.0.0.1:6379] [PORT=8379] [WRITE=1: let users act]
+	@REDIS_URL='$(REDIS)' target/debug/jobboard-console --port $(if $(filter file,$(origin PORT)),8379,$(PORT)) $(if $(filter-out 0 no,$(WRITE)),--write)
+
+console-build:
+	cargo build -p jobboard-console --locked
+
+screenshots: setup build console-build ## The pictures of docs/console.md, made anew
+	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/console
 
 bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [DURABLE=1]
 	@scripts/peers

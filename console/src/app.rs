@@ -1,0 +1,183 @@
+//! What all requests share, and what each of them is given.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{header, HeaderMap, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use redis::{ConnectionInfo, RedisConnectionInfo};
+use tokio::sync::Semaphore;
+
+use crate::failure::Failure;
+use crate::guard::cookie;
+use crate::link::Link;
+use crate::metrics::Metrics;
+use crate::names::coded;
+use crate::options::Options;
+use crate::query::Query;
+use crate::sessions::{lock, Session, Sessions, COOKIE};
+use crate::trends::Trends;
+
+pub struct App {
+    pub options: Options,
+    /// Without user and password.
+    pub server: ConnectionInfo,
+    pub metrics: Metrics,
+    /// The port that is listened on: in the names of cookies, which all ports of a host share.
+    pub port: u16,
+    pub sessions: Sessions,
+    pub trends: Trends,
+    /// Who signs in waits for who signs in: guessing passwords is slow.
+    pub sign_in: Semaphore,
+    /// Of those who need no password, all with the same rights.
+    open: Mutex<Option<Link>>,
+}
+
+impl App {
+    /// User and password of the server's address are for /metrics alone.
+    pub fn new(options: Options, server: ConnectionInfo, port: u16) -> Self {
+        let settings = server.redis_settings();
+        let user = settings
+            .password()
+            .map(|password| (settings.username().unwrap_or("default").to_owned(), password.to_owned()));
+        let bare = RedisConnectionInfo::default().set_db(settings.db());
+        Self {
+            options,
+            server: server.set_redis_settings(bare),
+            metrics: Metrics::new(user),
+            port,
+            sessions: Sessions::default(),
+            trends: Trends::default(),
+            sign_in: Semaphore::new(2),
+            open: Mutex::default(),
+        }
+    }
+
+    pub fn session_cookie(&self) -> String {
+        format!("{COOKIE}-{}", self.port)
+    }
+
+    pub fn set_cookie(&self, value: &str) -> HeaderValue {
+        let secure = if self.options.secure { "; Secure" } else { "" };
+        let age = if value.is_empty() { "; Max-Age=0" } else { "" };
+        let text =
+            format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{age}{secure}", self.session_cookie());
+        HeaderValue::try_from(text).expect("hexadecimal digits")
+    }
+
+    pub fn session_id<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        cookie(headers, &self.session_cookie())
+    }
+
+    /// A link that the server gives to anybody, for users of this machine; `None` when it asks for a
+    /// password, or when others may come.
+    async fn open_link(&self) -> Result<Option<Link>, Failure> {
+        if self.options.is_exposed() {
+            return Ok(None);
+        }
+        if let Some(link) = lock(&self.open).clone() {
+            return Ok(Some(link));
+        }
+        match Link::open(&self.server, None).await {
+            Ok(link) => {
+                *lock(&self.open) = Some(link.clone());
+                Ok(Some(link))
+            }
+            Err(Failure::SignedOut) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The server no longer takes the user: the session, or what all share, ends.
+    pub fn sign_out(&self, session: &Arc<Session>) {
+        self.sessions.end_session(session);
+        if session.open {
+            *lock(&self.open) = None;
+        }
+    }
+}
+
+/// Finds the session of a request, or begins one where no password is needed.
+pub async fn with_session(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let known = app.session_id(request.headers()).and_then(|id| app.sessions.get(id));
+    let mut begun = None;
+    let session = match known {
+        Some(session) => Some(session),
+        None => match app.open_link().await {
+            Ok(Some(link)) => {
+                let (id, session) = app.sessions.begin("default".into(), true, link);
+                begun = Some(id);
+                Some(session)
+            }
+            Ok(None) => None,
+            Err(failure) => return crate::pages::failure_page(&app, request.headers(), None, &failure),
+        },
+    };
+    if let Some(session) = session {
+        request.extensions_mut().insert(session);
+    }
+    let mut response = next.run(request).await;
+    if let Some(id) = begun {
+        response.headers_mut().append(header::SET_COOKIE, app.set_cookie(&id));
+    }
+    response
+}
+
+/// A request of somebody who is signed in.
+#[derive(Clone)]
+pub struct Cx {
+    pub app: Arc<App>,
+    pub session: Arc<Session>,
+    pub query: Query,
+    pub headers: HeaderMap,
+    /// Path and query, to come back to.
+    pub here: String,
+}
+
+impl Cx {
+    /// The board that the address names.
+    pub fn board(&self) -> Result<Vec<u8>, Failure> {
+        let named = self.query.any("b").map(<[u8]>::to_vec);
+        named.ok_or_else(|| Failure::BadRequest("The address names no board (b=…).".into()))
+    }
+
+    pub fn may_write(&self) -> bool {
+        self.app.options.write
+    }
+
+    /// The reply of a command about a board.
+    pub async fn ask(&self, board: &[u8], command: redis::Cmd) -> Result<redis::Value, Failure> {
+        self.session.link.ask(board, command).await
+    }
+
+    pub fn fail(&self, failure: &Failure) -> Response {
+        if *failure == Failure::SignedOut {
+            self.app.sign_out(&self.session);
+            return to_sign_in(&self.here);
+        }
+        crate::pages::failure_page(&self.app, &self.headers, Some(&self.session), failure)
+    }
+}
+
+pub fn to_sign_in(here: &str) -> Response {
+    Redirect::to(&format!("/sign-in?to={}", coded(here.as_bytes()))).into_response()
+}
+
+impl FromRequestParts<Arc<App>> for Cx {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let here = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+        let session = parts.extensions.get::<Arc<Session>>().cloned();
+        let session = session.ok_or_else(|| to_sign_in(&here))?;
+        Ok(Self {
+            app: Arc::clone(app),
+            session,
+            query: Query::read(parts.uri.query().unwrap_or_default().as_bytes()),
+            headers: parts.headers.clone(),
+            here,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Which jobs are meant: the filters of JOB.LIST as fields of an address.
+
+use redis::Cmd;
+
+use crate::query::Query;
+use crate::show::STATES;
+
+/// Fields that hold a name, and the words of their filters.
+pub const NAMED: [(&str, &str); 7] = [
+    ("queue", "QUEUE"),
+    ("name", "NAME"),
+    ("tag", "TAG"),
+    ("user", "USER"),
+    ("group", "GROUP"),
+    ("worker", "WORKER"),
+    ("kind", "KIND"),
+];
+
+/// Fields that are there or not.
+pub const FLAGS: [(&str, &str); 2] = [("tracked", "TRACKED"), ("lapsed", "LAPSED")];
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filters(Vec<(&'static str, &'static str, Vec<u8>)>);
+
+impl Filters {
+    pub fn read(query: &Query) -> Self {
+        let mut filters = Vec::new();
+        for state in STATES {
+            if query.all("state").any(|wanted| wanted == state.as_bytes()) {
+                filters.push(("state", "STATE", state.as_bytes().to_vec()));
+            }
+        }
+        for (field, word) in NAMED {
+            for value in query.all(field).filter(|value| !value.is_empty()) {
+                filters.push((field, word, value.to_vec()));
+            }
+        }
+        for (field, word) in FLAGS {
+            if query.is_set(field) {
+                filters.push((field, word, Vec::new()));
+            }
+        }
+        Self(filters)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds their words to a command.
+    pub fn add_to(&self, command: &mut Cmd) {
+        for (field, word, value) in &self.0 {
+            command.arg(word);
+            if !is_flag(field) {
+                command.arg(value);
+            }
+        }
+    }
+
+    /// As fields of an address.
+    pub fn fields(&self) -> Vec<(&str, &[u8])> {
+        let value = |field, value| if is_flag(field) { &b"1"[..] } else { value };
+        self.0.iter().map(|(field, _, bytes)| (*field, value(field, bytes.as_slice()))).collect()
+    }
+
+    pub fn has(&self, field: &str, value: &[u8]) -> bool {
+        self.0.iter().any(|(own, _, bytes)| *own == field && bytes == value)
+    }
+
+    /// Whether JOB.COUNT answers at once however many jobs there are: by states and queues, or by one of
+    /// name, kind, user, tag and TRACKED alone.
+    pub fn count_is_cheap(&self) -> bool {
+        let only = |fields: &[&str]| self.0.iter().all(|(field, _, _)| fields.contains(field));
+        only(&["state", "queue"])
+            || only(&["name"])
+            || only(&["kind"])
+            || only(&["user"])
+            || self.0.len() == 1 && only(&["tag", "tracked"])
+    }
+}
+
+fn is_flag(field: &str) -> bool {
+    FLAGS.iter().any(|(flag, _)| *flag == field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Filters {
+        Filters::read(&Query::read(text.as_bytes()))
+    }
+
+    #[test]
+    fn fields_become_words() {
+        let mut command = redis::cmd("JOB.LIST");
+        let filters = read("state=failed&state=ready&state=odd&queue=%FF&tracked=1&kind=&b=x");
+        filters.add_to(&mut command);
+        let packed = String::from_utf8_lossy(&command.get_packed_command()).replace("\r\n", " ");
+        assert!(
+            packed.contains("STATE $5 ready $5 STATE $6 failed $5 QUEUE $1 \u{fffd} $7 TRACKED"),
+            "{packed}"
+        );
+        assert_eq!(filters.fields().last(), Some(&("tracked", &b"1"[..])));
+    }
+
+    #[test]
+    fn only_counts_that_need_no_walk_are_asked_for() {
+        for cheap in ["", "state=ready&queue=a&state=failed", "name=a&name=b", "tag=a", "tracked=1", "user=x"]
+        {
+            assert!(read(cheap).count_is_cheap(), "{cheap}");
+        }
+        for dear in ["state=ready&name=a", "tag=a&tag=b", "group=a", "worker=w", "name=a&user=b"] {
+            assert!(!read(dear).count_is_cheap(), "{dear}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Server-sent events: the parts of a page that have changed since they were told last.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::pages::{Living, Memory};
+
+/// From one look to the next.
+const PACE: Duration = Duration::from_secs(2);
+
+/// A look that takes long is repeated more rarely: looking takes a tenth of the time at most.
+const REST: u32 = 10;
+
+struct Stream {
+    cx: Cx,
+    living: Living,
+    memory: Memory,
+    told: HashMap<&'static str, String>,
+    wait: Duration,
+    over: bool,
+}
+
+/// Events `look` at each look, `part` (`{"id": …, "html": …}`), one for each part that has changed, `failure` (a sentence) when the
+/// page cannot be told now, and `over` when it never will again.
+pub fn stream(cx: Cx, living: Living) -> Response {
+    let state = Stream {
+        cx,
+        living,
+        memory: Memory::default(),
+        told: HashMap::new(),
+        wait: Duration::ZERO,
+        over: false,
+    };
+    let events = stream::unfold(state, |mut state| async move {
+        if state.over {
+            return None;
+        }
+        tokio::time::sleep(state.wait).await;
+        let events = state.look().await;
+        Some((stream::iter(events.into_iter().map(Ok::<_, Infallible>)), state))
+    });
+    let events = futures_util::StreamExt::flatten(events);
+    let mut response = Sse::new(events).keep_alive(KeepAlive::default()).into_response();
+    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
+    response
+}
+
+impl Stream {
+    async fn look(&mut self) -> Vec<Event> {
+        let began = Instant::now();
+        // Who signs out, or is signed out, sees no more.
+        if self.cx.app.session_id(&self.cx.headers).and_then(|id| self.cx.app.sessions.get(id)).is_none() {
+            self.over = true;
+            return vec![Event::default().event("over").data("You are signed out.")];
+        }
+        let view = self.living.view(&self.cx, &mut self.memory).await;
+        self.wait = PACE.max(began.elapsed() * REST);
+        match view {
+            Ok(view) => {
+                // A browser drops events without data.
+                let mut events = vec![Event::default().event("look").data("ok")];
+                for part in view.parts {
+                    let html = part.body.into_string();
+                    if self.told.get(part.id) != Some(&html) {
+                        let data = serde_json::json!({ "id": part.id, "html": html }).to_string();
+                        events.push(Event::default().event("part").data(data));
+                        self.told.insert(part.id, html);
+                    }
+                }
+                events
+            }
+            Err(failure @ Failure::SignedOut) => {
+                self.over = true;
+                self.cx.app.sign_out(&self.cx.session);
+                vec![Event::default().event("over").data(failure.text())]
+            }
+            Err(failure @ Failure::NotFound(_)) => {
+                self.over = true;
+                vec![Event::default().event("over").data(failure.text())]
+            }
+            Err(failure) => vec![Event::default().event("failure").data(failure.text())],
+        }
+    }
+}

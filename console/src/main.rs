@@ -1,0 +1,106 @@
+//! A console for job boards: pages over the `JOB.*` commands of a Redis or Valkey server.
+//!
+//! `link` talks to the server, `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes
+//! commands of what a user wants done, and `live` tells open pages what has changed. Nothing is stored.
+
+mod app;
+mod assets;
+mod chart;
+mod failure;
+mod filters;
+mod finder;
+mod guard;
+mod link;
+mod live;
+mod metrics;
+mod names;
+mod options;
+mod pages;
+mod plan;
+mod query;
+mod reply;
+mod runs;
+mod sessions;
+mod show;
+mod trends;
+
+use std::future::IntoFuture;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use axum::Router;
+use clap::Parser;
+use tokio::net::TcpListener;
+
+use crate::app::{with_session, App};
+use crate::options::Options;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match serve(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("jobboard-console: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(options: Options) -> Result<(), String> {
+    // Of the libraries that can do TLS we bring one; it has to be named once.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = options.server()?;
+    let listener = TcpListener::bind((options.bind, options.port));
+    let listener = listener.await.map_err(|error| format!("{}:{}: {error}", options.bind, options.port))?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    if options.is_exposed() && !options.secure {
+        eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");
+    }
+    let app = Arc::new(App::new(options, server, address.port()));
+    println!("http://{address}/");
+    let serving = axum::serve(listener, routes(&app)).into_future();
+    tokio::select! {
+        served = serving => served.map_err(|error| error.to_string()),
+        () = told_to_stop() => Ok(()),
+    }
+}
+
+fn routes(app: &Arc<App>) -> Router {
+    let signed_in = Router::new()
+        .route("/", get(pages::get_boards))
+        .route("/board", get(pages::get_board))
+        .route("/job", get(pages::get_job))
+        .route("/run", get(pages::get_run))
+        .route("/data", get(pages::job::get_data))
+        .route("/jobs", get(pages::jobs::get))
+        .route("/find", get(pages::find::get))
+        .route("/stats", get(pages::stats::get))
+        .route("/schedules", get(pages::schedules::get))
+        .route("/settings", get(pages::settings::get))
+        .route("/confirm", get(pages::confirm::get))
+        .route("/act", post(pages::confirm::post))
+        .route("/stop", post(pages::run::stop))
+        .route("/sign-out", post(pages::sign_in::sign_out))
+        .route("/live/{page}", get(pages::get_live))
+        .fallback(pages::get_nothing)
+        .layer(from_fn_with_state(Arc::clone(app), with_session));
+    Router::new()
+        .route("/sign-in", get(pages::sign_in::get).post(pages::sign_in::post))
+        .route("/metrics", get(metrics::get))
+        .route("/static/{file}", get(assets::get))
+        .merge(signed_in)
+        .layer(from_fn_with_state(Arc::clone(app), guard::guard))
+        .with_state(Arc::clone(app))
+}
+
+/// SIGINT or SIGTERM. Open streams would never end by themselves, so nothing waits for them.
+async fn told_to_stop() {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .expect("the signal can be awaited");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,59 @@
+//! The command line.
+
+use std::net::IpAddr;
+
+use clap::Parser;
+use redis::{ConnectionInfo, IntoConnectionInfo};
+
+/// A console for the job boards of a Redis or Valkey server, in a browser.
+#[derive(Debug, Parser)]
+#[command(name = "jobboard-console", version)]
+pub struct Options {
+    /// The server, or any node of a cluster. Users sign in with a user and password of the server; those in
+    /// this address are used for /metrics alone.
+    #[arg(long, env = "REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
+    pub redis: String,
+
+    /// The address to listen on. Beyond loopback nobody is let in without a password.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub bind: IpAddr,
+
+    /// The port to listen on; 0 takes a free one.
+    #[arg(long, default_value_t = 8379)]
+    pub port: u16,
+
+    /// Lets users act on jobs, pause, and change settings, as far as the server lets them.
+    #[arg(long)]
+    pub write: bool,
+
+    /// A host name under which browsers reach this console, such as that of a proxy. May be given again.
+    #[arg(long)]
+    pub host: Vec<String>,
+
+    /// Show these boards and look for no others (SCAN). May be given again.
+    #[arg(long)]
+    pub board: Vec<String>,
+
+    /// Browsers reach this console by https only: its cookies are never sent without.
+    #[arg(long)]
+    pub secure: bool,
+
+    /// What a scraper of /metrics has to send as `Authorization: Bearer <token>`. Beyond loopback there is
+    /// no /metrics without it.
+    #[arg(long, env = "JOBBOARD_METRICS_TOKEN", hide_env_values = true)]
+    pub metrics_token: Option<String>,
+}
+
+impl Options {
+    pub fn server(&self) -> Result<ConnectionInfo, String> {
+        let server = self.redis.as_str().into_connection_info();
+        // The address may hold a password: the error of the parser, which repeats it, is not shown.
+        server
+            .map_err(|_| "--redis (or REDIS_URL) is not an address like redis://127.0.0.1:6379/0".to_owned())
+    }
+
+    /// Whether others than the users of this machine may come.
+    pub fn is_exposed(&self) -> bool {
+        !self.bind.is_loopback() || !self.host.is_empty()
+    }
+}

@@ -1,0 +1,315 @@
+//! What an action would do, before it is done; and doing it.
+
+use axum::body::Bytes;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{html, Markup};
+
+use super::layout::{hidden, secret};
+use super::{answer, Part, View};
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::filters::Filters;
+use crate::link::board_command;
+use crate::names::{address, shown};
+use crate::plan::{for_filters, for_ids, JobVerb, Plan, Words};
+use crate::query::Query;
+use crate::reply::{bytes, int, list, text, Record};
+use crate::show::{board_address, job_link, name, number, state};
+
+/// One look of a dry run counts so many jobs; more are told as more.
+const LOOK: &[u8] = b"10000";
+
+/// One slice of the work itself: short enough for a busy server.
+const SLICE: &[u8] = b"1000";
+
+pub fn verb_text(verb: &str) -> &'static str {
+    match verb {
+        "requeue" => "Requeue",
+        "cancel" => "Cancel",
+        "release" => "Release",
+        "delete" => "Delete",
+        "update" => "Change",
+        "pause" => "Pause",
+        "resume" => "Resume",
+        "settings" => "Change settings",
+        "schedule-pause" => "Pause the schedule",
+        "schedule-resume" => "Resume the schedule",
+        "schedule-run" => "Run the schedule now",
+        "schedule-del" => "Delete the schedule",
+        _ => "Act",
+    }
+}
+
+fn read_only(cx: &Cx) -> Result<(), Failure> {
+    match cx.may_write() {
+        true => Ok(()),
+        false => Err(Failure::Refused("This console is read-only. Start it with --write to act.".into())),
+    }
+}
+
+/// What would be done.
+struct Forecast {
+    /// The command; none when it would do nothing.
+    words: Option<Words>,
+    told: Markup,
+}
+
+pub async fn get(cx: Cx) -> Response {
+    if let (Some("settings"), Ok(board)) = (cx.query.text("verb"), cx.board()) {
+        match super::settings::only_changed(&cx, &board).await {
+            Ok(None) => {}
+            Ok(Some(less)) => {
+                let fields: Vec<(&str, &[u8])> = less.iter().collect();
+                return Redirect::to(&address("/confirm", &fields)).into_response();
+            }
+            Err(failure) => return cx.fail(&failure),
+        }
+    }
+    let view = view(&cx).await;
+    answer(&cx, view, None)
+}
+
+async fn view(cx: &Cx) -> Result<View, Failure> {
+    read_only(cx)?;
+    let board = cx.board()?;
+    let verb = cx.query.text("verb").unwrap_or_default();
+    // An update that says nothing yet is asked what to change first.
+    let forecast = match Plan::read(&board, &cx.query)? {
+        Plan::Jobs { verb, ids } => of_jobs(cx, &board, verb, &ids).await,
+        Plan::Where { verb, filters } => of_filters(cx, &board, verb, &filters).await,
+        Plan::One(words) => of_one(cx, &board, words).await,
+    };
+    let forecast = match forecast {
+        Err(Failure::BadRequest(text)) if verb == "update" => {
+            Forecast { words: None, told: html! { p { (text) } } }
+        }
+        other => other?,
+    };
+    let query = cx.here.split_once('?').map_or("", |(_, query)| query);
+    let head = html! {
+        h1 { (verb_text(verb)) ": is this right?" }
+        (options(verb, &cx.query))
+    };
+    let body = html! {
+        (forecast.told)
+        @match &forecast.words {
+            Some(words) => {
+                p { "The command:" }
+                pre.data #command tabindex="0" { (words.text()) }
+                form method="post" action={ "/act?" (query) } {
+                    (secret(&cx.session))
+                    button.primary { (verb_text(verb)) }
+                    " " a.button href=(back(&board, &cx.query)) { "Do nothing" }
+                }
+            },
+            None => p { a.button href=(back(&board, &cx.query)) { "Back" } },
+        }
+    };
+    Ok(View {
+        title: verb_text(verb).into(),
+        board: Some(board),
+        place: "",
+        head,
+        parts: vec![Part { id: "forecast", body }],
+    })
+}
+
+/// Where one goes from here.
+fn back(board: &[u8], query: &Query) -> String {
+    let ids: Vec<&[u8]> = query.all("id").collect();
+    match (query.text("verb").unwrap_or_default(), ids.as_slice()) {
+        ("settings", _) => super::settings::place_address(board, query),
+        (verb, _) if verb.starts_with("schedule") => board_address("/schedules", board),
+        ("delete", [_]) => board_address("/jobs", board),
+        (_, [id]) => address("/job", &[("b", board), ("id", id)]),
+        ("pause" | "resume", _) => board_address("/board", board),
+        _ => {
+            let filters = Filters::read(query);
+            let fields: Vec<_> = [("b", board)].into_iter().chain(filters.fields()).collect();
+            address("/jobs", &fields)
+        }
+    }
+}
+
+/// The options of a verb, which change the forecast.
+fn options(verb: &str, query: &Query) -> Markup {
+    let value = |field: &str| shown(query.bytes(field).unwrap_or_default());
+    let own: &[&str] = match verb {
+        "requeue" => &["to"],
+        "cancel" => &["force"],
+        "update" => &["priority", "to"],
+        "pause" => &["for", "release"],
+        _ => return html! {},
+    };
+    html! {
+        form.filters action="/confirm" aria-label="Options" {
+            @for (field, value) in query.iter() {
+                @if !own.contains(&field) { (hidden(field, value)) }
+            }
+            @for option in own {
+                @match *option {
+                    "to" => label { @if verb == "update" { "queue " } @else { "into the queue " } input name="to" value=(value("to")) placeholder="as it is"; },
+                    "force" => label { input type="checkbox" name="force" value="1" checked[query.is_set("force")]; " also take running jobs from their workers (FORCE)" },
+                    "priority" => label { "priority " input name="priority" type="number" min="-2147483648" max="2147483647" value=(value("priority")); },
+                    "for" => label { "for so many seconds " input name="for" inputmode="decimal" value=(value("for")) placeholder="until resumed"; },
+                    _ => label { input type="checkbox" name="release" value="1" checked[query.is_set("release")]; " take running jobs back (RELEASE)" },
+                }
+            }
+            button { "Dry run" }
+        }
+    }
+}
+
+async fn of_jobs(cx: &Cx, board: &[u8], verb: JobVerb, ids: &[Vec<u8>]) -> Result<Forecast, Failure> {
+    let mut command = board_command("MGET", board);
+    command.arg(ids.len()).arg(ids).arg("FIELDS").arg(2).arg("state").arg("worker");
+    let states: Vec<Option<String>> = list(cx.ask(board, command).await?)
+        .into_iter()
+        .map(|record| Record::read(record).map(|record| record.text("state")))
+        .collect();
+    let force = cx.query.is_set("force");
+    let outcome = |state: &Option<String>| match state {
+        Some(state) => verb.outcome(state, force),
+        None => Err("the board does not know it"),
+    };
+    let fit: Vec<Vec<u8>> = ids
+        .iter()
+        .zip(&states)
+        .filter(|(_, state)| outcome(state).is_ok())
+        .map(|(id, _)| id.clone())
+        .collect();
+    let words = match fit.is_empty() {
+        true => None,
+        false => Some(for_ids(board, verb, &fit, &cx.query)?),
+    };
+    let told = html! {
+        p { "Dry run: " b #fits { (fit.len()) " of " (ids.len()) } " jobs. The others are passed over." }
+        table {
+            thead { tr { th scope="col" { "Job" } th scope="col" { "is" } th scope="col" { "becomes" } } }
+            tbody {
+                @for (id, found) in ids.iter().zip(&states) {
+                    tr {
+                        th scope="row" { (job_link(board, id)) }
+                        td { @if let Some(found) = found { (state(found)) } }
+                        td { @match outcome(found) { Ok(text) => (text), Err(text) => span.faint { "passed over: " (text) } } }
+                    }
+                }
+            }
+        }
+    };
+    Ok(Forecast { words, told })
+}
+
+async fn of_filters(cx: &Cx, board: &[u8], verb: JobVerb, filters: &Filters) -> Result<Forecast, Failure> {
+    let dry = for_filters(board, verb, filters, &cx.query, &[b"COUNT", LOOK, b"DRYRUN"])?;
+    let reply = list(cx.ask(board, dry.command()).await?);
+    let count = reply.first().and_then(int).unwrap_or(0);
+    let whole = reply.get(1).map(bytes).is_none_or(|cursor| cursor == b"0");
+    let held = list(reply.get(2).cloned().unwrap_or_default());
+    let words = for_filters(board, verb, filters, &cx.query, &[b"COUNT", SLICE])?;
+    let told = html! {
+        p { "Dry run: " b #fits { @if whole { (number(count)) } @else { "more than " (number(count)) } } " jobs." }
+        dl.facts { @for (field, value) in filters.fields() { dt { (field) } dd { (name(value)) } } }
+        @if !held.is_empty() {
+            p { (held.len()) " are held back, because of others: " @for id in held.iter().take(20) { (job_link(board, &bytes(id))) " " } }
+        }
+        p.faint { "Jobs that come to pass the filters later are left alone. The work is done slice by slice, and can be stopped." }
+    };
+    Ok(Forecast { words: (count > 0 || !whole).then_some(words), told })
+}
+
+async fn of_one(cx: &Cx, board: &[u8], words: Words) -> Result<Forecast, Failure> {
+    let told = match cx.query.text("verb").unwrap_or_default() {
+        "pause" | "resume" => claims(cx, board).await?,
+        "settings" => super::settings::forecast(cx, board).await?,
+        _ => html! { p { "Schedule " (name(cx.query.bytes("schedule").unwrap_or_default())) } },
+    };
+    Ok(Forecast { words: Some(words), told })
+}
+
+/// How many jobs a pause or its end is about.
+async fn claims(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+    let mut counts = Vec::new();
+    for state in ["ready", "claimed"] {
+        let mut command = board_command("COUNT", board);
+        command.arg("STATE").arg(state);
+        for (field, word) in [("queue", "QUEUE"), ("group", "GROUP")] {
+            if let Some(value) = cx.query.bytes(field) {
+                command.arg(word).arg(value);
+            }
+        }
+        counts.push(int(&cx.ask(board, command).await?).unwrap_or(0));
+    }
+    let place = match (cx.query.bytes("queue"), cx.query.bytes("group")) {
+        (None, _) => html! { "the whole board" },
+        (Some(queue), None) => html! { "the queue " (name(queue)) },
+        (Some(queue), Some(group)) => html! { "the group " (name(group)) " of the queue " (name(queue)) },
+    };
+    Ok(html! {
+        p { "This is about " (place) ": " b #fits { (number(counts[0])) " ready" } " and " (number(counts[1])) " running jobs." }
+    })
+}
+
+/// Does what the address says, for somebody whose form it is.
+pub async fn post(cx: Cx, body: Bytes) -> Response {
+    match act(&cx, &Query::read(&body)).await {
+        Ok(to) => Redirect::to(&to).into_response(),
+        Err(failure) => cx.fail(&failure),
+    }
+}
+
+async fn act(cx: &Cx, form: &Query) -> Result<String, Failure> {
+    read_only(cx)?;
+    if !form.bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
+        return Err(Failure::Refused("This form is not of your session. Nothing was done.".into()));
+    }
+    let board = cx.board()?;
+    let verb = cx.query.text("verb").unwrap_or_default();
+    let words = match Plan::read(&board, &cx.query)? {
+        Plan::Where { verb: kind, filters } => return begin(cx, board, verb, kind, filters),
+        Plan::One(words) => words,
+        Plan::Jobs { verb, ids } => {
+            let forecast = of_jobs(cx, &board, verb, &ids).await?;
+            forecast.words.ok_or_else(|| Failure::Server("Nothing is left to do for these jobs.".into()))?
+        }
+    };
+    let reply = cx.ask(&board, words.command()).await?;
+    cx.session.say(format!("{}: {}", verb_text(verb), answer_text(&reply)));
+    Ok(back(&board, &cx.query))
+}
+
+/// The server's reply in a few words.
+fn answer_text(reply: &redis::Value) -> String {
+    match list(reply.clone()).as_slice() {
+        [] => match text(reply).as_str() {
+            "OK" => "done.".into(),
+            "" => "nothing was done.".into(),
+            other => format!("{other}."),
+        },
+        [count, cursor, ..] if int(count).is_some() && text(cursor) == "0" => {
+            format!("{} done.", int(count).unwrap_or(0))
+        }
+        words => {
+            let mut told: Vec<String> = words.iter().map(text).collect();
+            let all = told.len();
+            told.dedup();
+            match told.as_slice() {
+                [word] if all > 1 => format!("{all} {word}."),
+                _ => format!("{}.", told.join(", ")),
+            }
+        }
+    }
+}
+
+/// Begins slice after slice; the page of the run tells how far it is.
+fn begin(cx: &Cx, board: Vec<u8>, verb: &str, kind: JobVerb, filters: Filters) -> Result<String, Failure> {
+    let first = for_filters(&board, kind, &filters, &cx.query, &[b"COUNT", SLICE])?;
+    let (query, of) = (cx.query.clone(), board.clone());
+    let slice = move |cursor: &[u8]| {
+        let words = for_filters(&of, kind, &filters, &query, &[b"COUNT", SLICE, b"CURSOR", cursor]);
+        words.expect("what has been read once").command()
+    };
+    let title = verb_text(verb).to_owned();
+    let run = cx.session.runs.begin(cx.session.link.clone(), board.clone(), title, first.text(), slice);
+    Ok(address("/run", &[("b", &board), ("run", run.id.to_string().as_bytes())]))
+}

@@ -1,0 +1,304 @@
+//! One job: its record, why it does not run, what happened to it, and what it hangs together with.
+
+use axum::http::{header, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::try_join;
+use maud::{html, Markup};
+use redis::Value;
+
+use super::{graph, timeline, Memory, Part, View};
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::link::board_command;
+use crate::names::{address, hex, shown};
+use crate::reply::{bytes, records, Record};
+use crate::show::{job_link, jobs_address, name, size, span, state, when};
+
+/// Everything but payload and result, which may be large.
+const FIELDS: [&str; 36] = [
+    "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
+    "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
+    "ended", "modified", "intended", "version", "previous", "user", "unique", "parent", "share", "children",
+    "after", "tags", "tracked", "meta",
+];
+
+const TIMES: [&str; 8] = ["deadline", "posted", "due", "claimed", "ended", "modified", "intended", "until"];
+
+/// Times in the reasons of JOB.EXPLAIN.
+const MOMENTS: [&str; 9] = ["due", "until", "at", "since", "ended", "kept", "claimed", "deadline", "rest"];
+
+/// So much of a payload is shown; all of it can be downloaded.
+const SHOWN: usize = 16 * 1024;
+
+pub fn id(cx: &Cx) -> Result<Vec<u8>, Failure> {
+    let named = cx.query.bytes("id").map(<[u8]>::to_vec);
+    named.ok_or_else(|| Failure::BadRequest("The address names no job (id=…).".into()))
+}
+
+pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
+    let (board, id) = (cx.board()?, id(cx)?);
+    let mut get = board_command("GET", &board);
+    get.arg(&id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+    let record = Record::read(cx.ask(&board, get).await?);
+    let explain = explain(cx, &board, &id).await;
+    let Some(record) = record else {
+        return gone(board, &id, explain);
+    };
+    let mut parts = vec![
+        Part { id: "record", body: facts(&board, &record) },
+        Part::new("explain", "Why it is where it is", explain.map(|told| told.unwrap_or_else(|| html! {})))?,
+        Part::new("history", "History", history(cx, &board, &id, &record).await)?,
+        Part::new("graph", "What it hangs together with", graph::draw(cx, &board, &record).await)?,
+    ];
+    // A worker that reports changes the version, but neither payload nor result.
+    if memory.version != Some(record.int("version")) {
+        memory.version = Some(record.int("version"));
+        parts.push(Part::new("data", "", data(cx, &board, &id).await)?);
+    }
+    let head = html! {
+        h1 { "Job " (name(&id)) }
+        @if cx.may_write() { (actions(&board, &id)) }
+    };
+    Ok(View { title: shown(&id), board: Some(board), place: "Job", head, parts })
+}
+
+/// A job without a record: its tombstone may still tell.
+fn gone(board: Vec<u8>, id: &[u8], explain: Result<Option<Markup>, Failure>) -> Result<View, Failure> {
+    let Some(told) = explain? else {
+        return Err(Failure::NotFound("The board has no job of this id.".into()));
+    };
+    Ok(View {
+        title: shown(id),
+        head: html! { h1 { "Job " (name(id)) } },
+        board: Some(board),
+        place: "Job",
+        parts: vec![
+            Part { id: "record", body: html! { p { "Its record has gone." } } },
+            Part { id: "explain", body: told },
+        ],
+    })
+}
+
+fn actions(board: &[u8], id: &[u8]) -> Markup {
+    html! {
+        p.actions {
+            @for verb in ["requeue", "cancel", "release", "delete", "update"] {
+                a.button href=(address("/confirm", &[("b", board), ("verb", verb.as_bytes()), ("id", id)])) {
+                    (super::confirm::verb_text(verb))
+                } " "
+            }
+        }
+    }
+}
+
+fn facts(board: &[u8], record: &Record) -> Markup {
+    html! {
+        p.state-line {
+            (state(&record.text("state")))
+            @if record.has("progress") { " " (super::jobs::progress(record.float("progress"))) }
+            @if record.has("stage") { " " bdi { (record.text("stage")) } }
+        }
+        dl.facts {
+            @for (field, value) in record.fields() {
+                dt { (field) }
+                dd { (fact(board, field, value)) }
+            }
+        }
+    }
+}
+
+fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
+    let list = |filter: &'static str| html! { a href=(jobs_address(board, &[(filter, &bytes(value))])) { (name(&bytes(value))) } };
+    html! {
+        @match field {
+            "state" => (state(&crate::reply::text(value))),
+            "parent" => (job_link(board, &bytes(value))),
+            "after" => @for other in crate::reply::list(value.clone()) { (job_link(board, &bytes(&other))) " " },
+            "tags" => @for tag in crate::reply::list(value.clone()) {
+                a.tag href=(jobs_address(board, &[("tag", &bytes(&tag))])) { (name(&bytes(&tag))) } " "
+            },
+            "queue" => (list("queue")),
+            "name" => (list("name")),
+            "group" => (list("group")),
+            "user" => (list("user")),
+            "worker" => (list("worker")),
+            "kind" => (list("kind")),
+            "meta" => (super::board::meta(Some(value))),
+            "left" => @if crate::reply::int(value) == Some(-1) { "for ever" } @else { (crate::reply::text(value)) " retries" },
+            _ if TIMES.contains(&field) => (when(crate::reply::int(value).unwrap_or(0))),
+            _ => bdi { (crate::reply::text(value)) },
+        }
+    }
+}
+
+async fn explain(cx: &Cx, board: &[u8], id: &[u8]) -> Result<Option<Markup>, Failure> {
+    let mut command = board_command("EXPLAIN", board);
+    command.arg(id);
+    let Some(told) = Record::read(cx.ask(board, command).await?) else { return Ok(None) };
+    let reasons = records(told.get("reasons").cloned().unwrap_or(Value::Nil));
+    Ok(Some(html! {
+        @if told.int("claimable") == 1 { p { span.badge.ready { "a claim of it takes it now" } } }
+        ol.reasons {
+            @for reason in &reasons {
+                li {
+                    p { b { (reason.text("reason")) } ": " bdi { (sentence(reason)) } }
+                    (reason_facts(board, reason))
+                }
+            }
+        }
+        @if told.has("waiting") {
+            p.faint { (told.int("waiting")) " blocked claims wait for jobs of its queue." }
+        }
+    }))
+}
+
+/// Its sentence, with its own times for people.
+fn sentence(reason: &Record) -> String {
+    let mut text = reason.text("text");
+    for (field, value) in reason.fields() {
+        match crate::reply::int(value) {
+            Some(at) if MOMENTS.contains(&field) && at > 0 => {
+                text = text.replace(&at.to_string(), &crate::show::moment(at));
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn reason_facts(board: &[u8], reason: &Record) -> Markup {
+    let facts: Vec<_> = reason.fields().filter(|(field, _)| !["reason", "text"].contains(field)).collect();
+    html! {
+        @if !facts.is_empty() {
+            dl.facts.small {
+                @for (field, value) in facts {
+                    dt { (field) }
+                    dd {
+                        @match field {
+                            _ if MOMENTS.contains(&field) => {
+                                @match crate::reply::int(value) { Some(-1) => "without end", Some(at) => (when(at)), None => "" }
+                            },
+                            "jobs" | "holders" => @for other in records(value.clone()) {
+                                span.pair { (job_link(board, &other.bytes("id"))) " " (other.text("state")) (other.text("worker")) } " "
+                            },
+                            "id" => (job_link(board, &bytes(value))),
+                            "rate-period" => (span(crate::reply::int(value).unwrap_or(0))),
+                            _ => bdi { (crate::reply::text(value)) },
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn history(cx: &Cx, board: &[u8], id: &[u8], record: &Record) -> Result<Markup, Failure> {
+    let mut command = board_command("HISTORY", board);
+    command.arg(id);
+    let entries = records(cx.ask(board, command).await?);
+    Ok(timeline::draw(&entries, record))
+}
+
+async fn one_field(cx: &Cx, board: &[u8], id: &[u8], field: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let mut command = board_command("GET", board);
+    command.arg(id).arg("FIELDS").arg(1).arg(field);
+    let record = Record::read(cx.ask(board, command).await?);
+    Ok(record.and_then(|record| record.get(field).map(bytes)))
+}
+
+async fn data(cx: &Cx, board: &[u8], id: &[u8]) -> Result<Markup, Failure> {
+    let (payload, result) =
+        try_join(one_field(cx, board, id, "payload"), one_field(cx, board, id, "result")).await?;
+    let block = |field: &'static str, heading: &'static str, value: &[u8]| {
+        let from = address("/data", &[("b", board), ("id", id), ("field", field.as_bytes())]);
+        html! {
+            h2 { (heading) }
+            (content(value))
+            p.faint { (size(value.len() as i64)) ". " a href=(from) download { "Download" } }
+        }
+    };
+    Ok(html! {
+        @if let Some(payload) = payload { (block("payload", "Payload", &payload)) }
+        @if let Some(result) = result { (block("result", "Result", &result)) }
+    })
+}
+
+/// Text as it is, JSON with its lines broken, other bytes by their numbers.
+fn content(value: &[u8]) -> Markup {
+    let cut = &value[..value.len().min(SHOWN)];
+    let json =
+        (value.len() <= SHOWN).then(|| serde_json::from_slice::<serde_json::Value>(value).ok()).flatten();
+    let text = match json {
+        Some(json) if json.is_object() || json.is_array() => serde_json::to_string_pretty(&json).ok(),
+        _ => printable(cut),
+    };
+    html! {
+        @match text {
+            Some(text) => pre.data tabindex="0" { (text) },
+            None => pre.data.binary tabindex="0" { (dump(cut)) },
+        }
+        @if value.len() > cut.len() { p.note { "The first " (size(SHOWN as i64)) "." } }
+    }
+}
+
+/// As text, if it is some; a character may be cut at the end.
+fn printable(value: &[u8]) -> Option<String> {
+    let text = match std::str::from_utf8(value) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&value[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    let odd = |one: char| one.is_control() && !['\n', '\t', '\r'].contains(&one);
+    (!text.chars().any(odd)).then(|| text.to_owned())
+}
+
+fn dump(value: &[u8]) -> String {
+    let line = |(number, bytes): (usize, &[u8])| {
+        let letters = bytes.iter().map(|byte| if byte.is_ascii_graphic() { *byte as char } else { '.' });
+        format!("{:06x}  {:<32}  {}\n", number * 16, hex(bytes), letters.collect::<String>())
+    };
+    value.chunks(16).enumerate().map(line).collect()
+}
+
+/// A payload or result as it is, to be saved, never to be shown by the browser.
+pub async fn get_data(cx: Cx) -> Response {
+    match read_data(&cx).await {
+        Ok((field, value)) => {
+            let disposition = HeaderValue::try_from(format!("attachment; filename=\"{field}.bin\""));
+            let headers = [
+                (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+                (header::CONTENT_DISPOSITION, disposition.expect("a plain name")),
+            ];
+            (headers, value).into_response()
+        }
+        Err(failure) => cx.fail(&failure),
+    }
+}
+
+async fn read_data(cx: &Cx) -> Result<(&'static str, Vec<u8>), Failure> {
+    let (board, id) = (cx.board()?, id(cx)?);
+    let field = match cx.query.text("field") {
+        Some("payload") => "payload",
+        Some("result") => "result",
+        _ => return Err(Failure::BadRequest("field must be payload or result.".into())),
+    };
+    let value = one_field(cx, &board, &id, field).await?;
+    let value = value.ok_or_else(|| Failure::NotFound(format!("The job has no {field}.")))?;
+    Ok((field, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_shown_by_what_it_is() {
+        let shown = |value: &[u8]| content(value).into_string();
+        assert!(shown(br#"{"a":[1]}"#).contains("\n  &quot;a&quot;: [\n"));
+        assert!(shown(b"<script>").contains("&lt;script&gt;"));
+        assert!(shown(b"\x00\xffAB").contains("000000  00ff4142"));
+        assert!(shown("ö".repeat(SHOWN).as_bytes()).contains("The first 16.0 KiB"));
+    }
+}

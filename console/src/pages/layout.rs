@@ -1,0 +1,183 @@
+//! The frame of all pages.
+
+use std::sync::Arc;
+
+use axum::http::{header, HeaderMap, StatusCode};
+use axum::response::{Html, IntoResponse, Response};
+use maud::{html, Markup, DOCTYPE};
+
+use super::View;
+use crate::app::{App, Cx};
+use crate::failure::Failure;
+use crate::guard::cookie;
+use crate::names::shown;
+use crate::query::hidden_field;
+use crate::sessions::Session;
+use crate::show::{board_address, name};
+
+/// The hidden field that carries a name unharmed.
+pub fn hidden(field: &str, value: &[u8]) -> Markup {
+    let (field, value) = hidden_field(field, value);
+    html! { input type="hidden" name=(field) value=(value); }
+}
+
+/// The secret of the session's forms.
+pub fn secret(session: &Session) -> Markup {
+    html! { input type="hidden" name="csrf" value=(session.csrf()); }
+}
+
+struct Frame<'a> {
+    headers: &'a HeaderMap,
+    session: Option<&'a Arc<Session>>,
+    app: &'a App,
+    title: &'a str,
+    board: Option<&'a [u8]>,
+    place: &'a str,
+    live: Option<&'a str>,
+}
+
+/// A whole page. With `live`, the address of a stream, its parts are told anew.
+pub fn page(cx: &Cx, view: &View, live: Option<&str>) -> Response {
+    let frame = Frame {
+        headers: &cx.headers,
+        session: Some(&cx.session),
+        app: &cx.app,
+        title: &view.title,
+        board: view.board.as_deref(),
+        place: view.place,
+        live,
+    };
+    let message = cx.session.message();
+    let body = html! {
+        @if let Some(message) = message { p.message role="status" { (message) } }
+        (view.head)
+        @for part in &view.parts { section id=(part.id) { (part.body) } }
+    };
+    Html(framed(&frame, &body).into_string()).into_response()
+}
+
+pub fn failure_page(
+    app: &App,
+    headers: &HeaderMap,
+    session: Option<&Arc<Session>>,
+    failure: &Failure,
+) -> Response {
+    let frame = Frame { headers, session, app, title: failure.title(), board: None, place: "", live: None };
+    let body = html! {
+        h1 { (failure.title()) }
+        p.refused role="alert" { (failure.text()) }
+        p { a href="/" { "All boards" } }
+    };
+    plain(failure.status(), &framed(&frame, &body))
+}
+
+/// A page for somebody who is not signed in.
+pub fn bare_page(app: &App, headers: &HeaderMap, status: StatusCode, title: &str, body: &Markup) -> Response {
+    let frame = Frame { headers, session: None, app, title, board: None, place: "", live: None };
+    plain(status, &framed(&frame, body))
+}
+
+fn plain(status: StatusCode, page: &Markup) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (status, kind, page.clone().into_string()).into_response()
+}
+
+fn framed(frame: &Frame, body: &Markup) -> Markup {
+    let theme = cookie(frame.headers, "theme").filter(|theme| ["dark", "light"].contains(theme));
+    html! {
+        (DOCTYPE)
+        html lang="en" data-theme=[theme] {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (frame.title) " · jobboard" }
+                link rel="icon" href="/static/icon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/static/style.css";
+                script src="/static/console.js" defer {}
+            }
+            body data-live=[frame.live] {
+                a.skip href="#main" { "Skip to the content" }
+                (banner(frame))
+                main #main tabindex="-1" { (body) }
+                (keys())
+                p #told .unseen aria-live="polite" {}
+            }
+        }
+    }
+}
+
+fn banner(frame: &Frame) -> Markup {
+    html! {
+        header.banner {
+            a.brand href="/" { span.mark aria-hidden="true" {} "jobboard" }
+            @if let Some(board) = frame.board { (navigation(board, frame.place)) }
+            @if frame.session.is_some() {
+                @if let Some(board) = frame.board {
+                    form.find action="/find" role="search" {
+                        (hidden("b", board))
+                        input type="search" name="q" aria-label="Find a job by its id, name, tag, user or queue"
+                            placeholder="Find: id, name, tag, user, queue" data-key="/";
+                        button { "Find" }
+                    }
+                }
+            }
+            div.corner {
+                @if frame.live.is_some() { span #pulse .badge { "connecting" } }
+                @if frame.app.options.write { span.badge.write { "actions on" } }
+                @else { span.badge { "read-only" } }
+                button #theme type="button" aria-label="Change between light and dark" data-key="t" { "◐" }
+                button #help type="button" aria-label="Keys" data-key="?" { "?" }
+                @if let Some(session) = frame.session { (who(session)) }
+            }
+        }
+    }
+}
+
+fn who(session: &Session) -> Markup {
+    html! {
+        @if !session.open {
+            span.who { (shown(session.user.as_bytes())) }
+            form method="post" action="/sign-out" { (secret(session)) button { "Sign out" } }
+        }
+    }
+}
+
+fn navigation(board: &[u8], place: &str) -> Markup {
+    let entries = [
+        ("/board", "Board", "o"),
+        ("/jobs", "Jobs", "j"),
+        ("/stats", "Statistics", "s"),
+        ("/schedules", "Schedules", "r"),
+        ("/settings", "Settings", "e"),
+    ];
+    html! {
+        nav aria-label="Board" {
+            span.where { (name(board)) }
+            @for (path, text, key) in entries {
+                a href=(board_address(path, board)) aria-current=[(place == text).then_some("page")] data-key={ "g " (key) } {
+                    (text)
+                }
+            }
+        }
+    }
+}
+
+fn keys() -> Markup {
+    let keys = [
+        ("/", "find a job"),
+        ("g b", "all boards"),
+        ("g o, g j, g s, g r, g e", "this board: overview, jobs, statistics, schedules, settings"),
+        ("t", "light or dark"),
+        ("?", "this list"),
+        ("Esc", "close, or leave a field"),
+    ];
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl { @for (key, meaning) in keys { dt { kbd { (key) } } dd { (meaning) } } }
+            form method="dialog" { button { "Close" } }
+        }
+        a.unseen href="/" data-key="g b" tabindex="-1" aria-hidden="true" {}
+    }
+}

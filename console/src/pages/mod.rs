@@ -1,0 +1,135 @@
+//! The pages. Each is a `View`: what stands still, and parts that are told anew while the page is open.
+
+pub mod board;
+pub mod boards;
+pub mod confirm;
+pub mod find;
+pub mod graph;
+pub mod job;
+pub mod jobs;
+pub mod layout;
+pub mod run;
+pub mod schedules;
+pub mod settings;
+pub mod sign_in;
+pub mod stats;
+pub mod timeline;
+
+use axum::extract::Path;
+use axum::response::Response;
+use maud::{html, Markup};
+
+use crate::app::Cx;
+use crate::failure::Failure;
+
+pub use layout::{failure_page, page};
+
+pub struct View {
+    pub title: String,
+    /// The board that the page is about.
+    pub board: Option<Vec<u8>>,
+    /// Which entry of the navigation this is.
+    pub place: &'static str,
+    /// What stands above the parts and is not told anew.
+    pub head: Markup,
+    pub parts: Vec<Part>,
+}
+
+/// A section of a page with an id of its own.
+pub struct Part {
+    pub id: &'static str,
+    pub body: Markup,
+}
+
+impl Part {
+    /// A part that could not be read says why; the others are shown all the same.
+    pub fn new(id: &'static str, heading: &str, body: Result<Markup, Failure>) -> Result<Self, Failure> {
+        let body = match body {
+            Ok(body) => body,
+            Err(failure @ (Failure::NotAllowed(_) | Failure::Server(_))) => html! {
+                p.refused { (failure.title()) ": " (failure.text()) }
+            },
+            Err(failure) => return Err(failure),
+        };
+        Ok(Self { id, body: html! { @if !heading.is_empty() { h2 { (heading) } } (body) } })
+    }
+}
+
+/// What a page remembers between two tellings of its parts.
+#[derive(Default)]
+pub struct Memory {
+    /// The version of the job whose payload and result were told last.
+    pub version: Option<i64>,
+}
+
+/// The pages that are told anew while they are open.
+#[derive(Clone, Copy, Debug)]
+pub enum Living {
+    Boards,
+    Board,
+    Job,
+    Run,
+}
+
+impl Living {
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "boards" => Self::Boards,
+            "board" => Self::Board,
+            "job" => Self::Job,
+            "run" => Self::Run,
+            _ => return None,
+        })
+    }
+
+    pub async fn view(self, cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
+        match self {
+            Self::Boards => boards::view(cx).await,
+            Self::Board => board::view(cx).await,
+            Self::Job => job::view(cx, memory).await,
+            Self::Run => run::view(cx),
+        }
+    }
+
+    async fn answer(self, cx: Cx) -> Response {
+        let view = self.view(&cx, &mut Memory::default()).await;
+        let query = cx.here.split_once('?').map_or("", |(_, query)| query);
+        let name = format!("{self:?}").to_lowercase();
+        answer(&cx, view, Some(&format!("/live/{name}?{query}")))
+    }
+}
+
+/// A view, or why there is none.
+pub fn answer(cx: &Cx, view: Result<View, Failure>, live: Option<&str>) -> Response {
+    match view {
+        Ok(view) => page(cx, &view, live),
+        Err(failure) => cx.fail(&failure),
+    }
+}
+
+pub async fn get_boards(cx: Cx) -> Response {
+    Living::Boards.answer(cx).await
+}
+
+pub async fn get_board(cx: Cx) -> Response {
+    Living::Board.answer(cx).await
+}
+
+pub async fn get_job(cx: Cx) -> Response {
+    Living::Job.answer(cx).await
+}
+
+pub async fn get_run(cx: Cx) -> Response {
+    Living::Run.answer(cx).await
+}
+
+pub async fn get_live(Path(name): Path<String>, cx: Cx) -> Response {
+    match Living::named(&name) {
+        Some(living) => crate::live::stream(cx, living),
+        None => cx.fail(&Failure::NotFound("There is no such page.".into())),
+    }
+}
+
+pub async fn get_nothing(cx: Cx) -> Response {
+    cx.fail(&Failure::NotFound("There is no such page.".into()))
+}

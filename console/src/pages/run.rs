@@ -1,0 +1,67 @@
+//! Work on many jobs, while it goes on.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+
+use super::layout::secret;
+use super::{Part, View};
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::query::Query;
+use crate::runs::Run;
+use crate::show::{board_address, number};
+
+fn run(cx: &Cx) -> Result<Arc<Run>, Failure> {
+    let id = cx.query.number("run").and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
+    let gone = || Failure::NotFound("That work is not known any more.".into());
+    cx.session.runs.get(id).ok_or_else(gone)
+}
+
+pub fn view(cx: &Cx) -> Result<View, Failure> {
+    let run = run(cx)?;
+    let progress = run.progress();
+    let query = cx.here.split_once('?').map_or("", |(_, query)| query);
+    let body = html! {
+        p role="status" {
+            b #done { (number(progress.done)) } " jobs done. "
+            @if let Some(failure) = &progress.failure { span.refused { (failure.title()) ": " (failure.text()) } }
+            @else if progress.stopped { span #outcome { "Stopped." } }
+            @else if progress.ended { span #outcome { "All done." } }
+            @else { progress aria-label="at work" {} }
+        }
+        @if progress.held_count > 0 {
+            p { (progress.held_count) " were held back, because of others: " @for id in &progress.held { bdi.name { (id) } " " } }
+        }
+        @if !progress.ended {
+            form method="post" action={ "/stop?" (query) } { (secret(&cx.session)) button { "Stop" } }
+        }
+    };
+    Ok(View {
+        title: run.title.clone(),
+        board: Some(run.board.clone()),
+        place: "",
+        head: html! {
+            h1 { (run.title) }
+            pre.data tabindex="0" { (run.words) }
+            p { a href=(board_address("/board", &run.board)) { "To the board" } }
+        },
+        parts: vec![Part { id: "run", body }],
+    })
+}
+
+pub async fn stop(cx: Cx, body: Bytes) -> Response {
+    if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
+        return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
+    }
+    match run(&cx) {
+        Ok(run) => {
+            run.stop();
+            let query = cx.here.split_once('?').map_or("", |(_, query)| query);
+            Redirect::to(&format!("/run?{query}")).into_response()
+        }
+        Err(failure) => cx.fail(&failure),
+    }
+}

@@ -1,0 +1,249 @@
+//! The settings of a board, a queue, a group or a limit.
+
+use axum::response::Response;
+use maud::{html, Markup};
+
+use super::layout::hidden;
+use super::{answer, Part, View};
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::link::board_command;
+use crate::names::{address, shown};
+use crate::query::Query;
+use crate::reply::{list, text, Record};
+use crate::show::name;
+
+/// What the settings mean, for the page; commands.md says more.
+const MEANINGS: [(&str, &str); 37] = [
+    ("lease", "how long a claim holds without a heartbeat, ms"),
+    ("retries", "failures that are followed by another try; -1: for ever"),
+    ("lapses", "lost leases that are followed by another try; -1: for ever"),
+    ("backoff-base", "the wait before the first retry, ms; each further one doubles"),
+    ("backoff-max", "the longest wait before a retry, ms"),
+    ("jitter", "by how many percent that wait varies"),
+    ("timeout", "how long one run may take, ms; -1: no limit"),
+    ("expire", "how old a job may be and still be claimed, ms; -1: no limit"),
+    ("retain-complete", "how long a complete job without result is kept, ms"),
+    ("retain-result", "how long a complete job with result is kept, ms"),
+    ("retain-failed", "how long a failed job is kept, ms"),
+    ("retain-trashed", "how long a trashed job is kept, ms"),
+    ("retain-cancelled", "how long a cancelled job is kept, ms"),
+    ("session-grace", "how long a worker whose connection has closed may come back, ms"),
+    ("keep-complete", "how many complete jobs are kept"),
+    ("keep-failed", "how many failed jobs are kept"),
+    ("keep-trashed", "how many trashed jobs are kept"),
+    ("keep-cancelled", "how many cancelled jobs are kept"),
+    ("tombstones", "how many dropped jobs are remembered"),
+    ("tombstone-ttl", "how long dropped jobs are remembered, ms"),
+    ("history-first", "first events of a job that are kept"),
+    ("history-last", "last events of a job that are kept"),
+    ("ownerless", "1: `*` as worker is whoever holds a job"),
+    ("concurrency", "how many jobs may run at once; -1: any number"),
+    ("stats-days", "days of statistics that are kept"),
+    ("grace", "how much longer a worker keeps a job whose lease has ended, ms"),
+    (
+        "cancel-grace",
+        "how long a worker may go on after a cancel was requested, ms; -1: as long as its claim holds",
+    ),
+    ("weight", "turns of the group while one of weight 1 has one"),
+    ("ordered", "1: the group gives one job after the other"),
+    ("ageing", "each so many ms of waiting are worth one step of priority; 0: never"),
+    ("rate", "tokens in each rate-period; -1: any speed"),
+    ("rate-period", "the time for `rate` tokens, ms"),
+    ("burst", "tokens that are kept at most"),
+    ("events", "which events are published: the sum of their bits, or names with commas between"),
+    ("events-tracked", "1: only events of tracked jobs are published"),
+    ("max-jobs", "how many jobs that have not ended there may be; -1: any number"),
+    ("max-bytes", "how many bytes all records may have; -1: any number"),
+];
+
+const LIMITS: &str = "the named limits that it draws from, with spaces between";
+
+fn meaning(setting: &str) -> &'static str {
+    if setting == "limits" {
+        return LIMITS;
+    }
+    MEANINGS.iter().find(|(name, _)| *name == setting).map_or("", |(_, meaning)| meaning)
+}
+
+/// The fields of an address that say whose settings are meant.
+const PLACE: [&str; 3] = ["queue", "group", "limit"];
+
+pub fn place_address(board: &[u8], query: &Query) -> String {
+    let fields = PLACE.iter().filter_map(|field| query.bytes(field).map(|value| (*field, value)));
+    address("/settings", &[("b", board)].into_iter().chain(fields).collect::<Vec<_>>())
+}
+
+pub async fn get(cx: Cx) -> Response {
+    let view = view(&cx).await;
+    answer(&cx, view, None)
+}
+
+/// Names, values and sources of the settings in force.
+async fn in_force(cx: &Cx, board: &[u8]) -> Result<Record, Failure> {
+    let mut command = board_command("SETTINGS GET", board);
+    match (cx.query.bytes("limit"), cx.query.bytes("queue")) {
+        (Some(limit), _) => {
+            command.arg("LIMIT").arg(limit);
+        }
+        (None, Some(queue)) => {
+            command.arg("QUEUE").arg(queue);
+            if let Some(group) = cx.query.bytes("group") {
+                command.arg("GROUP").arg(group);
+            }
+        }
+        (None, None) => {}
+    }
+    Ok(Record::read(cx.ask(board, command).await?).unwrap_or_default())
+}
+
+/// Value, as one would write it, and source.
+fn value(settings: &Record, setting: &str) -> (String, String) {
+    let pair = settings.list(setting);
+    let shown = match pair.first() {
+        Some(redis::Value::Array(names)) => names.iter().map(text).collect::<Vec<_>>().join(" "),
+        Some(other) => text(other),
+        None => String::new(),
+    };
+    (shown, pair.get(1).map(text).unwrap_or_default())
+}
+
+async fn view(cx: &Cx) -> Result<View, Failure> {
+    let board = cx.board()?;
+    let settings = in_force(cx, &board).await?;
+    let head = html! {
+        h1 { "Settings of " (place(&board, &cx.query)) }
+        form.filters action="/settings" {
+            (hidden("b", &board))
+            @for field in PLACE {
+                label { (field) " " input name=(field) value=(shown(cx.query.bytes(field).unwrap_or_default())); }
+            }
+            button { "Show" }
+            span.faint { "A group goes with its queue; * stands for all groups without their own." }
+        }
+    };
+    let body = html! {
+        @if cx.may_write() {
+            form action="/confirm" {
+                (hidden("b", &board))
+                input type="hidden" name="verb" value="settings";
+                @for field in PLACE { @if let Some(value) = cx.query.bytes(field) { (hidden(field, value)) } }
+                (table(cx, &board, &settings))
+                button.primary { "Look at the change" }
+            }
+        } @else { (table(cx, &board, &settings)) }
+    };
+    Ok(View {
+        title: format!("Settings of {}", shown(&board)),
+        board: Some(board),
+        place: "Settings",
+        head,
+        parts: vec![Part { id: "settings", body }],
+    })
+}
+
+fn place(board: &[u8], query: &Query) -> Markup {
+    match (query.bytes("limit"), query.bytes("queue"), query.bytes("group")) {
+        (Some(limit), _, _) => html! { "the limit " (name(limit)) },
+        (None, Some(queue), Some(group)) => {
+            html! { "the group " (name(group)) " of the queue " (name(queue)) }
+        }
+        (None, Some(queue), None) => html! { "the queue " (name(queue)) },
+        _ => html! { "the board " (name(board)) },
+    }
+}
+
+fn table(cx: &Cx, board: &[u8], settings: &Record) -> Markup {
+    let reset = |setting: &str| {
+        let field = format!("r.{setting}");
+        let places = PLACE.iter().filter_map(|field| cx.query.bytes(field).map(|value| (*field, value)));
+        let all: Vec<(&str, &[u8])> = [("b", board), ("verb", &b"settings"[..])]
+            .into_iter()
+            .chain(places)
+            .chain([(field.as_str(), &b"1"[..])])
+            .collect();
+        address("/confirm", &all)
+    };
+    let own = own_source(&cx.query);
+    html! {
+        div.wide {
+            table {
+                caption.unseen { "Settings in force" }
+                thead { tr { th scope="col" { "Setting" } th scope="col" { "value" } th scope="col" { "set by" } th scope="col" { "meaning" } } }
+                tbody {
+                    @for (setting, _) in settings.fields() {
+                        @let (shown, source) = value(settings, setting);
+                        tr {
+                            th scope="row" { (setting) }
+                            td {
+                                @if cx.may_write() {
+                                    input name={ "s." (setting) } value=(shown) data-was=(shown) aria-label=(setting) autocomplete="off";
+                                } @else { (shown) }
+                            }
+                            td {
+                                (source)
+                                @if cx.may_write() && source == own { " " a href=(reset(setting)) aria-label={ "Reset " (setting) } { "reset" } }
+                            }
+                            td.faint { (meaning(setting)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The source of what is set in the place itself.
+fn own_source(query: &Query) -> &'static str {
+    match (query.bytes("limit"), query.bytes("queue"), query.bytes("group")) {
+        (Some(_), _, _) => "limit",
+        (None, Some(_), Some(b"*")) => "groups",
+        (None, Some(_), Some(_)) => "group",
+        (None, Some(_), None) => "queue",
+        _ => "board",
+    }
+}
+
+/// Old and new values of what an action sets or resets.
+pub async fn forecast(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+    let settings = in_force(cx, board).await?;
+    let changed = cx.query.iter().filter_map(|(field, new)| match field.split_once('.') {
+        Some(("s", setting)) => Some((setting.to_owned(), Some(shown(new)))),
+        Some(("r", setting)) => Some((setting.to_owned(), None)),
+        _ => None,
+    });
+    Ok(html! {
+        p { "Settings of " (place(board, &cx.query)) ":" }
+        table {
+            thead { tr { th scope="col" { "Setting" } th scope="col" { "now" } th scope="col" { "then" } } }
+            tbody {
+                @for (setting, new) in changed {
+                    @let (old, source) = value(&settings, &setting);
+                    tr {
+                        th scope="row" { (shown(setting.as_bytes())) }
+                        td { (old) span.faint { " (" (source) ")" } }
+                        td { @match new { Some(new) => (new), None => "what stands behind it" } }
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Leaves out the fields of a form that have the values in force: browsers without scripts send all.
+pub async fn only_changed(cx: &Cx, board: &[u8]) -> Result<Option<Query>, Failure> {
+    let settings = in_force(cx, board).await?;
+    let same = |field: &str, new: &[u8]| {
+        let Some(setting) = field.strip_prefix("s.") else { return false };
+        list(settings.get(setting).cloned().unwrap_or_default()).len() == 2
+            && value(&settings, setting).0 == shown(new.trim_ascii())
+    };
+    let all = cx.query.iter().count();
+    let kept: Query = cx
+        .query
+        .iter()
+        .filter(|(field, new)| !same(field, new))
+        .map(|(field, new)| (field.to_owned(), new.to_vec()))
+        .collect();
+    Ok((kept.iter().count() < all).then_some(kept))
+}

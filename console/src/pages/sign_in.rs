@@ -1,0 +1,101 @@
+//! Signing in with a user and password of the server, and out again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{header, HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::html;
+
+use super::layout::bare_page;
+use crate::app::{App, Cx};
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::query::Query;
+
+/// How long a wrong password takes.
+const PENALTY: Duration = Duration::from_millis(500);
+
+pub async fn get(State(app): State<Arc<App>>, headers: HeaderMap, uri: Uri) -> Response {
+    let query = Query::read(uri.query().unwrap_or_default().as_bytes());
+    form(&app, &headers, own_path(query.text("to")), StatusCode::OK, None)
+}
+
+pub async fn post(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
+    let fields = Query::read(&body);
+    let to = own_path(fields.text("to"));
+    let user = fields.text("user").unwrap_or("default");
+    let password =
+        fields.any("password").and_then(|password| std::str::from_utf8(password).ok()).unwrap_or("");
+    let refused = |status, text: &str| form(&app, &headers, to, status, Some(text));
+    if password.is_empty() && app.options.is_exposed() {
+        return refused(StatusCode::FORBIDDEN, "A password is needed: others can reach this console.");
+    }
+    let Ok(_turn) = app.sign_in.acquire().await else {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "The console is going down.");
+    };
+    match Link::open(&app.server, Some((user, password))).await {
+        Ok(link) => {
+            if let Some(old) = app.session_id(&headers) {
+                app.sessions.end(old);
+            }
+            let (id, _) = app.sessions.begin(user.to_owned(), false, link);
+            ([(header::SET_COOKIE, app.set_cookie(&id))], Redirect::to(to)).into_response()
+        }
+        Err(Failure::SignedOut) => {
+            tokio::time::sleep(PENALTY).await;
+            refused(StatusCode::UNAUTHORIZED, "The server knows no such user with this password.")
+        }
+        Err(failure) => refused(failure.status(), &failure.text()),
+    }
+}
+
+pub async fn sign_out(cx: Cx, body: Bytes) -> Response {
+    if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
+        return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
+    }
+    cx.app.sign_out(&cx.session);
+    ([(header::SET_COOKIE, cx.app.set_cookie(""))], Redirect::to("/sign-in")).into_response()
+}
+
+/// A path of this console; nothing that leads elsewhere.
+fn own_path(to: Option<&str>) -> &str {
+    let own = |path: &&str| {
+        path.starts_with('/') && !path[1..].starts_with(['/', '\\']) && !path.chars().any(char::is_control)
+    };
+    to.filter(own).unwrap_or("/")
+}
+
+fn form(app: &App, headers: &HeaderMap, to: &str, status: StatusCode, refusal: Option<&str>) -> Response {
+    let body = html! {
+        form.sign-in method="post" action="/sign-in" {
+            h1 { "Sign in" }
+            p { "With a user of the Redis or Valkey server. You may do here what that user may do there." }
+            @if let Some(text) = refusal { p.refused role="alert" { (text) } }
+            input type="hidden" name="to" value=(to);
+            label { "User " input name="user" autocomplete="username" value="default" required; }
+            label { "Password " input type="password" name="password" autocomplete="current-password" autofocus; }
+            button { "Sign in" }
+            p.faint { "Signed in already, and came by a link from elsewhere? " a href=(to) { "Go on" } }
+        }
+    };
+    bare_page(app, headers, status, "Sign in", &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_path;
+
+    #[test]
+    fn only_paths_of_our_own_are_returned_to() {
+        for other in
+            ["//evil.example", "/\\evil.example", "https://evil.example", "", "javascript:alert(1)", "/\n/x"]
+        {
+            assert_eq!(own_path(Some(other)), "/", "{other}");
+        }
+        assert_eq!(own_path(Some("/job?b=x")), "/job?b=x");
+        assert_eq!(own_path(None), "/");
+    }
+}

@@ -1,0 +1,205 @@
+//! The last quarter of an hour of a board, from what its statistics have gained between two looks.
+//!
+//! JOB.STATS counts days. Two looks at the histograms of today, some seconds apart, tell what came between.
+//! A board is looked at while somebody has its page open. What one user has seen no other is shown.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Mutex;
+
+use redis::Value;
+
+use crate::reply::{int, list, Record};
+use crate::sessions::lock;
+
+/// No two samples are nearer, ms.
+const STEP: i64 = 4_000;
+
+/// Percentiles are those of what came in so long, ms.
+const WINDOW: i64 = 60_000;
+
+/// Older samples go, ms.
+const SPAN: i64 = 15 * 60_000;
+
+/// How many boards, each for one user, are remembered; those looked at longest ago go.
+const MOST: usize = 500;
+
+/// Bins of a distribution in ms: from each first value to the last value and the number that lies between.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bins(BTreeMap<i64, (i64, i64)>);
+
+impl Bins {
+    /// From the `histogram` of JOB.STATS.
+    pub fn read(distribution: &Record) -> Self {
+        let mut bins = BTreeMap::new();
+        for bin in distribution.list("histogram") {
+            let numbers: Vec<i64> = list(bin).iter().filter_map(int).collect();
+            if let [from, to, count] = numbers[..] {
+                bins.insert(from, (if to < 0 { from } else { to }, count));
+            }
+        }
+        Self(bins)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (i64, i64, i64)> + '_ {
+        self.0.iter().map(|(&from, &(to, count))| (from, to, count))
+    }
+
+    pub fn count(&self) -> i64 {
+        self.0.values().map(|(_, count)| count).sum()
+    }
+
+    /// What came since `earlier`; all of it when a new day has begun meanwhile.
+    fn since(&self, earlier: &Bins) -> Bins {
+        if self.count() < earlier.count() {
+            return self.clone();
+        }
+        let gained = self.0.iter().filter_map(|(&from, &(to, count))| {
+            let before = earlier.0.get(&from).map_or(0, |(_, count)| *count);
+            (count > before).then_some((from, (to, count - before)))
+        });
+        Bins(gained.collect())
+    }
+
+    /// The middle of the bin in which so many percent lie; `None` of nothing.
+    pub fn percentile(&self, percent: i64) -> Option<f64> {
+        let wanted = (self.count() * percent + 99) / 100;
+        let mut passed = 0;
+        for (&from, &(to, count)) in &self.0 {
+            passed += count;
+            if passed >= wanted && count > 0 {
+                return Some((from + to) as f64 / 2.0);
+            }
+        }
+        None
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sample {
+    at: i64,
+    ready: i64,
+    claimed: i64,
+    wait: Bins,
+    run: Bins,
+}
+
+/// One point of the plots; percentiles 50, 95, 99 in ms of what came in the minute before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub at: i64,
+    pub ready: i64,
+    pub claimed: i64,
+    pub wait: [Option<f64>; 3],
+    pub run: [Option<f64>; 3],
+}
+
+#[derive(Default)]
+struct Trend {
+    samples: VecDeque<Sample>,
+}
+
+impl Trend {
+    fn add(&mut self, sample: Sample) {
+        if self.samples.back().is_some_and(|last| sample.at - last.at < STEP) {
+            return;
+        }
+        while self.samples.front().is_some_and(|first| sample.at - first.at > SPAN) {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    fn points(&self) -> Vec<Point> {
+        let percentiles = |bins: &Bins| [50, 95, 99].map(|percent| bins.percentile(percent));
+        let mut points = Vec::with_capacity(self.samples.len());
+        let mut base = 0;
+        for (number, sample) in self.samples.iter().enumerate() {
+            while base < number && sample.at - self.samples[base].at > WINDOW {
+                base += 1;
+            }
+            let before = &self.samples[base];
+            points.push(Point {
+                at: sample.at,
+                ready: sample.ready,
+                claimed: sample.claimed,
+                wait: percentiles(&sample.wait.since(&before.wait)),
+                run: percentiles(&sample.run.since(&before.run)),
+            });
+        }
+        points
+    }
+}
+
+/// User, board and queue.
+pub type Seen = (String, Vec<u8>, Option<Vec<u8>>);
+
+#[derive(Default)]
+pub struct Trends {
+    known: Mutex<HashMap<Seen, Trend>>,
+}
+
+impl Trends {
+    /// Notes what a user sees of a board now, and gives what they have seen so far.
+    pub fn note(&self, seen: Seen, at: i64, ready: i64, claimed: i64, stats: &Value) -> Vec<Point> {
+        let stats = Record::read(stats.clone()).unwrap_or_default();
+        let sample = Sample {
+            at,
+            ready,
+            claimed,
+            wait: Bins::read(&stats.record("wait")),
+            run: Bins::read(&stats.record("run")),
+        };
+        let mut known = lock(&self.known);
+        if known.len() >= MOST && !known.contains_key(&seen) {
+            let last = |trend: &Trend| trend.samples.back().map_or(0, |sample| sample.at);
+            let oldest = known.iter().min_by_key(|(_, trend)| last(trend)).map(|(seen, _)| seen.clone());
+            oldest.map(|seen| known.remove(&seen));
+        }
+        let trend = known.entry(seen).or_default();
+        trend.add(sample);
+        trend.points()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bins(counts: &[(i64, i64)]) -> Bins {
+        Bins(counts.iter().map(|&(at, count)| (at, (at, count))).collect())
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_bins() {
+        assert_eq!(bins(&[]).percentile(50), None);
+        assert_eq!(bins(&[(5, 1)]).percentile(99), Some(5.0));
+        let many = bins(&[(1, 50), (2, 45), (9, 5)]);
+        assert_eq!([50, 51, 95, 96].map(|percent| many.percentile(percent).unwrap()), [1.0, 2.0, 2.0, 9.0]);
+    }
+
+    #[test]
+    fn a_point_tells_of_the_last_minute_alone() {
+        let mut trend = Trend::default();
+        let mut wait = vec![(1, 100)];
+        for minute in 0..4 {
+            trend.add(Sample { at: minute * 60_000, wait: bins(&wait), ..Sample::default() });
+            wait.push((1000 + minute, 1));
+        }
+        let median: Vec<Option<f64>> = trend.points().iter().map(|point| point.wait[0]).collect();
+        assert_eq!(median, [None, Some(1000.0), Some(1001.0), Some(1002.0)]);
+    }
+
+    #[test]
+    fn samples_keep_their_distance_and_grow_old() {
+        let mut trend = Trend::default();
+        for at in (0..SPAN * 2).step_by(1000) {
+            trend.add(Sample { at, ..Sample::default() });
+        }
+        assert!(trend.samples.len() as i64 <= SPAN / STEP + 1);
+    }
+
+    #[test]
+    fn a_new_day_begins_at_nothing() {
+        assert_eq!(bins(&[(7, 2)]).since(&bins(&[(1, 100)])), bins(&[(7, 2)]));
+    }
+}

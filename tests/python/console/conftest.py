@@ -1,0 +1,115 @@
+"""Fixtures of the console's tests.
+
+store      a server (redis70), shared by the tests of a process; tests use boards of their own names
+reading    a console of `store`, read-only as by default
+writing    one that lets its users act
+page       a page of Chromium; the test fails when a script failed or the page's policy was broken
+board      a board on `store` with a name of its own
+consoles   a factory: consoles(server, "--write"); they are ended with the test
+
+Chromium is Debian's. A test fails, and is not skipped, where it is missing: `make setup` installs it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Callable
+
+import pytest
+from harness import Board, Server
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from .process import Console
+
+expect.set_options(timeout=10_000)
+NUMBERS = itertools.count()
+
+
+def chromium() -> str:
+    found = shutil.which("chromium")
+    assert found, "chromium is not installed: run `make setup`"
+    return found
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[Server]:
+    server = Server("redis70")
+    yield server
+    try:
+        server.check_health()
+    finally:
+        server.close()
+
+
+def address(server: Server) -> str:
+    return f"redis://127.0.0.1:{server.port}"
+
+
+@pytest.fixture(scope="session")
+def reading(store: Server) -> Iterator[Console]:
+    console = Console(address(store))
+    yield console
+    console.close()
+
+
+@pytest.fixture(scope="session")
+def writing(store: Server) -> Iterator[Console]:
+    console = Console(address(store), "--write")
+    yield console
+    console.close()
+
+
+@pytest.fixture
+def consoles() -> Iterator[Callable[..., Console]]:
+    started: list[Console] = []
+
+    def start(server: Server, *arguments: str, **more: dict) -> Console:
+        started.append(Console(address(server), *arguments, **more))
+        return started[-1]
+
+    yield start
+    for console in started:
+        console.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # Its own sandbox needs a user who is not root.
+        sandbox = [] if os.getuid() else ["--no-sandbox"]
+        browser = playwright.chromium.launch(executable_path=chromium(), args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(f"script: {error}"))
+    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    # Chromium reports refused answers (403, 404) there as well; those are what some tests ask for.
+    page.on(
+        "console",
+        lambda told: faults.append(told.text) if "Content Security Policy" in told.text else None,
+    )
+    yield page
+    assert faults == []
+
+
+@pytest.fixture
+def board(store: Server) -> Iterator[Board]:
+    board = store.board(f"board-{next(NUMBERS)}")
+    yield board
+    board.client.delete(board.key)
+    store.close_clients()

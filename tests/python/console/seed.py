@@ -1,0 +1,84 @@
+"""Boards with something of everything, for tests and screenshots."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from harness import Board
+
+HOUR = 3_600_000
+
+
+def shop(board: Board) -> None:
+    """A board as a shop might have it: queues, groups, limits, failures, schedules, a flow, workers."""
+    chance = random.Random(7)
+    board.set(retain_complete=HOUR, events="all")
+    board.set(limit="payments-api", concurrency=4, rate=50, rate_period=1000, burst=20)
+    board.set(queue="payments", limits=["payments-api"], concurrency=3)
+    board.set(queue="mail", group="acme", weight=3)
+    for number in range(60):
+        group = ["acme", "initech", "umbrella"][number % 3]
+        payload = json.dumps({"to": f"user{number}@example.com", "template": "receipt"})
+        board.post(
+            payload, queue="mail", name="send-receipt", group=group, user=f"u-{number % 7}",
+            tags=["receipts"], priority=chance.randint(-2, 9),
+        )  # fmt: skip
+    for number in range(24):
+        board.post(f"order {number}", queue="payments", name="charge-card", tags=["orders"], retries=2)
+    board.post_many(8, queue="reports", name="daily-report", delay=HOUR)
+    for worker, queue, count in [
+        ("mailer-1", "mail", 14),
+        ("mailer-2", "mail", 9),
+        ("payer-1", "payments", 3),
+    ]:
+        board.worker("REGISTER", worker, role=queue, meta={"host": "web-1", "pid": "4711"}, for_=HOUR)
+        for job in board.claim(worker, queues=[queue], count=count, lease=HOUR):
+            end(board, worker, job, chance.random())
+    board.client.execute_command(
+        "JOB.SCHEDULE", "SET", board.key, "nightly", "{}", "CRON", "30 2 * * *", "TZ", "Europe/Berlin",
+        "QUEUE", "reports", "NAME", "daily-report",
+    )  # fmt: skip
+    board.client.execute_command(
+        "JOB.SCHEDULE", "SET", board.key, "sync", "{}", "EVERY", 900_000, "QUEUE", "sync"
+    )
+    flow(board)
+    board.claim("payer-1", queues=["payments"], count=2, lease=HOUR)
+    board.pause(queue="reports")
+
+
+def end(board: Board, worker: str, job: dict, luck: float) -> None:
+    """Consumes, fails or keeps a claimed job."""
+    if luck < 0.6:
+        board.consume(worker, job["id"], token=job["token"], result='{"sent": true}')
+    elif luck < 0.75:
+        board.fail(worker, job["id"], "SMTPError", "451 try again later", token=job["token"], noretry=True)
+    elif luck < 0.82:
+        board.fail(worker, job["id"], "Timeout", "no answer in 30 s", token=job["token"])
+    else:
+        board.heartbeat(worker, job["id"], token=job["token"], progress=chance_of(luck), stage="rendering")
+
+
+def chance_of(luck: float) -> int:
+    return int(luck * 100)
+
+
+def flow(board: Board) -> None:
+    """`order-42`: parts that wait for each other, and for whose last one the mail waits."""
+    board.post("order 42", id="order-42", name="order", queue="orders", tags=["orders", "vip"], user="u-42")
+    board.post("reserve", id="reserve-42", name="reserve", queue="orders", parent="order-42", retain=HOUR)
+    board.post(
+        "charge", id="charge-42", name="charge", queue="orders", parent="order-42", after=["reserve-42"]
+    )
+    board.post("pack", id="pack-42", name="pack", queue="orders", parent="order-42", after=["reserve-42"])
+    board.post(
+        "ship", id="ship-42", name="ship", queue="orders", parent="order-42", after=["charge-42", "pack-42"]
+    )
+    board.post("mail", id="mail-42", name="notify", queue="orders", after=["ship-42"])
+    token = board.claim_one("packer-1", id="reserve-42", lease=HOUR)["token"]
+    board.heartbeat(
+        "packer-1", "reserve-42", token=token, progress=40, stage="counting shelves", log="shelf 7"
+    )
+    board.consume("packer-1", "reserve-42", token=token, result="shelf 7")
+    token = board.claim_one("packer-1", id="pack-42", lease=HOUR)["token"]
+    board.heartbeat("packer-1", "pack-42", token=token, progress=25, stage="looking for a box")

@@ -1,0 +1,244 @@
+"""Actions of a console that lets its users act: each is shown before it is done, then done as shown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from harness import Board
+from playwright.sync_api import Page, expect
+
+from .process import Console
+
+
+def failed(board: Board, id: str, kind: str = "IOError", **options: object) -> None:
+    board.post(id=id, **options)
+    token = board.claim_one("w1", id=id)["token"]
+    board.fail("w1", id, kind, "it broke", token=token, noretry=True)
+
+
+def act(page: Page, verb: str) -> None:
+    """From a job's page to the question, and the answer yes."""
+    page.locator("p.actions").get_by_role("link", name=verb, exact=True).click()
+    page.get_by_role("button", name=verb, exact=True).click()
+
+
+@pytest.fixture
+def jobs(board: Board) -> Board:
+    """`ready`, `running` (by w1) and `broken`."""
+    board.post(id="ready", priority=1)
+    board.post(id="running")
+    board.claim_one("w1", id="running")
+    failed(board, "broken")
+    return board
+
+
+@pytest.mark.parametrize(
+    ("id", "verb", "state"),
+    [
+        ("broken", "Requeue", "ready"),
+        ("ready", "Cancel", "cancelled"),
+        ("running", "Release", "ready"),
+    ],
+)
+def test_one_job(page: Page, writing: Console, jobs: Board, id: str, verb: str, state: str):
+    page.goto(writing.at("/job", b=jobs.key, id=id))
+    act(page, verb)
+    expect(page.get_by_role("status")).to_contain_text(f"{verb}: ")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Job {id}")
+    expect(page.locator("#record .state-line")).to_contain_text(state)
+    assert jobs.state(id) == state
+
+
+def test_nothing_is_done_before_the_answer(page: Page, writing: Console, jobs: Board):
+    before = jobs.digest()
+    for verb in ["cancel", "requeue", "delete", "release"]:
+        page.goto(writing.at("/confirm", b=jobs.key, verb=verb, id=["ready", "running", "broken", "unknown"]))
+        expect(page.get_by_role("heading", level=1)).to_contain_text("is this right?")
+    page.get_by_role("link", name="Do nothing").click()
+    for verb in ["pause", "resume"]:
+        page.goto(writing.at("/confirm", b=jobs.key, verb=verb))
+    page.goto(writing.at("/confirm", b=jobs.key, verb="delete", where="1", state="ready"))
+    assert jobs.digest() == before
+
+
+def test_the_dry_run_says_who_is_passed_over(page: Page, writing: Console, jobs: Board):
+    page.goto(writing.at("/confirm", b=jobs.key, verb="cancel", id=["ready", "running", "broken", "unknown"]))
+    expect(page.locator("#fits")).to_have_text("2 of 4")
+    told = page.locator("tbody tr")
+    expect(told.nth(0)).to_contain_text("cancelled")
+    expect(told.nth(1)).to_contain_text("its worker is asked to stop")
+    expect(told.nth(2)).to_contain_text("passed over: it has ended")
+    expect(told.nth(3)).to_contain_text("passed over: the board does not know it")
+    expect(page.locator("#command")).to_have_text(f"JOB.CANCEL {jobs.key} 2 ready running")
+    page.get_by_label("also take running jobs").check()
+    page.get_by_role("button", name="Dry run").click()
+    expect(told.nth(1)).to_contain_text("its worker loses it")
+    expect(page.locator("#command")).to_have_text(f"JOB.CANCEL {jobs.key} 2 ready running FORCE")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("status")).to_have_text("Cancel: 2 cancelled.")
+    assert [jobs.state(id) for id in ["ready", "running", "broken"]] == ["cancelled", "cancelled", "failed"]
+
+
+def test_deleting_a_job(page: Page, writing: Console, jobs: Board):
+    page.goto(writing.at("/job", b=jobs.key, id="broken"))
+    act(page, "Delete")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Jobs of {jobs.key}")
+    assert jobs.state("broken") is None
+
+
+def test_changing_priority_and_queue(page: Page, writing: Console, jobs: Board):
+    page.goto(writing.at("/job", b=jobs.key, id="ready"))
+    page.get_by_role("link", name="Change", exact=True).click()
+    expect(page.locator("#forecast")).to_contain_text("Say what to change")
+    page.get_by_label("priority").fill("42")
+    page.get_by_role("textbox", name="queue", exact=True).fill("fast")
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.locator("#command")).to_contain_text("SET PRIORITY 42 QUEUE fast")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("#record")).to_contain_text("42")
+    assert (jobs.get("ready")["priority"], jobs.get("ready")["queue"]) == (42, "fast")
+
+
+def test_chosen_jobs_of_a_list(page: Page, writing: Console, jobs: Board):
+    for number in range(4):
+        failed(jobs, f"f{number}")
+    page.goto(writing.at("/jobs", b=jobs.key, state="failed"))
+    page.get_by_label("Choose f1").check()
+    page.get_by_label("Choose f3").check()
+    page.get_by_role("button", name="Requeue").click()
+    page.get_by_label("into the queue").fill("again")
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Requeue").click()
+    expect(page.get_by_role("status")).to_have_text("Requeue: 2 done.")
+    assert [job["id"] for job in jobs.list_all(queue="again")] == ["f1", "f3"]
+    page.goto(writing.at("/jobs", b=jobs.key, state="failed"))
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#fits")).to_have_text("3 of 3")
+
+
+def test_all_jobs_that_pass_filters(page: Page, writing: Console, board: Board):
+    board.post_many(3500, queue="bulk")
+    board.post(id="other")
+    page.goto(writing.at("/jobs", b=board.key, queue="bulk"))
+    page.locator("p.actions").get_by_role("link", name="Cancel").click()
+    expect(page.locator("#fits")).to_have_text(re.compile("^3.500$"))
+    expect(page.locator("#command")).to_have_text(f"JOB.CANCEL {board.key} WHERE QUEUE bulk COUNT 1000")
+    assert board.count(state="cancelled") == 0
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#outcome")).to_have_text("All done.")
+    expect(page.locator("#done")).to_have_text(re.compile("^3.500$"))
+    assert (board.count(state="cancelled"), board.state("other")) == (3500, "ready")
+
+
+def test_failures_of_a_kind(page: Page, writing: Console, board: Board):
+    for number in range(3):
+        failed(board, f"a{number}", "IOError")
+        failed(board, f"b{number}", "ValueError")
+    page.goto(writing.at("/board", b=board.key))
+    page.locator("#kinds tr").filter(has_text="IOError").get_by_role("link", name="requeue").click()
+    expect(page.locator("#fits")).to_have_text("3")
+    page.get_by_role("button", name="Requeue").click()
+    expect(page.locator("#outcome")).to_have_text("All done.")
+    assert (board.count(state="ready"), board.kinds()) == (3, {"ValueError": 3})
+
+
+def test_work_can_be_stopped(page: Page, writing: Console, board: Board):
+    """While the server holds writes back the first slice waits; it is the last."""
+    board.post_many(12_000)
+    page.goto(writing.at("/confirm", b=board.key, verb="delete", where="1", state="ready"))
+    expect(page.locator("#fits")).to_have_text(re.compile("^more than 10.000$"))
+    try:
+        board.client.execute_command("CLIENT", "PAUSE", 8000, "WRITE")
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#done")).to_have_text("0")
+    finally:
+        board.client.execute_command("CLIENT", "UNPAUSE")
+    expect(page.locator("#outcome")).to_have_text("Stopped.")
+    assert board.count() == 11_000
+
+
+def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console, board: Board):
+    board.post(queue="q", group="g")
+    page.goto(writing.at("/board", b=board.key))
+    page.get_by_role("link", name="Pause the board").click()
+    expect(page.locator("#fits")).to_have_text("1 ready")
+    page.get_by_label("for so many seconds").fill("900")
+    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#overview")).to_contain_text("paused until 20")
+    assert board.claim("w1", queues=["q"]) == []
+    page.get_by_role("link", name="Resume the board").click()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#overview")).to_contain_text("go on")
+    for section, command in [("#queues", f"JOB.PAUSE {board.key} QUEUE q"), ("#groups", "GROUP g")]:
+        page.locator(section).get_by_role("link", name="pause").click()
+        expect(page.locator("#command")).to_contain_text(command)
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(section)).to_contain_text("paused")
+        assert board.claim("w1", queues=["q"]) == []
+        page.locator(section).get_by_role("link", name="resume").click()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator(section).get_by_role("link", name="pause")).to_have_count(1)
+    assert len(board.claim("w1", queues=["q"])) == 1
+
+
+def test_editing_settings(page: Page, writing: Console, board: Board):
+    board.set(limit="api", concurrency=9)
+    page.goto(writing.at("/settings", b=board.key, queue="q"))
+    page.get_by_label("lease", exact=True).fill("61000")
+    page.get_by_label("limits", exact=True).fill("api")
+    page.get_by_role("button", name="Look at the change").click()
+    expect(page.locator("#forecast tbody tr")).to_have_count(2)
+    expect(page.locator("#forecast")).to_contain_text("30000 (default)")
+    expect(page.locator("#command")).to_have_text(
+        re.compile(
+            f"^JOB.SETTINGS SET {board.key} QUEUE q (lease 61000 limits 1 api|limits 1 api lease 61000)$"
+        )
+    )
+    assert board.settings("lease", queue="q")["lease"] == [30000, "default"]
+    page.get_by_role("button", name="Change settings").click()
+    assert board.settings("lease", "limits", queue="q") == {
+        "lease": [61000, "queue"],
+        "limits": [["api"], "queue"],
+    }
+    page.get_by_label("Reset lease").click()
+    page.get_by_role("button", name="Change settings").click()
+    assert board.settings("lease", queue="q")["lease"] == [30000, "default"]
+    page.get_by_label("lease", exact=True).fill("soon")
+    page.get_by_role("button", name="Look at the change").click()
+    page.get_by_role("button", name="Change settings").click()
+    expect(page.get_by_role("alert")).to_contain_text("lease must be an integer")
+
+
+def test_settings_without_scripts(writing: Console, board: Board):
+    """A browser without scripts sends all fields; only those that differ are asked about."""
+    board.post()
+    form = {f"s.{name}": value[0] for name, value in board.settings().items() if name != "limits"}
+    query = {"b": board.key, "verb": "settings", **form, "s.lease": 5}
+    answer = writing.ask(writing.at("/confirm", **query))
+    assert answer.status == 303
+    assert answer.headers["Location"].endswith("verb=settings&s.lease=5")
+
+
+def test_schedules(page: Page, writing: Console, board: Board):
+    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "tick", "x", "EVERY", 3_600_000)
+    page.goto(writing.at("/schedules", b=board.key))
+    for link, button in [("pause", "Pause the schedule"), ("resume", "Resume the schedule"),
+                         ("run now", "Run the schedule now"), ("delete", "Delete the schedule")]:  # fmt: skip
+        page.get_by_role("link", name=link).click()
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("status")).to_contain_text(button)
+    assert board.state("@tick@1") == "ready"
+    assert board.client.execute_command("JOB.SCHEDULE", "GET", board.key, "tick") is None
+
+
+def test_what_the_server_refuses_is_told(page: Page, writing: Console, board: Board):
+    board.post(id="a")
+    board.post(id="b", after=["a"])
+    page.goto(writing.at("/job", b=board.key, id="a"))
+    act(page, "Delete")
+    expect(page.get_by_role("alert")).to_contain_text("DEPENDED b a")
+    assert board.state("a") == "ready"

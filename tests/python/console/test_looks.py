@@ -1,0 +1,158 @@
+"""Light and dark, by keys alone, and for those who listen to a page."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Board
+from playwright.sync_api import Browser, Page, expect
+
+from .process import Console
+
+PAGES = ["/", "/board", "/jobs", "/job", "/stats", "/schedules", "/settings", "/confirm"]
+
+
+@pytest.fixture
+def some(board: Board) -> Board:
+    board.post(id="j", queue="q", group="g", tags=["t"])
+    board.post(id="k", after=["j"])
+    board.set(limit="l", concurrency=1)
+    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 3_600_000)
+    board.worker("REGISTER", "w1")
+    return board
+
+
+def ground(page: Page) -> int:
+    """How light the page is, 0 to 765."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(int(part) for part in colour[4:-1].split(","))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_systems_wish_and_the_toggle(browser: Browser, reading: Console, scheme: str):
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        page.goto(reading.url)
+        first = ground(page)
+        assert (first > 600) == (scheme == "light")
+        page.get_by_role("button", name="Change between light and dark").click()
+        second = ground(page)
+        assert (second > 600) == (scheme == "dark")
+        page.goto(reading.at("/sign-in"))
+        assert ground(page) == second
+        page.keyboard.press("Control+Home")
+        page.locator("main").click()
+        page.keyboard.press("t")
+        assert ground(page) == first
+
+
+CONTRASTS = """() => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((part) => {
+      const share = part / 255;
+      return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (one) => {
+    for (; one; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor;
+      if (!/, 0\\)$/.test(colour)) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const poor = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.nodeValue.trim());
+    if (!own || !one.offsetParent || one.closest(".unseen, dialog, svg")) continue;
+    const [a, b] = [light(getComputedStyle(one).color), light(ground(one))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) poor.push(`${one.className} ${one.textContent.slice(0, 30)} ${contrast.toFixed(1)}`);
+  }
+  return poor;
+}"""
+"""Texts whose colour is too near to that of the ground: below 4.5."""
+
+UNNAMED = """() => [...document.querySelectorAll(
+    "input:not([type=hidden]), button, a, svg[role=img], meter, progress"
+)]
+  .filter((one) => !one.getAttribute("aria-hidden"))
+  .filter((one) => {
+    const label = one.closest("label");
+    return !(one.getAttribute("aria-label") || one.textContent.trim() || label?.textContent.trim());
+  }).map((one) => one.outerHTML)"""
+"""What one can act on, or what shows something, without a name."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_can_be_read(browser: Browser, writing: Console, some: Board, scheme: str):
+    """Contrast of text, names of what one can act on, one heading of the first level, heads of tables."""
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        for path in PAGES:
+            query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key}
+            page.goto(writing.at(path, b=some.key, **query))
+            assert page.evaluate(CONTRASTS) == [], path
+            assert page.evaluate(UNNAMED) == [], path
+            expect(page.locator("h1")).to_have_count(1)
+            expect(page.locator("html[lang=en] main")).to_have_count(1)
+            assert page.locator("thead th:not([scope])").count() == 0
+            assert page.locator("[id]").evaluate_all(
+                "all => all.length === new Set(all.map(one => one.id)).size"
+            ), f"{path} names an id twice"
+
+
+HEADINGS = {
+    "gj": "Jobs of",
+    "gs": "Statistics of",
+    "gr": "Schedules of",
+    "ge": "Settings of",
+    "go": "Board ",
+    "gb": "Boards",
+}
+
+
+def test_by_keys_alone(page: Page, writing: Console, some: Board):
+    page.goto(writing.at("/board", b=some.key))
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    for keys, heading in HEADINGS.items():
+        page.keyboard.type(keys)
+        expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+    page.goto(writing.at("/board", b=some.key))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("k?")
+    expect(page.get_by_role("searchbox")).to_have_value("k?")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job k")
+    page.get_by_role("link", name="Cancel", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Cancel", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#record .state-line")).to_contain_text("cancelled")
+
+
+def test_losing_the_console_is_said(page: Page, consoles, store, some: Board):
+    console = consoles(store)
+    page.goto(console.at("/board", b=some.key))
+    expect(page.locator("#pulse")).to_have_text("live")
+    console.close()
+    expect(page.locator("#pulse")).to_have_text("not connected")
+    expect(page.locator("[aria-live=polite]")).to_contain_text("The connection to the console is lost")
+
+
+def test_without_scripts_all_can_be_read_and_done(browser: Browser, writing: Console, some: Board):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(writing.at("/board", b=some.key))
+        page.get_by_role("link", name="Pause the board").click()
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("#overview")).to_contain_text("paused")
+    assert some.info()["paused"] == -1

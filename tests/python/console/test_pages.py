@@ -1,0 +1,190 @@
+"""Every page, read-only: what it shows, and how it is told anew while it is open."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from harness import Board
+from playwright.sync_api import Locator, Page, expect
+
+from . import seed
+from .process import Console
+
+
+@pytest.fixture
+def shop(board: Board) -> Board:
+    seed.shop(board)
+    return board
+
+
+def row(page: Page, name: str, within: str = "main") -> Locator:
+    """The row of a table that is about this name; behind it may stand more."""
+    head = page.locator("th", has_text=re.compile(rf"^\s*{re.escape(name)}(\s|$)"))
+    return page.locator(f"{within} tr").filter(has=head)
+
+
+def test_all_boards_with_depth_and_pace(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/", q=shop.key))
+    expect(page).to_have_title("Boards · jobboard")
+    cells = row(page, shop.key).get_by_role("cell")
+    expect(cells.nth(0)).to_have_text(str(shop.count(state="ready")))
+    expect(cells.nth(1)).to_have_text(str(shop.count(state="claimed")))
+    expect(cells.nth(5)).to_contain_text("s")
+    expect(cells.nth(6)).to_contain_text("/s")
+    page.get_by_role("link", name=shop.key, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Board {shop.key}")
+
+
+def test_boards_come_by_pages_and_can_be_opened_by_name(page: Page, reading: Console, board: Board, store):
+    keys = [f"{board.key}-{number:03}" for number in range(60)]
+    for key in keys:
+        store.board(key).post()
+    try:
+        page.goto(reading.at("/", q=f"{board.key}-"))
+        expect(page.locator("tbody tr")).to_have_count(50)
+        page.get_by_role("link", name="Next").click()
+        expect(page.locator("tbody tr")).to_have_count(10)
+        page.get_by_label("Open the board").fill(keys[7])
+        page.get_by_role("button", name="Open").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Board {keys[7]}")
+    finally:
+        store.client().delete(*keys)
+
+
+def test_a_board_shows_all_that_it_has(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/board", b=shop.key))
+    expect(page.locator("#overview")).to_contain_text("ready")
+    for queue, counts in shop.queues().items():
+        expect(row(page, queue, "#queues").get_by_role("cell").nth(2)).to_have_text(str(counts["ready"]))
+    expect(page.locator("#queues")).to_contain_text("paused")
+    expect(page.locator("#groups tbody tr")).to_have_count(3)
+    expect(page.locator("#limits")).to_contain_text("payments-api")
+    for worker in ["mailer-1", "payer-1", "packer-1"]:
+        expect(page.locator("#workers")).to_contain_text(worker)
+    for kind, count in shop.kinds().items():
+        expect(page.locator("#kinds tr").filter(has_text=kind)).to_contain_text(str(count))
+    expect(page.locator("#tags")).to_contain_text("receipts")
+    expect(page.locator("svg[role=img]")).to_have_count(3)
+    expect(page.get_by_role("link", name="Pause the board")).to_have_count(0)
+
+
+def test_a_board_is_told_anew(page: Page, reading: Console, board: Board):
+    board.post()
+    page.goto(reading.at("/board", b=board.key))
+    ready = page.locator("#overview .figures li").filter(has_text="ready").locator(".figure")
+    expect(ready).to_have_text("1")
+    expect(page.locator("#pulse")).to_have_text("live")
+    board.post_many(11, queue="late")
+    expect(ready).to_have_text("12")
+    expect(page.locator("#queues")).to_contain_text("late")
+
+
+def test_what_has_the_focus_keeps_it(page: Page, reading: Console, board: Board):
+    board.post(queue="a")
+    page.goto(reading.at("/board", b=board.key))
+    link = page.locator("#queues").get_by_role("link", name="a", exact=True)
+    link.focus()
+    board.post_many(3, queue="b")
+    expect(page.locator("#queues")).to_contain_text("b")
+    expect(link).to_be_focused()
+
+
+def test_a_job_with_its_whole_record(page: Page, reading: Console, board: Board):
+    board.post(
+        json.dumps({"to": "ann", "n": [1, 2]}), id="j", name="mail", queue="q", user="ann", group="acme",
+        tags=["red"], meta={"why": "because"}, priority=7, unique="u", cost=2,
+    )  # fmt: skip
+    token = board.claim_one("w1", queues=["q"])["token"]
+    board.heartbeat("w1", "j", token=token, progress=33, stage="half way", log="a line")
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    record = page.locator("#record")
+    for text in ["claimed", "33 %", "half way", "mail", "acme", "because", "w1", str(token)]:
+        expect(record).to_contain_text(text)
+    expect(page.locator("#explain")).to_contain_text("It runs: w1 holds it until 20")
+    for event in ["posted", "claimed", "log"]:
+        expect(page.locator("#history")).to_contain_text(event)
+    expect(page.locator("#history svg rect")).not_to_have_count(0)
+    expect(page.locator("#data pre")).to_contain_text('"to": "ann"')
+    expect(page.locator("#graph")).to_contain_text("Nothing")
+    board.consume("w1", "j", token=token, result="it went well")
+    expect(record.locator(".state-line")).to_contain_text("complete")
+    expect(page.locator("#data")).to_contain_text("it went well")
+    expect(page.locator("#history")).to_contain_text("complete")
+
+
+def test_payload_and_result_can_be_saved(page: Page, reading: Console, board: Board):
+    payload = bytes(range(256)) * 100
+    board.post(payload, id="j")
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    expect(page.locator("#data pre")).to_contain_text("000000  000102030405")
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="Download").click()
+    assert saving.value.path().read_bytes() == payload
+
+
+def test_a_job_that_has_gone(page: Page, reading: Console, board: Board):
+    board.post(id="j")
+    token = board.claim_one()["token"]
+    board.consume("w1", "j", token=token)
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    expect(page.locator("#record")).to_contain_text("Its record has gone")
+    assert reading.ask(reading.at("/job", b=board.key, id="never")).status == 404
+    assert reading.ask(reading.at("/board", b="no such board")).status == 404
+
+
+def test_the_graph_of_a_job(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/job", b=shop.key, id="ship-42"))
+    graph = page.locator("svg.graph")
+    for id in ["charge-42", "pack-42", "ship-42", "order-42", "mail-42"]:
+        expect(graph.get_by_role("link", name=f"{id}, ")).to_have_count(1)
+    # pack and charge before ship, ship before mail: six edges with the parents.
+    expect(graph.locator("path.edge.waits.head")).to_have_count(3)
+    expect(graph.locator("path.edge.part.head")).to_have_count(3)
+    page.get_by_text("As a table").click()
+    expect(page.locator("#graph table tr").filter(has_text="mail-42")).to_contain_text("ship-42")
+    graph.get_by_role("link", name="order-42").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job order-42")
+    expect(page.locator("#graph")).to_contain_text("4 children")
+
+
+def test_statistics(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/stats", b=shop.key))
+    posted = shop.call("STATS")["posted"]
+    expect(page.locator("#days tbody tr").first.get_by_role("cell").first).to_have_text(str(posted))
+    expect(page.locator("#plots svg")).to_have_count(3)
+    expect(page.locator("#today meter")).not_to_have_count(0)
+    page.get_by_role("textbox", name="queue").fill("mail")
+    page.get_by_role("button", name="Show").click()
+    posted = shop.call("STATS", queue="mail")["posted"]
+    expect(page.locator("#days tbody tr").first.get_by_role("cell").first).to_have_text(str(posted))
+
+
+def test_schedules_with_their_next_times(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/schedules", b=shop.key))
+    nightly = page.locator("tr").filter(has_text="nightly")
+    expect(nightly).to_contain_text("30 2 * * *")
+    expect(nightly).to_contain_text("Europe/Berlin")
+    expect(nightly.locator("time")).to_have_count(1)
+    expect(page.locator("tr").filter(has_text="sync").locator("time")).to_have_count(3)
+
+
+def test_settings_of_board_queue_group_and_limit(page: Page, reading: Console, shop: Board):
+    for place, setting, value in [
+        ({}, "retain-complete", "3600000"),
+        ({"queue": "payments"}, "limits", "payments-api"),
+        ({"queue": "mail", "group": "acme"}, "weight", "3"),
+        ({"limit": "payments-api"}, "burst", "20"),
+    ]:
+        page.goto(reading.at("/settings", b=shop.key, **place))
+        expect(row(page, setting).get_by_role("cell").first).to_have_text(value)
+    expect(page.locator("td input")).to_have_count(0)
+
+
+def test_every_setting_has_a_meaning(page: Page, reading: Console, shop: Board):
+    for place in [{}, {"queue": "mail"}, {"queue": "mail", "group": "acme"}, {"limit": "payments-api"}]:
+        page.goto(reading.at("/settings", b=shop.key, **place))
+        rows = page.locator("tbody tr").all_inner_texts()
+        assert len(rows) == len(shop.settings(**place))
+        assert all(len(text.split("\t")[-1]) > 10 for text in rows), rows

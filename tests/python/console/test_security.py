@@ -1,0 +1,354 @@
+"""Who may see and do what, and what a hostile job, page or program may not."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import urllib.parse
+from collections.abc import Iterator
+
+import pytest
+from harness import Board, Server
+from playwright.sync_api import Page, expect
+
+from .process import Console
+
+ACTIONS = [
+    {"verb": "requeue", "id": "j"},
+    {"verb": "cancel", "id": "j"},
+    {"verb": "release", "id": "j"},
+    {"verb": "delete", "id": "j"},
+    {"verb": "update", "id": "j", "priority": "5"},
+    {"verb": "delete", "where": "1", "state": "ready"},
+    {"verb": "pause"},
+    {"verb": "resume"},
+    {"verb": "settings", "s.lease": "5"},
+    {"verb": "schedule-run", "schedule": "s"},
+]
+
+
+@contextlib.contextmanager
+def user(server: Server, name: str, *rules: str) -> Iterator[None]:
+    """A user of the server with the password "secret"."""
+    with server.connect() as client:
+        client.execute_command("ACL", "SETUSER", name, "reset", "on", ">secret", *rules)
+        try:
+            yield
+        finally:
+            client.execute_command("ACL", "DELUSER", name)
+
+
+def sign_in(page: Page, name: str, password: str = "secret") -> None:
+    page.get_by_label("User").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def csrf(console: Console, path: str, cookie: str) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]+)"', console.ask(path, headers={"Cookie": cookie}).body)
+    assert found
+    return found.group(1)
+
+
+# Read-only
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action["verb"])
+def test_a_read_only_console_refuses_actions(reading: Console, board: Board, action: dict):
+    board.post(id="j")
+    before = board.digest()
+    query = {"b": board.key, **action}
+    assert reading.ask(reading.at("/confirm", **query)).status == 403
+    cookie = reading.ask("/").cookie
+    for form in [{}, {"csrf": "0" * 64}]:
+        answer = reading.ask(reading.at("/act", **query), "POST", form, {"Cookie": cookie})
+        assert answer.status == 403 and "read-only" in answer.body
+    assert board.digest() == before
+
+
+# Forms of others
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action["verb"])
+def test_an_action_needs_the_secret_of_its_session(writing: Console, board: Board, action: dict):
+    board.post(id="j")
+    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 3_600_000)
+    before = board.digest()
+    cookie = writing.ask("/").cookie
+    other = writing.ask("/").cookie
+    path = writing.at("/act", b=board.key, **action)
+    own = csrf(writing, writing.at("/confirm", b=board.key, verb="pause"), cookie)
+    strange = csrf(writing, writing.at("/confirm", b=board.key, verb="pause"), other)
+    for form in [{}, {"csrf": ""}, {"csrf": strange}, {"csrf": own[:-1]}]:
+        assert writing.ask(path, "POST", form, {"Cookie": cookie}).status == 403
+    assert writing.ask(path, "POST", {"csrf": own}).status == 403
+    assert writing.ask(path, headers={"Cookie": cookie}).status == 405
+    assert board.digest() == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_other_sites_cannot_act_even_with_the_secret(writing: Console, board: Board, headers: dict):
+    cookie = writing.ask("/").cookie
+    path = writing.at("/act", b=board.key, verb="pause")
+    form = {"csrf": csrf(writing, writing.at("/confirm", b=board.key, verb="pause"), cookie)}
+    assert writing.ask(path, "POST", form, {"Cookie": cookie, **headers}).status == 403
+    assert writing.ask("/sign-in", "POST", {"user": "a", "password": "b"}, headers).status == 403
+    assert board.client.exists(board.key) == 0
+    own = {"Cookie": cookie, "Origin": writing.url, "Sec-Fetch-Site": "same-origin"}
+    assert writing.ask(path, "POST", form, own).status == 303
+    assert board.info()["paused"] == -1
+
+
+def test_a_page_of_another_site_gets_no_cookie(page: Page, writing: Console, board: Board):
+    board.post(id="j")
+    act = writing.at("/act", b=board.key, verb="pause")
+    page.goto(writing.at("/board", b=board.key))
+    page.route("http://evil.example/", lambda route: route.fulfill(
+        content_type="text/html",
+        body=f'<form method=post action="{act}"><button>go</button></form>',
+    ))  # fmt: skip
+    page.goto("http://evil.example/")
+    page.get_by_role("button").click()
+    page.wait_for_url(f"{writing.url}/**")
+    expect(page.locator("body")).to_contain_text("comes from another site")
+    assert board.info()["paused"] == 0
+
+
+# Browsers are told to be strict
+
+
+@pytest.mark.parametrize("path", ["/", "/sign-in", "/static/style.css", "/nowhere", "/metrics"])
+def test_headers(reading: Console, path: str):
+    headers = reading.ask(path).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+    if not path.startswith("/static"):
+        assert headers["Cache-Control"] == "no-store"
+
+
+def test_the_session_is_a_random_number(consoles, store: Server):
+    console = consoles(store, "--secure")
+    cookies = [console.ask("/").headers["Set-Cookie"] for _ in range(3)]
+    for cookie in cookies:
+        assert re.fullmatch(
+            rf"jobboard-console-{console.port}=[0-9a-f]{{64}}; Path=/; HttpOnly; SameSite=Strict; Secure",
+            cookie,
+        )
+    assert len(set(cookies)) == 3
+
+
+def test_a_foreign_host_name_is_not_answered(consoles, store: Server, reading: Console):
+    """A name of the attacker's that leads to this machine makes their page no page of ours."""
+    assert reading.ask("/", headers={"Host": "evil.example"}).status == 421
+    assert reading.ask("/metrics", headers={"Host": f"evil.example:{reading.port}"}).status == 421
+    named = consoles(store, "--host", "jobs.example")
+    assert named.ask("/sign-in", headers={"Host": "jobs.example"}).status == 200
+
+
+def test_sign_in_leads_nowhere_else(consoles, store: Server):
+    with user(store, "ann", "+@all", "~*"):
+        console = consoles(store)
+        for to in ["https://evil.example/", "//evil.example", "/\\evil.example"]:
+            answer = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret", "to": to})
+            assert (answer.status, answer.headers["Location"]) == (303, "/")
+
+
+# Users of the server
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Server]:
+    """A server whose default user has a password; `root` may do all."""
+    server = Server("redis70")
+    with server.connect() as client:
+        client.execute_command("ACL", "SETUSER", "root", "on", ">secret", "+@all", "~*", "&*")
+    yield server
+    server.close()
+
+
+@contextlib.contextmanager
+def without_default(server: Server) -> Iterator[None]:
+    """Nobody gets in without a password."""
+    with server.connect() as client:
+        client.execute_command("ACL", "SETUSER", "default", "resetpass", ">hidden")
+        try:
+            yield
+        finally:
+            client.execute_command("ACL", "SETUSER", "default", "nopass")
+
+
+def test_signing_in_and_out(page: Page, consoles, guarded: Server):
+    guarded.board("jobs").post(id="j")
+    console = consoles(guarded)
+    with without_default(guarded):
+        page.goto(console.at("/job", b="jobs", id="j"))
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        sign_in(page, "root", "wrong")
+        expect(page.get_by_role("alert")).to_contain_text("no such user")
+        sign_in(page, "root")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Job j")
+        expect(page.locator(".who")).to_have_text("root")
+        [cookie] = [one for one in page.context.cookies() if one["name"].startswith("jobboard-console")]
+        assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and "secret" not in cookie["value"]
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        page.goto(console.at("/job", b="jobs", id="j"))
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        old = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+        assert console.ask("/", headers=old).status == 303
+        assert console.ask(console.at("/live/board", b="jobs")).status == 303
+        assert console.ask(console.at("/data", b="jobs", id="j", field="payload")).status == 303
+
+
+def test_a_user_who_is_deleted_is_out_at_once(page: Page, consoles, guarded: Server):
+    guarded.board("jobs").post()
+    console = consoles(guarded)
+    with without_default(guarded), guarded.connect(username="root", password="secret") as root:
+        root.execute_command("ACL", "SETUSER", "bob", "on", ">secret", "+@all", "~*")
+        page.goto(console.url)
+        sign_in(page, "bob")
+        page.goto(console.at("/board", b="jobs"))
+        expect(page.locator("#pulse")).to_have_text("live")
+        root.execute_command("ACL", "DELUSER", "bob")
+        expect(page.locator("#pulse")).to_have_text("ended")
+        page.goto(console.at("/board", b="jobs"))
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_session_has_the_rights_of_its_user(page: Page, consoles, store: Server, board: Board):
+    """An observer of some boards sees these, not the others, and cannot act though the console would."""
+    other = store.board(f"hidden-{board.key}")
+    other.post()
+    board.post(id="j")
+    console = consoles(store, "--write")
+    rules = [f"%R~{board.key}*", "-@all", "+scan", "+job.info", "+job.queues", "+job.get", "+job.list",
+             "+job.count", "+job.explain", "+job.history", "+job.mget", "+job.stats"]  # fmt: skip
+    try:
+        with user(store, "eve", *rules):
+            page.goto(console.at("/sign-in"))
+            sign_in(page, "eve")
+            page.goto(console.at("/", q=board.key))
+            expect(page.get_by_role("link", name=board.key, exact=True)).to_have_count(1)
+            expect(page.locator("main")).not_to_contain_text("hidden")
+            expect(page.locator("main")).to_contain_text("1 that you may not read")
+            page.goto(console.at("/board", b=board.key))
+            expect(page.locator("#queues")).to_contain_text("default")
+            expect(page.locator("#groups")).to_contain_text("Not allowed")
+            for path in ["/board", "/jobs", "/stats"]:
+                answer = page.goto(console.at(path, b=other.key))
+                assert answer and answer.status == 403
+            page.goto(console.at("/confirm", b=board.key, verb="cancel", id="j"))
+            page.get_by_role("button", name="Cancel", exact=True).click()
+            expect(page.get_by_role("alert")).to_contain_text("permission")
+            assert board.state("j") == "ready"
+    finally:
+        other.client.delete(other.key)
+
+
+def test_beyond_loopback_nobody_is_let_in_without_a_password(consoles, store: Server):
+    console = consoles(store, "--bind", "0.0.0.0")
+    assert console.ask("/").status == 303
+    assert console.ask("/sign-in", "POST", {"user": "default", "password": ""}).status == 403
+    assert console.ask("/metrics").status == 403
+    assert "passwords go over the net" in console.close()
+
+
+# Hostile names and payloads
+
+EVIL = [
+    "<script>alert(1)</script><img src=x onerror=alert(1)>\"><svg onload=alert(1)>'-alert(1)-'",
+    "javascript:alert(1)//</script></title></textarea>{{7*7}}${7*7}",
+    "\u202egnp.exe a/../b?x=1&y=2#z",
+    "..",
+]
+
+
+def pages_of(console: Console, key: str, id: str) -> list[str]:
+    return [
+        console.at("/", q=key), console.at("/board", b=key), console.at("/jobs", b=key),
+        console.at("/job", b=key, id=id), console.at("/stats", b=key, queue=id),
+        console.at("/schedules", b=key), console.at("/settings", b=key, queue=id, group=id),
+        console.at("/find", b=key, q=id), console.at("/find", b=key, q="no" + id),
+        console.at("/jobs", b=key, name=id, tag=id, user=id, queue=id),
+        console.at("/confirm", b=key, verb="cancel", id=id),
+        console.at("/confirm", b=key, verb="requeue", where="1", name=id),
+    ]  # fmt: skip
+
+
+def look(page: Page, addresses: list[str]) -> None:
+    """Opens the pages, lets each be told anew, and looks for what our pages never have."""
+    for address in addresses:
+        answer = page.goto(address)
+        assert answer and answer.status == 200, address
+        if page.locator("#pulse").count():
+            expect(page.locator("#pulse")).to_have_text("live")
+        assert page.locator("script:not([src]), [onerror], [onload], [style]").count() == 0
+        links = page.locator("a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+        assert all(re.match(r"[/#]", link) for link in links if link is not None), links
+        assert page.locator("form").evaluate_all("all => all.every(one => one.action.startsWith(origin))")
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_names_and_payloads_never_run(page: Page, writing: Console, store: Server, board: Board, evil: str):
+    """A job all of whose texts are hostile, on a board of that name: on every page it is text."""
+    hostile = store.board(f"{board.key}{evil}")
+    hostile.post(
+        evil,
+        id=evil,
+        name=evil,
+        queue=evil,
+        group=evil,
+        user=evil,
+        tags=[evil],
+        meta={evil: evil},
+        unique=evil,
+    )
+    hostile.post(evil, id="waits", after=[evil])
+    hostile.set(limit=evil, concurrency=2)
+    hostile.client.execute_command(
+        "JOB.SCHEDULE", "SET", hostile.key, evil, evil, "EVERY", 3_600_000, "NAME", evil
+    )
+    hostile.worker("REGISTER", evil, role=evil, meta={evil: evil})
+    token = hostile.claim_one(evil, id=evil)["token"]
+    hostile.heartbeat(evil, evil, token=token, stage=evil, log=evil)
+    try:
+        look(page, pages_of(writing, hostile.key, evil))
+        hostile.fail(evil, evil, evil, evil, token=token, noretry=True)
+        look(page, pages_of(writing, hostile.key, evil)[:4])
+        page.goto(writing.at("/job", b=hostile.key, id=evil))
+        page.locator("#graph").get_by_role("link", name="waits").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Job waits")
+    finally:
+        hostile.client.delete(hostile.key)
+
+
+def test_bytes_that_are_no_text(page: Page, writing: Console, store: Server, board: Board):
+    """Names of any bytes are shown, searched for and acted on."""
+    raw = store.raw_client()
+    key, id = board.key.encode() + b"\xff\n", b"\x00\xfe\r\n"
+    odd = Board(raw, key)
+    odd.post(b"\xff\x00", id=id, queue=b"\xfd")
+    address = writing.at("/jobs") + "?b=" + urllib.parse.quote(key)
+    page.goto(address)
+    page.get_by_role("link", name="\\x00\\xfe\\x0d\\x0a").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job \\x00\\xfe\\x0d\\x0a")
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.locator("#command")).to_contain_text('1 "\\x00\\xfe\\x0d\\x0a"')
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator("#record")).to_contain_text("cancelled")
+    page.goto(address)
+    page.get_by_label("Choose \\x00\\xfe\\x0d\\x0a").check()
+    page.get_by_role("button", name="Requeue").click()
+    page.get_by_role("button", name="Requeue").click()
+    assert odd.state(id) == "ready"
+    raw.delete(key)
