@@ -23,8 +23,8 @@ def imported(server: Server, capsys: pytest.CaptureFixture) -> Callable[..., tup
 
     def run(library: str, board: str = "board", *words: str) -> tuple[int, str]:
         url = f"redis://127.0.0.1:{server.port}"
-        url_word = "--from" if "--url" in words else "--url"
-        arguments = parser.parse_args(["import", library, board, *words, url_word, url])
+        own = [] if "--from" in words else ["--from" if "--url" in words else "--url", url]
+        arguments = parser.parse_args(["import", library, board, *words, *own])
         code = arguments.run(arguments)
         return code, capsys.readouterr().out
 

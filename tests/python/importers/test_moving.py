@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import redis
@@ -249,6 +251,39 @@ def test_another_server_can_have_the_board(server: Server, fresh_server, source,
     assert imported("work-queue", "jobs", "work", "--url", f"redis://127.0.0.1:{other.port}")[0] == 0
     assert other.board("jobs").count() == 5
     assert server.board("jobs").count() == theirs.queue_len(source) == 0
+
+
+def test_a_board_in_a_cluster_can_be_moved_to(server: Server, cluster, source, theirs, imported):
+    add(source, theirs, 25)
+    url = f"redis://127.0.0.1:{cluster.primaries[0].port}"
+    for board in ("mails", "texts"):  # in slots of different nodes
+        assert imported("work-queue", board, "work", "--url", url, "--cluster", "--slice", "10")[0] == 0
+        assert theirs.queue_len(source) == 0
+        add(source, theirs, 25)
+    client = cluster.client()
+    assert [client.execute_command("JOB.COUNT", board) for board in ("mails", "texts")] == [25, 25]
+    assert imported("work-queue", "mails", "work", "--cluster")[0] == 2, "where from?"
+
+
+def test_the_rights_that_the_guide_names_are_enough(server: Server, source, theirs, imported):
+    add(source, theirs, 5)
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "migrate" / "README.md").read_text()
+    [line] = [line for line in guide.splitlines() if line.startswith("Needed rights")]
+    commands = [name for name in re.findall(r"`([A-Z. ]+)`", line)]
+    words = [f"+{name.lower().replace(' ', '|')}" for name in commands]
+    client = server.client()
+    reading = ["+@read", "+lrem", "+multi", "+exec", "+discard", "+hello", "+client"]
+    client.execute_command(
+        "ACL", "SETUSER", "mover", "on", ">secret", "~work*", "~board", "~{board}.import.*", *words, *reading
+    )
+    try:
+        client.execute_command("ACL", "DRYRUN", "mover", "JOB.POST", "board", "x")
+        url = f"redis://mover:secret@127.0.0.1:{server.port}"
+        code, output = imported("work-queue", "board", "work", "--url", url, "--from", url)
+        assert code == 0, output
+        assert server.board().count() == 5
+    finally:
+        client.execute_command("ACL", "DELUSER", "mover")
 
 
 def test_the_note_is_in_the_slot_of_its_board(source: redis.Redis):

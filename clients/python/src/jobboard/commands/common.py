@@ -20,6 +20,8 @@ from ..sharding import ShardedBoard
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Subparsers = argparse._SubParsersAction
 
 AnyBoard = Union[Board, ShardedBoard]
 

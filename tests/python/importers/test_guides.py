@@ -1,0 +1,128 @@
+"""The guides of docs/migrate: what they show is run, in its order, for each guide on an empty server.
+
+```python before     makes jobs of the other library (```js before: in node)
+```console           `$ jobboard …` and what it prints
+```python after      run until there is no job (```js after: in node)
+```output            the lines that the block before it prints, in any order
+```python shown      not run
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from harness import Server
+from jobboard.importers.command import LIBRARIES
+
+from .test_bullmq import NODE, PEERS
+from .test_qless import Theirs
+
+ROOT = Path(__file__).resolve().parents[3]
+GUIDES = sorted(path for path in (ROOT / "docs" / "migrate").glob("*.md") if path.name != "README.md")
+
+
+class Block(NamedTuple):
+    kind: str
+    text: str
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    for found in re.finditer(r"^```(.+)\n((?:.*\n)*?)```$", path.read_text(), re.MULTILINE):
+        yield Block(found[1], found[2])
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_what_a_guide_shows_is_so(server: Server, guide: Path):
+    found = list(blocks(guide))
+    kinds = [block.kind for block in found]
+    assert {"console", "output"} < set(kinds), "each guide has a session and an example"
+    if guide.stem == "qless":
+        make_qless(server)
+    for order in ("before", "console", "after"):
+        for number, block in enumerate(found):
+            if order not in block.kind.split():
+                continue
+            if order == "console":
+                run_session(server, block.text)
+                continue
+            printed = run(server, block)
+            if found[number + 1 :] and found[number + 1].kind == "output":
+                assert sorted(printed.splitlines()) == sorted(found[number + 1].text.splitlines())
+
+
+def run(server: Server, block: Block) -> str:
+    """Runs a block against the server of the test; what it prints."""
+    if block.kind.startswith("js"):
+        text = block.text.replace("port: 6379", f"port: {server.port}")
+        environment = {**os.environ, "NODE_PATH": str(PEERS / "node_modules")}
+        done = subprocess.run(
+            [NODE, "-e", text], env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stderr == ""
+        return done.stdout
+    text = block.text.replace("redis.Redis()", f"redis.Redis(port={server.port})")
+    text = text.replace('"port": 6379', f'"port": {server.port}')
+    text = text.replace(").run()", ").run(burst=True, signals=False)")
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(text, block.kind, "exec"), {"__name__": "example"})
+    return output.getvalue()
+
+
+def run_session(server: Server, text: str) -> None:
+    environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        program, *words = command.split()
+        assert program == "jobboard"
+        done = subprocess.run(
+            [sys.executable, "-m", "jobboard", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.stdout == expected, command + done.stderr
+        assert done.returncode == 0
+
+
+def make_qless(server: Server) -> None:
+    """What the guide shows with qless-py, and a failure and a recurring job."""
+    theirs = Theirs(server.raw_client())
+    theirs.put("mails", "broken", {"to": "ann"})
+    theirs("fail", theirs.pop("mails")["jid"], "their-worker", "SMTPError", "no", "{}")
+    theirs("recur", "mails", "daily", "mail.Digest", "{}", "interval", 86400, 3600)
+    words = ("priority", 5, "tags", '["new"]')
+    theirs("put", "mails", "welcome-ann", "mail.Welcome", '{"to": "ann"}', 0, *words)
+    theirs("put", "mails", "survey-ann", "mail.Survey", '{"to": "ann"}', 86400)
+
+
+def test_the_index_names_every_guide_and_every_importer():
+    index = (ROOT / "docs" / "migrate" / "README.md").read_text()
+    assert set(re.findall(r"\]\((\S+)\)", index)) == {path.name for path in GUIDES}
+    for library in LIBRARIES:
+        assert any(f"jobboard import {library} " in path.read_text() for path in GUIDES), library
+
+
+def test_the_options_are_those_of_the_command():
+    helped = subprocess.run(
+        [sys.executable, "-m", "jobboard", "import", "streams", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    known = set(re.findall(r"(?<=\s)--[a-z-]+", helped)) | {"--prefix"}
+    index = (ROOT / "docs" / "migrate" / "README.md").read_text() + (
+        ROOT / "docs" / "migrate" / "streams.md"
+    ).read_text()
+    told = set(re.findall(r"^\| `(--[a-z-]+)", index, re.MULTILINE))
+    assert told == known - {"--help"}
