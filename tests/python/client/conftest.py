@@ -1,18 +1,26 @@
 """Fixtures of the tests of clients/python.
 
 jobs        a jobboard.Board "board" on `server`
+process     starts `jobboard worker client_app:board …`: process("--threads", "2")
+told        what the handlers of client_app have told
 work        runs a worker of a board in a thread: work(board, mode="threads"); it is stopped at the end
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Callable
 
 import jobboard
 import pytest
 from harness import Server, wait_until
+
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -70,3 +78,53 @@ def work() -> Iterator[Callable[..., Running]]:
 @pytest.fixture
 def until() -> Callable[..., Any]:
     return wait_until
+
+
+class Process:
+    """`jobboard worker client_app:board …` in a process of its own, that dies with the test."""
+
+    def __init__(self, port: int, log: Any, *words: str) -> None:
+        self.log = log
+        self.output = log.open("wb")
+        self.popen = subprocess.Popen(
+            [sys.executable, "-m", "jobboard", "worker", "client_app:board", *words],
+            env={**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{port}", "PYTHONPATH": str(TESTS)},
+            stdout=self.output,
+            stderr=self.output,
+        )
+
+    def signal(self, number: int) -> None:
+        self.popen.send_signal(number)
+
+    def wait(self, within: float = 15.0) -> int:
+        return self.popen.wait(within)
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def close(self) -> None:
+        self.popen.kill()
+        self.popen.wait()
+        self.output.close()
+
+
+@pytest.fixture
+def process(server: Server, tmp_path: Any) -> Iterator[Callable[..., Process]]:
+    """Starts a worker process of `server`: process("--threads", "2")."""
+    started: list[Process] = []
+
+    def start(*words: str) -> Process:
+        one = Process(server.port, tmp_path / f"worker-{len(started)}.log", *words)
+        started.append(one)
+        return one
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture
+def told(jobs: jobboard.Board) -> Callable[[], list[str]]:
+    """What the handlers of client_app have told."""
+    return lambda: [line.decode() for line in jobs.client.lrange("told", 0, -1)]

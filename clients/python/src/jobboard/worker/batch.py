@@ -26,7 +26,7 @@ class Batch:
     """Commands with what takes their replies. `instead`: ends to be tried in place of refused ones."""
 
     def __init__(self, engine: Engine, may_register: bool) -> None:
-        self.engine, self.may_register = engine, may_register
+        self.engine, self.may_register, self.not_registered = engine, may_register, False
         self.commands: list[tuple[list[Any], Callable[[Any], None]]] = []
         self.instead: list[tuple[Run, Outcome]] = []
         self.chained = False
@@ -118,7 +118,7 @@ class Batch:
     def _registered(self, reply: Any) -> None:
         if isinstance(reply, redis.ResponseError):
             log.warning("the worker works without being registered: %s", reply)
-            self.may_register = False
+            self.not_registered = True
 
     # Ends
 

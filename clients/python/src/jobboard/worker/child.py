@@ -153,8 +153,16 @@ class Messages:
                 with self._lock:
                     answer = self._flushes.pop(rest[0])
                 answer.put(rest[1])
+            elif kind == "home":
+                self._go_home()
             else:
                 self._told_to_stop(*rest)
+
+    def _go_home(self) -> None:
+        with self._lock:
+            _, run = self._current
+        if run is not None:
+            run.context.going_home = True
 
     def _left_alone(self) -> None:
         """The parent has ended, or needs us no longer. What a handler still does would be refused."""

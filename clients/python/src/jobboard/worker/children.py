@@ -58,6 +58,15 @@ class ProcessPool(ThreadPool):
             child.await_ready()
         super().start(engine)
 
+    def interrupt(self, run: Run) -> None:
+        if run.interrupt is not None:
+            run.interrupt()
+
+    def going_home(self, runs: list[Run]) -> None:
+        super().going_home(runs)
+        for child in self.children:
+            child.going_home()
+
     def close(self, kill: bool) -> None:
         self.killed = kill
         if kill:
@@ -168,6 +177,11 @@ class Child:
         reason = run.context._stop
         with contextlib.suppress(OSError, ValueError):
             self._send(("stop", run.token, type(reason).__name__, str(reason)))
+
+    def going_home(self) -> None:
+        """Tells it that the worker is about to stop."""
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("home",))
 
     def outcome(self, run: Run) -> Outcome:
         """Takes its messages until the run has ended. Raises EOFError or OSError when it dies before."""

@@ -52,7 +52,10 @@ class Pool(Protocol):
         """Takes out the runs that have not begun."""
 
     def interrupt(self, run: Run) -> None:
-        """Stops a handler that was told to stop, as far as this kind of pool can."""
+        """Stops a handler that was told to stop, as far as this kind of pool can, and may."""
+
+    def going_home(self, runs: list[Run]) -> None:
+        """Tells these handlers that the end is near."""
 
     def close(self, kill: bool) -> None:
         """No more runs; `kill`: those that go on are ended, if that can be done."""
@@ -164,8 +167,7 @@ class Engine:
             return
         log.info("job %s: %s", run.id, reason)
         context._stopped_by(reason)
-        if self.options.interrupt != "flag":
-            self.pool.interrupt(run)
+        self.pool.interrupt(run)
 
     def cancel(self, run: Run) -> None:
         self.stop_run(run, CancelRequested("a cancel was requested"))
@@ -204,8 +206,7 @@ class Engine:
             self.stopping = True
             runs = [run for run in self.held.values() if not run.ended]
             self.changed.notify_all()
-        for run in runs:
-            run.context.going_home = True
+        self.pool.going_home(runs)
         for run in self.pool.drain():
             self.finished(run, GiveBack("the worker stops"))
 

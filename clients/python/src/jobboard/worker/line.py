@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from typing import Any, Optional, Union
 
 import redis
@@ -65,9 +66,11 @@ class Line:
 
     def interrupt(self) -> None:
         """Ends a wait in `ask` from another thread: it raises ConnectionError there."""
-        if self._connection is not None:
-            with contextlib.suppress(Exception):
-                self._connection.disconnect()
+        # Only the socket: redis-py's buffers are the other thread's.
+        connected = getattr(self._connection, "_sock", None)
+        if connected is not None:
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -117,6 +120,8 @@ def _read(connection: Any) -> Reply:
         raise
     except redis.ResponseError as error:
         return error
+    except ValueError as error:  # the client was closed by another thread while this one read
+        raise redis.ConnectionError(str(error)) from error
 
 
 def _check(found: list[Reply]) -> None:

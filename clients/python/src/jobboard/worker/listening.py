@@ -44,7 +44,7 @@ class Listener(threading.Thread):
                     if message is not None:
                         self._hear(message)
                         pauses.over()
-            except TROUBLE as error:
+            except (*TROUBLE, ValueError) as error:  # ValueError: the client was closed by another thread
                 log.debug("not listening: %s", error)
                 pauses.wait(self.closed)
             except redis.RedisError as error:

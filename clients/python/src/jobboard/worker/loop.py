@@ -57,8 +57,12 @@ class LoopPool:
 
     def interrupt(self, run: Run) -> None:
         stop = run.interrupt
-        if stop is not None:
+        if stop is not None and run.context._raises:
             self.loop.call_soon_threadsafe(stop)
+
+    def going_home(self, runs: list[Run]) -> None:
+        for run in runs:
+            run.context.going_home = True
 
     def close(self, kill: bool) -> None:
         self.executor.shutdown(wait=False)

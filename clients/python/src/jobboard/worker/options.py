@@ -29,8 +29,9 @@ def default_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
 
 
-def default_concurrency(mode: str) -> int:
-    return {"threads": 8, "processes": os.cpu_count() or 1, "asyncio": 100}[mode]
+def default_concurrency() -> dict[str, int]:
+    """Of each mode."""
+    return {"threads": 8, "processes": os.cpu_count() or 1, "asyncio": 100}
 
 
 @dataclass

@@ -152,7 +152,10 @@ class Sender(threading.Thread):
     def _send(self) -> None:
         with self.lock:
             now = time.monotonic()
-            if max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until) > now:
+            if (
+                self.closed
+                or max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until) > now
+            ):
                 return
             ends, reports = list(self.ends), list(self.reports)
             self.ends.clear()
@@ -184,7 +187,8 @@ class Sender(threading.Thread):
         self.pauses.over()
         for (_, take), reply in zip(batch.commands, found):
             take(reply)
-        self.may_register = self.may_register and batch.may_register
+        if batch.not_registered:
+            self.may_register = False
         for run, outcome in batch.instead:
             self.end(run, outcome, here=False)
         with self.lock:

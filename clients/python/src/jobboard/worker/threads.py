@@ -51,8 +51,12 @@ class ThreadPool:
                 found.append(run)
 
     def interrupt(self, run: Run) -> None:
-        if run.interrupt is not None:
+        if run.interrupt is not None and run.context._raises:
             run.interrupt()
+
+    def going_home(self, runs: list[Run]) -> None:
+        for run in runs:
+            run.context.going_home = True
 
     def close(self, kill: bool) -> None:
         for _ in range(self.concurrency):

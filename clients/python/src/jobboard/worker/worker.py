@@ -97,7 +97,7 @@ class Worker:
             raise ValueError("session=True needs one connection, which a cluster's client does not have")
         self.options = Options(
             mode=mode,
-            concurrency=default_concurrency(mode) if concurrency is None else concurrency,
+            concurrency=default_concurrency().get(mode, 1) if concurrency is None else concurrency,
             queues=queues,
             order=order,
             name=name or default_name(),

@@ -1,0 +1,184 @@
+"""The command line, as a person calls it."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import pytest
+from jobboard import cli as cli_module
+
+TESTS = Path(__file__).resolve().parents[1]
+JOBBOARD = Path(sys.executable).with_name("jobboard")
+
+
+@pytest.fixture
+def cli(server):
+    """Runs `jobboard …` and returns (status, output, errors)."""
+
+    def run(*words: str, input: str = "", url: str = f"redis://127.0.0.1:{server.port}"):
+        done = subprocess.run(
+            [str(JOBBOARD), *words],
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            cwd=TESTS,
+            env={**os.environ, "JOBBOARD_URL": url},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_post_and_get(cli, jobs, tmp_path) -> None:
+    status, id, _ = cli(
+        *("post", "board", '{"to": "ann"}', "--name", "mail", "--queue", "mails", "--priority", "5"),
+        *("--delay", "2h", "--tag", "red", "--tag", "night", "--meta", "a=b"),
+    )
+    job = jobs.get(id.strip())
+    assert status == 0
+    assert (job.payload, job.name, job.queue, job.priority) == ({"to": "ann"}, "mail", "mails", 5)
+    assert (job.tags, job.meta, job.state) == (["red", "night"], {"a": "b"}, "scheduled")
+    status, out, _ = cli("get", "board", id.strip(), "--json")
+    assert json.loads(out)["payload"] == {"to": "ann"}
+    status, out, _ = cli("get", "board", id.strip())
+    assert "payload" in out and '{"to": "ann"}' in out
+    assert cli("get", "board", "nobody")[0] == 1
+
+    lines = tmp_path / "lines"
+    lines.write_text("1\n2\n3\n")
+    assert cli("post", "board", "--lines", str(lines), "--queue", "bulk")[:2] == (0, "posted 3\n")
+    assert cli("post", "board", "--lines", "-", "--codec", "raw", input="a\nb\n")[1] == "posted 2\n"
+    assert jobs.count(queue="bulk") == 3
+
+
+def test_list_and_requeue(cli, jobs) -> None:
+    jobs.post_many(range(1500), queue="q", name="n")
+    jobs.cancel_where({"queue": "q"})
+    status, out, errors = cli("list", "board", "--state", "cancelled", "--count", "2", "--fields", "id,state")
+    rows = out.splitlines()
+    assert rows[0].split() == ["ID", "STATE"] and rows[1].split()[1] == "cancelled" and len(rows) == 3
+    assert "all of 1500" in errors
+    status, out, _ = cli("list", "board", "--not-state", "ready", "--count", "0", "--json")
+    assert len([json.loads(line) for line in out.splitlines()]) == 1500
+    requeue = ["requeue", "board", "--state", "cancelled", "--name", "n", "--to", "r"]
+    assert cli(*requeue, "--dry-run")[:2] == (0, "requeue: 1500 (dry run)\n")
+    assert jobs.count(queue="r") == 0
+    assert cli(*requeue)[:2] == (0, "requeue: 1500\n")
+    assert jobs.count(queue="r", state="ready") == 1500
+    assert "r" in cli("queues", "board")[1]
+
+
+def test_other_verbs(cli, jobs) -> None:
+    jobs.post_many([1, 2], ids=["a", "b"], after=["c"])
+    jobs.post(3, id="c", delay=60_000)
+    jobs.post_many([1, 2], ids=["d", "e"], after=["c"])
+    status, out, _ = cli("explain", "board", "d")
+    assert out.startswith("d is blocked in default\n- It waits")
+    assert cli("cancel", "board", "e", "nobody")[:2] == (1, "e cancelled\nnobody unknown\n")
+    assert cli("delete", "board", "e")[:2] == (0, "delete: 1\n")
+    assert "posted" in cli("history", "board", "d")[1]
+    assert cli("pause", "board", "--for", "1h")[0] == 0
+    assert jobs.info()["paused"] > 0
+    assert cli("resume", "board")[0] == 0
+    assert cli("release", "board", "--worker", "nobody")[1] == "release: 0\n"
+
+
+def test_what_is_wrong_is_said_in_a_line(cli, jobs) -> None:
+    for words, text in (
+        (["post", "board", "hello"], "the payload is no JSON"),
+        (["post", "board"], "give a payload"),
+        (["requeue", "board"], "give ids, or at least one filter"),
+        (["worker", "client_app:nothing"], "client_app:nothing"),
+        (["worker", "no_such_module:board"], "no_such_module"),
+        (["worker", "client_app"], "must be module:name"),
+    ):
+        status, _, errors = cli(*words)
+        assert (status, len(errors.strip().splitlines())) == (1, 1), errors
+        assert errors.startswith("jobboard: ") and text in errors
+    jobs.client.set("board", "no board")
+    assert "WRONGTYPE" in cli("list", "board")[2]
+    assert cli("list", "board", url="redis://127.0.0.1:1")[0] == 1
+    assert cli()[0] == 2
+    assert cli("--version")[1].startswith("jobboard 0.")
+
+
+def test_a_worker_and_a_call(cli, jobs) -> None:
+    jobs.post_many(range(10), name="square", retain=60_000)
+    status, _, errors = cli("worker", "client_app:board", "--burst", "--tasks", "5")
+    assert status == 0, errors
+    assert jobs.count(state="complete") == 10
+    status, _, errors = cli("post", "board", "7", "--name", "square", "--wait", "50ms")
+    assert status == 1 and "has not ended in time" in errors
+
+
+def test_top(cli, jobs) -> None:
+    jobs.post_many(range(3), queue="mails", name="m")
+    jobs.claim("w1", queues=["mails"])
+    status, out, _ = cli("top", "board", "--once")
+    assert status == 0
+    assert "mails" in out and "w1" in out and "QUEUE" in out
+
+
+def test_top_is_live_in_a_terminal(server, jobs) -> None:
+    jobs.post(1, queue="first")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", COLUMNS="120", LINES="40")
+        os.execv(
+            JOBBOARD,
+            ["jobboard", "top", "board", "--url", f"redis://127.0.0.1:{server.port}", "--every", "0.1"],
+        )
+    try:
+        seen = read_until(terminal, b"first")
+        jobs.post(1, queue="second")
+        seen = read_until(terminal, b"second")
+        os.write(terminal, b"\x03")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+        pid = 0
+    finally:
+        if pid:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+        os.close(terminal)
+    assert seen
+
+
+def read_until(terminal: int, text: bytes, within: float = 15.0) -> bytes:
+    seen, deadline = b"", time.monotonic() + within
+    while text not in seen:
+        readable, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
+        assert readable, f"{text!r} did not come: {seen[-500:]!r}"
+        seen += os.read(terminal, 65536)
+    return seen
+
+
+def test_a_bar_while_it_is_long(server, jobs) -> None:
+    jobs.post_many(range(3000))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", COLUMNS="120", LINES="40")
+        url = f"redis://127.0.0.1:{server.port}"
+        os.execv(JOBBOARD, ["jobboard", "cancel", "board", "--state", "ready", "--url", url])
+    seen = read_until(terminal, b"cancel: 3000")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(terminal)
+    assert b"/3000" in seen
+
+
+def test_a_module_of_importers_adds_its_command(monkeypatch) -> None:
+    module = types.ModuleType("jobboard.importers")
+    module.__spec__ = importlib.machinery.ModuleSpec("jobboard.importers", None)
+    module.add_command = lambda subparsers: subparsers.add_parser("import")
+    monkeypatch.setitem(sys.modules, "jobboard.importers", module)
+    parsed = cli_module.build_parser().parse_args(["import"])
+    assert not hasattr(parsed, "run")

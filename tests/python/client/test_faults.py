@@ -1,0 +1,227 @@
+"""Workers that are killed, stopped and cut off: no job is lost, and none is ended by who has lost it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+
+import jobboard
+import pytest
+import redis
+from harness import wait_until
+from harness.cluster import Cluster
+from jobboard import Board, Fixed, ShardedBoard
+from proxy import Proxy
+
+
+@pytest.fixture
+def other(server) -> Board:
+    """The same board with a handler that ends every job at once, and says which attempt it was."""
+    board = Board("board", server.client(decode_responses=False))
+    board.handlers.handler()(lambda context, payload: context.attempt)
+    return board
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--threads", "2", "--lease", "600ms"], ["--processes", "2", "--lease", "60s", "--session"]],
+    ids=["by its lease", "by its connection"],
+)
+def test_jobs_of_a_killed_worker_go_to_another(jobs, other, process, work, told, until, words) -> None:
+    jobs.post_many([60_000, 60_000], ids=["a", "b"], name="wait")
+    first = process(*words)
+    until(lambda: sorted(told()) == ["a began", "b began"], 20, what="both run")
+    first.signal(signal.SIGKILL)
+    work(other)
+    until(lambda: {job.state for job in jobs.list()} == {"complete"}, 5, what="both done by the other")
+    assert [jobs.result(id) for id in "ab"] == [2, 2]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        found += [int(one) for one in open(f"/proc/{pid}/task/{task}/children").read().split()]
+    return found
+
+
+def test_children_end_with_a_killed_parent(jobs, process, told, until) -> None:
+    jobs.post(60_000, id="a", name="wait")
+    parent = process("--processes", "2")
+    until(lambda: told() == ["a began"], 20, what="it runs")
+    own = children(parent.popen.pid)
+    assert len([pid for pid in own if alive(pid)]) >= 2
+    parent.signal(signal.SIGKILL)
+    until(lambda: not any(map(alive, own)), what="children have ended")
+
+
+def test_a_killed_child_costs_a_retry_and_is_replaced(jobs, process, until) -> None:
+    jobs.post(None, id="a", name="die-once", backoff=Fixed(10), retries=1)
+    process("--processes", "1")
+    until(lambda: jobs.get("a").state == "complete", 20, what="complete")
+    [failed] = [entry for entry in jobs.history("a") if entry["event"] == "failed"]
+    assert "SIGKILL" in failed["text"]
+
+
+def test_handlers_that_hear_nothing_are_killed(jobs, process, told, until) -> None:
+    jobs.post(60_000, id="a", name="deaf")
+    process("--processes", "1", "--interrupt", "kill", "--kill-after", "50ms")
+    until(lambda: told() == ["a began"], 20, what="it runs")
+    jobs.cancel("a")
+    until(lambda: jobs.get("a").state == "cancelled", what="cancelled")
+    jobs.post(3, id="b", name="square")
+    assert jobs.result("b", within=10_000) == 9  # in a new child
+
+
+def test_a_worker_that_was_stopped_too_long_is_told(jobs, process, work, told, until) -> None:
+    """Its lease ends while it sleeps, another has the job: its handler hears it, its late end is refused."""
+    board = Board("board", jobs.client)
+    holding = threading.Event()
+    board.handlers.handler()(lambda context, payload: holding.wait(20))
+    jobs.post(60_000, id="a", name="wait")
+    jobs.post(800, id="b", name="deaf")
+    first = process("--threads", "2", "--lease", "400ms")
+    until(lambda: sorted(told()) == ["a began", "b began"], 20, what="both run")
+    first.signal(signal.SIGSTOP)
+    second = work(board, lease=60_000)
+    until(lambda: [job.worker for job in jobs.list(state="claimed")] == [second.name] * 2, what="taken over")
+    time.sleep(0.8)
+    first.signal(signal.SIGCONT)
+    until(lambda: {"a Lost", "b done"} <= set(told()), what="the handlers know")
+    until(lambda: "job b: its end was refused: NOTOWNER" in first.text, what="the late consume is refused")
+    assert [job.worker for job in jobs.list(state="claimed")] == [second.name] * 2
+    holding.set()
+
+
+@pytest.fixture
+def proxied(server):
+    """A board over a connection that can be cut, and the proxy."""
+    proxy = Proxy(server.port)
+    client = redis.Redis(port=proxy.port, socket_timeout=5)
+    yield Board("board", client), proxy
+    proxy.close()
+    client.close()
+
+
+def test_a_cut_connection_costs_nothing(proxied, work, until) -> None:
+    board, proxy = proxied
+    began, go_on = threading.Event(), threading.Event()
+
+    @board.handler()
+    def handler(context, payload):
+        began.set()
+        go_on.wait(10)
+        context.progress(50)
+        return context.flush(5000)
+
+    board.post(1, id="a", name="x")
+    work(board, lease=2000)
+    assert began.wait(5)
+    proxy.refusing = True
+    assert proxy.cut() >= 2
+    go_on.set()
+    time.sleep(0.3)
+    proxy.refusing = False
+    until(lambda: board.get("a").state == "complete", what="complete")
+    job = board.get("a")
+    assert (job.result, job.attempt, board.stats()["lapsed"]) == (True, 1, 0)
+    board.post(1, id="b", name="x")  # it claims again, and hears of cancels again
+    began.clear()
+    until(lambda: began.is_set(), what="the next one")
+
+
+@pytest.mark.parametrize("prefetch", [0, 50])
+def test_cuts_under_load_lose_nothing_and_repeat_nothing(server, proxied, work, until, prefetch) -> None:
+    board, proxy = proxied
+    runs: Counter = Counter()
+    board.handlers.handler()(lambda context, payload: runs.update([payload]))
+    direct = Board("board", server.client(decode_responses=False))
+    direct.post_many(range(1500))
+    work(board, concurrency=4, prefetch=prefetch, lease=30_000)
+    cuts = 0
+    deadline = time.monotonic() + 15
+    while direct.count() and time.monotonic() < deadline:
+        time.sleep(0.05)
+        cuts += proxy.cut() > 0
+    until(lambda: direct.count() == 0, what="all done")
+    assert cuts > 1
+    assert (len(runs), max(runs.values())) == (1500, 1)
+
+
+def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    proxy = Proxy(primary.port)
+    board = Board("board", redis.Redis(port=proxy.port, socket_timeout=5))
+    runs: Counter = Counter()
+
+    @board.handler()
+    def handler(context, payload):
+        time.sleep(0.002)
+        runs[payload] += 1
+
+    board.post_many(range(600))
+    replica.wait_synced(primary)
+    try:
+        work(board, concurrency=4, lease=5000)
+        until(lambda: len(runs) > 100, what="it works")
+        primary.kill()
+        with replica.connect() as client:
+            client.execute_command("REPLICAOF", "NO", "ONE")
+        proxy.target = replica.port
+        proxy.cut()
+        until(lambda: board.count() == 0, 15, what="all done on the promoted one")
+        assert len(runs) == 600
+        # What the replica had not received runs again: at most what was under way.
+        assert sum(runs.values()) < 700
+    finally:
+        board.client.close()
+        proxy.close()
+
+
+def test_a_failover_in_a_cluster(server_kind, work) -> None:
+    if server_kind != "redis82":
+        pytest.skip("one kind is enough for what redis-py's cluster client does")
+    cluster = Cluster(server_kind, replicas=1)
+    try:
+        board = ShardedBoard("jobs", cluster.client(decode_responses=False), shards=4)
+        runs: Counter = Counter()
+
+        @board.handler()
+        def handler(context, payload):
+            time.sleep(0.001)
+            runs[payload] += 1
+
+        board.post_many(range(1200), ids=[f"j{n}" for n in range(1200)])
+        work(board, concurrency=4, lease=5000)
+        wait_until(lambda: len(runs) > 100, what="it works")
+        owner = cluster.owner(board.place("j1"))
+        cluster.failover(cluster.replica_of(owner))
+        wait_until(lambda: board.count() == 0, 20, what="all done")
+        assert len(runs) == 1200
+    finally:
+        cluster.close()
+
+
+def test_a_worker_outlives_its_server(fresh_server, work, until) -> None:
+    server = fresh_server(appendonly=True, config=["appendfsync always"])
+    board = jobboard.Board("board", redis.Redis(port=server.port))
+    runs: list = []
+    board.handlers.handler()(lambda context, payload: runs.append(payload))
+    board.post(1)
+    work(board)
+    until(lambda: runs == [1], what="the first")
+    server.restart(kill=True)
+    board.post(2)
+    until(lambda: runs == [1, 2], 10, what="the second, after the restart")
+    board.client.close()

@@ -1,0 +1,81 @@
+"""SIGTERM: what runs may finish within the deadline; then it is given back, which costs it nothing."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+MODES = {"threads": ["--threads", "1"], "processes": ["--processes", "1"], "asyncio": ["--tasks", "1"]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_runs_finishes_and_the_rest_is_given_back(jobs, process, told, until, mode) -> None:
+    name = "wait-async" if mode == "asyncio" else "wait"
+    jobs.post_many([400] * 3, ids=["a", "b", "c"], name=name)
+    worker = process(*MODES[mode], "--prefetch", "2")
+    until(lambda: told() == ["a began"] and jobs.count(state="claimed") == 3, 20, what="one runs, two wait")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert told() == ["a began", "a done"]
+    assert {job.id: (job.state, job.left) for job in jobs.list()} == {
+        "a": ("complete", 10),
+        "b": ("ready", 10),
+        "c": ("ready", 10),
+    }
+    assert list(jobs.worker_list()) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_does_not_finish_in_time_is_given_back(jobs, process, told, until, mode) -> None:
+    name = "wait-async" if mode == "asyncio" else "wait"
+    jobs.post(60_000, id="a", name="deaf" if mode == "processes" else name)
+    worker = process(*MODES[mode], "--stop-within", "200ms")
+    until(lambda: told() == ["a began"], 20, what="it runs")
+    start = time.monotonic()
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 1
+    assert time.monotonic() - start < 5
+    job = jobs.get("a")
+    assert (job.state, job.left, job.reason) == ("ready", 10, "the worker stops")
+    assert jobs.stats()["lapsed"] == 0
+
+
+def test_a_second_signal_hurries(jobs, process, told, until) -> None:
+    jobs.post(60_000, id="a", name="deaf")
+    worker = process("--threads", "1", "--stop-within", "60s")
+    until(lambda: told() == ["a began"], 20, what="it runs")
+    worker.signal(signal.SIGTERM)
+    until(lambda: "stops" in worker.text, what="it stops")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 1
+    assert jobs.get("a").state == "ready"
+
+
+def test_an_idle_worker_stops_at_once(jobs, process, until) -> None:
+    worker = process("--threads", "1")
+    until(lambda: list(jobs.worker_list()), 20, what="registered")
+    time.sleep(0.1)
+    start = time.monotonic()
+    worker.signal(signal.SIGINT)
+    assert worker.wait() == 0
+    assert time.monotonic() - start < 1.5
+
+
+def test_handlers_see_that_the_worker_goes_home(jobs, work, until) -> None:
+    seen = []
+
+    @jobs.handler()
+    def handler(context, payload):
+        seen.append("began")
+        while not context.going_home:
+            time.sleep(0.005)
+        seen.append("going home")
+
+    jobs.post(1, id="a")
+    running = work(jobs)
+    until(lambda: seen, what="it runs")
+    assert running.stop() is True
+    assert seen == ["began", "going home"]
+    assert jobs.get("a") is None

@@ -1,0 +1,317 @@
+"""What a worker does with jobs and handlers, in each mode."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+
+import jobboard
+import pytest
+from jobboard import Board, Complete, Next, Worker
+
+MODES = ["threads", "asyncio", "processes"]
+
+
+@pytest.fixture(params=MODES)
+def app(request, server, monkeypatch):
+    """A function that makes workers of tests/python/client_app.py in one mode."""
+    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
+    import client_app
+
+    board = Board("board", server.client(decode_responses=False))
+    board.handlers = client_app.board.handlers
+    monkeypatch.setattr(client_app, "client", board.client)
+
+    made = []
+
+    def make(**options):
+        options = {"concurrency": 2, "lease": 3000, "target": "client_app:board", **options}
+        made.append(Worker(board, mode=request.param, **options))
+        return made[-1]
+
+    make.board, make.mode = board, request.param
+    yield make
+    for worker in made:
+        worker.stop()
+        worker.stop()
+
+
+def told(board) -> list[str]:
+    return [line.decode() for line in board.client.lrange("told", 0, -1)]
+
+
+def test_results_and_reports(app) -> None:
+    board = app.board
+    ids = board.post_many(range(20), name="square", retain=60_000)
+    board.post(None, id="r", name="report", meta={"a": "b"})
+    assert app(queues=[]).run(burst=True) is True
+    assert [job.result for job in board.get_many(ids)] == [n * n for n in range(20)]
+    job = board.get("r")
+    assert (job.result, job.progress, job.stage) == ("True b", 25.0, "begun")
+    assert (job.payload, job.meta) == ({"from": 25}, {"a": "b", "shard": "3"})
+    logged = [entry["text"] for entry in board.history("r") if entry["event"] == "log"]
+    assert logged == ["first line", "second line"]
+    assert board.get("another").kind == "NoHandler"
+    assert list(board.worker_list()) == []  # it has deregistered
+
+
+def test_children_are_other_processes(app) -> None:
+    board = app.board
+    ids = board.post_many([0] * 4, name="pid", retain=60_000)
+    app().run(burst=True)
+    pids = {job.result for job in board.get_many(ids)}
+    assert (os.getpid() in pids) == (app.mode != "processes")
+
+
+@pytest.mark.parametrize("how", ["cancel", "release", "delete"])
+def test_a_handler_is_stopped_when_its_job_is_called_off(app, work, until, how) -> None:
+    board = app.board
+    name = "wait-async" if app.mode == "asyncio" else "wait"
+    board.post(30_000, id="a", name=name)
+    board.post(30_000, id="b", name="heedful")
+    worker = app()
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    until(lambda: set(told(board)) == {"a began", "b began"}, what="both run")
+    if how == "release":
+        board.pause()
+    getattr(board, how)("a", "b")
+    reason = "CancelRequested" if how == "cancel" else "Lost"
+    until(lambda: f"a {reason}" in told(board), what="a stopped")
+    expected = {"cancel": "cancelled", "release": "ready", "delete": None}[how]
+    until(lambda: (board.get("a") and board.get("a").state) == expected, what=expected)
+    until(lambda: (board.get("b") and board.get("b").state) == expected, what=expected)
+    worker.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_handler_that_looks_at_flags_is_not_interrupted(app, until) -> None:
+    board = app.board
+    board.post(None, id="a", name="heedful")
+    worker = app(interrupt="flag")
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    until(lambda: told(board) == ["a began"], what="it runs")
+    board.cancel("a")
+    until(lambda: told(board) == ["a began", "a saw it"], what="it saw the cancel")
+    until(lambda: board.get("a").state == "cancelled", what="cancelled")
+    worker.stop()
+    thread.join(10)
+
+
+def test_prefetched_jobs_travel_in_batches(app) -> None:
+    board = app.board
+    board.post_many(range(500), name="square")
+    worker = app(prefetch=100)
+    worker.run(burst=True)
+    assert (worker.done, board.count()) == (500, 0)
+
+
+@pytest.fixture
+def run(jobs):
+    """Runs one handler over the board until there is no job; the record of job `a` after that."""
+
+    def run(handler, payload=1, mode="threads", **options):
+        jobs.handlers = jobboard.Handlers()
+        jobs.handlers.handler(noretry=options.pop("noretry", ()))(handler)
+        post = {"retries": 3, "retain": 60_000, **options.pop("post", {})}
+        jobs.post(payload, id="a", **post)
+        Worker(jobs, mode=mode, lease=3000, **options).run(burst=True)
+        return jobs.get("a")
+
+    return run
+
+
+def raising(error):
+    def handler(context, payload):
+        raise error
+
+    return handler
+
+
+def test_a_failure_is_told_with_its_traceback(run, jobs) -> None:
+    job = run(raising(ValueError("no ünits")))
+    assert (job.state, job.kind, job.message, job.left) == ("scheduled", "ValueError", "no ünits", 2)
+    [log] = [entry["text"] for entry in jobs.history("a") if entry["event"] == "log"]
+    assert log.startswith("Traceback") and log.rstrip().endswith("ValueError: no ünits")
+
+
+def test_long_messages_are_cut(run) -> None:
+    job = run(raising(ValueError("ü" * 10_000)), tracebacks=False)
+    assert len(job.message.encode()) <= 4096 and job.message.endswith("...")
+
+
+def test_retry_with_a_delay(run, jobs) -> None:
+    job = run(raising(jobboard.Retry("busy", delay=60_000)))
+    assert (job.state, job.kind, job.message) == ("scheduled", "Retry", "busy")
+    assert 50_000 < job.due - job.modified <= 60_000
+
+
+@pytest.mark.parametrize("error", [jobboard.NoRetry("never"), KeyError("never")], ids=["raised", "declared"])
+def test_failures_that_are_not_tried_again(run, error) -> None:
+    job = run(raising(error), noretry=(KeyError,))
+    assert (job.state, job.kind) == ("failed", type(error).__name__)
+
+
+def test_trash_and_abandon(run, jobs) -> None:
+    assert run(raising(jobboard.Trash("no picture"))).reason == "no picture"
+    jobs.delete("a")
+    job = run(raising(jobboard.Abandon("not now", delay=60_000)))
+    assert (job.state, job.reason, job.left) == ("scheduled", "not now", 3)
+
+
+def test_a_payload_that_cannot_be_read_fails_for_good(run, jobs) -> None:
+    Board("board", jobs.client, codec="raw").post("{", id="b", retries=5)
+    run(lambda context, payload: payload)
+    assert (jobs.get("b").state, jobs.get("b").kind) == ("failed", "PayloadError")
+
+
+def test_a_result_that_cannot_be_encoded_is_a_failure(run) -> None:
+    job = run(lambda context, payload: object())
+    assert (job.state, job.kind) == ("failed", "PayloadError")
+
+
+def test_a_result_that_the_server_refuses_is_a_failure(server, run) -> None:
+    with server.configured(jobboard__max_payload=100):
+        job = run(lambda context, payload: "x" * 200)
+    assert (job.state, job.kind) == ("scheduled", "Refused")
+
+
+def test_a_job_can_go_on_to_another_queue(run, jobs) -> None:
+    def handler(context, payload):
+        return Next("second", payload + 1) if context.job.queue == "default" else payload
+
+    assert run(handler, queues=[]).result == 2
+
+
+def test_a_cancelled_job_can_be_completed_all_the_same(jobs, work, until) -> None:
+    at = threading.Event()
+
+    @jobs.handler()
+    def handler(context, payload):
+        at.set()
+        while not context.cancelled:
+            time.sleep(0.005)
+        return Complete("done", force=True)
+
+    jobs.post(1, id="a")
+    work(jobs)
+    assert at.wait(5)
+    jobs.cancel("a")
+    until(lambda: jobs.get("a").state == "complete", what="complete")
+    assert jobs.get("a").result == "done"
+
+
+def test_stopped_is_not_swallowed_by_except_exception(jobs, work, until) -> None:
+    at = threading.Event()
+
+    @jobs.handler()
+    def handler(context, payload):
+        at.set()
+        while True:
+            try:
+                context.sleep(5)
+            except Exception:
+                pass
+
+    jobs.post(1, id="a")
+    work(jobs)
+    assert at.wait(5)
+    jobs.cancel("a")
+    until(lambda: jobs.get("a").state == "cancelled", what="cancelled")
+
+
+def test_async_handlers_share_the_callers_loop(jobs) -> None:
+    async def main() -> None:
+        here = asyncio.get_running_loop()
+        at_once = most = 0
+
+        @jobs.handler("a")
+        async def handler(context, payload):
+            nonlocal at_once, most
+            assert asyncio.get_running_loop() is here
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0.02)
+            at_once -= 1
+            return payload
+
+        ids = jobs.post_many(range(20), name="a", retain=60_000)
+        assert await Worker(jobs, mode="asyncio", concurrency=10).serve(burst=True)
+        assert [job.result for job in jobs.get_many(ids)] == list(range(20))
+        assert 5 <= most <= 10
+
+        jobs.post(1, id="b", name="a", delay=50)
+        task = asyncio.create_task(Worker(jobs, mode="asyncio", stop_within=5000).serve())
+        for _ in range(500):
+            if jobs.get("b").state == "complete":
+                break
+            await asyncio.sleep(0.01)
+        assert jobs.get("b").state == "complete"
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_one_heartbeat_keeps_all_leases(jobs, work, until) -> None:
+    @jobs.handler()
+    def handler(context, payload):
+        context.sleep(1000)
+
+    jobs.post_many(range(12))
+    running = work(jobs, concurrency=4, prefetch=8, lease=300)
+    until(lambda: jobs.count() == 0, what="all done")
+    assert running.stop() is True
+    stats = jobs.stats()
+    assert (stats["completed"], stats["lapsed"]) == (12, 0)
+
+
+def test_old_claims_come_back_under_the_same_name(jobs) -> None:
+    jobs.post(5, id="a")
+    jobs.claim("w1", lease=60_000)
+    seen = []
+    jobs.handlers.handler()(lambda context, payload: seen.append((context.attempt, payload)))
+    Worker(jobs, name="w1").run(burst=True)
+    assert seen == [(1, 5)]
+
+
+def test_a_quiet_worker_gets_nothing(jobs, work, until) -> None:
+    jobs.handlers.handler()(lambda context, payload: None)
+    running = work(jobs, role="mailer")
+    until(
+        lambda: [row["worker"] for row in jobs.worker_list(role="mailer")] == [running.name],
+        what="registered",
+    )
+    jobs.worker_quiet(running.name)
+    jobs.post(1, id="a")
+    time.sleep(0.1)
+    assert jobs.get("a").state == "ready"
+    jobs.worker_resume(running.name)
+    until(lambda: jobs.get("a") is None, what="done")
+
+
+def test_what_no_waiting_heals_ends_the_worker(jobs, work) -> None:
+    jobs.client.set("board", "no board")
+    jobs.handlers.handler()(lambda context, payload: None)
+    running = work(jobs)
+    running.thread.join(5)
+    assert "WRONGTYPE" in str(running.result)
+
+
+def test_options_are_checked(jobs) -> None:
+    with pytest.raises(ValueError, match="no handlers"):
+        Worker(jobs)
+    jobs.handlers.handler()(lambda context, payload: None)
+    with pytest.raises(ValueError, match="mode must be one of"):
+        Worker(jobs, mode="fibres")
+    with pytest.raises(ValueError, match="needs mode='processes'"):
+        Worker(jobs, interrupt="kill")
+    with pytest.raises(ValueError, match="module:board"):
+        Worker(jobs, mode="processes").run(burst=True)
+    with pytest.raises(ValueError, match="already"):
+        jobs.handlers.handler()(lambda context, payload: None)

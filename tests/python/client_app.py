@@ -1,0 +1,95 @@
+"""A board with handlers, for workers in other processes. $JOBBOARD_URL says where its server is.
+
+Each handler writes what befalls it to the list `told`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from typing import Any
+
+import jobboard
+import redis
+
+client = redis.Redis.from_url(os.environ.get("JOBBOARD_URL", "redis://127.0.0.1:1"))
+board = jobboard.Board("board", client)
+
+
+def tell(context: jobboard.Context, what: str) -> None:
+    client.rpush("told", f"{context.id} {what}")
+
+
+@board.handler("square")
+def square(context: jobboard.Context, payload: int) -> int:
+    return payload * payload
+
+
+@board.handler("pid")
+def pid(context: jobboard.Context, payload: Any) -> int:
+    return os.getpid()
+
+
+@board.handler("wait")
+def wait(context: jobboard.Context, payload: int) -> str:
+    """Works for `payload` ms, and looks at its context."""
+    tell(context, "began")
+    try:
+        context.sleep(payload)
+    except jobboard.Stopped as reason:
+        tell(context, type(reason).__name__)
+        raise
+    tell(context, "done")
+    return "waited"
+
+
+@board.handler("wait-async")
+async def wait_async(context: jobboard.Context, payload: int) -> str:
+    tell(context, "began")
+    try:
+        await asyncio.sleep(payload / 1000)
+    except asyncio.CancelledError:
+        tell(context, type(context._stop).__name__)
+        raise
+    tell(context, "done")
+    return "waited"
+
+
+@board.handler("deaf")
+def deaf(context: jobboard.Context, payload: int) -> str:
+    """Works for `payload` ms, and looks at nothing."""
+    tell(context, "began")
+    time.sleep(payload / 1000)
+    tell(context, "done")
+    return "waited"
+
+
+@board.handler("heedful")
+def heedful(context: jobboard.Context, payload: Any) -> None:
+    """Works until its flags say that it has to stop."""
+    tell(context, "began")
+    while not context.cancelled and not context.lost:
+        time.sleep(0.005)
+        context.stage("at it")
+    tell(context, "saw it")
+
+
+@board.handler("die-once")
+def die_once(context: jobboard.Context, payload: Any) -> str:
+    if context.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "alive"
+
+
+@board.handler("report")
+def report(context: jobboard.Context, payload: Any) -> str:
+    context.progress(25, "begun")
+    context.log("first line")
+    context.set_meta(shard=3)
+    context.log("second line")
+    context.save({"from": 25})
+    flushed = context.flush(5000)
+    context.board.post(1, id="another")
+    return f"{flushed} {context.meta.get('a')}"
