@@ -21,22 +21,32 @@ JOBBOARD = Path(sys.executable).with_name("jobboard")
 
 
 @pytest.fixture
-def cli(server):
-    """Runs `jobboard …` and returns (status, output, errors)."""
+def cli(server, monkeypatch, capsys):
+    """Calls `jobboard …` in this process and returns (status, output, errors)."""
+    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
 
-    def run(*words: str, input: str = "", url: str = f"redis://127.0.0.1:{server.port}"):
-        done = subprocess.run(
-            [str(JOBBOARD), *words],
-            input=input,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            cwd=TESTS,
-            env={**os.environ, "JOBBOARD_URL": url},
-        )
-        return done.returncode, done.stdout, done.stderr
+    def run(*words: str) -> tuple[int, str, str]:
+        status = cli_module.main(words)
+        return (status, *capsys.readouterr())
 
     return run
+
+
+def test_the_console_script(server, jobs) -> None:
+    def run(*words: str, input: str = "") -> str:
+        environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
+        command = [str(JOBBOARD), *words]
+        done = subprocess.run(
+            command, input=input, stdout=subprocess.PIPE, text=True, timeout=30, cwd=TESTS, env=environment
+        )
+        assert done.returncode == 0
+        return done.stdout
+
+    posting = ["post", "board", "--lines", "-", "--name", "square", "--retain", "1m"]
+    assert run(*posting, input="1\n2\n") == "posted 2\n"
+    run("worker", "client_app:board", "--burst", "--processes", "1")
+    found = run("list", "board", "--state", "complete", "--fields", "result", "--json")
+    assert [json.loads(line) for line in found.splitlines()] == [{"result": 1}, {"result": 4}]
 
 
 def test_post_and_get(cli, jobs, tmp_path) -> None:
@@ -57,7 +67,8 @@ def test_post_and_get(cli, jobs, tmp_path) -> None:
     lines = tmp_path / "lines"
     lines.write_text("1\n2\n3\n")
     assert cli("post", "board", "--lines", str(lines), "--queue", "bulk")[:2] == (0, "posted 3\n")
-    assert cli("post", "board", "--lines", "-", "--codec", "raw", input="a\nb\n")[1] == "posted 2\n"
+    lines.write_text("a\nb\n")
+    assert cli("post", "board", "--lines", str(lines), "--codec", "raw")[1] == "posted 2\n"
     assert jobs.count(queue="bulk") == 3
 
 
@@ -94,31 +105,31 @@ def test_other_verbs(cli, jobs) -> None:
 
 
 def test_what_is_wrong_is_said_in_a_line(cli, jobs) -> None:
-    for words, text in (
-        (["post", "board", "hello"], "the payload is no JSON"),
-        (["post", "board"], "give a payload"),
-        (["requeue", "board"], "give ids, or at least one filter"),
-        (["worker", "client_app:nothing"], "client_app:nothing"),
-        (["worker", "no_such_module:board"], "no_such_module"),
-        (["worker", "client_app"], "must be module:name"),
-    ):
-        status, _, errors = cli(*words)
-        assert (status, len(errors.strip().splitlines())) == (1, 1), errors
-        assert errors.startswith("jobboard: ") and text in errors
-    jobs.client.set("board", "no board")
-    assert "WRONGTYPE" in cli("list", "board")[2]
-    assert cli("list", "board", url="redis://127.0.0.1:1")[0] == 1
-    assert cli()[0] == 2
-    assert cli("--version")[1].startswith("jobboard 0.")
+    jobs.client.set("no-board", "x")
+
+    def errors(*words: str) -> str:
+        status, _, found = cli(*words)
+        assert status == 1
+        assert found.startswith("jobboard: ") and len(found.splitlines()) == 1
+        return found
+
+    assert "the payload is no JSON" in errors("post", "board", "hello")
+    assert "give a payload" in errors("post", "board")
+    assert "give ids, or at least one filter" in errors("requeue", "board")
+    assert "client_app:nothing" in errors("worker", "client_app:nothing")
+    assert "no_such_module" in errors("worker", "no_such_module:board")
+    assert "must be module:name" in errors("worker", "client_app")
+    assert "WRONGTYPE" in errors("list", "no-board")
+    assert "127.0.0.1:1" in errors("list", "board", "--url", "redis://127.0.0.1:1?retry_on_timeout=false")
+    assert cli_module.main([]) == 2
 
 
-def test_a_worker_and_a_call(cli, jobs) -> None:
-    jobs.post_many(range(10), name="square", retain=60_000)
-    status, _, errors = cli("worker", "client_app:board", "--burst", "--tasks", "5")
-    assert status == 0, errors
-    assert jobs.count(state="complete") == 10
+def test_waiting_for_what_was_posted(cli, jobs, work) -> None:
     status, _, errors = cli("post", "board", "7", "--name", "square", "--wait", "50ms")
     assert status == 1 and "has not ended in time" in errors
+    jobs.handlers.handler()(lambda context, payload: payload * payload)
+    work(jobs)
+    assert cli("post", "board", "7", "--name", "square", "--wait", "5s")[:2] == (0, "49\n")
 
 
 def test_top(cli, jobs) -> None:

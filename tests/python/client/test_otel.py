@@ -52,16 +52,14 @@ def test_failures_are_errors_and_cancels_are_not(board, spans) -> None:
         raise ValueError("no")
 
     def stop(context, payload):
-        raise jobboard.CancelRequested("called off")
+        board.cancel(context.id)
+        context.sleep(5000)
 
     board.handlers.handler("fail")(fail)
     board.handlers.handler("stop")(stop)
     board.post(1, name="fail", retries=0)
-    board.post(1, name="stop", expire=60_000)
-    worker = Worker(board, concurrency=1)
-    board.handlers.handler("end")(lambda context, payload: worker.stop())
-    board.post(1, name="end", priority=-1, after=[], delay=100)
-    worker.run(signals=False)
+    board.post(1, name="stop")
+    Worker(board).run(burst=True)
     status = {span.name: span.status.status_code.name for span in spans.get_finished_spans()}
     assert status["run fail"] == "ERROR"
     assert status["run stop"] == "UNSET"

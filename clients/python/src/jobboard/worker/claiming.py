@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any
+from typing import Any, Optional
 
 import redis
 
@@ -33,6 +33,8 @@ class Claimer(threading.Thread):
         self.pauses = Pauses()
         self.at = hash(engine.name) % len(engine.shards)
         self.home = self.at
+        self.ends: Optional[int] = None
+        """Before the claim under way: how many runs had ended, None when we held none."""
         self.block = engine.options.block
         if self.block is None:
             self.block = engine.board.block if len(engine.shards) == 1 else SHARD_BLOCK
@@ -59,6 +61,7 @@ class Claimer(threading.Thread):
             if engine.stopping:
                 return False
             engine.asked = engine.room
+            self.ends = None if not engine.held else engine.ends
             return True
 
     def _claim(self) -> None:
@@ -92,13 +95,12 @@ class Claimer(threading.Thread):
         return reply or []
 
     def _end_of_burst(self) -> None:
-        """There was nothing: the worker ends once the ends of all its jobs are sent, which may bring new
-        ones.
+        """There was nothing. When we held nothing either, the worker ends; else the next end may bring
+        more.
         """
-        engine = self.engine
+        engine, ends = self.engine, self.ends
         with engine.lock:
             engine.asked = 0
-            held = len(engine.held)
-            if not held:
+            if ends is None:
                 engine.ask_to_stop()
-            engine.changed.wait_for(lambda: engine.stopping or len(engine.held) < held)
+            engine.changed.wait_for(lambda: engine.stopping or (ends is not None and engine.ends > ends))

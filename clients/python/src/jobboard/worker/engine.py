@@ -81,6 +81,8 @@ class Engine:
         """The highest token that has arrived from each board."""
         self.stopping = False
         self.failure: Optional[BaseException] = None
+        self.ends = 0
+        """Runs that we hold no more."""
         self.done = 0
         """Ends that the server has taken."""
         self.sender: Sender
@@ -179,6 +181,7 @@ class Engine:
         """The server has taken or refused the end of a run."""
         with self.lock:
             self.held.pop(run.key, None)
+            self.ends += 1
             self.changed.notify_all()
 
     def find(self, board: str, token: int) -> Optional[Run]:
