@@ -85,7 +85,7 @@ bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth
 	$(VENV)/python benches/instructions.py
 
-chaos: setup build ## Kill servers and workers at work, and check that nothing is lost [SECONDS=60] [SEED=n] [SERVER=redis70] [REPORT=file]
+chaos: setup build ## Kill and part servers and workers at work, and check that nothing is lost [SECONDS=60, three times] [SEED=n] [SERVER=redis70] [REPORT=file]
 	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
 soak: setup build ## Churn of every sort at a steady population, sampled and judged [SECONDS=3600] [SERVER=redis82] [SEED=n] [REPORT=file]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from actors import LIMIT
+from clock import LATE
 from journal import Call
 
 ENDS = ("consume", "fail", "abandon")
@@ -17,11 +19,16 @@ class Checker:
     """The calls of a run, and what was found wrong with them.
 
     A node that has been deposed may answer for a moment as if it were not: what a replicated run promises, it
-    promises of durable answers (WAIT for both replicas) only.
+    promises of durable answers (WAIT for both replicas) only. `jumps` are moments at which the server's clock
+    went ahead of the machine's: no lease is sure to last over one. `backs` are those at which it went back:
+    the order of a group is that of times, so posts before and after one may come the other way round.
     """
 
-    def __init__(self, calls: list[Call], replicated: bool) -> None:
+    def __init__(
+        self, calls: list[Call], replicated: bool, jumps: Sequence[float] = (), backs: Sequence[float] = ()
+    ) -> None:
         self.calls, self.replicated = calls, replicated
+        self.jumps, self.backs = sorted(jumps), sorted(backs)
         self.wrong: list[str] = []
         self.of: dict[str, list[Call]] = defaultdict(list)
         for call in calls:
@@ -115,6 +122,8 @@ class Checker:
             if call.about["session"] or not call.answered:
                 continue
             until = min(call.begin + call.about["lease"] / 1000, said.get((id, token), NEVER))
+            after = bisect.bisect_left(self.jumps, call.begin)
+            until = min([until - (2 * LATE if self.jumps else 0), *self.jumps[after : after + 1]])
             if call.end < until:
                 yield call.end, until, call, id, queue
 
@@ -167,7 +176,14 @@ class Checker:
 
     def order_is_kept(self) -> None:
         """Jobs of one ordered group that one producer has posted come one after the other."""
-        posts = [call for call in self.of["post"] if call.about.get("before")]
+        end = {call.about["id"]: call.end for call in self.of["post"]}
+
+        def turned(call: Call) -> bool:
+            """Whether the clock went back between the post before it and its own."""
+            first, last = end.get(call.about["before"], 0), call.end
+            return bisect.bisect_left(self.backs, first - 1) < bisect.bisect_right(self.backs, last)
+
+        posts = [call for call in self.of["post"] if call.about.get("before") and not turned(call)]
         self._done_before({call.about["id"]: [call.about["before"]] for call in posts})
         self._count("jobs in strict order", len(posts))
 

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import redis
 
@@ -34,9 +34,22 @@ class Nemesis:
             self.stop_primary,
             self.pause_board,
             self.fill_memory,
+            self.slow_clients,
+            self.still_clients,
+            self.shut_clients,
         ]
-        more = [self.kill_replica, self.stop_replica, self.cut_replicas, self.failover]
+        more = [
+            self.kill_replica,
+            self.stop_replica,
+            self.cut_replicas,
+            self.failover,
+            self.slow_replicas,
+            self.part_primary,
+            self.part_replica,
+        ]
         self.deeds: list[Callable[[], None]] = one + (more if run.site.replicated else [])
+        if run.site.ticker is not None:
+            self.deeds += [self.clock_ahead, self.clock_back] * 2
 
     def act(self) -> str:
         """One deed; its name."""
@@ -71,6 +84,51 @@ class Nemesis:
 
     def pause_board(self) -> None:
         self._ask("JOB.PAUSE", "chaos", "FOR", self.random.randrange(50, 500))
+
+    # Links
+
+    def _link(self, port: int, most: float, **wrong: Any) -> None:
+        """Something is wrong with a link for a while."""
+        links = self.run.site.links
+        links.set(port, **wrong)
+        try:
+            self._nap(most)
+        finally:
+            links.set(port)
+
+    def slow_clients(self) -> None:
+        self._link(self.run.site.doors[self.run.site.primary], 2.0, delay=self.random.uniform(0.005, 0.2))
+
+    def still_clients(self) -> None:
+        """What clients and server say arrives later, when they may have given up."""
+        self._link(self.run.site.doors[self.run.site.primary], 1.5, still=True)
+
+    def shut_clients(self) -> None:
+        self._link(self.run.site.doors[self.run.site.primary], 0.5, shut=True)
+
+    def slow_replicas(self) -> None:
+        """Replicas and Sentinels hear the primary late."""
+        self._link(self.run.site.peers[self.run.site.primary], 3.0, delay=self.random.uniform(0.02, 0.3))
+
+    def part_primary(self) -> None:
+        """Replicas and Sentinels do not hear the primary, clients do: another may take its place."""
+        wrong = self.random.choice(["still", "shut"])
+        self._link(self.run.site.peers[self.run.site.primary], 4.0, **{wrong: True})
+        self.run.site.heal()
+
+    def part_replica(self) -> None:
+        """Sentinels do not hear a replica."""
+        server = self.random.choice(self.run.site.replicas)
+        self._link(self.run.site.peers[server], 2.0, shut=True)
+        self.run.site.heal()
+
+    # The clock
+
+    def clock_ahead(self) -> None:
+        self.run.site.ticker.jump(self.random.choice([0.05, 0.3, 1, 5, 60]))
+
+    def clock_back(self) -> None:
+        self.run.site.ticker.jump(-self.random.choice([0.05, 0.3, 1, 5]))
 
     # The primary
 

@@ -2,9 +2,10 @@
 
     make chaos [SECONDS=60] [SEED=n] [SERVER=redis70|redis82|valkey91]
 
-First on one server that writes every command to disk, then on a primary with two replicas and three
-Sentinels. The seed draws every deed and every client's choices; the moments are the machine's. Ends with 1
-when a promise was broken, and then leaves the journals where it says.
+First on one server that writes every command to disk, then on one whose clock jumps, then on a primary with
+two replicas and three Sentinels. All of them talk over links that are made slow, stand still or break. The
+seed draws every deed and every client's choices; the moments are the machine's. Ends with 1 when a promise
+was broken, and then leaves the journals where it says.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ from nemesis import Nemesis  # noqa: E402
 from servers import Site  # noqa: E402
 
 SORTS = ["plain", "plain", "batch", "blocking", "session", "chained"]
+SITES = {
+    "one": ("One server, every command on disk", {}),
+    "clock": ("One server whose clock jumps", {"jumps": True}),
+    "replicated": ("Three servers, three Sentinels", {"replicated": True}),
+}
 FORK = multiprocessing.get_context("fork")
 
 
@@ -49,10 +55,12 @@ class Player:
 class Run:
     """One run on one site."""
 
-    def __init__(self, kind: str, seconds: float, seed: int, replicated: bool) -> None:
+    def __init__(
+        self, kind: str, seconds: float, seed: int, replicated: bool = False, jumps: bool = False
+    ) -> None:
         self.seconds, self.seed = seconds, seed
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.site = Site(kind, self.folder, replicated)
+        self.site = Site(kind, self.folder, replicated, jumps)
         self.actors: dict[str, Player] = {}
         self.nemesis = Nemesis(self, seed)
         self.lives: Counter = Counter()
@@ -133,7 +141,9 @@ class Run:
             wrong.append(f"the copies differ: {[board.info() for board in boards]}")
         for server in self.site.servers:
             server.check_health()
-        checker = Checker(journal.read(self.folder), self.site.replicated)
+        ticker = self.site.ticker
+        jumps = (ticker.jumps, ticker.backs) if ticker is not None else ()
+        checker = Checker(journal.read(self.folder), self.site.replicated, *jumps)
         wrong += checker.check()
         self.counted = checker.counted
         self.counted["calls"] = len(checker.calls)
@@ -158,21 +168,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Kills servers and workers, and checks that nothing is lost."
     )
-    parser.add_argument("--seconds", type=float, default=60, help="of each of the two runs (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60, help="of each of the three runs (default: 60)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--server", choices=KINDS, default="redis70")
-    parser.add_argument("--only", choices=["one", "replicated"])
+    parser.add_argument("--only", choices=list(SITES))
     parser.add_argument("--report", type=Path, help="write a page of Markdown here")
     arguments = parser.parse_args()
     command = f"make chaos SECONDS={arguments.seconds:g} SEED={arguments.seed} SERVER={arguments.server}"
     print(f"{command}", flush=True)
     page = [f"`{command}`\n"]
     broken = False
-    for name, replicated in (("one", False), ("replicated", True)):
+    for name, (title, site) in SITES.items():
         if arguments.only not in (None, name):
             continue
-        title = "Three servers, three Sentinels" if replicated else "One server, every command on disk"
-        run = Run(arguments.server, arguments.seconds, arguments.seed, replicated)
+        run = Run(arguments.server, arguments.seconds, arguments.seed, **site)
         wrong = ["the run did not end"]
         try:
             wrong = run.play()

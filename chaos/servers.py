@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Optional
 
 import redis
+from clock import Ticker
 from harness import Server, executable, wait_until
 from harness.server import free_port
+from links import Links
 
 ALWAYS = ["appendonly yes", "appendfsync always"]
 NAME = "chaos"
@@ -63,31 +65,57 @@ class Sentinel:
 
 
 class Site:
-    """One server (`replicated=False`) or three, and the place where clients read which port serves them."""
+    """One server (`replicated=False`) or three, and the place where clients read which port serves them.
 
-    def __init__(self, kind: str, folder: Path, replicated: bool) -> None:
+    Clients reach a server over one link (`doors` tells its port), other servers and the Sentinels over
+    another, whose port they take for the server's own (`peers`). With `jumps` a `Ticker` moves its clock.
+    """
+
+    def __init__(self, kind: str, folder: Path, replicated: bool, jumps: bool = False) -> None:
         self.kind, self.folder, self.replicated = kind, folder, replicated
-        config = [*ALWAYS, "repl-backlog-size 64mb"]
-        first = Server(kind, config=config)
-        self.servers = [first]
+        self.links = Links()
+        self.doors: dict[Server, int] = {}
+        self.peers: dict[Server, int] = {}
+        self.servers: list[Server] = []
         self.sentinels: list[Sentinel] = []
         self.address = folder / "primary"
         self.changes: list[tuple[float, int]] = []
         self._stop = threading.Event()
+        first = self._start(*(["clock", "manual"] if jumps else []))
+        self.ticker = Ticker(first) if jumps else None
         if replicated:
-            self.servers += [Server(kind, config=config, replicaof=first) for _ in range(2)]
+            for _ in range(2):
+                self._start(primary=first)
             for server in self.servers[1:]:
                 server.wait_synced(first)
-            self.sentinels = [Sentinel(kind, first.port) for _ in range(3)]
-            wait_until(lambda: self._agreed() == first.port, 20, what="the Sentinels agree")
-        self._note(first.port)
+            self.sentinels = [Sentinel(kind, self.peers[first]) for _ in range(3)]
+            wait_until(lambda: self._agreed() == self.peers[first], 20, what="the Sentinels agree")
+        self._note(self.peers[first])
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
+
+    def _start(self, *words: str, primary: Optional[Server] = None) -> Server:
+        door, peer = self.links.open(), self.links.open()
+        config = [
+            *ALWAYS,
+            "repl-backlog-size 64mb",
+            "replica-announce-ip 127.0.0.1",
+            f"replica-announce-port {peer}",
+        ]
+        if primary is not None:
+            config.append(f"replicaof 127.0.0.1 {self.peers[primary]}")
+        # The links are dead ends until the server has a port.
+        server = Server(self.kind, *words, config=config)
+        self.links.aim(door, server.port)
+        self.links.aim(peer, server.port)
+        self.doors[server], self.peers[server] = door, peer
+        self.servers.append(server)
+        return server
 
     def _note(self, port: int) -> None:
         self.changes.append((time.monotonic(), port))
         fresh = self.address.with_suffix(".new")
-        fresh.write_text(str(port))
+        fresh.write_text(str(self.doors[self.primary]))
         fresh.rename(self.address)
 
     def _agreed(self) -> Optional[int]:
@@ -96,13 +124,13 @@ class Site:
 
     def _watch(self) -> None:
         while not self._stop.wait(0.05):
-            port = self._agreed() if self.replicated else self.servers[0].port
+            port = self._agreed() if self.replicated else self.peers[self.servers[0]]
             if port is not None and port != self.changes[-1][1]:
                 self._note(port)
 
     @property
     def primary(self) -> Server:
-        return next(server for server in self.servers if server.port == self.changes[-1][1])
+        return next(server for server, port in self.peers.items() if port == self.changes[-1][1])
 
     @property
     def replicas(self) -> list[Server]:
@@ -112,6 +140,8 @@ class Site:
         """Waits until every server runs, one is the primary, and the others follow it in step."""
         for server in self.servers:
             if server.process is None:
+                if self.ticker is not None:
+                    self.ticker.started()
                 server.start(rewrite_config=False)
         if not self.replicated:
             return
@@ -125,7 +155,7 @@ class Site:
                     offset = client.info("replication")["master_repl_offset"]
                 for server in self.replicas:
                     info = server.info("replication")
-                    if info["role"] != "slave" or info["master_port"] != primary.port:
+                    if info["role"] != "slave" or info["master_port"] != self.peers[primary]:
                         return False
                     if info["master_link_status"] != "up" or info["slave_repl_offset"] < offset:
                         return False
@@ -141,3 +171,6 @@ class Site:
             sentinel.close()
         for server in self.servers:
             server.close()
+        if self.ticker is not None:
+            self.ticker.close()
+        self.links.close()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
+import time
+
 import pytest
 from checker import Checker
 from journal import Call
-from run import Run
+from links import Links
+from run import SITES, Run
 
 
-@pytest.mark.parametrize("replicated", [False, True], ids=["one", "replicated"])
+@pytest.mark.parametrize("site", SITES)
 @pytest.mark.timeout(240)
-def test_nothing_is_lost_in_a_short_run(server_kind, replicated):
-    run = Run(server_kind, 12 if replicated else 6, seed=7, replicated=replicated)
+def test_nothing_is_lost_in_a_short_run(server_kind, site):
+    run = Run(server_kind, 12 if site == "replicated" else 6, seed=7, **SITES[site][1])
     try:
         assert run.play() == []
         assert run.counted["jobs consumed"] > 20 and run.counted["posts that had to be there"] > 0
@@ -84,6 +90,72 @@ def test_a_good_run_is_found_good():
 )
 def test_what_is_wrong_is_found(calls, said):
     assert said in found(calls)
+
+
+def test_a_lease_is_not_sure_to_last_over_a_jump_of_the_clock():
+    calls = [claim("w1", 1, ("a", 1)), claim("w2", 3, ("a", 2))]
+    assert "a was given to w2 (2) while w1 held it" in found(calls)
+    assert Checker(calls, False, jumps=[2.0]).check() == []
+    assert Checker(calls, False, jumps=[0.5, 4.0]).check() != []
+
+
+def test_an_order_is_not_sure_to_hold_where_the_clock_went_back():
+    first, second = post("a"), post("b", 5)
+    second.about["before"] = "a"
+    calls = [first, second, claim("w", 6, ("b", 1))]
+    assert "b was claimed before a" in found(calls)
+    assert any("before a" in line for line in Checker(calls, False, backs=[7.0]).check())
+    assert not any("before a" in line for line in Checker(calls, False, backs=[3.0]).check())
+
+
+@pytest.fixture
+def echo():
+    """A link to a server that says everything back, and a connection through it."""
+    links, listener = Links(), socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = listener.accept()
+                with one, contextlib.suppress(OSError):
+                    while piece := one.recv(1000):
+                        one.sendall(piece)
+
+    threading.Thread(target=serve, daemon=True).start()
+    port = links.open()
+    links.aim(port, listener.getsockname()[1])
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        yield links, port, client
+    links.close()
+    listener.close()
+
+
+def test_a_link_may_be_slow_stand_still_and_break(echo):
+    links, port, client = echo
+
+    def said(text: bytes) -> float:
+        begin = time.monotonic()
+        client.sendall(text)
+        assert client.recv(1000) == text
+        return time.monotonic() - begin
+
+    assert said(b"at once") < 0.2
+    links.set(port, delay=0.15)
+    assert 0.3 <= said(b"late") < 1
+    links.set(port, still=True)
+    client.sendall(b"held back")
+    client.settimeout(0.2)
+    with pytest.raises(socket.timeout):
+        client.recv(1000)
+    links.set(port)
+    client.settimeout(5)
+    assert client.recv(1000) == b"held back"
+    links.set(port, shut=True)
+    with contextlib.suppress(ConnectionError):
+        assert client.recv(1000) == b""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as another:
+        with contextlib.suppress(ConnectionError):
+            assert another.recv(1000) == b""
 
 
 def test_with_replicas_only_durable_answers_bind():
