@@ -59,8 +59,21 @@ impl Filter<'_> {
         }
     }
 
-    fn same_kind(&self, other: &Filter<'_>) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+    /// A bit for its kind.
+    fn kind(&self) -> u16 {
+        1 << match self {
+            Filter::State(_) => 0,
+            Filter::Queue(_) => 1,
+            Filter::Group(_) => 2,
+            Filter::Worker(_) => 3,
+            Filter::Name(_) => 4,
+            Filter::Lapsed => 5,
+            Filter::Tag(_) => 6,
+            Filter::Kind(_) => 7,
+            Filter::Tracked => 8,
+            Filter::User(_) => 9,
+            Filter::Since(_) => 10,
+        }
     }
 }
 
@@ -86,10 +99,16 @@ impl<'a> Filters<'a> {
         self.any.iter().filter_map(since).min()
     }
 
+    /// O(filters).
     pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
-        let kind_holds =
-            |f: &Filter<'_>| self.any.iter().any(|other| other.same_kind(f) && other.holds(record));
-        self.any.iter().all(kind_holds) && !self.none.iter().any(|f| f.holds(record))
+        let (mut asked, mut held) = (0, 0);
+        for filter in &self.any {
+            asked |= filter.kind();
+            if held & filter.kind() == 0 && filter.holds(record) {
+                held |= filter.kind();
+            }
+        }
+        asked == held && !self.none.iter().any(|f| f.holds(record))
     }
 
     /// The names of one kind that are asked for, each once.

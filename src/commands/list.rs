@@ -13,6 +13,9 @@ use crate::server::reply::Reply;
 /// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.
 pub struct List;
 
+/// So many filters at most: each is asked of each job that is looked at.
+const FILTERS_MOST: usize = 100;
+
 /// Reads one filter if the word begins one.
 pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, Fault> {
     let mut keyword = Keyword::of(word);
@@ -39,6 +42,9 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         _ if none => return syntax("NOT must stand before a filter"),
         _ => return Ok(false),
     };
+    if to.any.len() + to.none.len() == FILTERS_MOST {
+        return syntax(format!("no more than {FILTERS_MOST} filters can be named"));
+    }
     match none {
         true => to.none.push(filter),
         false => to.any.push(filter),
