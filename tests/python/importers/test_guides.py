@@ -1,4 +1,4 @@
-"""The guides of docs/migrate: what they show is run, in its order, for each guide on an empty server.
+"""The guides of docs/migrate: what they show is run, for each guide on an empty server.
 
 ```python before     makes jobs of the other library (```js before: in node)
 ```console           `$ jobboard …` and what it prints
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from harness import Server
+from harness import KINDS, Server
 from jobboard.importers.command import LIBRARIES
 
 from .test_bullmq import NODE, PEERS
@@ -38,6 +38,16 @@ class Block(NamedTuple):
 def blocks(path: Path) -> Iterator[Block]:
     for found in re.finditer(r"^```(.+)\n((?:.*\n)*?)```$", path.read_text(), re.MULTILINE):
         yield Block(found[1], found[2])
+
+
+@pytest.fixture
+def server(pool, guide: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The kinds of servers by turns, a guide on each."""
+    kinds = request.config.getoption("--server") or KINDS
+    server = pool.borrow(kinds[GUIDES.index(guide) % len(kinds)])
+    yield server
+    server.check_health()
+    server.close_clients()
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)

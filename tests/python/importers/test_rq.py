@@ -19,6 +19,7 @@ from expect import ids  # noqa: E402
 from harness import Server  # noqa: E402
 from rq import Queue, Retry, SimpleWorker  # noqa: E402
 from rq.job import Job  # noqa: E402
+from rq.rate_limit import RateLimit  # noqa: E402
 
 logging.getLogger("rq").setLevel(logging.ERROR)
 
@@ -205,6 +206,37 @@ def test_running_jobs_are_moved_when_it_is_asked_for(
     assert imported("rq", "board", "--running")[0] == 0
     assert server.board().state("begun") == "ready"
     assert not source.zcard("rq:wip:mails")
+
+
+def test_jobs_that_a_rate_limit_holds_back_come_as_a_group(
+    server: Server, source: redis.Redis, mails, imported
+):
+    limit = RateLimit("api", concurrency=1)
+    for n in range(3):
+        mails.enqueue("tasks.send", n, rate_limit=limit, job_id=f"limited-{n}")
+    Queue("texts", connection=source).enqueue("tasks.send", 3, rate_limit=limit, job_id="text")
+    assert mails.job_ids == ["limited-0"]
+    code, output = imported("rq", "board", "mails")
+    assert code == 0
+    assert f"{'held':>12}{2:>12}{2:>12}{0:>12}" in output
+    board = server.board()
+    assert ids(board.list(queue="mails")[1]) == ["limited-0", "limited-1", "limited-2"]
+    assert board.groups()["mails", "api"]["ready"] == 3
+    assert source.zrange("rq:rl:api:rate_limited", 0, -1) == [b"text"]
+    assert not source.zcard("rq:rl:api:allowed")
+    assert imported("rq")[0] == 0
+    assert board.get("text")["queue"] == "texts"
+
+
+def test_jobs_that_were_taken_and_not_begun_are_running(server: Server, source: redis.Redis, mails, imported):
+    mails.enqueue("tasks.send", "ann", job_id="taken")
+    mails.enqueue("tasks.send", "bob", job_id="bob")
+    source.lmove(mails.key, mails.intermediate_queue_key, "LEFT", "RIGHT")
+    code, output = imported("rq")
+    assert (code, server.board().count()) == (0, 1)
+    assert "not asked for: 1 taken of mails" in output
+    assert imported("rq", "board", "--running")[0] == 0
+    assert server.board().state("taken") == "ready"
 
 
 def test_one_queue_of_the_board_can_take_them_all(server: Server, source: redis.Redis, imported):

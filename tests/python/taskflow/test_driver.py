@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import json
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ pytest.importorskip("taskflow", reason="TaskFlow 6.5 needs Python 3.11")
 
 import redis  # noqa: E402
 from harness import Server, wait_until  # noqa: E402
+from harness.server import free_port  # noqa: E402
 from jobboard.taskflow import JobBoard  # noqa: E402
 from taskflow import exceptions as exc  # noqa: E402
 from taskflow import states  # noqa: E402
@@ -527,6 +529,23 @@ def test_the_settings_for_events_keep_what_was_set(server: Server, connect: Conn
     )
 
 
+def test_who_may_not_change_settings_is_told_what_the_board_publishes(
+    server: Server, connect: Connect, caplog
+):
+    server.board("taskflow").set(events="all")
+    admin = server.client()
+    admin.execute_command("ACL", "SETUSER", "default", "-job.settings")
+    try:
+        found: queue.Queue = queue.Queue()
+        board = connect()
+        board.notifier.register(base.POSTED, lambda event, details: found.put(details["job"].name))
+        board.post("work")
+        assert found.get(timeout=5) == "work"
+    finally:
+        admin.execute_command("ACL", "SETUSER", "default", "+@all")
+    assert "may not publish all events" in caplog.text
+
+
 # Connections
 
 
@@ -556,6 +575,33 @@ def test_a_board_can_be_named_by_a_uri(server: Server):
         assert isinstance(board, JobBoard)
         board.post("work")
     assert server.board("mails").count() == 1
+
+
+def test_a_board_behind_sentinels(server: Server, tmp_path):
+    executable = next(path for path in (shutil.which("redis-server"), shutil.which("valkey-server")) if path)
+    port = free_port()
+    conf = tmp_path / "sentinel.conf"
+    conf.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor shop 127.0.0.1 {server.port} 1\n")
+    process = subprocess.Popen([executable, str(conf), "--sentinel"], stdout=subprocess.DEVNULL)
+    try:
+        with redis.Redis(port=port) as sentinel:
+            wait_until(lambda: answers(sentinel), 10.0)
+        where = {"host": "127.0.0.1", "port": port, "sentinel": "shop"}
+        with backends.backend("test", {"board": "jobboard", "namespace": "mails", **where}) as board:
+            job = board.post("work")
+            board.claim(job, "me")
+            assert board.find_owner(job) == "me"
+            board.consume(job, "me")
+            assert job.wait(1)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(client: redis.Redis) -> bool:
+    with contextlib.suppress(redis.ConnectionError):
+        return client.ping()
+    return False
 
 
 def test_a_server_without_the_module_is_told_as_such(fresh_server):

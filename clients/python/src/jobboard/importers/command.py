@@ -17,7 +17,7 @@ from .rq import RQ
 from .streams import Streams
 from .work_queue import WorkQueue
 
-RUNNING = {"running"}
+RUNNING = {"running", "taken"}
 """What is moved only when it is asked for: somebody may be at work on it."""
 
 LIBRARIES = {

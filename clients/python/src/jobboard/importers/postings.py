@@ -25,6 +25,7 @@ class Posting:
     payload: Text
     name: Optional[str] = None
     queue: Optional[str] = None
+    group: Optional[str] = None
     priority: int = 0
     at: Optional[int] = None
     retries: Optional[int] = None
@@ -60,7 +61,7 @@ class Posting:
 
     def options(self) -> list[Any]:
         words: list[Any] = []
-        plain = "name queue at retries lapses jitter timeout expire retain".split()
+        plain = "name queue group at retries lapses jitter timeout expire retain".split()
         for name in plain:
             value = getattr(self, name)
             if value is not None:

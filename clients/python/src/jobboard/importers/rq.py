@@ -20,23 +20,29 @@ from jobboard.plain import compact, is_json
 from .moving import Item, Section, text
 from .postings import Posting
 
-STATES = ("waiting", "delayed", "failed", "running", "deferred")
+STATES = ("waiting", "ready", "delayed", "failed", "running", "taken", "deferred")
 
 PLACES = {
-    "waiting": "queue",
-    "delayed": "scheduled",
-    "failed": "failed",
-    "running": "wip",
-    "deferred": "deferred",
+    "waiting": "queue:{}",
+    "ready": "ready:{}",
+    "held": "rl:{}:rate_limited",
+    "delayed": "scheduled:{}",
+    "failed": "failed:{}",
+    "running": "wip:{}",
+    "taken": "queue:{}:intermediate",
+    "deferred": "deferred:{}",
 }
-"""Where RQ has them: `rq:<place>:<queue>`, the first a list, the others sorted sets."""
+"""Where RQ has them, behind its prefix, by queue; those that a rate limit holds back by its key. `taken` are
+those that a worker has taken off its queue and not begun, `ready` dependent ones that are not queued yet."""
+
+LISTS = {"waiting", "taken"}
+"""Lists; the others are sorted sets."""
 
 NOTES = (
     "description",
     "success_callback_name",
     "failure_callback_name",
     "stopped_callback_name",
-    "rate_limit_key",
     "retry_intervals",
     "repeats_left",
     "repeat_intervals",
@@ -61,15 +67,19 @@ class RQ:
         self.name = prefix
 
     def sections(self) -> list[Section]:
-        return [Section(state, queue) for state in STATES for queue in self.queues]
+        limits = sorted(map(text, self.client.smembers(f"{self.prefix}:rl-keys")))
+        found = [Section(state, queue) for state in STATES for queue in self.queues]
+        return (
+            found[: len(self.queues)] + [Section("held", key) for key in limits] + found[len(self.queues) :]
+        )
 
     def count(self, section: Section) -> int:
         key = self._key(section)
-        return int(self.client.llen(key) if section.state == "waiting" else self.client.zcard(key))
+        return int(self.client.llen(key) if section.state in LISTS else self.client.zcard(key))
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         key, end = self._key(section), left + size - 1
-        if section.state == "waiting":
+        if section.state in LISTS:
             found = [(ref, 0.0) for ref in self.client.lrange(key, left, end)]
         else:
             found = self.client.zrange(key, left, end, withscores=True)
@@ -85,13 +95,18 @@ class RQ:
         return [self._item(section, ref, score, *(next(replies) for _ in range(4))) for ref, score in found]
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
-        pipeline = self.client.pipeline()
+        reading = self.client.pipeline(transaction=False)
         for ref in refs:
+            reading.hget(self._job(section, ref), "rate_limit_key")
+        pipeline = self.client.pipeline()
+        for ref, limit in zip(refs, reading.execute()):
             id, job = self._id(section, ref), self._job(section, ref)
-            if section.state == "waiting":
+            if section.state in LISTS:
                 pipeline.lrem(self._key(section), 1, ref)
             else:
                 pipeline.zrem(self._key(section), ref)
+            if limit:
+                pipeline.zrem(f"{self.prefix}:rl:{text(limit)}:allowed", id)
             pipeline.delete(
                 job,
                 f"{job}:dependents",
@@ -102,7 +117,7 @@ class RQ:
         pipeline.execute()
 
     def _key(self, section: Section) -> str:
-        return f"{self.prefix}:{PLACES[section.state]}:{section.place}"
+        return f"{self.prefix}:{PLACES[section.state].format(section.place)}"
 
     def _id(self, section: Section, ref: bytes) -> str:
         """Running ones are listed by job and execution."""
@@ -129,7 +144,10 @@ class RQ:
             unmoved = self._unmoved(others)
             if unmoved:
                 return Item(ref, problem=f"waits for {unmoved}, which is not on the board", waits=True)
-        posting = Posting(id, b"", queue=self.to_queue or section.place)
+        queue = text(job["origin"]) if section.state == "held" else section.place
+        if queue not in self.queues:
+            return Item(ref, foreign=True)
+        posting = Posting(id, b"", queue=self.to_queue or queue)
         put_call(posting, job["data"])
         put_options(posting, job, left)
         if section.state == "delayed":
@@ -193,6 +211,8 @@ def put_options(posting: Posting, job: dict[str, bytes], left: int) -> None:
         posting.retain = kept * 1000 if kept >= 0 else -1
     if job.get("group_id"):
         posting.tags = [text(job["group_id"])]
+    if job.get("rate_limit_key"):
+        posting.group = text(job["rate_limit_key"])
     posting.meta["source"] = "rq"
     posting.meta["created"] = milliseconds(job.get("created_at", b""))
     for name in NOTES:

@@ -120,16 +120,17 @@ class Listener:
     def _publish(self) -> None:
         """Lets the board publish the events of EVENTS beside those that it publishes already."""
         key = self._board.key
-        found = pairs(self._client.execute_command("JOB.SETTINGS", "GET", key, "events", "events-tracked"))
-        now = int(found["events"][0])
-        wanted = now | sum(EVENTS.values())
+        try:
+            found = pairs(ask(self._client, "JOB.SETTINGS", "GET", key, "events", "events-tracked"))
+            now = int(found["events"][0])
+            wanted = now | sum(EVENTS.values())
+            if wanted != now:
+                ask(self._client, "JOB.SETTINGS", "SET", key, "events", wanted)
+        except redis.ResponseError as error:
+            LOG.warning("The board %r may not publish all events: %s", key, error)
+            return
         if int(found["events-tracked"][0]):
             LOG.warning("The board %r publishes events of tracked jobs alone (events-tracked)", key)
-        if wanted != now:
-            try:
-                self._client.execute_command("JOB.SETTINGS", "SET", key, "events", wanted)
-            except redis.ResponseError as error:
-                LOG.warning("The board %r does not publish all events, for %s", key, error)
 
     def _follow(self) -> None:
         self._pubsub = self._client.pubsub()

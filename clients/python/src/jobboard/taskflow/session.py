@@ -22,6 +22,10 @@ BATCH = 1000
 """Claims that one heartbeat renews."""
 
 
+PATIENCE = 2.0
+"""Seconds that closing waits for a heartbeat that is under way; it ends by itself."""
+
+
 class Held(NamedTuple):
     """A claim of this process: whose name it is in, its fencing token, and whether the thread renews it."""
 
@@ -92,11 +96,13 @@ class Session:
     def close(self) -> None:
         """Closes the connection: what it carries ends."""
         self._closing.set()
+        self._disconnect()
+        self._keeper.join(PATIENCE)
+
+    def _disconnect(self) -> None:
         connection = self._own.connection
         if connection is not None:
             connection.disconnect()
-        self._keeper.join()
-        self._own.close()
 
     def _keep(self) -> None:
         while not self._closing.wait(self._lease / 3000):
@@ -105,6 +111,8 @@ class Session:
             except redis.RedisError as error:
                 if not self._closing.is_set():
                     LOG.warning("The claims on %r could not be renewed: %s", self._key, error)
+        self._disconnect()  # again: a command that was under way may have connected anew
+        self._own.close()
 
     def _renew(self) -> None:
         """All claims and registrations; a new connection takes over what the old one carried."""
