@@ -51,6 +51,7 @@ lint: setup ## Check format, lints and types of Rust and Python
 	$(VENV)/mypy
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path examples/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 test: setup lint test-rust test-python instructions ## Everything: set up, lint, cargo tests, pytest on the three servers
@@ -60,6 +61,7 @@ test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the 
 
 test-python: setup build console-build ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [K=expression] [PROCESSES=3]
 	@scripts/peers node qless
+	@scripts/languages
 	$(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)')
 
 run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
