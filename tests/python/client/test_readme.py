@@ -1,0 +1,64 @@
+"""The examples of clients/python/README.md run, in their order."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import jobboard
+import pytest
+from jobboard import Worker
+from jobboard.cli import build_parser
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "clients/python/README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_examples_run(server, capsys) -> None:
+    names: dict = {"__name__": "app"}
+    for number, block in enumerate(BLOCKS):
+        code = block.replace("redis.Redis()", f"redis.Redis(port={server.port})")
+        exec(compile(code, f"README, block {number + 1}", "exec"), names)
+        if number == 1:
+            assert Worker(names["board"]).run(burst=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["Hello ann", "complete"]
+    assert lines[-1] == "3"
+    board = names["board"]
+    board.resume()
+    board.post({"n": 1}, id="r", name="resize")
+    Worker(board, queues=["default"]).run(burst=True)
+    job = board.get("r")
+    assert (job.queue, job.payload, job.meta) == ("publish", {"small": True}, {"host": "web-1"})
+
+
+def test_the_commands_are_understood(monkeypatch) -> None:
+    monkeypatch.setenv("JOBBOARD_URL", "redis://127.0.0.1:1")
+    lines = [line.strip().split("#")[0] for line in README.splitlines() if line.startswith("    jobboard ")]
+    assert len(lines) > 5
+    for line in lines:
+        build_parser().parse_args(shlex.split(line)[1:])
+
+
+def test_names_in_the_text_exist() -> None:
+    for name in re.findall(r"`(?:board|context|shop)\.(\w+)", README):
+        assert any(hasattr(kind, name) for kind in (jobboard.Board, jobboard.Context)) or name in (
+            *("going_home", "cancelled", "lost"),
+        ), name
+
+
+@pytest.mark.parametrize(
+    "name", ["Complete", "Next", "Retry", "NoRetry", "Abandon", "Trash", "Lost", "GoHome"]
+)
+def test_what_handlers_say_is_exported(name) -> None:
+    assert f"{name}" in README and hasattr(jobboard, name)
+
+
+def test_redis_py_is_the_only_dependency() -> None:
+    extras = ["rich", "msgpack", "opentelemetry", "taskflow"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras})); import jobboard.cli"
+    subprocess.run([sys.executable, "-c", code], check=True)
