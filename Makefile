@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick instructions chaos soak fuzz fixtures console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions chaos soak fuzz fixtures console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -79,6 +79,10 @@ screenshots: setup build console-build ## The pictures of docs/console.md, made 
 bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [DURABLE=1]
 	@scripts/peers
 	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
+
+bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, into docs/workers.md [SERVER=redis82] [JOBS=5000]
+	@scripts/workers
+	$(VENV)/python benches/workers/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
 	@scripts/peers
