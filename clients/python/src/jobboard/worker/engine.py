@@ -182,7 +182,8 @@ class Engine:
         with self.lock:
             self.held.pop(run.key, None)
             self.ends += 1
-            self.changed.notify_all()
+            if self.stopping or self.options.burst:  # else nobody waits for that
+                self.changed.notify_all()
 
     def find(self, board: str, token: int) -> Optional[Run]:
         with self.lock:
