@@ -227,7 +227,14 @@ class Worker:
             left = deadline - time.monotonic()
             all_done = engine.wait_idle(min(left, 0.1) if self._stops else left)
         if not all_done:
-            log.warning("%s gives back %d jobs", self.name, engine.abandon_all())
+            given_back = engine.abandon_all()
+            all_done = not given_back
+            log.log(
+                logging.WARNING if given_back else logging.INFO,
+                "%s gives back %d jobs",
+                self.name,
+                given_back,
+            )
         if not engine.wait_sent(LEAVE_WITHIN):
             log.warning("%s ends without having told the server of %d jobs", self.name, len(engine.held))
         claimer.join(engine.board.block / 1000 + 1)
