@@ -19,7 +19,7 @@ def run(server, main, **options) -> None:
         try:
             await main(AsyncBoard("board", client))
         finally:
-            await client.aclose()
+            await client.connection_pool.disconnect()
 
     asyncio.run(whole())
 

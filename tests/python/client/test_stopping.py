@@ -42,6 +42,25 @@ def test_what_does_not_finish_in_time_is_given_back(jobs, process, told, until, 
     assert jobs.stats()["lapsed"] == 0
 
 
+def test_a_plain_handler_beside_the_loop_does_not_keep_the_process(jobs, process, told, until) -> None:
+    jobs.post(60_000, id="a", name="deaf")
+    worker = process("--tasks", "2", "--stop-within", "0s")
+    until(lambda: told() == ["a began"], 20, what="it runs")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait(10) == 1
+    assert jobs.get("a").state == "ready"
+
+
+def test_a_worker_can_run_again(jobs, work, until) -> None:
+    jobs.handlers.handler()(lambda context, payload: None)
+    running = work(jobs)
+    until(lambda: list(jobs.worker_list()), what="registered")
+    assert running.stop() is True
+    jobs.post(1)
+    assert running.worker.run(burst=True) is True
+    assert jobs.count() == 0
+
+
 def test_a_second_signal_hurries(jobs, process, told, until) -> None:
     jobs.post(60_000, id="a", name="deaf")
     worker = process("--threads", "1", "--stop-within", "60s")

@@ -54,8 +54,13 @@ class ProcessPool(ThreadPool):
 
     def start(self, engine: Engine) -> None:
         self.children = [Child(self.setup) for _ in range(self.concurrency)]
-        for child in self.children:
-            child.await_ready()
+        try:
+            for child in self.children:
+                child.await_ready()
+        except BaseException:
+            for child in self.children:
+                child.kill()
+            raise
         super().start(engine)
 
     def interrupt(self, run: Run) -> None:

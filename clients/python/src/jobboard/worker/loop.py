@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import Optional
 
+from ..handlers import Handler
 from ..outcomes import GiveBack, Outcome
 from .engine import Engine
 from .performing import Performer
@@ -32,7 +33,6 @@ class LoopPool:
         self.loop = loop or asyncio.new_event_loop()
         self.runs: deque[Run] = deque()
         self.running: set[asyncio.Task[None]] = set()
-        self.executor = ThreadPoolExecutor(concurrency, "jobboard-handler")
 
     def start(self, engine: Engine) -> None:
         self.engine = engine
@@ -65,13 +65,17 @@ class LoopPool:
             run.context.going_home = True
 
     def close(self, kill: bool) -> None:
-        self.executor.shutdown(wait=False)
         if self.own:
             self.loop.call_soon_threadsafe(self.loop.stop)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.close()
 
     def _begin(self) -> None:
         while len(self.running) < self.concurrency:
@@ -97,9 +101,7 @@ class LoopPool:
     async def _outcome(self, run: Run) -> Outcome:
         handler = self.performer.handler(run.context)
         if not handler.is_async:
-            return await self.loop.run_in_executor(
-                self.executor, self.performer.perform, handler, run.context
-            )
+            return await self._in_thread(handler, run)
         inner = self.loop.create_task(self.performer.perform_async(handler, run.context))
         run.interrupt = inner.cancel  # type: ignore[assignment]
         try:
@@ -108,3 +110,19 @@ class LoopPool:
             if run.context.must_stop:  # cancelled before it began
                 return self.performer.failed(error, handler, run.context)
             raise
+
+    async def _in_thread(self, handler: Handler, run: Run) -> Outcome:
+        """Runs a plain handler in a daemon thread: an executor's would keep a process that has to end."""
+        done: asyncio.Future[Outcome] = self.loop.create_future()
+
+        def tell(outcome: Outcome) -> None:
+            if not done.done():
+                done.set_result(outcome)
+
+        def work() -> None:
+            outcome = self.performer.perform(handler, run.context)
+            with contextlib.suppress(RuntimeError):  # the loop has ended before
+                self.loop.call_soon_threadsafe(tell, outcome)
+
+        threading.Thread(target=work, name="jobboard-handler", daemon=True).start()
+        return await done

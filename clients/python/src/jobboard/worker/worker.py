@@ -212,6 +212,9 @@ class Worker:
             all_done = self._go_home(engine, claimer)
             listener.close()
             pool.close(kill=not all_done)
+            with self._stop_lock:  # so that it can run again
+                self._stops = 0
+                self._hurry.clear()
         if engine.failure is not None:
             raise engine.failure
         return all_done
