@@ -60,9 +60,9 @@ impl Command for Flow {
         complexity: "O(n log N) for n nodes and all that they wait for",
         syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user] [META n field value [field value ...]] \
+            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] \
             [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
-            [NODE label payload options]",
+            [UNIQUE key [UNTIL <start|end>] [FOR ms]] [NODE label payload options]",
         ..Spec::NONE
     };
 

@@ -86,8 +86,7 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
         }
         args.next();
         match Keyword::of(word).text() {
-            "NX" | "XX" | "REPLACE" if form == Form::Node => return unexpected(word),
-            "MAXLIVE" | "UNIQUE" if form == Form::Node => return unexpected(word),
+            "NX" | "XX" | "REPLACE" | "ONCONFLICT" if form == Form::Node => return unexpected(word),
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
             "IDS" if many => {
                 let n = args.length("IDS", 1)?;

@@ -185,3 +185,37 @@ def test_a_replica_follows(fresh_server):
     replica.wait_synced(primary)
     assert replica.board().digest() == board.digest()
     assert not replica.board().info()["broken"]
+
+
+def test_a_key_that_is_taken_refuses_the_flow_and_one_that_is_free_is_taken(board):
+    job = node("a", "ID", "a", "UNIQUE", "k", "UNTIL", "start")
+    flow(board, job, node("b", *after("a")))
+    with refused("EXISTS a in node 'c'"):
+        flow(board, node("x", "ID", "x"), node("c", "UNIQUE", "k"))
+    assert board.get("x") is None
+    do(board, "a")
+    assert len(flow(board, node("c", "UNIQUE", "k"))) == 1
+    with refused("EXISTS two in node 'd'"):
+        flow(board, node("c", "UNIQUE", "two"), node("d", "UNIQUE", "two", "FOR", 5))
+    with refused("ERR UNTIL needs UNIQUE in node 'c'"):
+        flow(board, node("c", "UNTIL", "start"))
+    with refused("ERR syntax error near 'ONCONFLICT' in node 'c'"):
+        flow(board, node("c", "UNIQUE", "new", "ONCONFLICT", "return"))
+    check_consistent(board)
+
+
+def test_live_jobs_of_a_user_are_counted_in_the_order_of_the_posts(board):
+    def export(label, most, *more):
+        return node(label, "NAME", "export", "USER", "eve", "MAXLIVE", most, *more)
+
+    board.post(name="export", user="eve")
+    with refused("LIMIT maxlive in node 'b'"):
+        flow(board, export("a", 2), export("b", 2))
+    # b comes before a, which waits for it.
+    with refused("LIMIT maxlive in node 'a'"):
+        flow(board, export("a", 2, *after("b")), export("b", 2))
+    assert board.count() == 1
+    assert len(flow(board, export("a", 3, *after("b")), export("b", 2), node("c", "USER", "eve"))) == 3
+    with refused("ERR MAXLIVE needs USER in node 'a'"):
+        flow(board, node("a", "MAXLIVE", 2))
+    check_consistent(board)

@@ -106,6 +106,7 @@ impl Board {
             flow.parents.push(parent);
         }
         flow.order = order(&flow.awaited).map_err(|at| Refusal::Cycle.in_node(label(&nodes, at)))?;
+        self.check_users(&nodes, &flow.order)?;
         self.check_generations(&nodes, &flow.parents)?;
         self.check_posts(&growth, &Post::default())?;
         flow.nodes = nodes;
@@ -142,6 +143,22 @@ impl Board {
         let answer = self.post_unbounded(env, &post, at as u64)?;
         if self.is_bounded(&post) {
             self.grow(growth, &post, &answer);
+        }
+        Ok(())
+    }
+
+    /// Refuses a node whose user has as many live jobs of its name by then as it allows.
+    fn check_users(&self, nodes: &[Node<'_>], order: &[usize]) -> Result<(), Refusal> {
+        let mut coming: BTreeMap<(&[u8], &[u8]), u64> = BTreeMap::new();
+        for node in order.iter().filter_map(|at| nodes.get(*at)) {
+            let Some(user) = node.post.user else { continue };
+            let name = node.post.name.unwrap_or_default();
+            let before = coming.entry((user, name)).or_default();
+            let live = self.live_of(user, name).saturating_add(*before);
+            if node.post.most_live.is_some_and(|most| live as i64 >= most) {
+                return Err(Refusal::Limit("maxlive").in_node(node.label));
+            }
+            *before += 1;
         }
         Ok(())
     }
@@ -203,9 +220,10 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Refuses two nodes of one label or one id.
+    /// Refuses two nodes of one label, one id or one key.
     fn of(nodes: &[Node<'a>]) -> Result<Names<'a>, Refusal> {
         let mut names = Names { labels: BTreeMap::new(), ids: BTreeMap::new() };
+        let mut keys = BTreeSet::new();
         for (at, node) in nodes.iter().enumerate() {
             if names.labels.insert(node.label, at).is_some() {
                 return Err(Refusal::Exists(node.label.into()).in_node(node.label));
@@ -214,6 +232,9 @@ impl<'a> Names<'a> {
                 if names.ids.insert(id, at).is_some() {
                     return Err(Refusal::Exists(id.into()).in_node(node.label));
                 }
+            }
+            if let Some(key) = node.post.unique.filter(|unique| !keys.insert(unique.key)) {
+                return Err(Refusal::Exists(key.key.into()).in_node(node.label));
             }
         }
         Ok(names)

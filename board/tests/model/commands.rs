@@ -58,6 +58,9 @@ pub struct Part {
     pub strict: bool,
     pub parent: Option<Other>,
     pub share: Option<u32>,
+    pub user: Option<u8>,
+    pub most_live: Option<i64>,
+    pub unique: Option<Key>,
 }
 
 #[derive(Debug, Clone)]
@@ -627,16 +630,22 @@ fn flow() -> impl Strategy<Value = Command> {
         (of(0..4u8), weighted(0.2, some_ms())),
         (weighted(0.4, edges), weighted(0.1, Just(()))),
         (weighted(0.3, other()), weighted(0.3, 1..5u32)),
+        (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.15, key())),
     );
-    let part = part.prop_map(|(id, (queue, delay), (after, strict), (parent, share))| Part {
-        id,
-        queue,
-        delay,
-        after,
-        strict: strict.is_some(),
-        parent,
-        share,
-    });
+    let part = part.prop_map(
+        |(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique))| Part {
+            id,
+            queue,
+            delay,
+            after,
+            strict: strict.is_some(),
+            parent,
+            share,
+            user,
+            most_live,
+            unique,
+        },
+    );
     vec(part, 1..6).prop_map(Command::Flow)
 }
 

@@ -578,6 +578,12 @@ impl Pair {
                     after: jobs.as_ref().map(|jobs| after(jobs, part.strict)),
                     parent: parent.as_deref(),
                     share: part.share.filter(|_| parent.is_some()),
+                    user: part.user.map(|user| USERS[user as usize]),
+                    most_live: part.most_live.filter(|_| part.user.is_some()),
+                    unique: part
+                        .unique
+                        .as_ref()
+                        .map(|key| TakeKey { on_conflict: OnConflict::Reject, ..take_key(key) }),
                     ..Post::default()
                 };
                 Node { label, post }
