@@ -632,20 +632,10 @@ fn flow() -> impl Strategy<Value = Command> {
         (weighted(0.3, other()), weighted(0.3, 1..5u32)),
         (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.15, key())),
     );
-    let part = part.prop_map(
-        |(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique))| Part {
-            id,
-            queue,
-            delay,
-            after,
-            strict: strict.is_some(),
-            parent,
-            share,
-            user,
-            most_live,
-            unique,
-        },
-    );
+    let part =
+        part.prop_map(|(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique))| {
+            Part { id, queue, delay, after, strict: strict.is_some(), parent, share, user, most_live, unique }
+        });
     vec(part, 1..6).prop_map(Command::Flow)
 }
 
