@@ -1,0 +1,27 @@
+"""Work that takes its time and tells how far it is: something to look at in the console.
+
+    jobboard worker examples.watched:board --session
+    jobboard post watched 30 --name walk
+
+A job's payload is how many seconds it takes. JOBBOARD_URL says where the server is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import redis
+from jobboard import Board
+
+STEPS = 50
+
+board = Board("watched", redis.Redis.from_url(os.environ.get("JOBBOARD_URL", "redis://127.0.0.1:6379")))
+
+
+@board.handler("walk")
+def walk(context, seconds):
+    for step in range(STEPS):
+        time.sleep(seconds / STEPS)
+        context.progress(100 * (step + 1) / STEPS, f"step {step + 1} of {STEPS}")
+    return f"walked for {seconds} s"
