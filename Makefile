@@ -68,10 +68,10 @@ run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.
 	@$(VENV)/python examples/demo.py --port $(PORT) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) '$(FOLDER)'
 
 console: setup console-build ## The console in a browser [REDIS=redis://127.0.0.1:6379] [PORT=8379] [WRITE=1: let users act]
-	@REDIS_URL='$(REDIS)' target/debug/jobboard-console --port $(if $(filter file,$(origin PORT)),8379,$(PORT)) $(if $(filter-out 0 no,$(WRITE)),--write)
+	@REDIS_URL='$(REDIS)' target/checked/jobboard-console --port $(if $(filter file,$(origin PORT)),8379,$(PORT)) $(if $(filter-out 0 no,$(WRITE)),--write)
 
 console-build:
-	cargo build -p jobboard-console --locked
+	cargo build -p jobboard-console --profile checked --locked
 
 screenshots: setup build console-build ## The pictures of docs/console.md, made anew
 	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/console

@@ -1,4 +1,4 @@
-"""A console of the tests' own: the debug build, on a free port of this machine."""
+"""A console of the tests' own: the build for tests, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from harness.server import ROOT
 
-BINARY = Path(os.environ.get("JOBBOARD_CONSOLE", ROOT / "target" / "debug" / "jobboard-console"))
+BINARY = Path(os.environ.get("JOBBOARD_CONSOLE", ROOT / "target" / "checked" / "jobboard-console"))
 
 
 class Answer(NamedTuple):
