@@ -127,7 +127,7 @@ def test_a_kill_before_posting_loses_nothing(
 def test_an_import_that_is_killed_again_and_again_moves_each_job_once(
     server: Server, source: redis.Redis, theirs: Theirs
 ):
-    ids = add(source, theirs, 240)
+    ids = add(source, theirs, 150)
     board = server.board()
     board.set(tombstones=0)
     done: list[str] = []
