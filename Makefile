@@ -21,6 +21,8 @@ JOBS    ?=
 MANY    ?=
 PEERS   ?=
 DURABLE ?=
+# make memcheck
+FILES   ?=
 # make fixtures
 VERSION ?=
 # make test-python, make bench
@@ -107,6 +109,9 @@ fuzz: setup ## Feed hostile bytes to snapshots, effects and texts, guided by cov
 
 fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))
+
+memcheck: setup build ## The tests with every server under valgrind [FILES="test_post.py ..."] [K=expression] [SERVER=redis70]
+	$(VENV)/python tests/memcheck.py $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)') $(FILES)
 
 clean: ## Remove what was built and .venv
 	cargo clean

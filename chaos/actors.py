@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 import redis
+from expect import error_text
 from harness import Board
 from harness.board import options
 from journal import Journal
@@ -81,7 +82,7 @@ class Actor:
         try:
             return self.journal.call(verb, self.port, about, lambda: act(board), self.sure)
         except redis.ResponseError as error:
-            if str(error).startswith(("READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS")):
+            if error_text(error).startswith(("READONLY", "LOADING", "MASTERDOWN", "NOREPLICAS")):
                 self.drop()
             return None
         except (redis.RedisError, OSError):

@@ -8,7 +8,7 @@ use crate::args::whole;
 use crate::server::cell::MainCell;
 
 /// All values in force.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Config {
     /// Defaults of all boards.
     pub rules: Rules,
@@ -104,16 +104,38 @@ impl Entry {
             Entry::MaxBatch => fresh.max_batch = value,
             Entry::ForeignEffects => fresh.foreign_effects = value != 0,
         }
-        // The old one may still be in use; a change costs a few hundred bytes for ever.
-        CONFIG.with(|config| *config = Some(Box::leak(Box::new(fresh))));
+        CONFIG.with(|all| all.put(fresh));
     }
 }
 
-static CONFIG: MainCell<Option<&'static Config>> = MainCell::new(None);
+/// Every configuration that has been in force: an old one may still be in use. One that comes
+/// again costs nothing; a new one a few hundred bytes for ever.
+struct Configs {
+    current: Option<&'static Config>,
+    all: Vec<&'static Config>,
+}
+
+impl Configs {
+    fn put(&mut self, fresh: Config) -> &'static Config {
+        let known = self.all.iter().find(|config| ***config == fresh).copied();
+        let config = known.unwrap_or_else(|| {
+            let config = &*Box::leak(Box::new(fresh));
+            self.all.push(config);
+            config
+        });
+        self.current = Some(config);
+        config
+    }
+}
+
+static CONFIG: MainCell<Configs> = MainCell::new(Configs { current: None, all: Vec::new() });
 
 /// The values in force.
 pub fn config() -> &'static Config {
-    CONFIG.with(|config| *config.get_or_insert_with(|| Box::leak(Box::new(Config::default()))))
+    CONFIG.with(|all| match all.current {
+        Some(config) => config,
+        None => all.put(Config::default()),
+    })
 }
 
 impl Default for Config {

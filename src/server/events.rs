@@ -142,6 +142,7 @@ unsafe extern "C" fn key_event(
     if ARRIVALS.contains(&event) {
         guard("a key's event", || {
             let db = Ctx(ctx).db();
+            // SAFETY: the server's string lives during the callback.
             let name = unsafe { bytes_of(key) };
             timer::look(db, name);
             blocked::touch((db, name.to_vec()));

@@ -18,11 +18,12 @@ impl Ctx {
     }
 }
 
-// SAFETY of all functions here: the context is valid during the call it was made for, and the
-// server copies what it is given.
+// In all functions here the context is valid, since it is used during the call that it was made
+// for alone, and the server copies what it is given.
 impl Reply {
     /// Bytes.
     pub fn bytes(self, bytes: &[u8]) {
+        // SAFETY: as above.
         unsafe {
             api!(RedisModule_ReplyWithStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()))
         };
@@ -35,20 +36,24 @@ impl Reply {
 
     /// `OK`.
     pub fn ok(self) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, c"OK".as_ptr())) };
     }
 
     /// A whole number.
     pub fn int(self, n: i64) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithLongLong(self.0, n)) };
     }
 
     /// A number; to a client of RESP2 its shortest text, which the server would not give.
     pub fn double(self, n: f64) {
+        // SAFETY: the context is valid.
         let resp3 = unsafe { api!(RedisModule_GetContextFlags(self.0)) } as u32
             & raw::REDISMODULE_CTX_FLAGS_RESP3
             != 0;
         match resp3 {
+            // SAFETY: as above.
             true => unsafe {
                 api!(RedisModule_ReplyWithDouble(self.0, n));
             },
@@ -58,21 +63,25 @@ impl Reply {
 
     /// Nothing.
     pub fn null(self) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithNull(self.0)) };
     }
 
     /// No list.
     pub fn null_array(self) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithNullArray(self.0)) };
     }
 
     /// A list of `n`, which follow.
     pub fn array(self, n: usize) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithArray(self.0, n as c_long)) };
     }
 
     /// A map of `n` pairs, which follow.
     pub fn map(self, n: usize) {
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithMap(self.0, n as c_long)) };
     }
 
@@ -80,6 +89,7 @@ impl Reply {
     pub fn error(self, line: &str) {
         let clean = line.bytes().map(|b| if b < b' ' || b == 0x7f { b'?' } else { b });
         let line: Vec<u8> = clean.chain([0]).collect();
+        // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithError(self.0, line.as_ptr().cast::<c_char>())) };
     }
 }

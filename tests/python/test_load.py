@@ -163,3 +163,19 @@ def test_the_repository_s_redis_conf_works_and_shows_the_defaults(
     assert client.config_get("appendonly") == {"appendonly": "yes"}
     assert client.config_get("jobboard.*") == {f"jobboard.{n}": str(value) for n, value in DEFAULTS.items()}
     assert "loadmodule target/release/libjobboard.so" in lines
+
+
+def test_a_setting_that_changes_back_and_forth_costs_no_memory(server: Server) -> None:
+    """Every configuration that was in force stays; one that comes again is the same."""
+    client = server.client()
+    with server.configured(jobboard__max_text=4096):
+
+        def change(times: int) -> int:
+            pipe = client.pipeline(transaction=False)
+            for number in range(times):
+                pipe.config_set("jobboard.max-text", 1000 + number % 2)
+            pipe.execute()
+            return client.info("memory")["used_memory"]
+
+        before = change(100)
+        assert change(4000) - before < 400_000

@@ -29,6 +29,8 @@ from .waiting import wait_until
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = Path(os.environ.get("JOBBOARD_MODULE", ROOT / "target" / "release" / "libjobboard.so"))
 """The module under test."""
+WRAP = os.environ.get("JOBBOARD_WRAP", "").split()
+"""What every server is run under, such as valgrind with its options."""
 
 BASE_CONFIG = (
     "bind 127.0.0.1",
@@ -104,7 +106,7 @@ class Server:
             self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
             with self.log_file.open("ab") as log:
                 self.process = subprocess.Popen(
-                    [str(executable(self.kind)), str(self.config_file)],
+                    [*WRAP, str(executable(self.kind)), str(self.config_file)],
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -177,7 +179,10 @@ class Server:
         self.start()
 
     def close(self) -> None:
-        """Kills it and removes its temporary folder."""
+        """Kills it and removes its temporary folder. A wrapper is let say at its end what it has found."""
+        if WRAP and self.alive:
+            with contextlib.suppress(AssertionError):
+                self.stop()
         self.kill()
         if self._temporary:
             self._temporary.cleanup()

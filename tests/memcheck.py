@@ -1,0 +1,104 @@
+"""Runs tests with every server under valgrind's memcheck; finds the reports in which the module has a part.
+
+    make memcheck [K=expression] [SERVER=redis70] [FILES="test_post.py test_claim.py"]
+
+Servers are some thirty times slower: tests that measure time may fail, and are not what is judged here. Ends
+with 1 when memcheck has reported a wrong access, a jump that depends on what nobody wrote, or memory that is
+lost, with a frame of the module anywhere in its stack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from xml.sax.saxutils import unescape
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests" / "python"
+sys.path.insert(0, str(TESTS))
+
+from harness import MODULE  # noqa: E402
+
+LEFT_OUT = {
+    "bench": "measures",
+    "chaos": "kills servers, so that nothing is told at their end",
+    "cluster": "needs servers that answer in time",
+    "defrag": "needs Redis's own jemalloc",
+    "demo": "measures",
+    "docs": "looks at documents",
+    "lazyfree": "measures",
+    "load": "starts a server for each case",
+    "roles": "asks the server alone",
+    "soak": "measures",
+    "stateful": "takes long",
+    "truthful": "needs servers that answer in time",
+}
+"""Files that are not run, and why."""
+SUPPRESSIONS = ROOT / "tests" / "memcheck.supp"
+VALGRIND = (
+    "valgrind --tool=memcheck --soname-synonyms=somalloc=*jemalloc* --error-limit=no --num-callers=30 "
+    "--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite "
+    "--suppressions={suppressions} --child-silent-after-fork=yes --xml=yes --xml-file={folder}/%p.xml"
+)
+
+
+def chosen() -> list[str]:
+    """The files of the suite that are worth it."""
+    files = (path.name for path in sorted(TESTS.glob("test_*.py")))
+    return [name for name in files if name[len("test_") : -len(".py")] not in LEFT_OUT]
+
+
+def reports(folder: Path) -> tuple[Counter, Counter]:
+    """Reports in which the module has a part, by kind and its innermost frames; the others, by kind."""
+    ours: Counter = Counter()
+    others: Counter = Counter()
+    for file in folder.glob("*.xml"):
+        for error in re.findall(r"<error>.*?</error>", file.read_text(errors="replace"), re.S):
+            kind = re.search(r"<kind>([^<]*)", error)[1]
+            frames = re.findall(r"<frame>(.*?)</frame>", error, re.S)
+            own = [frame for frame in frames if f"/{MODULE.name}<" in frame]
+            names = [re.search(r"<fn>([^<]*)", frame) for frame in own]
+            told = [unescape(name[1]) for name in names if name and "alloc" not in name[1]]
+            if own:
+                ours[f"{kind}: {' < '.join(told[:4])}"] += 1
+            else:
+                others[kind] += 1
+    return ours, others
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="The test suite under memcheck.")
+    parser.add_argument("--server", default="redis70")
+    parser.add_argument("-k", help="only these tests, as for pytest")
+    parser.add_argument("-n", default="2", help="how many at once")
+    parser.add_argument("files", nargs="*", help="files of tests/python; all but those that measure")
+    arguments = parser.parse_args()
+    files = arguments.files or chosen()
+    with tempfile.TemporaryDirectory(prefix="memcheck-") as name:
+        folder = Path(name)
+        wrap = {"JOBBOARD_WRAP": VALGRIND.format(folder=folder, suppressions=SUPPRESSIONS)}
+        words = [sys.executable, "-m", "pytest", "-q", "-n", arguments.n, "--dist", "loadfile"]
+        words += ["--timeout", "600", "--tb", "line", f"--server={arguments.server}"]
+        words += ["-k", arguments.k] if arguments.k else []
+        words += [str(TESTS / file) for file in files]
+        done = subprocess.run(words, cwd=ROOT, env={**os.environ, **wrap})
+        servers = len(list(folder.glob("*.xml")))
+        ours, others = reports(folder)
+    print(f"\n{len(files)} files, {servers} servers, pytest ended with {done.returncode}")
+    print(f"reports without the module: {dict(others) or 'none'}")
+    print(f"reports with it: {sum(ours.values()) or 'none'}")
+    for what, count in ours.most_common():
+        print(f"  {count} {what}")
+    if not servers:
+        print("no server has run under memcheck")
+    return int(bool(ours) or not servers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
