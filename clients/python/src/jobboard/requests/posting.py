@@ -65,18 +65,18 @@ class JobOptions(TypedDict, total=False):
     strict: Optional[bool]
     parent: Optional[Name]
     share: Optional[int]
+    maxlive: Optional[int]
+    unique: Optional[Name]
+    until: Optional[Literal["start", "end"]]
+    for_: Optional[Duration]
 
 
 class PostOptions(JobOptions, total=False):
     """Options of a single post, or of many."""
 
-    maxlive: Optional[int]
     nx: Optional[bool]
     xx: Optional[bool]
     replace: Optional[bool]
-    unique: Optional[Name]
-    until: Optional[Literal["start", "end"]]
-    for_: Optional[Duration]
     onconflict: Optional[Literal["reject", "return", "replace", "debounce"]]
 
 
