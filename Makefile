@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions chaos soak fuzz fixtures console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -56,7 +56,7 @@ lint: setup ## Check format, lints and types of Rust and Python
 	cargo fmt --manifest-path examples/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-test: setup lint test-rust test-python instructions ## Everything: set up, lint, cargo tests, pytest on the three servers
+test: setup lint test-rust test-python instructions test-dist ## Everything: set up, lint, cargo tests, pytest on the three servers
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test --workspace --locked --profile checked
@@ -106,6 +106,13 @@ fuzz: setup ## Feed hostile bytes to snapshots, effects and texts, guided by cov
 		cargo fuzz run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
+
+dist: setup build ## Packages in target/dist: the module in a tarball and for Debian, the Python wheel and sdist
+	@scripts/packaging
+	$(VENV)/python packaging/build.py
+
+test-dist: dist ## Install each package in a clean place, and use it
+	$(PYTEST) tests/dist
 
 fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))

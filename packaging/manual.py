@@ -1,0 +1,68 @@
+"""The man page jobboard(7), made from commands.md: each command with its syntax and what it does."""
+
+from __future__ import annotations
+
+import re
+
+HEAD = """.TH JOBBOARD 7 "" "jobboard {version}" "Redis and Valkey modules"
+.SH NAME
+jobboard \\- job boards inside Redis and Valkey
+.SH DESCRIPTION
+A module that gives the server JOB.* commands to post a job, claim it under a lease, keep the lease alive,
+and consume it.
+When a worker dies, the server takes its job back the moment its lease ends, and wakes the next worker.
+.PP
+Include
+.I /etc/redis/jobboard.conf
+at the end of the server's configuration file, and restart the server:
+.PP
+.RS
+include /etc/redis/jobboard.conf
+.RE
+.PP
+All replicas need the module as well; upgrade them first.
+.SH COMMANDS
+"""
+
+TAIL = """.SH FILES
+.TP
+.I /usr/lib/redis/modules/libjobboard.so
+The module.
+.TP
+.I /etc/redis/jobboard.conf
+Loads it; has its settings with their defaults.
+.TP
+.I /usr/share/doc/jobboard/commands.md
+The reference: every command, option, reply, error and setting.
+.TP
+.I /usr/share/doc/jobboard/examples/roles.conf
+Users for producers, workers, operators and observers.
+.TP
+.I /usr/share/doc/jobboard/examples/redis.conf
+A complete configuration.
+.SH SEE ALSO
+.BR redis\\-server (1),
+.BR redis\\-cli (1)
+"""
+
+
+def page(commands: str, version: str) -> str:
+    """The page in roff."""
+    parts = [HEAD.format(version=version)]
+    for name, body in re.findall(r"^### (JOB\.\w+)\n(.*?)(?=^##|\Z)", commands, re.MULTILINE | re.DOTALL):
+        syntax = re.search(r"```syntax\n(.*?)```", body, re.DOTALL)
+        assert syntax, f"{name} has no syntax"
+        summary = body[syntax.end() :].strip().split("\n\n")[0]
+        lines = [f".SS {escaped(name)}", ".nf", *map(escaped, syntax[1].splitlines()), ".fi", ".PP"]
+        parts.append("\n".join([*lines, *map(escaped, prose(summary).splitlines())]) + "\n")
+    return "".join(parts) + TAIL
+
+
+def prose(markdown: str) -> str:
+    """Without the marks of links, code and bold."""
+    return re.sub(r"[`*]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown))
+
+
+def escaped(line: str) -> str:
+    line = line.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
+    return f"\\&{line}" if line.startswith((".", "'")) else line

@@ -1,0 +1,48 @@
+"""Parts of redis.conf for those who have a configuration already."""
+
+from __future__ import annotations
+
+import re
+
+MODULE = "/usr/lib/redis/modules/libjobboard.so"
+
+HEAD = f"""# Loads the module jobboard. Include this file at the end of the server's configuration:
+#
+#   include /etc/redis/jobboard.conf
+
+loadmodule {MODULE}
+
+# Each line below shows the default of a setting. Take away the `# ` to change it.
+"""
+
+
+def section(redis_conf: str, title: str) -> str:
+    """What stands in redis.conf under that title."""
+    found = re.search(rf"^#+ {title} #+\n(.*?)(?=^####|\Z)", redis_conf, re.MULTILINE | re.DOTALL)
+    assert found, f"redis.conf has no section {title}"
+    return found[1].strip("\n") + "\n"
+
+
+def settings(redis_conf: str) -> str:
+    """/etc/redis/jobboard.conf: loads the module, and shows its settings."""
+    text = section(redis_conf, "Settings")
+    text = "# " + text[text.index("CONFIG SET") :]
+    return HEAD + re.sub(r"^jobboard\.", "# jobboard.", text, flags=re.MULTILINE)
+
+
+def roles(redis_conf: str) -> str:
+    return section(redis_conf, "Access")
+
+
+def installed(redis_conf: str) -> str:
+    """redis.conf with the module where the Debian package puts it."""
+    return redis_conf.replace("      (from the top of this repository)", "").replace(
+        "loadmodule target/release/libjobboard.so", f"loadmodule {MODULE}"
+    )
+
+
+def beside_module(redis_conf: str) -> str:
+    """redis.conf for a folder in which the module lies."""
+    return redis_conf.replace("(from the top of this repository)", "(from this folder)").replace(
+        "loadmodule target/release/libjobboard.so", "loadmodule ./libjobboard.so"
+    )
