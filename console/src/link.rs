@@ -40,7 +40,9 @@ impl Link {
     /// Connects and signs in; without a user as the server's default user, without a password.
     /// A server that is a node of a cluster gives a link to the cluster.
     pub async fn open(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<Self, Failure> {
-        let mut settings = server.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        // Without CLIENT SETINFO: few users may send it, and the server would log each as denied.
+        let mut settings =
+            server.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
         settings = match user {
             Some((name, password)) => settings.set_username(name).set_password(password),
             None => settings,

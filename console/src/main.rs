@@ -76,7 +76,7 @@ fn routes(app: &Arc<App>) -> Router {
         .route("/data", get(pages::job::get_data))
         .route("/jobs", get(pages::jobs::get))
         .route("/find", get(pages::find::get))
-        .route("/stats", get(pages::stats::get))
+        .route("/stats", get(pages::get_stats))
         .route("/schedules", get(pages::schedules::get))
         .route("/settings", get(pages::settings::get))
         .route("/confirm", get(pages::confirm::get))

@@ -1,39 +1,33 @@
-//! One board: queues, groups, workers, failures, limits, and how it goes.
+//! One board: how it goes, its queues, groups and limits; `work` has the rest.
 
-use futures_util::future::join;
 use maud::{html, Markup};
-use redis::Value;
 
 use super::boards::{age, drain};
-use super::{Part, View};
+use super::{work, Part, View};
 use crate::app::Cx;
-use crate::chart::{Chart, Line};
 use crate::failure::Failure;
 use crate::link::board_command;
 use crate::names::{address, shown};
 use crate::reply::{page, records, Record};
-use crate::show::{
-    board_address, count_link, name, now, number, paused, rate, size, soon, span, when, STATES,
-};
-use crate::trends::Point;
+use crate::show::{board_address, count_link, name, number, paused, rate, size, span, when, STATES};
 
 /// Rows of one table. A page never has more, whatever there is.
-const ROWS: usize = 100;
+pub const ROWS: usize = 100;
 
 pub async fn view(cx: &Cx) -> Result<View, Failure> {
     let board = cx.board()?;
     let info = Record::read(cx.ask(&board, board_command("INFO", &board)).await?);
     let info = info.ok_or_else(|| Failure::NotFound("There is no board of that name.".into()))?;
-    let trend = trend(cx, &board, &info).await;
+    let trend = super::trend::draw(cx, &board, None, info.int("ready"), info.int("claimed")).await;
     let parts = vec![
         Part { id: "overview", body: overview(&board, &info) },
         Part::new("pace", "The last 15 minutes", trend)?,
         Part::new("queues", "Queues", queues(cx, &board).await)?,
         Part::new("groups", "Groups", groups(cx, &board).await)?,
         Part::new("limits", "Limits", limits(cx, &board).await)?,
-        Part::new("workers", "Workers", workers(cx, &board).await)?,
-        Part::new("kinds", "Failures by kind", kinds(cx, &board).await)?,
-        Part::new("tags", "Tags", tags(cx, &board).await)?,
+        Part::new("workers", "Workers", work::workers(cx, &board).await)?,
+        Part::new("kinds", "Failures by kind", work::kinds(cx, &board).await)?,
+        Part::new("tags", "Tags", work::tags(cx, &board).await)?,
     ];
     let head = html! {
         h1 { "Board " (name(&board)) }
@@ -94,38 +88,6 @@ fn overview(board: &[u8], info: &Record) -> Markup {
             }
         }
     }
-}
-
-async fn trend(cx: &Cx, board: &[u8], info: &Record) -> Result<Markup, Failure> {
-    let stats = cx.ask(board, board_command("STATS", board)).await?;
-    let seen = (cx.session.user.clone(), board.to_vec(), None);
-    let points = cx.app.trends.note(seen, now(), info.int("ready"), info.int("claimed"), &stats);
-    Ok(plots(&points))
-}
-
-fn plots(points: &[Point]) -> Markup {
-    let chart = |title, lines, ms| Chart { title, lines, ms }.draw();
-    let counts = vec![
-        line("ready", points, |point| Some(point.ready as f64)),
-        line("running", points, |point| Some(point.claimed as f64)),
-    ];
-    html! {
-        @if points.len() < 2 { p.note { "Plots grow while this page is open." } }
-        div.charts {
-            (chart("Jobs", counts, false))
-            (chart("Wait before a claim, of the minute before", percentiles(points, |point| point.wait), true))
-            (chart("Run, of the minute before", percentiles(points, |point| point.run), true))
-        }
-    }
-}
-
-fn line(label: &'static str, points: &[Point], value: impl Fn(&Point) -> Option<f64>) -> Line {
-    Line { label, points: points.iter().map(|point| (point.at, value(point))).collect() }
-}
-
-fn percentiles(points: &[Point], of: fn(&Point) -> [Option<f64>; 3]) -> Vec<Line> {
-    let labels = ["50 %", "95 %", "99 %"].into_iter().enumerate();
-    labels.map(|(at, label)| line(label, points, |point| of(point)[at])).collect()
 }
 
 async fn queues(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
@@ -296,133 +258,7 @@ async fn limits(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-/// Who is registered, and who holds jobs without being so.
-async fn workers(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut list = board_command("WORKER LIST", board);
-    if let Some(cursor) = cx.query.bytes("workers") {
-        list.arg("CURSOR").arg(cursor);
-    }
-    list.arg("COUNT").arg(ROWS);
-    let (holding, registered) =
-        join(cx.ask(board, board_command("WORKERS", board)), cx.ask(board, list)).await;
-    let holding = records(holding?);
-    let (next, registered) = match registered {
-        Ok(reply) => page(reply),
-        Err(Failure::NotAllowed(_)) => (None, Vec::new()),
-        Err(failure) => return Err(failure),
-    };
-    let known: std::collections::HashSet<Vec<u8>> =
-        registered.iter().map(|row| row.bytes("worker")).collect();
-    let unknown: Vec<&Record> = holding.iter().filter(|row| !known.contains(&row.bytes("worker"))).collect();
-    let rows: Vec<&Record> = registered.iter().chain(unknown.iter().copied().take(ROWS)).collect();
-    Ok(html! {
-        @if rows.is_empty() { p { "None holds a job or is registered." } } @else {
-            @if unknown.len() > ROWS { p.note { (number(holding.len() as i64)) " workers hold jobs; not all are shown." } }
-            div.wide {
-                table {
-                    caption.unseen { "Workers" }
-                    thead {
-                        tr {
-                            th scope="col" { "Worker" } th scope="col" { "role" } th scope="col" { "meta" }
-                            th.number scope="col" { "running" } th.number scope="col" { "last heard" }
-                            th.number scope="col" { "lost leases" } th scope="col" { "registered until" }
-                        }
-                    }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { (name(&row.bytes("worker"))) @if row.int("quiet") == 1 { " " span.badge.paused { "quiet" } } }
-                                td { (row.text("role")) }
-                                td { (meta(row.get("meta"))) }
-                                td.number { (count_link(row.int("claimed"), board, &[("worker", &row.bytes("worker"))])) }
-                                td.number { (age(row.maybe_int("active").unwrap_or(-1))) }
-                                td.number { @if row.has("lapsed") { (number(row.int("lapsed"))) } }
-                                td { (registration(row)) }
-                            }
-                        }
-                    }
-                }
-            }
-            (next_page(board, "workers", next.as_deref()))
-        }
-    })
-}
-
-fn registration(row: &Record) -> Markup {
-    html! {
-        @if !row.has("registered") { span.faint { "not registered" } }
-        @else if row.int("session") == 1 { "its connection closes" }
-        @else if row.int("expires") < 0 { "it deregisters" }
-        @else { (soon(row.int("expires"))) }
-    }
-}
-
-pub fn meta(value: Option<&Value>) -> Markup {
-    let pairs = value.cloned().and_then(Record::read).unwrap_or_default();
-    html! {
-        @for (number, (field, value)) in pairs.fields().enumerate() {
-            @if number > 0 { ", " }
-            bdi { (field) ": " (crate::reply::text(value)) }
-        }
-    }
-}
-
-async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let reply = cx.ask(board, board_command("KINDS", board)).await?;
-    let mut kinds = match reply {
-        Value::Map(pairs) => pairs,
-        _ => Vec::new(),
-    };
-    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(crate::reply::int(count)));
-    let all = kinds.len();
-    kinds.truncate(ROWS);
-    Ok(html! {
-        @if kinds.is_empty() { p { "No failed job is kept." } } @else {
-            @if all > ROWS { p.note { "The " (ROWS) " most frequent of " (number(all as i64)) "." } }
-            table {
-                caption.unseen { "Failed jobs that are kept, by kind" }
-                thead { tr { th scope="col" { "Kind" } th.number scope="col" { "failed jobs" } @if cx.may_write() { th scope="col" { "actions" } } } }
-                tbody {
-                    @for (kind, count) in &kinds {
-                        @let kind = crate::reply::bytes(kind);
-                        @let filters = [("state", &b"failed"[..]), ("kind", kind.as_slice())];
-                        tr {
-                            th scope="row" { (name(&kind)) }
-                            td.number { (count_link(crate::reply::int(count).unwrap_or(0), board, &filters)) }
-                            @if cx.may_write() {
-                                td.actions {
-                                    a href=(address("/confirm", &[("b", board), ("verb", b"requeue"), ("where", b"1"), filters[0], filters[1]])) { "requeue" }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    })
-}
-
-async fn tags(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut command = board_command("TAGS", board);
-    if let Some(cursor) = cx.query.bytes("tags") {
-        command.arg("CURSOR").arg(cursor);
-    }
-    command.arg("COUNT").arg(ROWS);
-    let (next, rows) = page(cx.ask(board, command).await?);
-    Ok(html! {
-        @if rows.is_empty() { p { "None." } } @else {
-            ul.tags {
-                @for row in &rows {
-                    @let tag = row.bytes("tag");
-                    li { (name(&tag)) " " (count_link(row.int("jobs"), board, &[("tag", &tag)])) }
-                }
-            }
-            (next_page(board, "tags", next.as_deref()))
-        }
-    })
-}
-
-fn next_page(board: &[u8], which: &str, cursor: Option<&[u8]>) -> Markup {
+pub fn next_page(board: &[u8], which: &str, cursor: Option<&[u8]>) -> Markup {
     html! {
         @if let Some(cursor) = cursor {
             nav.pages { a href={ (address("/board", &[("b", board), (which, cursor)])) "#" (which) } { "More" } }

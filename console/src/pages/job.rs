@@ -30,6 +30,9 @@ const MOMENTS: [&str; 9] = ["due", "until", "at", "since", "ended", "kept", "cla
 /// So much of a payload is shown; all of it can be downloaded.
 const SHOWN: usize = 16 * 1024;
 
+/// Fetching more than this at each report of a worker would be a burden.
+const LARGE: usize = 64 * 1024;
+
 pub fn id(cx: &Cx) -> Result<Vec<u8>, Failure> {
     let named = cx.query.bytes("id").map(<[u8]>::to_vec);
     named.ok_or_else(|| Failure::BadRequest("The address names no job (id=…).".into()))
@@ -50,10 +53,14 @@ pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
         Part::new("history", "History", history(cx, &board, &id, &record).await)?,
         Part::new("graph", "What it hangs together with", graph::draw(cx, &board, &record).await)?,
     ];
-    // A worker that reports changes the version, but neither payload nor result.
-    if memory.version != Some(record.int("version")) {
-        memory.version = Some(record.int("version"));
-        parts.push(Part::new("data", "", data(cx, &board, &id).await)?);
+    let known = (record.int("version"), record.text("state"));
+    let stale = match &memory.data {
+        Some(told) if memory.large => told.1 != known.1,
+        told => told.as_ref() != Some(&known),
+    };
+    if stale {
+        memory.data = Some(known);
+        parts.push(Part::new("data", "", data(cx, &board, &id, memory).await)?);
     }
     let head = html! {
         h1 { "Job " (name(&id)) }
@@ -123,7 +130,7 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
             "user" => (list("user")),
             "worker" => (list("worker")),
             "kind" => (list("kind")),
-            "meta" => (super::board::meta(Some(value))),
+            "meta" => (super::work::meta(Some(value))),
             "left" => @if crate::reply::int(value) == Some(-1) { "for ever" } @else { (crate::reply::text(value)) " retries" },
             _ if TIMES.contains(&field) => (when(crate::reply::int(value).unwrap_or(0))),
             _ => bdi { (crate::reply::text(value)) },
@@ -206,9 +213,11 @@ async fn one_field(cx: &Cx, board: &[u8], id: &[u8], field: &str) -> Result<Opti
     Ok(record.and_then(|record| record.get(field).map(bytes)))
 }
 
-async fn data(cx: &Cx, board: &[u8], id: &[u8]) -> Result<Markup, Failure> {
+async fn data(cx: &Cx, board: &[u8], id: &[u8], memory: &mut Memory) -> Result<Markup, Failure> {
     let (payload, result) =
         try_join(one_field(cx, board, id, "payload"), one_field(cx, board, id, "result")).await?;
+    memory.large =
+        [&payload, &result].iter().any(|value| value.as_ref().is_some_and(|value| value.len() > LARGE));
     let block = |field: &'static str, heading: &'static str, value: &[u8]| {
         let from = address("/data", &[("b", board), ("id", id), ("field", field.as_bytes())]);
         html! {

@@ -14,6 +14,8 @@ pub mod settings;
 pub mod sign_in;
 pub mod stats;
 pub mod timeline;
+pub mod trend;
+pub mod work;
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -58,8 +60,12 @@ impl Part {
 /// What a page remembers between two tellings of its parts.
 #[derive(Default)]
 pub struct Memory {
-    /// The version of the job whose payload and result were told last.
-    pub version: Option<i64>,
+    /// The version and state of the job whose payload and result were told last.
+    pub data: Option<(i64, String)>,
+    /// Whether payload and result were so large that they are told anew only in another state.
+    pub large: bool,
+    /// Whether what stands still on a living page has been told.
+    pub told: bool,
 }
 
 /// The pages that are told anew while they are open.
@@ -69,6 +75,7 @@ pub enum Living {
     Board,
     Job,
     Run,
+    Stats,
 }
 
 impl Living {
@@ -78,6 +85,7 @@ impl Living {
             "board" => Self::Board,
             "job" => Self::Job,
             "run" => Self::Run,
+            "stats" => Self::Stats,
             _ => return None,
         })
     }
@@ -88,6 +96,7 @@ impl Living {
             Self::Board => board::view(cx).await,
             Self::Job => job::view(cx, memory).await,
             Self::Run => run::view(cx),
+            Self::Stats => stats::view(cx, memory).await,
         }
     }
 
@@ -121,6 +130,10 @@ pub async fn get_job(cx: Cx) -> Response {
 
 pub async fn get_run(cx: Cx) -> Response {
     Living::Run.answer(cx).await
+}
+
+pub async fn get_stats(cx: Cx) -> Response {
+    Living::Stats.answer(cx).await
 }
 
 pub async fn get_live(Path(name): Path<String>, cx: Cx) -> Response {

@@ -1,11 +1,10 @@
 //! What happened day by day: counts, and how long jobs waited and ran.
 
-use axum::response::Response;
 use futures_util::future::try_join_all;
 use maud::{html, Markup};
 
 use super::layout::hidden;
-use super::{answer, Part, View};
+use super::{Memory, Part, View};
 use crate::app::Cx;
 use crate::chart::{Chart, Line};
 use crate::failure::Failure;
@@ -36,14 +35,19 @@ const REST: [&str; 10] = [
     "day",
 ];
 
-pub async fn get(cx: Cx) -> Response {
-    let view = view(&cx).await;
-    answer(&cx, view, None)
-}
-
-async fn view(cx: &Cx) -> Result<View, Failure> {
+/// Of a page that is open, what changes by the second is told anew, days are not.
+pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
     let queue = cx.query.bytes("queue").map(<[u8]>::to_vec);
+    let ready = count(cx, &board, queue.as_deref(), "ready").await?;
+    let claimed = count(cx, &board, queue.as_deref(), "claimed").await?;
+    let trend = super::trend::draw(cx, &board, queue.as_deref(), ready, claimed).await;
+    let trend = Part::new("pace", "The last 15 minutes", trend)?;
+    if memory.told {
+        let (title, head) = (String::new(), html! {});
+        return Ok(View { title, board: Some(board), place: "Statistics", head, parts: vec![trend] });
+    }
+    memory.told = true;
     let kept = days_kept(cx, &board).await?;
     let days = cx.query.number("days").unwrap_or(14).clamp(1, kept.clamp(1, MOST_DAYS));
     let told = try_join_all((0..days).map(|day| stats(cx, &board, queue.as_deref(), day))).await?;
@@ -63,11 +67,25 @@ async fn view(cx: &Cx) -> Result<View, Failure> {
         place: "Statistics",
         head,
         parts: vec![
+            trend,
             Part { id: "plots", body: plots(&told) },
             Part { id: "today", body: today(&told[0]) },
             Part { id: "days", body: table(&told) },
         ],
     })
+}
+
+async fn count(cx: &Cx, board: &[u8], queue: Option<&[u8]>, state: &str) -> Result<i64, Failure> {
+    let mut command = board_command("COUNT", board);
+    command.arg("STATE").arg(state);
+    if let Some(queue) = queue {
+        command.arg("QUEUE").arg(queue);
+    }
+    match cx.ask(board, command).await {
+        Ok(count) => Ok(int(&count).unwrap_or(0)),
+        Err(Failure::NotAllowed(_)) => Ok(0),
+        Err(failure) => Err(failure),
+    }
 }
 
 async fn days_kept(cx: &Cx, board: &[u8]) -> Result<i64, Failure> {

@@ -154,11 +154,43 @@ def test_statistics(page: Page, reading: Console, shop: Board):
     posted = shop.call("STATS")["posted"]
     expect(page.locator("#days tbody tr").first.get_by_role("cell").first).to_have_text(str(posted))
     expect(page.locator("#plots svg")).to_have_count(3)
+    expect(page.locator("#pace svg")).to_have_count(3)
     expect(page.locator("#today meter")).not_to_have_count(0)
     page.get_by_role("textbox", name="queue").fill("mail")
     page.get_by_role("button", name="Show").click()
     posted = shop.call("STATS", queue="mail")["posted"]
     expect(page.locator("#days tbody tr").first.get_by_role("cell").first).to_have_text(str(posted))
+
+
+def percentile(page: Page, number: int, label: str) -> str:
+    """What a plot of the last 15 minutes says of now."""
+    return (
+        page.locator("#pace svg")
+        .nth(number)
+        .get_attribute("aria-label")
+        .split(f"{label}: ")[1]
+        .split(" now")[0]
+    )
+
+
+@pytest.mark.parametrize("place", [{}, {"queue": "q"}], ids=["board", "queue"])
+def test_plots_tell_of_what_has_happened_since(page: Page, reading: Console, board: Board, place: dict):
+    """Old runs of 0 ms are in the statistics of the day, but not in the plots of what came since."""
+    board.set(retain_complete=0)
+    board.post_many(50, queue="q")
+    for job in board.claim("w1", queues=["q"], count=50):
+        board.consume("w1", job["id"], token=job["token"])
+    page.goto(reading.at("/stats", b=board.key, **place))
+    assert percentile(page, 2, "50 %") == "–"
+    board.post(id="long", queue="q")
+    token = board.claim_one(id="long")["token"]
+    page.wait_for_timeout(1100)
+    board.consume("w1", "long", token=token)
+    plot = page.locator("#pace svg").nth(2)
+    expect(plot).to_have_attribute("aria-label", re.compile(r"50 %: 1\.[0-9] s now"), timeout=20_000)
+    page.reload()
+    expect(page.locator("#days tbody tr").first).to_contain_text("51")
+    expect(plot).to_have_attribute("aria-label", re.compile(r"50 %: 1\.[0-9] s now"))
 
 
 def test_schedules_with_their_next_times(page: Page, reading: Console, shop: Board):

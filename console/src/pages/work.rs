@@ -1,0 +1,141 @@
+//! Parts of a board's page: who works, what failed, and tags.
+
+use std::collections::HashSet;
+
+use futures_util::future::join;
+use maud::{html, Markup};
+use redis::Value;
+
+use super::board::{next_page, ROWS};
+use super::boards::age;
+use crate::app::Cx;
+use crate::failure::Failure;
+use crate::link::board_command;
+use crate::names::address;
+use crate::reply::{page, records, Record};
+use crate::show::{count_link, name, number, soon};
+
+/// Who is registered, and who holds jobs without being so.
+pub async fn workers(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+    let mut list = board_command("WORKER LIST", board);
+    if let Some(cursor) = cx.query.bytes("workers") {
+        list.arg("CURSOR").arg(cursor);
+    }
+    list.arg("COUNT").arg(ROWS);
+    let (holding, registered) =
+        join(cx.ask(board, board_command("WORKERS", board)), cx.ask(board, list)).await;
+    let holding = records(holding?);
+    let (next, registered) = match registered {
+        Ok(reply) => page(reply),
+        Err(Failure::NotAllowed(_)) => (None, Vec::new()),
+        Err(failure) => return Err(failure),
+    };
+    let known: HashSet<Vec<u8>> = registered.iter().map(|row| row.bytes("worker")).collect();
+    let unknown: Vec<&Record> = holding.iter().filter(|row| !known.contains(&row.bytes("worker"))).collect();
+    let rows: Vec<&Record> = registered.iter().chain(unknown.iter().copied().take(ROWS)).collect();
+    Ok(html! {
+        @if rows.is_empty() { p { "None holds a job or is registered." } } @else {
+            @if unknown.len() > ROWS { p.note { (number(holding.len() as i64)) " workers hold jobs; not all are shown." } }
+            div.wide {
+                table {
+                    caption.unseen { "Workers" }
+                    thead {
+                        tr {
+                            th scope="col" { "Worker" } th scope="col" { "role" } th scope="col" { "meta" }
+                            th.number scope="col" { "running" } th.number scope="col" { "last heard" }
+                            th.number scope="col" { "lost leases" } th scope="col" { "registered until" }
+                        }
+                    }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                th scope="row" { (name(&row.bytes("worker"))) @if row.int("quiet") == 1 { " " span.badge.paused { "quiet" } } }
+                                td { (row.text("role")) }
+                                td { (meta(row.get("meta"))) }
+                                td.number { (count_link(row.int("claimed"), board, &[("worker", &row.bytes("worker"))])) }
+                                td.number { (age(row.maybe_int("active").unwrap_or(-1))) }
+                                td.number { @if row.has("lapsed") { (number(row.int("lapsed"))) } }
+                                td { (registration(row)) }
+                            }
+                        }
+                    }
+                }
+            }
+            (next_page(board, "workers", next.as_deref()))
+        }
+    })
+}
+
+fn registration(row: &Record) -> Markup {
+    html! {
+        @if !row.has("registered") { span.faint { "not registered" } }
+        @else if row.int("session") == 1 { "its connection closes" }
+        @else if row.int("expires") < 0 { "it deregisters" }
+        @else { (soon(row.int("expires"))) }
+    }
+}
+
+pub fn meta(value: Option<&Value>) -> Markup {
+    let pairs = value.cloned().and_then(Record::read).unwrap_or_default();
+    html! {
+        @for (number, (field, value)) in pairs.fields().enumerate() {
+            @if number > 0 { ", " }
+            bdi { (field) ": " (crate::reply::text(value)) }
+        }
+    }
+}
+
+pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+    let reply = cx.ask(board, board_command("KINDS", board)).await?;
+    let mut kinds = match reply {
+        Value::Map(pairs) => pairs,
+        _ => Vec::new(),
+    };
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(crate::reply::int(count)));
+    let all = kinds.len();
+    kinds.truncate(ROWS);
+    Ok(html! {
+        @if kinds.is_empty() { p { "No failed job is kept." } } @else {
+            @if all > ROWS { p.note { "The " (ROWS) " most frequent of " (number(all as i64)) "." } }
+            table {
+                caption.unseen { "Failed jobs that are kept, by kind" }
+                thead { tr { th scope="col" { "Kind" } th.number scope="col" { "failed jobs" } @if cx.may_write() { th scope="col" { "actions" } } } }
+                tbody {
+                    @for (kind, count) in &kinds {
+                        @let kind = crate::reply::bytes(kind);
+                        @let filters = [("state", &b"failed"[..]), ("kind", kind.as_slice())];
+                        tr {
+                            th scope="row" { (name(&kind)) }
+                            td.number { (count_link(crate::reply::int(count).unwrap_or(0), board, &filters)) }
+                            @if cx.may_write() {
+                                td.actions {
+                                    a href=(address("/confirm", &[("b", board), ("verb", b"requeue"), ("where", b"1"), filters[0], filters[1]])) { "requeue" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+pub async fn tags(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+    let mut command = board_command("TAGS", board);
+    if let Some(cursor) = cx.query.bytes("tags") {
+        command.arg("CURSOR").arg(cursor);
+    }
+    command.arg("COUNT").arg(ROWS);
+    let (next, rows) = page(cx.ask(board, command).await?);
+    Ok(html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            ul.tags {
+                @for row in &rows {
+                    @let tag = row.bytes("tag");
+                    li { (name(&tag)) " " (count_link(row.int("jobs"), board, &[("tag", &tag)])) }
+                }
+            }
+            (next_page(board, "tags", next.as_deref()))
+        }
+    })
+}
