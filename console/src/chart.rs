@@ -50,6 +50,9 @@ impl Chart {
                     }
                     @for (number, line) in self.lines.iter().enumerate() {
                         path class={ "line line" (number) } d=(path(line, &x, &y)) {}
+                        @for (at, value) in alone(line) {
+                            circle class={ "dot line" (number) } cx=(round(x(at))) cy=(round(y(value))) r="2.5" {}
+                        }
                     }
                 }
             }
@@ -124,21 +127,27 @@ fn ceiling(value: f64) -> f64 {
 fn path(line: &Line, x: &dyn Fn(i64) -> f64, y: &dyn Fn(f64) -> f64) -> String {
     let mut text = String::new();
     let mut drawing = false;
-    for (number, (at, value)) in line.points.iter().enumerate() {
+    for (at, value) in &line.points {
         match value {
             Some(value) => {
                 let (x, y) = (round(x(*at)), round(y(*value)));
-                let alone = !drawing && line.points.get(number + 1).is_none_or(|next| next.1.is_none());
                 text.push_str(&format!("{}{x} {y}", if drawing { 'L' } else { 'M' }));
-                if alone {
-                    text.push_str("h0");
-                }
                 drawing = true;
             }
             None => drawing = false,
         }
     }
     text
+}
+
+/// Points without a neighbour to draw a line to.
+fn alone(line: &Line) -> Vec<(i64, f64)> {
+    let there = |at: usize| line.points.get(at).is_some_and(|point| point.1.is_some());
+    let alone = |at: &usize| !there(at.wrapping_sub(1)) && !there(at + 1);
+    (0..line.points.len())
+        .filter(alone)
+        .filter_map(|at| Some((line.points[at].0, line.points[at].1?)))
+        .collect()
 }
 
 fn round(value: f64) -> f64 {
@@ -158,7 +167,8 @@ mod tests {
     fn a_missing_value_breaks_the_line() {
         let line =
             Line { label: "a", points: vec![(0, Some(1.0)), (1, Some(2.0)), (2, None), (3, Some(1.0))] };
-        assert_eq!(path(&line, &|at| at as f64, &|value| value), "M0 1L1 2M3 1h0");
+        assert_eq!(path(&line, &|at| at as f64, &|value| value), "M0 1L1 2M3 1");
+        assert_eq!(alone(&line), [(3, 1.0)]);
     }
 
     #[test]

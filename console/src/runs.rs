@@ -84,10 +84,16 @@ impl Run {
     }
 }
 
-/// Those of a session.
+/// Those of a session. With the session they end.
 #[derive(Default)]
 pub struct Runs {
     known: Mutex<(usize, VecDeque<Arc<Run>>)>,
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        lock(&self.known).1.iter().for_each(|run| run.stop());
+    }
 }
 
 impl Runs {

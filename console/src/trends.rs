@@ -21,7 +21,7 @@ const WINDOW: i64 = 60_000;
 const SPAN: i64 = 15 * 60_000;
 
 /// How many boards, each for one user, are remembered; those looked at longest ago go.
-const MOST: usize = 500;
+const MOST: usize = 200;
 
 /// Bins of a distribution in ms: from each first value to the last value and the number that lies between.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,38 +95,36 @@ pub struct Point {
 
 #[derive(Default)]
 struct Trend {
-    samples: VecDeque<Sample>,
+    /// Of the last window, with all their bins; the first may be older.
+    recent: VecDeque<Sample>,
+    points: VecDeque<Point>,
 }
 
 impl Trend {
     fn add(&mut self, sample: Sample) {
-        if self.samples.back().is_some_and(|last| sample.at - last.at < STEP) {
+        if self.recent.back().is_some_and(|last| sample.at - last.at < STEP) {
             return;
         }
-        while self.samples.front().is_some_and(|first| sample.at - first.at > SPAN) {
-            self.samples.pop_front();
+        while self.recent.len() > 1 && sample.at - self.recent[1].at >= WINDOW {
+            self.recent.pop_front();
         }
-        self.samples.push_back(sample);
+        while self.points.front().is_some_and(|first| sample.at - first.at > SPAN) {
+            self.points.pop_front();
+        }
+        let before = self.recent.front().unwrap_or(&sample);
+        let percentiles = |bins: Bins| [50, 95, 99].map(|percent| bins.percentile(percent));
+        self.points.push_back(Point {
+            at: sample.at,
+            ready: sample.ready,
+            claimed: sample.claimed,
+            wait: percentiles(sample.wait.since(&before.wait)),
+            run: percentiles(sample.run.since(&before.run)),
+        });
+        self.recent.push_back(sample);
     }
 
-    fn points(&self) -> Vec<Point> {
-        let percentiles = |bins: &Bins| [50, 95, 99].map(|percent| bins.percentile(percent));
-        let mut points = Vec::with_capacity(self.samples.len());
-        let mut base = 0;
-        for (number, sample) in self.samples.iter().enumerate() {
-            while base < number && sample.at - self.samples[base].at > WINDOW {
-                base += 1;
-            }
-            let before = &self.samples[base];
-            points.push(Point {
-                at: sample.at,
-                ready: sample.ready,
-                claimed: sample.claimed,
-                wait: percentiles(&sample.wait.since(&before.wait)),
-                run: percentiles(&sample.run.since(&before.run)),
-            });
-        }
-        points
+    fn last(&self) -> i64 {
+        self.recent.back().map_or(0, |sample| sample.at)
     }
 }
 
@@ -151,13 +149,12 @@ impl Trends {
         };
         let mut known = lock(&self.known);
         if known.len() >= MOST && !known.contains_key(&seen) {
-            let last = |trend: &Trend| trend.samples.back().map_or(0, |sample| sample.at);
-            let oldest = known.iter().min_by_key(|(_, trend)| last(trend)).map(|(seen, _)| seen.clone());
+            let oldest = known.iter().min_by_key(|(_, trend)| trend.last()).map(|(seen, _)| seen.clone());
             oldest.map(|seen| known.remove(&seen));
         }
         let trend = known.entry(seen).or_default();
         trend.add(sample);
-        trend.points()
+        trend.points.iter().cloned().collect()
     }
 }
 
@@ -185,7 +182,7 @@ mod tests {
             trend.add(Sample { at: minute * 60_000, wait: bins(&wait), ..Sample::default() });
             wait.push((1000 + minute, 1));
         }
-        let median: Vec<Option<f64>> = trend.points().iter().map(|point| point.wait[0]).collect();
+        let median: Vec<Option<f64>> = trend.points.iter().map(|point| point.wait[0]).collect();
         assert_eq!(median, [None, Some(1000.0), Some(1001.0), Some(1002.0)]);
     }
 
@@ -195,7 +192,8 @@ mod tests {
         for at in (0..SPAN * 2).step_by(1000) {
             trend.add(Sample { at, ..Sample::default() });
         }
-        assert!(trend.samples.len() as i64 <= SPAN / STEP + 1);
+        assert!(trend.points.len() as i64 <= SPAN / STEP + 1);
+        assert!(trend.recent.len() as i64 <= WINDOW / STEP + 2);
     }
 
     #[test]

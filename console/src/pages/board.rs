@@ -115,7 +115,6 @@ async fn queues(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
                             th scope="col" { "Queue" }
                             @for state in STATES { th.number scope="col" { (state) } }
                             @for head in ["at once", "oldest", "in", "out", "empty in"] { th.number scope="col" { (head) } }
-                            th scope="col" { "limits" }
                             @if cx.may_write() { th scope="col" { "actions" } }
                         }
                     }
@@ -134,6 +133,7 @@ fn queue_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
             th scope="row" {
                 a href=(address("/stats", &[("b", board), ("queue", &queue)])) { (name(&queue)) } " "
                 (paused(row.int("paused")))
+                @if !row.list("limits").is_empty() { div.faint { "limits " (row.text("limits")) } }
             }
             @for state in STATES {
                 td.number { (count_link(row.int(state), board, &[("state", state.as_bytes()), ("queue", &queue)])) }
@@ -143,7 +143,6 @@ fn queue_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
             td.number { (rate(row.float("arrival-rate"))) }
             td.number { (rate(row.float("completion-rate"))) }
             td.number { (drain(row.int("drain"))) }
-            td { (row.text("limits")) }
             @if cx.may_write() {
                 td.actions {
                     @if row.int("paused") == 0 { a href=(act(b"pause")) { "pause" } } @else { a href=(act(b"resume")) { "resume" } }

@@ -24,12 +24,14 @@ pub async fn view(cx: &Cx) -> Result<View, Failure> {
     let here = &matching[(page - 1) * PAGE..matching.len().min(page * PAGE)];
     let rows = join_all(here.iter().map(|board| info(cx, board))).await;
     let mut told = Vec::new();
+    let mut odd = Vec::new();
     let mut hidden = 0;
     for (board, row) in here.iter().zip(rows) {
         match row {
             Ok(Some(info)) => told.push((board.as_slice(), info)),
             Ok(None) => {}
             Err(Failure::NotAllowed(_) | Failure::NotFound(_)) => hidden += 1,
+            Err(Failure::Server(text)) => odd.push((board.as_slice(), text)),
             Err(failure) => return Err(failure),
         }
     }
@@ -51,10 +53,11 @@ pub async fn view(cx: &Cx) -> Result<View, Failure> {
                 " at most. Open others by their name, or start the console with --board."
             }
         }
-        @if told.is_empty() && hidden == 0 {
+        @if told.is_empty() && odd.is_empty() && hidden == 0 {
             p { @if wanted.is_empty() { "There is no board yet. The first JOB.POST makes one." } @else { "No board has such a name." } }
         }
         @if !told.is_empty() { (table(&told)) }
+        @for (board, text) in &odd { p.refused { (name(board)) ": " (text) } }
         @if hidden > 0 { p.note { (hidden) " that you may not read are left out." } }
         @if number_of_pages > 1 { (pages(&wanted, page, number_of_pages)) }
     };

@@ -183,7 +183,7 @@ async fn of_jobs(cx: &Cx, board: &[u8], verb: JobVerb, ids: &[Vec<u8>]) -> Resul
         false => Some(for_ids(board, verb, &fit, &cx.query)?),
     };
     let told = html! {
-        p { "Dry run: " b #fits { (fit.len()) " of " (ids.len()) } " jobs. The others are passed over." }
+        p { "Dry run: " b #fits { (fit.len()) " of " (ids.len()) } " jobs." @if fit.len() < ids.len() { " The others are passed over." } }
         table {
             thead { tr { th scope="col" { "Job" } th scope="col" { "is" } th scope="col" { "becomes" } } }
             tbody {

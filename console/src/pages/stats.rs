@@ -22,18 +22,8 @@ const MOST_DAYS: i64 = 90;
 const COUNTS: [&str; 8] =
     ["posted", "claimed", "completed", "failed", "retried", "lapsed", "cancelled", "trashed"];
 
-const REST: [&str; 10] = [
-    "replaced",
-    "fired",
-    "timeouts",
-    "revived",
-    "abandoned",
-    "released",
-    "expired",
-    "requeued",
-    "deleted",
-    "day",
-];
+const REST: [&str; 9] =
+    ["replaced", "fired", "timeouts", "revived", "abandoned", "released", "expired", "requeued", "deleted"];
 
 /// Of a page that is open, what changes by the second is told anew, days are not.
 pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
@@ -151,10 +141,8 @@ fn today(day: &Record) -> Markup {
                 (histogram(title, &day.record(what)))
             }
         }
-        dl.facts {
-            @for field in COUNTS.iter().chain(&REST).filter(|field| **field != "day") {
-                dt { (field) } dd { (number(day.int(field))) }
-            }
+        dl.facts.overview {
+            @for field in COUNTS.iter().chain(&REST) { div { dt { (field) } dd { (number(day.int(field))) } } }
         }
     }
 }

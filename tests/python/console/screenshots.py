@@ -64,7 +64,7 @@ def main() -> None:
             dark = browser.new_page(color_scheme="dark")
             light.goto(console.at("/board", b="shop"))
             worker.join()
-            shoot(light, console, folder, "boards", "/", 330)
+            shoot(light, console, folder, "boards", "/", 380)
             shoot(light, console, folder, "board", "/board", 900, b="shop")
             shoot(dark, console, folder, "board-dark", "/board", 900, b="shop")
             shoot(light, console, folder, "job", "/job", 1180, b="shop", id="ship-42")

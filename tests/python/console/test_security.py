@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness import Board, Server
+from harness.server import ROOT
 from playwright.sync_api import Page, expect
 
 from .process import Console
@@ -253,6 +254,52 @@ def test_a_session_has_the_rights_of_its_user(page: Page, consoles, store: Serve
             assert board.state("j") == "ready"
     finally:
         other.client.delete(other.key)
+
+
+@pytest.mark.parametrize("role", ["observer", "operator"])
+def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: Server, role: str):
+    """With +scan added, as docs/console.md says, no part of a page is kept from them."""
+    rules = re.search(rf"^# user {role} (.+)$", (ROOT / "redis.conf").read_text(), re.M).group(1).split()
+    board = guarded.board("jobs:1")
+    board.post(id="a", group="g", tags=["t"])
+    board.post(id="b", after=["a"])
+    console = consoles(guarded, "--write")
+    with without_default(guarded), guarded.connect(username="root", password="secret") as root:
+        root.execute_command("ACL", "SETUSER", role, "reset", *rules, "+scan")
+        root.execute_command("ACL", "LOG", "RESET")
+        page.goto(console.url)
+        sign_in(page, role, "choose-a-password")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        for path in ["/", "/board", "/jobs", "/job", "/stats", "/schedules", "/settings", "/confirm"]:
+            query = {} if path == "/jobs" else {"id": "b", "verb": "cancel"}
+            answer = page.goto(console.at(path, b="jobs:1", **query))
+            assert answer and answer.status == 200, path
+            expect(page.locator("main .refused")).to_have_count(0)
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        if role == "operator":
+            expect(page.locator("#record")).to_contain_text("cancelled")
+        else:
+            expect(page.get_by_role("alert")).to_contain_text("permission")
+        denied = root.execute_command("ACL", "LOG")
+        assert [one["object"] for one in denied] == ([] if role == "operator" else ["job.cancel"])
+        root.execute_command("DEL", "jobs:1")
+
+
+def test_work_stops_when_its_user_signs_out(page: Page, consoles, guarded: Server):
+    board = guarded.board("many")
+    board.post_many(12_000)
+    console = consoles(guarded, "--write")
+    with without_default(guarded), guarded.connect(username="root", password="secret") as root:
+        page.goto(console.at("/confirm", b="many", verb="delete", where="1", state="ready"))
+        sign_in(page, "root")
+        root.execute_command("CLIENT", "PAUSE", 9000, "WRITE")
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        page.wait_for_timeout(2500)
+        root.execute_command("CLIENT", "UNPAUSE")
+        page.wait_for_timeout(1000)
+        assert root.execute_command("JOB.COUNT", "many") == 11_000
 
 
 def test_beyond_loopback_nobody_is_let_in_without_a_password(consoles, store: Server):
