@@ -1,7 +1,10 @@
 //! The boards of a server, not looked for more often than the server bears.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as PlainMutex};
 use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
 
 use crate::failure::Failure;
 use crate::link::{Found, Link};
@@ -13,6 +16,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// … and takes one part in so many of the time at most.
 const SHARE: u32 = 20;
 
+/// What has been found with the rights of one user. Who asks while it is looked for waits for that.
 #[derive(Default)]
 pub struct Finder {
     last: Mutex<Option<(Found, Instant, Duration)>>,
@@ -20,14 +24,28 @@ pub struct Finder {
 
 impl Finder {
     pub async fn boards(&self, link: &Link) -> Result<Found, Failure> {
-        if let Some((found, at, took)) = &*lock(&self.last) {
+        let mut last = self.last.lock().await;
+        if let Some((found, at, took)) = &*last {
             if at.elapsed() < (*took * SHARE).max(PAUSE) {
                 return Ok(found.clone());
             }
         }
+        *last = None;
         let began = Instant::now();
         let found = link.boards().await?;
-        *lock(&self.last) = Some((found.clone(), Instant::now(), began.elapsed()));
+        *last = Some((found.clone(), Instant::now(), began.elapsed()));
         Ok(found)
+    }
+}
+
+/// One for each user, however many sessions they have.
+#[derive(Default)]
+pub struct Finders(PlainMutex<HashMap<String, Arc<Finder>>>);
+
+impl Finders {
+    pub fn of(&self, user: &str) -> Arc<Finder> {
+        let mut known = lock(&self.0);
+        known.retain(|_, finder| Arc::strong_count(finder) > 1);
+        Arc::clone(known.entry(user.to_owned()).or_default())
     }
 }

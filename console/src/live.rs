@@ -27,8 +27,8 @@ struct Stream {
     over: bool,
 }
 
-/// Events `look` at each look, `part` (`{"id": …, "html": …}`), one for each part that has changed, `failure` (a sentence) when the
-/// page cannot be told now, and `over` when it never will again.
+/// Events `part` (`{"id": …, "html": …}`), one for each part that has changed, and `look` behind them;
+/// `failure` (a sentence) when the page cannot be told now, and `over` when it never will again.
 pub fn stream(cx: Cx, living: Living) -> Response {
     let state = Stream {
         cx,
@@ -64,8 +64,7 @@ impl Stream {
         self.wait = PACE.max(began.elapsed() * REST);
         match view {
             Ok(view) => {
-                // A browser drops events without data.
-                let mut events = vec![Event::default().event("look").data("ok")];
+                let mut events = Vec::new();
                 for part in view.parts {
                     let html = part.body.into_string();
                     if self.told.get(part.id) != Some(&html) {
@@ -74,6 +73,8 @@ impl Stream {
                         self.told.insert(part.id, html);
                     }
                 }
+                // A browser drops events without data.
+                events.push(Event::default().event("look").data("ok"));
                 events
             }
             Err(failure @ Failure::SignedOut) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use subtle::ConstantTimeEq;
 
-use crate::finder::Finder;
+use crate::finder::{Finder, Finders};
 use crate::link::Link;
 use crate::names::hex;
 use crate::runs::Runs;
@@ -26,7 +26,7 @@ pub struct Session {
     pub open: bool,
     pub link: Link,
     pub runs: Runs,
-    pub finder: Finder,
+    pub finder: Arc<Finder>,
     csrf: String,
     message: Mutex<Option<String>>,
 }
@@ -54,18 +54,19 @@ impl Session {
 #[derive(Default)]
 pub struct Sessions {
     known: Mutex<HashMap<String, (Arc<Session>, Instant)>>,
+    finders: Finders,
 }
 
 impl Sessions {
     /// Begins a session and gives its id.
     pub fn begin(&self, user: String, open: bool, link: Link) -> (String, Arc<Session>) {
         let session = Arc::new(Session {
+            finder: self.finders.of(&user),
             user,
             open,
             link,
             runs: Runs::default(),
             csrf: random(),
-            finder: Finder::default(),
             message: Mutex::default(),
         });
         let id = random();

@@ -51,7 +51,20 @@ fn read_only(cx: &Cx) -> Result<(), Failure> {
 struct Forecast {
     /// The command; none when it would do nothing.
     words: Option<Words>,
+    /// Of chosen jobs, those that the command names.
+    fit: Option<Vec<Vec<u8>>>,
     told: Markup,
+}
+
+impl Forecast {
+    /// Where the answer yes is sent: it names what is shown to be done, and nothing else.
+    fn answer(&self, query: &Query) -> String {
+        let named = |(field, value): &(&str, &[u8])| match &self.fit {
+            Some(fit) if *field == "id" => fit.iter().any(|id| id == value),
+            _ => true,
+        };
+        address("/act", &query.iter().filter(named).collect::<Vec<_>>())
+    }
 }
 
 pub async fn get(cx: Cx) -> Response {
@@ -81,11 +94,10 @@ async fn view(cx: &Cx) -> Result<View, Failure> {
     };
     let forecast = match forecast {
         Err(Failure::BadRequest(text)) if verb == "update" => {
-            Forecast { words: None, told: html! { p { (text) } } }
+            Forecast { words: None, fit: None, told: html! { p { (text) } } }
         }
         other => other?,
     };
-    let query = cx.here.split_once('?').map_or("", |(_, query)| query);
     let head = html! {
         h1 { (verb_text(verb)) ": is this right?" }
         (options(verb, &cx.query))
@@ -96,7 +108,7 @@ async fn view(cx: &Cx) -> Result<View, Failure> {
             Some(words) => {
                 p { "The command:" }
                 pre.data #command tabindex="0" { (words.text()) }
-                form method="post" action={ "/act?" (query) } {
+                form method="post" action=(forecast.answer(&cx.query)) {
                     (secret(&cx.session))
                     button.primary { (verb_text(verb)) }
                     " " a.button href=(back(&board, &cx.query)) { "Do nothing" }
@@ -197,7 +209,7 @@ async fn of_jobs(cx: &Cx, board: &[u8], verb: JobVerb, ids: &[Vec<u8>]) -> Resul
             }
         }
     };
-    Ok(Forecast { words, told })
+    Ok(Forecast { words, fit: Some(fit), told })
 }
 
 async fn of_filters(cx: &Cx, board: &[u8], verb: JobVerb, filters: &Filters) -> Result<Forecast, Failure> {
@@ -215,7 +227,7 @@ async fn of_filters(cx: &Cx, board: &[u8], verb: JobVerb, filters: &Filters) -> 
         }
         p.faint { "Jobs that come to pass the filters later are left alone. The work is done slice by slice, and can be stopped." }
     };
-    Ok(Forecast { words: (count > 0 || !whole).then_some(words), told })
+    Ok(Forecast { words: (count > 0 || !whole).then_some(words), fit: None, told })
 }
 
 async fn of_one(cx: &Cx, board: &[u8], words: Words) -> Result<Forecast, Failure> {
@@ -224,7 +236,7 @@ async fn of_one(cx: &Cx, board: &[u8], words: Words) -> Result<Forecast, Failure
         "settings" => super::settings::forecast(cx, board).await?,
         _ => html! { p { "Schedule " (name(cx.query.bytes("schedule").unwrap_or_default())) } },
     };
-    Ok(Forecast { words: Some(words), told })
+    Ok(Forecast { words: Some(words), fit: None, told })
 }
 
 /// How many jobs a pause or its end is about.
@@ -268,10 +280,7 @@ async fn act(cx: &Cx, form: &Query) -> Result<String, Failure> {
     let words = match Plan::read(&board, &cx.query)? {
         Plan::Where { verb: kind, filters } => return begin(cx, board, verb, kind, filters),
         Plan::One(words) => words,
-        Plan::Jobs { verb, ids } => {
-            let forecast = of_jobs(cx, &board, verb, &ids).await?;
-            forecast.words.ok_or_else(|| Failure::Server("Nothing is left to do for these jobs.".into()))?
-        }
+        Plan::Jobs { verb, ids } => for_ids(&board, verb, &ids, &cx.query)?,
     };
     let reply = cx.ask(&board, words.command()).await?;
     cx.session.say(format!("{}: {}", verb_text(verb), answer_text(&reply)));

@@ -80,6 +80,24 @@ def test_the_dry_run_says_who_is_passed_over(page: Page, writing: Console, jobs:
     assert [jobs.state(id) for id in ["ready", "running", "broken"]] == ["cancelled", "cancelled", "failed"]
 
 
+def test_nothing_is_done_but_what_was_shown(page: Page, writing: Console, jobs: Board):
+    """A job that was passed over stays so, though it would fit by the time of the answer; one that no longer
+    fits makes the server refuse all."""
+    failed(jobs, "broken-2")
+    page.goto(writing.at("/confirm", b=jobs.key, verb="requeue", id=["broken", "broken-2", "ready"]))
+    expect(page.locator("#fits")).to_have_text("2 of 3")
+    jobs.cancel("ready")
+    page.get_by_role("button", name="Requeue").click()
+    expect(page.get_by_role("status")).to_have_text("Requeue: 2 done.")
+    assert jobs.state("ready") == "cancelled"
+    page.goto(writing.at("/confirm", b=jobs.key, verb="cancel", id=["broken", "broken-2"]))
+    token = jobs.claim_one("w1", id="broken")["token"]
+    jobs.fail("w1", "broken", "IOError", "it broke", token=token, noretry=True)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alert")).to_contain_text("ENDED failed broken")
+    assert jobs.state("broken-2") == "ready"
+
+
 def test_deleting_a_job(page: Page, writing: Console, jobs: Board):
     page.goto(writing.at("/job", b=jobs.key, id="broken"))
     act(page, "Delete")

@@ -53,6 +53,13 @@ def test_boards_come_by_pages_and_can_be_opened_by_name(page: Page, reading: Con
         store.client().delete(*keys)
 
 
+def test_a_new_board_comes_to_the_list(page: Page, reading: Console, board: Board):
+    page.goto(reading.at("/", q=board.key))
+    expect(page.locator("#boards")).to_contain_text("No board has such a name")
+    board.post()
+    expect(row(page, board.key)).to_have_count(1)
+
+
 def test_a_board_shows_all_that_it_has(page: Page, reading: Console, shop: Board):
     page.goto(reading.at("/board", b=shop.key))
     expect(page.locator("#overview")).to_contain_text("ready")

@@ -167,9 +167,15 @@ def test_sign_in_leads_nowhere_else(consoles, store: Server):
 # Users of the server
 
 
+@pytest.fixture
+def guarded(rooted: Server) -> Server:
+    """An empty server for tests with users; `root` with the password "secret" may do all."""
+    rooted.flush()
+    return rooted
+
+
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[Server]:
-    """A server whose default user has a password; `root` may do all."""
+def rooted() -> Iterator[Server]:
     server = Server("redis70")
     with server.connect() as client:
         client.execute_command("ACL", "SETUSER", "root", "on", ">secret", "+@all", "~*", "&*")
@@ -282,7 +288,6 @@ def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: S
             expect(page.get_by_role("alert")).to_contain_text("permission")
         denied = root.execute_command("ACL", "LOG")
         assert [one["object"] for one in denied] == ([] if role == "operator" else ["job.cancel"])
-        root.execute_command("DEL", "jobs:1")
 
 
 def test_work_stops_when_its_user_signs_out(page: Page, consoles, guarded: Server):
@@ -313,8 +318,7 @@ def test_beyond_loopback_nobody_is_let_in_without_a_password(consoles, store: Se
 # Hostile names and payloads
 
 EVIL = [
-    "<script>alert(1)</script><img src=x onerror=alert(1)>\"><svg onload=alert(1)>'-alert(1)-'",
-    "javascript:alert(1)//</script></title></textarea>{{7*7}}${7*7}",
+    'javascript:alert()//</title><script>alert(1)</script><img src=x onerror=alert()>"><svg onload=alert(1)>',
     "\u202egnp.exe a/../b?x=1&y=2#z",
     "..",
 ]
