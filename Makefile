@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-growth bench-workers instructions chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -89,6 +89,10 @@ bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramat
 bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
 	@scripts/peers
 	$(BENCH)/python benches/quick.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS))
+
+bench-growth: setup build ## What each verb costs with a thousand, a million and ten million waiting, printed only [SERVER=redis70] [MANY=10000000]
+	@scripts/peers venv
+	$(BENCH)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --many=,$(MANY))
 
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth
 	$(VENV)/python benches/instructions.py

@@ -9,6 +9,7 @@ from pathlib import Path
 import jobboard
 import pytest
 import redis.asyncio
+from harness import run_async
 from jobboard import AsyncBoard, AsyncShardedBoard, Board, ShardedBoard
 from jobboard.verbs import command, pages, steps
 
@@ -21,7 +22,7 @@ def run(server, main, **options) -> None:
         finally:
             await client.connection_pool.disconnect()
 
-    asyncio.run(whole())
+    run_async(whole())
 
 
 def test_verbs_are_awaited(server, protocol) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
 import jobboard
 import pytest
 import redis.asyncio
+from harness import run_async
 from jobboard import AsyncShardedBoard, Node, ShardedBoard, Worker
 from jobboard.sharding import tag_of
 
@@ -160,4 +160,4 @@ def test_async_over_a_cluster(cluster) -> None:
         assert (await board.cancel_where({"state": "ready"})).count == 50
         await client.aclose()
 
-    asyncio.run(main())
+    run_async(main())

@@ -9,6 +9,7 @@ import time
 
 import jobboard
 import pytest
+from harness import run_async
 from jobboard import Board, Complete, Next, Worker
 
 MODES = ["threads", "asyncio", "processes"]
@@ -255,7 +256,7 @@ def test_async_handlers_share_the_callers_loop(jobs) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_one_heartbeat_keeps_all_leases(jobs, work, until) -> None:

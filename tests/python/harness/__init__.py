@@ -4,9 +4,11 @@
 - `Board` (board.py): JOB.* commands of one key as methods; keywords become options, records become dicts.
 - `Clock` (clock.py): JOB.CLOCK of a server started with `clock manual`.
 - `wait_until` (waiting.py): poll a condition instead of sleeping.
+- `run_async` (awaiting.py): runs a coroutine.
 - `KINDS`, `executable` (kinds.py): which servers there are and where their executables lie.
 """
 
+from .awaiting import run_async
 from .board import Board, Selection, from_pairs, options, record
 from .clock import EPOCH, Clock
 from .kinds import KINDS, executable
@@ -25,5 +27,6 @@ __all__ = [
     "from_pairs",
     "options",
     "record",
+    "run_async",
     "wait_until",
 ]
