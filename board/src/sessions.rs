@@ -179,6 +179,11 @@ impl Board {
         some
     }
 
+    /// The workers whose registrations a connection carries. O(log workers + n).
+    pub fn attended_by(&self, connection: u64) -> Vec<Vec<u8>> {
+        self.sessions.workers_of(connection).map(|worker| worker.to_vec()).collect()
+    }
+
     /// The connections that carry claims or registrations. O(connections log claims).
     pub fn connections(&self) -> Vec<u64> {
         let mut all = Vec::new();

@@ -27,7 +27,7 @@ use crate::server::ctx::{Ctx, Key};
 use crate::server::keyspace::OpenKey;
 use crate::server::load::guard;
 use crate::server::park::{self, Callbacks, Chosen, Handle};
-use crate::server::{ERR, OK};
+use crate::server::{sessions, ERR, OK};
 use crate::turn::Turn;
 use crate::waiters::{Place, Wait, Waiter, Waiters};
 
@@ -302,6 +302,12 @@ pub fn serve(turn: &mut Turn<'_>) {
 fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
     if turn.board().is_quiet(&waiter.wait.worker) {
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
+    if sessions::has_departed(&waiter.place, &waiter.wait.worker) {
+        // It comes back to its place in a later turn, if it is still there.
+        TOUCHED.with(|touched| touched.insert(waiter.place.clone()));
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);
     }

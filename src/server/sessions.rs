@@ -25,6 +25,15 @@ static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
 /// Boards that connections carried something of when this server was a primary.
 static LEFT: MainCell<Places> = MainCell::new(BTreeSet::new());
 
+/// Workers whose registrations ended in the last turn with their connections, and where.
+static DEPARTED: MainCell<BTreeSet<(Place, Vec<u8>)>> = MainCell::new(BTreeSet::new());
+
+/// Whether the connection of a worker's registration has just closed. Those on which it waits
+/// for jobs are closing too, it may be, though the server has not noticed yet.
+pub fn has_departed(place: &Place, worker: &[u8]) -> bool {
+    DEPARTED.with(|all| !all.is_empty() && all.contains(&(place.clone(), worker.to_vec())))
+}
+
 /// A connection carries a claim or a registration of that board.
 pub fn note(connection: u64, db: i32, key: &[u8]) {
     CONNECTIONS.with(|all| all.entry(connection).or_default().insert((db, key.to_vec())));
@@ -96,10 +105,14 @@ pub fn settle(ctx: Ctx) {
             }
         }
     }
+    DEPARTED.with(BTreeSet::clear);
     let mut some = false;
     for (connection, places) in CLOSED.with(std::mem::take) {
         for (db, name) in places {
-            if on_board(ctx, db, &name, |board| board.close(connection)) == Some(true) {
+            let close = |board: &mut board::Board| (board.attended_by(connection), board.close(connection));
+            if let Some((workers, true)) = on_board(ctx, db, &name, close) {
+                let all = workers.into_iter().map(|worker| ((db, name.clone()), worker));
+                DEPARTED.with(|departed| departed.extend(all));
                 timer::look(db, &name);
                 some = true;
             }

@@ -256,3 +256,27 @@ def test_registrations_travel_to_a_replica(fresh_server):
     assert copy.claim("w2", queues=[]) == []
     copy.worker("RESUME", "w2")
     assert len(copy.claim("w2", queues=[])) == 1
+
+
+def test_jobs_of_a_worker_that_was_cut_off_go_to_others_before_its_own_waits(server, board):
+    registrar = server.client()
+    board.post(id_="j")
+    registrar.execute_command("JOB.WORKER", "REGISTER", "board", "w", "SESSION")
+    board.claim("w", lease=LONG)
+    # The connection on which it waits came first, and may be dead: the server has not heard yet.
+    own, other = Waiter(server, "w"), Waiter(server, "x")
+    registrar.connection_pool.disconnect()
+    assert ids(other.reply()) == ["j"]
+    assert own.still_waits()
+    board.post(id_="k")
+    assert ids(own.reply()) == ["k"]
+
+
+def test_the_wait_of_a_worker_that_was_cut_off_goes_on(server, board):
+    registrar = server.client()
+    board.post(id_="j")
+    registrar.execute_command("JOB.WORKER", "REGISTER", "board", "w", "SESSION")
+    board.claim("w", lease=LONG)
+    own = Waiter(server, "w")
+    registrar.connection_pool.disconnect()
+    assert ids(own.reply()) == ["j"]
