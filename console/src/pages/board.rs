@@ -14,6 +14,22 @@ use crate::show::{board_address, count_link, name, number, paused, rate, size, s
 /// Rows of one table. A page never has more, whatever there is.
 pub const ROWS: usize = 100;
 
+/// One page of a listing of the server's, from the cursor that the address has under `which`, and where it
+/// goes on.
+pub async fn rows(
+    cx: &Cx,
+    board: &[u8],
+    verb: &str,
+    which: &str,
+) -> Result<(Option<Vec<u8>>, Vec<Record>), Failure> {
+    let mut command = board_command(verb, board);
+    if let Some(cursor) = cx.query.bytes(which) {
+        command.arg("CURSOR").arg(cursor);
+    }
+    command.arg("COUNT").arg(ROWS);
+    Ok(page(cx.ask(board, command).await?))
+}
+
 pub async fn view(cx: &Cx) -> Result<View, Failure> {
     let board = cx.board()?;
     let info = Record::read(cx.ask(&board, board_command("INFO", &board)).await?);
@@ -154,12 +170,7 @@ fn queue_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
 }
 
 async fn groups(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut command = board_command("GROUPS", board);
-    if let Some(cursor) = cx.query.bytes("groups") {
-        command.arg("CURSOR").arg(cursor);
-    }
-    command.arg("COUNT").arg(ROWS);
-    let (next, rows) = page(cx.ask(board, command).await?);
+    let (next, rows) = rows(cx, board, "GROUPS", "groups").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {
@@ -216,12 +227,7 @@ fn tokens(row: &Record) -> String {
 }
 
 async fn limits(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut command = board_command("LIMITS", board);
-    if let Some(cursor) = cx.query.bytes("limits") {
-        command.arg("CURSOR").arg(cursor);
-    }
-    command.arg("COUNT").arg(ROWS);
-    let (next, rows) = page(cx.ask(board, command).await?);
+    let (next, rows) = rows(cx, board, "LIMITS", "limits").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {

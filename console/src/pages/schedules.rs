@@ -6,12 +6,9 @@ use maud::{html, Markup};
 use super::{answer, Part, View};
 use crate::app::Cx;
 use crate::failure::Failure;
-use crate::link::board_command;
 use crate::names::{address, shown};
-use crate::reply::{page, Record};
+use crate::reply::Record;
 use crate::show::{job_link, name, number, span, when};
-
-const ROWS: usize = 100;
 
 pub async fn get(cx: Cx) -> Response {
     let view = view(&cx).await;
@@ -20,12 +17,7 @@ pub async fn get(cx: Cx) -> Response {
 
 async fn view(cx: &Cx) -> Result<View, Failure> {
     let board = cx.board()?;
-    let mut command = board_command("SCHEDULE LIST", &board);
-    if let Some(cursor) = cx.query.bytes("cursor") {
-        command.arg("CURSOR").arg(cursor);
-    }
-    command.arg("COUNT").arg(ROWS);
-    let (next, rows) = page(cx.ask(&board, command).await?);
+    let (next, rows) = super::board::rows(cx, &board, "SCHEDULE LIST", "cursor").await?;
     let body = html! {
         @if rows.is_empty() { p { "None." } } @else { (table(cx, &board, &rows)) }
         @if let Some(next) = &next {

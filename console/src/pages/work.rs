@@ -6,27 +6,22 @@ use futures_util::future::join;
 use maud::{html, Markup};
 use redis::Value;
 
-use super::board::{next_page, ROWS};
+use super::board::{next_page, rows, ROWS};
 use super::boards::age;
 use crate::app::Cx;
 use crate::failure::Failure;
 use crate::link::board_command;
 use crate::names::address;
-use crate::reply::{page, records, Record};
+use crate::reply::{records, Record};
 use crate::show::{count_link, name, number, soon};
 
 /// Who is registered, and who holds jobs without being so.
 pub async fn workers(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut list = board_command("WORKER LIST", board);
-    if let Some(cursor) = cx.query.bytes("workers") {
-        list.arg("CURSOR").arg(cursor);
-    }
-    list.arg("COUNT").arg(ROWS);
     let (holding, registered) =
-        join(cx.ask(board, board_command("WORKERS", board)), cx.ask(board, list)).await;
+        join(cx.ask(board, board_command("WORKERS", board)), rows(cx, board, "WORKER LIST", "workers")).await;
     let holding = records(holding?);
     let (next, registered) = match registered {
-        Ok(reply) => page(reply),
+        Ok(page) => page,
         Err(Failure::NotAllowed(_)) => (None, Vec::new()),
         Err(failure) => return Err(failure),
     };
@@ -121,12 +116,7 @@ pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
 }
 
 pub async fn tags(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut command = board_command("TAGS", board);
-    if let Some(cursor) = cx.query.bytes("tags") {
-        command.arg("CURSOR").arg(cursor);
-    }
-    command.arg("COUNT").arg(ROWS);
-    let (next, rows) = page(cx.ask(board, command).await?);
+    let (next, rows) = rows(cx, board, "TAGS", "tags").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             ul.tags {
