@@ -2,14 +2,14 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-growth bench-workers instructions chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-growth bench-workers instructions instructions-beside chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
 FOLDER  ?= .
 WORKERS ?= 4
 ONCE    ?=
-# make console: REDIS, PORT (8379 unless it is given), WRITE
+# make console: REDIS, PORT (8379 unless it is given), WRITE (also of make instructions)
 REDIS   ?= redis://127.0.0.1:6379
 WRITE   ?=
 # make chaos, make soak
@@ -94,8 +94,12 @@ bench-growth: setup build ## What each verb costs with a thousand, a million and
 	@scripts/peers venv
 	$(BENCH)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --many=,$(MANY))
 
-instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth
-	$(VENV)/python benches/instructions.py
+instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth [WRITE=1: note them]
+	$(VENV)/python benches/instructions.py $(if $(filter-out 0 no,$(WRITE)),--write)
+
+instructions-beside: setup build ## Count those of a whole job's life beside the peers [PEERS=jobboard,streams] [WRITE=1: into docs/instructions.md]
+	@scripts/peers
+	$(BENCH)/python benches/instructions_beside.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(WRITE)),--write)
 
 chaos: setup build ## Kill and part servers and workers at work, and check that nothing is lost [SECONDS=60, three times] [SEED=n] [SERVER=redis70] [REPORT=file]
 	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))

@@ -132,21 +132,28 @@ def lives(peer: peers.Peer, jobs: int, rounds: int, refill: bool = False) -> dic
     while len(spent[peer.verbs[0]]) < rounds:
         if refill:
             peer.empty()
-        held: list = []
-        for verb in peer.verbs:
-            before = peer.cpu()
-            if verb == "post":
-                peer.post(jobs)
-            elif verb == "end":
-                peer.end(held)
-            else:
-                held = peer.claim(jobs)
-            spent[verb].append((peer.cpu() - before) / jobs * 1e6)
+        for verb, cost in life(peer, jobs).items():
+            spent[verb].append(cost)
         passed = time.monotonic() - start
         if passed > PATIENCE:
             break
         if passed > PATIENCE / 4 and len(spent[peer.verbs[0]]) == 1 and not refill and jobs > 100:
             jobs = 100
+    return spent
+
+
+def life(peer: peers.Peer, jobs: int) -> dict[str, float]:
+    """Microseconds of server CPU a job, by verb, of one round."""
+    spent, held = {}, []
+    for verb in peer.verbs:
+        before = peer.cpu()
+        if verb == "post":
+            peer.post(jobs)
+        elif verb == "end":
+            peer.end(held)
+        else:
+            held = peer.claim(jobs)
+        spent[verb] = (peer.cpu() - before) / jobs * 1e6
     return spent
 
 

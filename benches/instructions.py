@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
+from callgrind import Counter  # noqa: E402
 from harness.kinds import executable  # noqa: E402
 from harness.server import MODULE, free_port  # noqa: E402
 from wire import Wire, encode, fields  # noqa: E402
@@ -31,7 +32,8 @@ BATCH = 100
 PAYLOAD = b"x" * 100
 SLACK = 0.1
 """What a verb may take more before it fails."""
-
+BESIDE = "\n## Beside the peers\n"
+"""Where the part of the document begins that instructions_beside.py writes."""
 
 Numbers = dict[tuple[str, str], int]
 """Instructions a job, by kind of job and verb."""
@@ -41,13 +43,12 @@ class Counted:
     """A server under callgrind that counts instructions within the module's commands only."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        within = ("--collect-atstart=no", "--toggle-collect=RedisModuleCommandDispatcher")
+        self.counter = Counter(folder, *within)
         port = free_port()
         self.process = subprocess.Popen(
             [
-                *("valgrind", "--tool=callgrind", "--collect-atstart=no"),
-                "--toggle-collect=RedisModuleCommandDispatcher",
-                f"--callgrind-out-file={folder / 'out'}",
+                *self.counter.command,
                 *(str(executable("redis70")), "--port", str(port), "--save", "", "--hz", "1"),
                 *("--loglevel", "warning", "--dir", str(folder), "--loadmodule", str(MODULE)),
             ],
@@ -66,10 +67,7 @@ class Counted:
 
     def total(self) -> int:
         """Instructions counted since the last call."""
-        command = ["callgrind_control", "--dump", str(self.process.pid)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        dumps = sorted(self.folder.glob("out.*"), key=lambda path: int(path.suffix[1:]))
-        return int(re.search(r"^(?:totals|summary): (\d+)", dumps[-1].read_text(), re.M)[1])
+        return self.counter.count(self.process.pid)
 
     def close(self) -> None:
         self.process.terminate()
@@ -203,7 +201,8 @@ def main() -> None:
         before = record.get((kind, verb))
         print(f"{kind}: {verb} {count:,}" + (f" ({count / before - 1:+.1%})" if before else ""))
     if write:
-        RECORD.write_text(table(now))
+        _, section, more = RECORD.read_text().partition(BESIDE)
+        RECORD.write_text(table(now) + section + more)
     elif more := grown(now, record):
         sys.exit("\n".join([f"these take more instructions than {RECORD.name} says:", *more]))
 

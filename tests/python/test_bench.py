@@ -1,4 +1,4 @@
-"""`make bench-quick` runs: our own rows always, those of a peer where it is installed."""
+"""`make bench-quick` and `make instructions-beside` run; the rows of a peer where it is installed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ VENV = ROOT / "target" / "bench" / "venv" / "bin" / "python"
 
 
 def quick(python: str, peer: str) -> str:
-    words = ["--peers", peer, "--many", "1000", "--rounds", "1", "--samples", "3"]
-    command = [python, str(ROOT / "benches" / "quick.py"), *words]
+    return run(python, "quick.py", "--peers", peer, "--many", "1000", "--rounds", "1", "--samples", "3")
+
+
+def run(python: str, file: str, *words: str) -> str:
+    command = [python, str(ROOT / "benches" / file), *words]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -40,3 +43,12 @@ def test_the_peers(peer: str) -> None:
     if "Not measured" in printed:
         pytest.skip(printed[printed.index("Not measured") :].splitlines()[2])
     assert "µs of CPU" in printed
+
+
+def test_instructions_of_a_whole_life() -> None:
+    """A job takes more than three commands that do nothing, and less than half in batches."""
+    printed = run(sys.executable, "instructions_beside.py", "--peers", "jobboard,batches")
+    rows = [line.strip("| ").split(" | ") for line in printed.splitlines() if line.startswith("|")]
+    whole = {row[0]: float(row[4].replace(",", "")) for row in rows[2:]}
+    assert whole["three PING"] < whole["three JOB.GET of an absent board"] < whole["jobboard"]
+    assert 1000 < whole["jobboard, 100 a command"] < whole["jobboard"] / 2
