@@ -13,6 +13,7 @@ mod fault;
 mod json;
 mod latency;
 mod openmetrics;
+#[allow(unsafe_code)]
 mod server;
 mod turn;
 mod waiters;

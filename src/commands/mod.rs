@@ -103,6 +103,16 @@ impl Spec {
         syntax: "",
         internal: false,
     };
+
+    /// Which word of a call is the key, or would be.
+    pub const fn key_at(&self) -> usize {
+        1 + self.sub.is_some() as usize
+    }
+
+    /// Whether the server refuses, for the number of words, each call without the key.
+    pub const fn key_is_there(&self) -> bool {
+        self.key.is_none() || self.many_keys || self.arity.unsigned_abs() as usize > self.key_at()
+    }
 }
 
 /// A command.

@@ -12,10 +12,7 @@
 //! was unblocked with an error, the jobs go back; when its jobs are taken away again in the
 //! same turn, it waits on at its old place.
 
-use redis_module::raw;
 use std::collections::BTreeSet;
-use std::ffi::c_void;
-use std::os::raw::c_int;
 
 use board::{Board, Refusal};
 
@@ -25,9 +22,8 @@ use crate::latency;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::keyspace::OpenKey;
-use crate::server::load::guard;
-use crate::server::park::{self, Callbacks, Chosen, Handle};
-use crate::server::{sessions, ERR, OK};
+use crate::server::park::{self, Chosen, Handle, Parked};
+use crate::server::sessions;
 use crate::turn::Turn;
 use crate::waiters::{Place, Wait, Waiter, Waiters};
 
@@ -72,42 +68,40 @@ pub fn waiting_for(ctx: Ctx, key: &Key, queue: &[u8]) -> usize {
 pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
     let number = park::next_number();
     let place = (ctx.db(), key.bytes().to_vec());
-    let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
+    let Some(handle) = park::park::<BlockedClaim>(ctx, key, timeout, number) else { return };
     with(|waiters| waiters.add(number, Waiter { handle, place, wait }));
 }
 
-const CALLBACKS: Callbacks = Callbacks { ready: Some(key_ready), over: Some(unblocked), gone: Some(gone) };
+/// A client that waits in a claim.
+struct BlockedClaim;
 
-/// The key has come, or come back: looked at when the event loop's turn ends.
-unsafe extern "C" fn key_ready(
-    ctx: *mut raw::RedisModuleCtx,
-    _argv: *mut *mut raw::RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    let number = park::number(ctx);
-    if let Some(place) = with(|w| w.get(number).map(|waiter| waiter.place.clone())) {
-        touch(place);
-    }
-    ERR
-}
+impl Parked for BlockedClaim {
+    const WHAT: &'static str = "a blocked claim";
 
-/// The wait is over: because there is work, or because it has lasted long enough.
-unsafe extern "C" fn unblocked(
-    ctx: *mut raw::RedisModuleCtx,
-    _argv: *mut *mut raw::RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    let number = park::number(ctx);
-    let ctx = Ctx(ctx);
-    let waiter = with(|waiters| waiters.remove(number));
-    match SERVED.with(|served| served.remove(number)) {
-        None => {
-            begin(ctx.reply(), waiter.as_ref().and_then(|waiter| waiter.wait.ending.as_ref()));
-            ctx.reply().null_array();
+    /// Looked at when the event loop's turn ends.
+    fn ready(number: u64) {
+        if let Some(place) = with(|w| w.get(number).map(|waiter| waiter.place.clone())) {
+            touch(place);
         }
-        Some(served) => guard("a reply to a blocked claim", || tell(ctx, &served)),
     }
-    OK
+
+    fn over(ctx: Ctx, number: u64) {
+        let waiter = with(|waiters| waiters.remove(number));
+        match SERVED.with(|served| served.remove(number)) {
+            None => {
+                begin(ctx.reply(), waiter.as_ref().and_then(|waiter| waiter.wait.ending.as_ref()));
+                ctx.reply().null_array();
+            }
+            Some(served) => tell(ctx, &served),
+        }
+    }
+
+    fn gone(number: u64) {
+        with(|waiters| waiters.remove(number));
+        if let Some(untold) = SERVED.with(|served| served.remove(number)) {
+            RETURNED.with(|returned| returned.push(untold));
+        }
+    }
 }
 
 /// Answers with the jobs that a client was chosen for, those that it still holds.
@@ -125,15 +119,6 @@ fn tell(ctx: Ctx, served: &Served) {
     match board.filter(|_| !held.is_empty()) {
         Some(board) => write_records(ctx.reply(), board, &held, &wait.fields),
         None => ctx.reply().null_array(),
-    }
-}
-
-/// The server is done with the blocked client, however the wait ended.
-unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
-    let number = number as usize as u64;
-    with(|waiters| waiters.remove(number));
-    if let Some(untold) = SERVED.with(|served| served.remove(number)) {
-        RETURNED.with(|returned| returned.push(untold));
     }
 }
 

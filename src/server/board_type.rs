@@ -108,7 +108,8 @@ impl TypeHandle {
             copy2: None,
             aux_save2: None,
         };
-        // SAFETY: the name has nine characters; the server copies the methods.
+        // SAFETY: the context is that of the load, the name has nine characters, and the methods
+        // have the types of their places; the server copies them.
         let handle =
             unsafe { api!(RedisModule_CreateDataType(ctx.0, c"jobboard1".as_ptr(), ENCODING, &mut methods)) };
         self.0.store(handle, Ordering::Relaxed);
@@ -119,30 +120,80 @@ impl TypeHandle {
 /// A board that the server gave us.
 ///
 /// # Safety
-/// The pointer is one that we put under a key, and nothing else refers to the value.
+/// The pointer is null, or one that we put under a key and that has not been freed. While the
+/// reference is in use nothing changes the value.
 unsafe fn board_of<'a>(value: *const c_void) -> Option<&'a BoardValue> {
-    value.cast::<BoardValue>().as_ref()
+    // SAFETY: what is put under keys of the type are `BoardValue`s alone.
+    unsafe { value.cast::<BoardValue>().as_ref() }
+}
+
+/// A file, or a stream, that the server lets us write to or read from during a callback.
+struct Io(*mut raw::RedisModuleIO);
+
+impl Io {
+    fn save(&self, bytes: &[u8]) {
+        // SAFETY: during a callback that saves; the bytes are written or copied in the call.
+        unsafe { api!(RedisModule_SaveStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len())) };
+    }
+
+    fn emit(&self, key: *mut raw::RedisModuleString, part: &[u8]) {
+        // SAFETY: during a callback that rewrites a log. The format names a server string, which
+        // is the key that the callback was given, and bytes with their length.
+        unsafe {
+            if let Some(emit) = raw::RedisModule_EmitAOF {
+                let (bytes, len) = (part.as_ptr().cast::<c_char>(), part.len());
+                emit(self.0, c"JOB.LOAD".as_ptr(), c"sb".as_ptr(), key, bytes, len);
+            }
+        }
+    }
+
+    /// What `read` makes of the next bytes; `None` when they are cut. The server may serve clients
+    /// before it has them all.
+    fn load<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let mut len = 0;
+        // SAFETY: during a callback that loads; the length is written into `len`.
+        let bytes = unsafe { api!(RedisModule_LoadStringBuffer(self.0, &mut len)) };
+        if bytes.is_null() {
+            return None;
+        }
+        // SAFETY: a buffer of so many bytes, ours until it is freed below.
+        let read = read(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) });
+        // SAFETY: `read` takes any lifetime, so that its outcome does not refer to the buffer.
+        unsafe { api!(RedisModule_Free(bytes.cast::<c_void>())) };
+        Some(read)
+    }
+
+    /// Tells the timer of a board that was loaded, where it is known where it goes: in files and
+    /// full resyncs. For RESTORE the key's event tells it.
+    fn announce(&self, value: &mut BoardValue) {
+        // SAFETY: during a callback that loads, for which the name lives, if there is one.
+        let (db, name) = unsafe {
+            let name = api!(RedisModule_GetKeyNameFromIO(self.0));
+            if name.is_null() {
+                return;
+            }
+            (api!(RedisModule_GetDbIdFromIO(self.0)), bytes_of(name))
+        };
+        timer::loaded(db, name, value);
+    }
 }
 
 unsafe extern "C" fn rdb_save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
-    let Some(value) = board_of(value) else { return };
-    value.board.snapshot(|part| {
-        api!(RedisModule_SaveStringBuffer(io, part.as_ptr().cast::<c_char>(), part.len()));
-    });
-    api!(RedisModule_SaveStringBuffer(io, c"".as_ptr(), 0));
+    // SAFETY: a value of ours, in the main thread between two commands or in a process of its own.
+    let Some(value) = (unsafe { board_of(value) }) else { return };
+    let io = Io(io);
+    value.board.snapshot(|part| io.save(part));
+    io.save(b"");
 }
 
 unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *mut c_void {
-    let ctx = Ctx(api!(RedisModule_GetContextFromIO(io)));
-    match load_board(io, encoding) {
+    // SAFETY: the context is that of the callback.
+    let ctx = unsafe { Ctx::of_call(api!(RedisModule_GetContextFromIO(io))) };
+    let io = Io(io);
+    match load_board(&io, encoding) {
         Ok(board) => {
             let mut value = Box::new(BoardValue::new(board));
-            // Where it goes is known here for files and full resyncs; for RESTORE the key's
-            // event tells it.
-            let name = api!(RedisModule_GetKeyNameFromIO(io));
-            if !name.is_null() {
-                timer::loaded(api!(RedisModule_GetDbIdFromIO(io)), bytes_of(name), &mut value);
-            }
+            io.announce(&mut value);
             Box::into_raw(value).cast::<c_void>()
         }
         Err(what) => {
@@ -152,24 +203,21 @@ unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     }
 }
 
-unsafe fn load_board(io: *mut raw::RedisModuleIO, encoding: c_int) -> Result<Board, &'static str> {
+fn load_board(io: &Io, encoding: c_int) -> Result<Board, &'static str> {
     if encoding != ENCODING {
         return Err("written by a later version");
     }
     let mut loader = Loader::default();
     loop {
-        let mut len = 0;
-        let bytes = api!(RedisModule_LoadStringBuffer(io, &mut len));
-        if api!(RedisModule_IsIOError(io)) != 0 || bytes.is_null() {
-            return Err("it is cut");
-        }
-        let part = std::slice::from_raw_parts(bytes.cast::<u8>(), len);
-        let taken = if len == 0 { Ok(false) } else { loader.part(part).map(|()| true) };
-        api!(RedisModule_Free(bytes.cast::<c_void>()));
-        match taken {
-            Ok(true) => {}
-            Ok(false) => return loader.finish().map_err(|damage| damage.0),
-            Err(damage) => return Err(damage.0),
+        let more = io.load(|part| match part {
+            [] => Ok(false),
+            part => loader.part(part).map(|()| true),
+        });
+        match more {
+            Some(Ok(true)) => {}
+            Some(Ok(false)) => return loader.finish().map_err(|damage| damage.0),
+            Some(Err(damage)) => return Err(damage.0),
+            None => return Err("it is cut"),
         }
     }
 }
@@ -179,43 +227,53 @@ unsafe extern "C" fn aof_rewrite(
     key: *mut raw::RedisModuleString,
     value: *mut c_void,
 ) {
-    let (Some(value), Some(emit)) = (board_of(value), raw::RedisModule_EmitAOF) else { return };
-    value.board.snapshot(|part| {
-        // The format names a server string, and bytes with their length.
-        let (bytes, len) = (part.as_ptr().cast::<c_char>(), part.len());
-        emit(io, c"JOB.LOAD".as_ptr(), c"sb".as_ptr(), key, bytes, len);
-    });
+    // SAFETY: as for `rdb_save`.
+    let Some(value) = (unsafe { board_of(value) }) else { return };
+    let io = Io(io);
+    value.board.snapshot(|part| io.emit(key, part));
 }
 
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
-    board_of(value).map_or(0, |value| value.board.bytes())
+    // SAFETY: a value of ours, in a command of the server's: none of ours runs.
+    unsafe { board_of(value) }.map_or(0, |value| value.board.bytes())
 }
 
 unsafe extern "C" fn digest(md: *mut raw::RedisModuleDigest, value: *mut c_void) {
-    let Some(value) = board_of(value) else { return };
+    // SAFETY: as for `mem_usage`.
+    let Some(value) = (unsafe { board_of(value) }) else { return };
     let digest = value.board.digest().to_be_bytes();
-    api!(RedisModule_DigestAddStringBuffer(md, digest.as_ptr().cast::<c_char>(), digest.len()));
-    api!(RedisModule_DigestEndSequence(md));
-}
-
-/// The key is about to go, or to be another's. On the main thread.
-unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *const c_void) {
-    if watched::waiting() > 0 {
-        let (db, key) =
-            (api!(RedisModule_GetDbIdFromOptCtx(ctx)), api!(RedisModule_GetKeyNameFromOptCtx(ctx)));
-        watched::touch((db, bytes_of(key.cast_mut()).to_vec()));
+    // SAFETY: the digest is that of the callback, and takes the bytes in during the call.
+    unsafe {
+        api!(RedisModule_DigestAddStringBuffer(md, digest.as_ptr().cast::<c_char>(), digest.len()));
+        api!(RedisModule_DigestEndSequence(md));
     }
 }
 
-/// The server frees on a background thread what takes more than 64: nothing here may touch
-/// anything but the value.
+/// The key is about to go, or to be another's. On the main thread; a lookup of a key that has
+/// expired comes here too, so that no state of ours may be borrowed while a key is opened.
+unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *const c_void) {
+    if watched::waiting() > 0 {
+        // SAFETY: the context is that of the callback, and the name lives as long.
+        let (db, name) = unsafe {
+            let key = api!(RedisModule_GetKeyNameFromOptCtx(ctx));
+            (api!(RedisModule_GetDbIdFromOptCtx(ctx)), bytes_of(key))
+        };
+        watched::touch((db, name.to_vec()));
+    }
+}
+
+/// The server frees on a background thread what takes more than 64: nothing that `free` does may
+/// touch anything but the value.
 unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *const c_void) -> usize {
-    board_of(value).map_or(1, |value| value.board.pieces().max(1))
+    // SAFETY: as for `mem_usage`; it is asked before the value is given away.
+    unsafe { board_of(value) }.map_or(1, |value| value.board.pieces().max(1))
 }
 
 unsafe extern "C" fn free(value: *mut c_void) {
     if !value.is_null() {
-        drop(Box::from_raw(value.cast::<BoardValue>()));
+        // SAFETY: a value that came from a `Box`, given back once, when it is under no key any
+        // more. It is `Send`, and counts itself in atomics alone.
+        drop(unsafe { Box::from_raw(value.cast::<BoardValue>()) });
     }
 }
 
@@ -224,7 +282,8 @@ unsafe extern "C" fn copy(
     _to: *mut raw::RedisModuleString,
     value: *const c_void,
 ) -> *mut c_void {
-    match board_of(value).map(|value| value.board.copy()) {
+    // SAFETY: as for `mem_usage`.
+    match unsafe { board_of(value) }.map(|value| value.board.copy()) {
         Some(Ok(board)) => Box::into_raw(Box::new(BoardValue::new(board))).cast::<c_void>(),
         _ => std::ptr::null_mut(),
     }

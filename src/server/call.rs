@@ -57,11 +57,16 @@ impl<'a> Call<'a> {
 
     /// All words from the board's key on, as keys.
     pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        (self.key_at..self.words.len()).filter_map(|at| self.words.string(at)).map(Key::borrowed)
+        (self.key_at..self.words.len()).filter_map(|at| self.key_of(at))
     }
 
-    /// The board's key.
+    /// The board's key. Only for commands that have one, where the server sees to it that it is there.
     pub fn key(&self) -> Key {
-        Key::borrowed(self.words.string(self.key_at).unwrap_or(std::ptr::null_mut()))
+        self.key_of(self.key_at).expect("the arity of the command covers its key")
+    }
+
+    fn key_of(&self, at: usize) -> Option<Key> {
+        // SAFETY: the string lives as long as the call, beyond which no key is kept.
+        self.words.string(at).map(|string| unsafe { Key::borrowed(string) })
     }
 }

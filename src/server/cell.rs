@@ -1,13 +1,23 @@
 //! State of the module, reached from the server's main thread alone.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
 
 /// A value that only the server's main thread (or whoever holds its lock) touches.
 pub struct MainCell<T>(RefCell<T>);
 
 // SAFETY: the server calls commands, timers and events under its global lock, one at a time;
-// the callbacks that it runs on other threads (freeing a board) use no `MainCell`.
+// the callback that it runs on other threads (freeing a board) uses no `MainCell`.
 unsafe impl<T> Sync for MainCell<T> {}
+
+/// The thread that loaded the module.
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+fn on_main_thread() -> bool {
+    let here = thread::current().id();
+    *MAIN.get_or_init(|| here) == here
+}
 
 impl<T> MainCell<T> {
     /// A cell with that value.
@@ -18,6 +28,8 @@ impl<T> MainCell<T> {
     /// Works on the value. `work` must not come back to the same cell: it calls no server
     /// function that calls us.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // Not in a release: other modules may call our commands on threads that hold the lock.
+        debug_assert!(on_main_thread(), "state of the module is touched on another thread");
         work(&mut self.0.borrow_mut())
     }
 }

@@ -186,7 +186,7 @@ impl Arguments {
     fn of(nodes: &[Node]) -> Arguments {
         let mut arguments = Arguments { list: Vec::new(), _texts: Vec::new(), _nested: Vec::new() };
         for node in nodes {
-            // SAFETY: zeroes are null pointers and zero numbers: nothing said.
+            // SAFETY: the struct is made of pointers and numbers; zeroes say nothing.
             let mut arg: raw::RedisModuleCommandArg = unsafe { std::mem::zeroed() };
             arg.name = arguments.keep(&node.name);
             arg.key_spec_index = if node.kind == Kind::Key { 0 } else { -1 };
@@ -211,7 +211,7 @@ impl Arguments {
             }
             arguments.list.push(arg);
         }
-        // SAFETY: a zeroed element ends the list.
+        // SAFETY: likewise; a zeroed element ends the list.
         arguments.list.push(unsafe { std::mem::zeroed() });
         arguments
     }

@@ -8,15 +8,16 @@ use crate::config::Entry;
 use crate::server::ctx::Ctx;
 use crate::server::{api, ERR, OK};
 
+/// The private data of an entry is its number.
 fn entry_of(number: *mut c_void) -> Option<Entry> {
     Entry::all().nth(number as usize)
 }
 
-unsafe extern "C" fn get_number(_name: *const c_char, number: *mut c_void) -> c_longlong {
+extern "C" fn get_number(_name: *const c_char, number: *mut c_void) -> c_longlong {
     entry_of(number).map_or(0, Entry::get)
 }
 
-unsafe extern "C" fn set_number(
+extern "C" fn set_number(
     _name: *const c_char,
     value: c_longlong,
     number: *mut c_void,
@@ -28,11 +29,11 @@ unsafe extern "C" fn set_number(
     OK
 }
 
-unsafe extern "C" fn get_switch(name: *const c_char, number: *mut c_void) -> c_int {
+extern "C" fn get_switch(name: *const c_char, number: *mut c_void) -> c_int {
     get_number(name, number) as c_int
 }
 
-unsafe extern "C" fn set_switch(
+extern "C" fn set_switch(
     name: *const c_char,
     value: c_int,
     number: *mut c_void,
@@ -41,15 +42,15 @@ unsafe extern "C" fn set_switch(
     set_number(name, c_longlong::from(value), number, error)
 }
 
-/// Makes all entries known, and takes what the configuration file says of them. The private
-/// data of an entry is its number.
+/// Makes all entries known, and takes what the configuration file says of them.
 pub fn register(ctx: Ctx) -> Result<(), String> {
     let flags = raw::REDISMODULE_CONFIG_DEFAULT;
     for (number, entry) in Entry::all().enumerate() {
         let shape = entry.shape();
         let name = CString::new(shape.name).map_err(|_| "a name with NUL")?;
         let data = number as *mut c_void;
-        // SAFETY: the server copies the name; the callbacks have the types of their entries.
+        // SAFETY: the context is that of the load, the server copies the name, and the callbacks have
+        // the types of their entries. They take the private data for a number.
         let registered = unsafe {
             match shape.switch {
                 true => api!(RedisModule_RegisterBoolConfig(

@@ -9,6 +9,16 @@ use crate::server::{api, OK};
 #[derive(Clone, Copy)]
 pub struct Ctx(pub(super) *mut raw::RedisModuleCtx);
 
+impl Ctx {
+    /// The context of a callback, whose client, if it has one, is the one that is answered.
+    ///
+    /// # Safety
+    /// The server gave it to the callback that runs now, and the value is not used after that.
+    pub(super) unsafe fn of_call(ctx: *mut raw::RedisModuleCtx) -> Ctx {
+        Ctx(ctx)
+    }
+}
+
 /// How grave a log line is.
 #[derive(Clone, Copy)]
 pub enum Level {
@@ -171,8 +181,11 @@ pub fn system_now() -> i64 {
 pub struct Key(pub(super) *mut raw::RedisModuleString, bool);
 
 impl Key {
-    /// A name that belongs to somebody else, who keeps it longer.
-    pub(super) fn borrowed(string: *mut raw::RedisModuleString) -> Key {
+    /// A name that belongs to somebody else.
+    ///
+    /// # Safety
+    /// The string is valid, and lives longer than this value.
+    pub(super) unsafe fn borrowed(string: *mut raw::RedisModuleString) -> Key {
         Key(string, false)
     }
 
@@ -201,9 +214,12 @@ pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a 
         return &[];
     }
     let mut len = 0;
-    let start = api!(RedisModule_StringPtrLen(string, &mut len));
+    // SAFETY: the string is valid; its length is written into `len`.
+    let start = unsafe { api!(RedisModule_StringPtrLen(string, &mut len)) };
     if start.is_null() {
         return &[];
     }
-    std::slice::from_raw_parts(start.cast::<u8>(), len)
+    // SAFETY: the server's strings do not change while somebody holds them, and this one is
+    // held for `'a`.
+    unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) }
 }

@@ -15,13 +15,28 @@ struct Defrag(*mut raw::RedisModuleDefragCtx);
 
 impl Defrag {
     /// Where the memory is now, or `None`: it is well where it is. What was there is copied,
-    /// and the old place given back.
+    /// and the old place given back. Both are of one size class, so of one alignment.
     ///
     /// # Safety
-    /// `from` is the one pointer to an allocation of [`super::alloc::ServerAlloc`]'s.
+    /// `from` is the one pointer to an allocation of [`super::alloc::ServerAlloc`]'s, and is not
+    /// used when there is a new place.
     unsafe fn moved<T>(&self, from: *mut T) -> Option<*mut T> {
-        let to = api!(RedisModule_DefragAlloc(self.0, from.cast::<c_void>()));
+        // SAFETY: the server may move it, since all who know where it was learn it from here.
+        let to = unsafe { api!(RedisModule_DefragAlloc(self.0, from.cast::<c_void>())) };
         (!to.is_null()).then_some(to.cast::<T>())
+    }
+
+    /// Where to go on. A small board is done in one go, without a cursor.
+    fn cursor(&self) -> u32 {
+        let mut from: c_ulong = 0;
+        // SAFETY: the context is that of the callback; the cursor, if any, is written into `from`.
+        unsafe { api!(RedisModule_DefragCursorGet(self.0, &mut from)) };
+        u32::try_from(from).unwrap_or(0)
+    }
+
+    fn set_cursor(&self, slot: u32) {
+        // SAFETY: the context is that of the callback.
+        unsafe { api!(RedisModule_DefragCursorSet(self.0, c_ulong::from(slot))) };
     }
 }
 
@@ -36,7 +51,8 @@ impl Mover for Defrag {
             return value;
         }
         let from = Box::into_raw(value);
-        // SAFETY: the box owned the allocation, of whose bytes the new place has a copy.
+        // SAFETY: the box owned the allocation, of whose bytes the new place has a copy. It is not
+        // of size 0, so there is one.
         unsafe { Box::from_raw(self.moved(from).unwrap_or(from)) }
     }
 
@@ -46,12 +62,12 @@ impl Mover for Defrag {
         }
         let mut values = ManuallyDrop::new(values);
         let (from, len, capacity) = (values.as_mut_ptr(), values.len(), values.capacity());
-        // SAFETY: likewise; the new place is as large as the old one.
+        // SAFETY: likewise; the new place is as large as the old one, and has as many values.
         unsafe { Vec::from_raw_parts(self.moved(from).unwrap_or(from), len, capacity) }
     }
 
     fn is_tired(&mut self) -> bool {
-        // SAFETY: the context is valid during the callback.
+        // SAFETY: the context is that of the callback.
         unsafe { api!(RedisModule_DefragShouldStop(self.0)) != 0 }
     }
 }
@@ -62,13 +78,13 @@ pub unsafe extern "C" fn defrag(
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    let Some(value) = (*value).cast::<BoardValue>().as_mut() else { return 0 };
-    let mut from: c_ulong = 0;
-    // A small board is done in one go, without a cursor.
-    api!(RedisModule_DefragCursorGet(ctx, &mut from));
-    match value.board.relocate(u32::try_from(from).unwrap_or(0), &mut Defrag(ctx)) {
+    // SAFETY: the server shows where it keeps a value of ours. It defragments between commands, so
+    // that nothing else refers to the value.
+    let Some(value) = (unsafe { (*value).cast::<BoardValue>().as_mut() }) else { return 0 };
+    let mut defrag = Defrag(ctx);
+    match value.board.relocate(defrag.cursor(), &mut defrag) {
         Some(slot) => {
-            api!(RedisModule_DefragCursorSet(ctx, c_ulong::from(slot)));
+            defrag.set_cursor(slot);
             1
         }
         None => 0,

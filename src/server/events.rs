@@ -3,7 +3,7 @@
 //! turn, where writing is allowed.
 
 use redis_module::raw;
-use std::ffi::c_void;
+use std::ffi::{c_void, CStr};
 use std::os::raw::{c_char, c_int};
 
 use crate::config::config;
@@ -26,13 +26,13 @@ const EVENTS: [(u64, raw::RedisModuleEventCallback); 6] = [
 pub fn subscribe(ctx: Ctx) -> Result<(), String> {
     for (id, callback) in EVENTS {
         let event = raw::RedisModuleEvent { id, dataver: 1 };
-        // SAFETY: the event exists, the callback has its type.
+        // SAFETY: the context is that of the load, the event exists, the callback has its type.
         let subscribed = unsafe { api!(RedisModule_SubscribeToServerEvent(ctx.0, event, callback)) };
         if subscribed == ERR {
             return Err(format!("the server does not tell of event {id}"));
         }
     }
-    // SAFETY: the callback has the type of keyspace events.
+    // SAFETY: the context is that of the load, the callback has the type of keyspace events.
     let subscribed = unsafe {
         api!(RedisModule_SubscribeToKeyspaceEvents(ctx.0, raw::REDISMODULE_NOTIFY_GENERIC, Some(key_event)))
     };
@@ -50,7 +50,8 @@ unsafe extern "C" fn event_loop(
 ) {
     if sub == raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
         guard("the event loop", || {
-            let ctx = Ctx(ctx);
+            // SAFETY: the context of this callback; nothing keeps it.
+            let ctx = unsafe { Ctx::of_call(ctx) };
             blocked::recall_chosen(ctx);
             blocked::serve_touched(ctx);
             sessions::settle(ctx);
@@ -69,7 +70,8 @@ unsafe extern "C" fn flushed(
     _sub: u64,
     data: *mut c_void,
 ) {
-    if let Some(flushed) = data.cast::<raw::RedisModuleFlushInfo>().as_ref() {
+    // SAFETY: with this event the server passes such a struct, or null.
+    if let Some(flushed) = unsafe { data.cast::<raw::RedisModuleFlushInfo>().as_ref() } {
         // -1: all databases.
         let which = flushed.dbnum;
         guard("a flush", || watched::touch_databases(|db| which < 0 || db == which));
@@ -82,7 +84,8 @@ unsafe extern "C" fn databases_swapped(
     _sub: u64,
     data: *mut c_void,
 ) {
-    if let Some(swapped) = data.cast::<raw::RedisModuleSwapDbInfo>().as_ref() {
+    // SAFETY: with this event the server passes such a struct, or null.
+    if let Some(swapped) = unsafe { data.cast::<raw::RedisModuleSwapDbInfo>().as_ref() } {
         guard("a swap of databases", || {
             let (a, b) = (swapped.dbnum_first, swapped.dbnum_second);
             timer::swap(a, b);
@@ -105,14 +108,15 @@ unsafe extern "C" fn role_changed(
     _data: *mut c_void,
 ) {
     guard("a change of role", || {
-        if !Ctx(ctx).is_primary() {
+        // SAFETY: the context of this callback; nothing keeps it.
+        if !unsafe { Ctx::of_call(ctx) }.is_primary() {
             sessions::forget();
         }
         hold_claims();
     });
 }
 
-unsafe extern "C" fn loading(
+extern "C" fn loading(
     _ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
     sub: u64,
@@ -138,12 +142,13 @@ unsafe extern "C" fn key_event(
     if event.is_null() {
         return 0;
     }
-    let event = std::ffi::CStr::from_ptr(event).to_bytes();
+    // SAFETY: the event's name is a C string, which lives during the callback.
+    let event = unsafe { CStr::from_ptr(event) }.to_bytes();
     if ARRIVALS.contains(&event) {
         guard("a key's event", || {
-            let db = Ctx(ctx).db();
-            // SAFETY: the server's string lives during the callback.
-            let name = unsafe { bytes_of(key) };
+            // SAFETY: the context of this callback, which has a client; nothing keeps it. The key's
+            // name lives as long.
+            let (db, name) = unsafe { (Ctx::of_call(ctx).db(), bytes_of(key)) };
             timer::look(db, name);
             blocked::touch((db, name.to_vec()));
             sessions::arrived((db, name.to_vec()));

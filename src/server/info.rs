@@ -13,7 +13,7 @@ use crate::world;
 
 /// Makes the section known.
 pub fn register(ctx: Ctx) {
-    // SAFETY: the callback has the type of an info function.
+    // SAFETY: the context is that of the load, the callback has the type of an info function.
     unsafe { api!(RedisModule_RegisterInfoFunc(ctx.0, Some(section))) };
 }
 
@@ -34,7 +34,8 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
         (c"timer_turns", timer.turns as i64),
         (c"timer_longest_turn_us", timer.longest_us as i64),
     ];
-    api!(RedisModule_InfoAddSection(info, c"".as_ptr()));
+    // SAFETY: the info is that of the callback; the server copies the name.
+    unsafe { api!(RedisModule_InfoAddSection(info, c"".as_ptr())) };
     let late = latency::with(|seen| {
         let [lease, due, fire] = &seen.late;
         [lease, due, fire, &seen.pickup].map(|dist| (dist.percentile(99) as i64, dist.max() as i64))
@@ -47,6 +48,7 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
     ];
     let late = names.into_iter().zip(late).flat_map(|(names, (p99, max))| [(names.0, p99), (names.1, max)]);
     for (name, value) in fields.into_iter().chain(late) {
-        api!(RedisModule_InfoAddFieldLongLong(info, name.as_ptr(), value));
+        // SAFETY: likewise.
+        unsafe { api!(RedisModule_InfoAddFieldLongLong(info, name.as_ptr(), value)) };
     }
 }

@@ -22,8 +22,8 @@ pub struct OpenKey<'k> {
 }
 
 fn open(ctx: Ctx, key: &Key, mode: c_int) -> Result<OpenKey<'_>, WrongType> {
-    // SAFETY: context and string are valid; the handle is closed when the value is dropped.
-    // The pointer under a key of our type was put there by us and lives while the key does.
+    // SAFETY: the context is that of a callback or command, and the string is valid; the handle is
+    // closed when the value is dropped. What is under a key of our type was put there by us.
     unsafe {
         let handle = api!(RedisModule_OpenKey(ctx.0, key.0, mode));
         let mut open = OpenKey { handle, value: std::ptr::null_mut(), fresh: None, _key: PhantomData };
@@ -67,8 +67,8 @@ impl OpenKey<'_> {
         if let Some(fresh) = &mut self.fresh {
             return Some(fresh);
         }
-        // SAFETY: the value lives while the key does, which nothing deletes while it is open;
-        // `&mut self` makes this the only reference.
+        // SAFETY: null, or a value that lives while the key does: nothing deletes it, and nobody
+        // opens it again, while it is open. `&mut self` makes this the only reference.
         unsafe { self.value.as_mut() }
     }
 
@@ -85,15 +85,15 @@ impl OpenKey<'_> {
     pub fn keep(&mut self) {
         if let Some(fresh) = self.fresh.take() {
             let value = Box::into_raw(fresh);
-            // SAFETY: the key is open for writing and empty; the server owns the value from
-            // now on, and gives it back to our `free`.
+            // SAFETY: the key is open for writing (who only reads keeps nothing) and empty; the
+            // server owns the value from now on, and gives it back to our `free`.
             unsafe {
                 if api!(RedisModule_ModuleTypeSetValue(self.handle, BOARD_TYPE.get(), value.cast::<c_void>()))
                     == OK
                 {
                     self.value = value;
                 } else {
-                    drop(Box::from_raw(value));
+                    self.fresh = Some(Box::from_raw(value));
                 }
             }
         }
@@ -103,7 +103,8 @@ impl OpenKey<'_> {
 impl Drop for OpenKey<'_> {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: the handle is open.
+            // SAFETY: the handle is open, and closed here alone, before the end of the callback that
+            // its context belongs to.
             unsafe { api!(RedisModule_CloseKey(self.handle)) };
         }
     }

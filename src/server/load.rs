@@ -17,6 +17,8 @@ const VERSION: c_int = 100;
 
 /// Runs what a callback does. A panic must not travel into the server: it is logged, and the
 /// process ends, since a board may be half changed and must be neither saved nor replicated.
+/// Without this guard the process ends too, as Rust sees to where a panic would leave a function
+/// that C calls; but the log does not say in what.
 pub fn guard<R>(what: &str, work: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done,
@@ -47,12 +49,15 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     argc: c_int,
 ) -> c_int {
     let name = c"jobboard".as_ptr();
-    if raw::Export_RedisModule_Init(ctx, name, VERSION, raw::REDISMODULE_APIVER_1 as c_int) == ERR {
+    // SAFETY: first of all, with the context of the load: it looks up all functions of the server's
+    // that are used later, those that allocate among them.
+    if unsafe { raw::Export_RedisModule_Init(ctx, name, VERSION, raw::REDISMODULE_APIVER_1 as c_int) } == ERR
+    {
         return ERR;
     }
-    let ctx = Ctx(ctx);
+    // SAFETY: as the caller promises, and neither is kept.
+    let (ctx, words) = unsafe { (Ctx::of_call(ctx), Words::new(argv, argc)) };
     log_panics();
-    let words = Words::new(argv, argc);
     let words: Vec<&[u8]> = (0..words.len()).filter_map(|at| words.get(at)).collect();
     match load(ctx, &words) {
         Ok(()) => OK,

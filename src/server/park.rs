@@ -4,28 +4,36 @@
 use redis_module::raw;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::os::raw::c_int;
 
-use crate::server::api;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
+use crate::server::load::guard;
+use crate::server::{api, ERR, OK};
 
 /// The server's handle of a parked client.
 #[derive(Clone, Copy)]
 pub struct Handle(*mut raw::RedisModuleBlockedClient);
 
-/// What the server calls for a parked client.
-pub struct Callbacks {
+/// What becomes of a parked client.
+pub trait Parked {
+    /// What they wait for, for the log.
+    const WHAT: &'static str;
+
     /// The key has come, or come back.
-    pub ready: raw::RedisModuleCmdFunc,
-    /// The wait is over: by [`Handle::unblock`], or because it has lasted long enough.
-    pub over: raw::RedisModuleCmdFunc,
-    /// The server is done with the client, however the wait ended. Gets the number.
-    pub gone: Option<unsafe extern "C" fn(*mut raw::RedisModuleCtx, *mut c_void)>,
+    fn ready(number: u64);
+
+    /// The wait is over, by [`Handle::unblock`] or because it has lasted long enough: answers.
+    fn over(ctx: Ctx, number: u64);
+
+    /// The server is done with the client, however the wait ended, and with its handle.
+    fn gone(number: u64);
 }
 
 static LAST: MainCell<u64> = MainCell::new(0);
 
-/// The number that the next to arrive gets.
+/// The number that the next to arrive gets. None is 0: the server calls [`Parked::gone`] for private
+/// data alone that is not null.
 pub fn next_number() -> u64 {
     LAST.with(|last| {
         *last += 1;
@@ -34,15 +42,16 @@ pub fn next_number() -> u64 {
 }
 
 /// Parks the client of a call for `timeout` ms; 0 for ever. `None` when the server refuses.
-pub fn park(ctx: Ctx, key: &Key, timeout: i64, number: u64, callbacks: &Callbacks) -> Option<Handle> {
+pub fn park<P: Parked>(ctx: Ctx, key: &Key, timeout: i64, number: u64) -> Option<Handle> {
     let mut keys = [key.0];
-    // SAFETY: one key of the call's own; the private data is a number, not a pointer.
+    // SAFETY: the context is that of a command; the server copies the one key. The private data
+    // is a number and no pointer, so that nobody has to free it.
     let handle = unsafe {
         api!(RedisModule_BlockClientOnKeys(
             ctx.0,
-            callbacks.ready,
-            callbacks.over,
-            callbacks.gone,
+            Some(ready::<P>),
+            Some(over::<P>),
+            Some(gone::<P>),
             timeout,
             keys.as_mut_ptr(),
             1,
@@ -55,9 +64,38 @@ pub fn park(ctx: Ctx, key: &Key, timeout: i64, number: u64, callbacks: &Callback
 /// The number of the client that a callback is called for.
 ///
 /// # Safety
-/// The context is that of a callback of a parked client.
-pub unsafe fn number(ctx: *mut raw::RedisModuleCtx) -> u64 {
-    api!(RedisModule_GetBlockedClientPrivateData(ctx)) as usize as u64
+/// The context is that of the callback of a parked client that runs now.
+unsafe fn number(ctx: *mut raw::RedisModuleCtx) -> u64 {
+    // SAFETY: such a context has the private data that the client was parked with.
+    let data = unsafe { api!(RedisModule_GetBlockedClientPrivateData(ctx)) };
+    data as usize as u64
+}
+
+unsafe extern "C" fn ready<P: Parked>(
+    ctx: *mut raw::RedisModuleCtx,
+    _argv: *mut *mut raw::RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    // SAFETY: called by the server for a client that was parked with it.
+    let number = unsafe { number(ctx) };
+    guard(P::WHAT, || P::ready(number));
+    // It stays parked: who is served is not the server's to choose.
+    ERR
+}
+
+unsafe extern "C" fn over<P: Parked>(
+    ctx: *mut raw::RedisModuleCtx,
+    _argv: *mut *mut raw::RedisModuleString,
+    _argc: c_int,
+) -> c_int {
+    // SAFETY: called by the server for a client that was parked with it.
+    let (ctx, number) = unsafe { (Ctx::of_call(ctx), number(ctx)) };
+    guard(P::WHAT, || P::over(ctx, number));
+    OK
+}
+
+extern "C" fn gone<P: Parked>(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
+    guard(P::WHAT, || P::gone(number as usize as u64));
 }
 
 /// Clients that have got what they waited for, by number, until they are told.
@@ -109,9 +147,11 @@ pub fn unblock_chosen<C>(chosen: &MainCell<Chosen<C>>) {
 }
 
 impl Handle {
-    /// Ends the wait of a client that the server has not taken from us.
-    pub fn unblock(self) {
-        // SAFETY: `gone` has not been called for it.
+    /// Ends the wait of a client that has not gone.
+    fn unblock(self) {
+        // SAFETY: the server frees a handle after [`Parked::gone`] alone, which takes it out of
+        // wherever it is kept. That the client has been killed, or unblocked already, does not
+        // matter: the server sees that by the handle.
         unsafe { api!(RedisModule_UnblockClient(self.0, std::ptr::null_mut())) };
     }
 }

@@ -21,13 +21,12 @@ unsafe extern "C" fn handle<C: Command>(
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
 ) -> c_int {
-    let ctx = Ctx(ctx);
+    const { assert!(C::SPEC.key_is_there(), "the server lets calls without the key through") };
+    // SAFETY: the context of this call, and `argc` strings that live as long; nothing keeps them.
+    let (ctx, words) = unsafe { (Ctx::of_call(ctx), Words::new(argv, argc)) };
     guard(C::SPEC.name, || {
-        // SAFETY: the server passes `argc` strings that live during the call.
-        let words = unsafe { Words::new(argv, argc) };
-        let key_at = 1 + usize::from(C::SPEC.sub.is_some());
-        let args_at = key_at + usize::from(C::SPEC.key.is_some());
-        let mut call = Call::new(ctx, words, key_at, args_at);
+        let key_at = C::SPEC.key_at();
+        let mut call = Call::new(ctx, words, key_at, key_at + usize::from(C::SPEC.key.is_some()));
         if let Err(fault) = C::run(&mut call) {
             ctx.reply().error(&fault.to_string());
         }
@@ -69,54 +68,46 @@ impl Registrar {
 
     fn named(&mut self, spec: &Spec, handler: Option<Handler>) {
         let full = spec.sub.map_or(spec.name.to_string(), |sub| format!("{}|{sub}", spec.name));
-        let key_at = if spec.key.is_some() { 1 + c_int::from(spec.sub.is_some()) } else { 0 };
+        let key_at = if spec.key.is_some() { spec.key_at() as c_int } else { 0 };
         let (name, flags) = (c(spec.name), c(spec.flags));
         let step = c_int::from(key_at > 0);
         let last = if spec.many_keys { -1 } else { key_at };
-        // SAFETY: the server copies names and flags; the handlers are functions of ours. The
-        // parent of a subcommand is registered before it.
-        let command = unsafe {
-            let made = match spec.sub {
-                None => {
-                    api!(RedisModule_CreateCommand(
-                        self.ctx.0,
-                        name.as_ptr(),
-                        handler,
-                        flags.as_ptr(),
-                        key_at,
-                        last,
-                        step
-                    ))
+        let flags = flags.as_ptr();
+        let made = match spec.sub {
+            // SAFETY: the context is that of the load, the handler has the type of a command; the
+            // server copies name and flags.
+            None => unsafe {
+                let name = name.as_ptr();
+                api!(RedisModule_CreateCommand(self.ctx.0, name, handler, flags, key_at, last, step)) == OK
+            },
+            Some(sub) => self.command(spec.name).is_some_and(|parent| {
+                let sub = c(sub);
+                // SAFETY: likewise, and the parent is a command of ours.
+                unsafe {
+                    let sub = sub.as_ptr();
+                    api!(RedisModule_CreateSubcommand(parent, sub, handler, flags, key_at, last, step)) == OK
                 }
-                Some(sub) => {
-                    let parent = api!(RedisModule_GetCommand(self.ctx.0, name.as_ptr()));
-                    let sub = c(sub);
-                    api!(RedisModule_CreateSubcommand(
-                        parent,
-                        sub.as_ptr(),
-                        handler,
-                        flags.as_ptr(),
-                        key_at,
-                        last,
-                        step
-                    ))
-                }
-            };
-            match made == OK {
-                true => api!(RedisModule_GetCommand(self.ctx.0, c(&full).as_ptr())),
-                false => std::ptr::null_mut(),
-            }
+            }),
         };
-        if command.is_null() || !describe(command, spec, key_at) {
-            self.failed.get_or_insert(full);
-            return;
+        match self.command(&full).filter(|command| made && describe(*command, spec, key_at)) {
+            Some(command) => self.categorise(command, spec),
+            None => {
+                self.failed.get_or_insert(full);
+            }
         }
-        self.categorise(command, spec);
+    }
+
+    /// A command of ours. `None` when the name is somebody else's, or nobody's.
+    fn command(&self, name: &str) -> Option<*mut raw::RedisModuleCommand> {
+        let name = c(name);
+        // SAFETY: the context is that of the load, and the name a C string.
+        let command = unsafe { api!(RedisModule_GetCommand(self.ctx.0, name.as_ptr())) };
+        (!command.is_null()).then_some(command)
     }
 
     /// Categories are a help, not a need: a server without them has none of ours.
     fn categorise(&self, command: *mut raw::RedisModuleCommand, spec: &Spec) {
-        // SAFETY: a function that Redis 7.0 lacks; the server copies the text.
+        // SAFETY: written once, when the module was loaded. Redis 7.0 has no such function.
         let Some(set) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else { return };
         if spec.internal {
             return;
@@ -134,7 +125,7 @@ impl Registrar {
         if self.own_category {
             words.push("jobs");
         }
-        // SAFETY: as above.
+        // SAFETY: a command of ours, during the load; the server reads the words in the call.
         if unsafe { set(command, c(&words.join(" ")).as_ptr()) } == ERR {
             self.ctx.log(Level::Notice, &format!("{} has no ACL categories", spec.name));
         }
@@ -150,36 +141,34 @@ fn describe(command: *mut raw::RedisModuleCommand, spec: &Spec, key_at: c_int) -
     };
     let (summary, complexity, since) = (c(spec.summary), c(spec.complexity), c("0.1.0"));
     let mut arguments = Arguments::parse(spec.syntax, spec.key.is_some());
-    // SAFETY: zeroes are what these structs are made of where nothing is said: null pointers
-    // and zero numbers. The server reads up to a zeroed element, and copies what it reads.
-    unsafe {
-        let mut keys: [raw::RedisModuleCommandKeySpec; 2] = std::mem::zeroed();
-        let [key, _] = &mut keys;
-        if let Some(usage) = spec.key {
-            key.flags = flags_of(usage);
-            key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-            key.bs.index.pos = key_at;
-            key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-            key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: if spec.many_keys { -1 } else { 0 },
-                keystep: 1,
-                limit: 0,
-            };
-        }
-        let mut info: raw::RedisModuleCommandInfo = std::mem::zeroed();
-        info.version = &VERSION;
-        info.summary = summary.as_ptr();
-        info.complexity = complexity.as_ptr();
-        info.since = since.as_ptr();
-        info.arity = spec.arity;
-        if spec.key.is_some() {
-            info.key_specs = keys.as_mut_ptr();
-        }
-        if !spec.syntax.is_empty() {
-            info.args = arguments.as_mut_ptr();
-        }
-        api!(RedisModule_SetCommandInfo(command, &info)) == OK
+    // SAFETY: these structs are made of pointers and numbers; zeroes say nothing, and end a list.
+    let (mut keys, mut info) = unsafe {
+        let keys: [raw::RedisModuleCommandKeySpec; 2] = std::mem::zeroed();
+        (keys, std::mem::zeroed::<raw::RedisModuleCommandInfo>())
+    };
+    if let (Some(usage), [key, _]) = (spec.key, &mut keys) {
+        key.flags = flags_of(usage);
+        key.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+        key.bs.index = raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: key_at };
+        key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+        key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+            lastkey: if spec.many_keys { -1 } else { 0 },
+            keystep: 1,
+            limit: 0,
+        };
+        info.key_specs = keys.as_mut_ptr();
     }
+    info.version = &VERSION;
+    info.summary = summary.as_ptr();
+    info.complexity = complexity.as_ptr();
+    info.since = since.as_ptr();
+    info.arity = spec.arity;
+    if !spec.syntax.is_empty() {
+        info.args = arguments.as_mut_ptr();
+    }
+    // SAFETY: a command of ours, during the load. All that `info` points to lives until the end of
+    // this function, lists end with a zeroed element, and the server copies what it reads.
+    unsafe { api!(RedisModule_SetCommandInfo(command, &info)) == OK }
 }
 
 fn flags_of(usage: KeyUse) -> u64 {

@@ -18,12 +18,12 @@ impl Ctx {
     }
 }
 
-// In all functions here the context is valid, since it is used during the call that it was made
-// for alone, and the server copies what it is given.
+// In all functions here the context is that of a command, or of a callback of a parked client, and
+// valid, since it is used during that call alone; and the server copies what it is given.
 impl Reply {
     /// Bytes.
     pub fn bytes(self, bytes: &[u8]) {
-        // SAFETY: as above.
+        // SAFETY: as above; pointer and length are those of one slice.
         unsafe {
             api!(RedisModule_ReplyWithStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()))
         };
@@ -89,7 +89,7 @@ impl Reply {
     pub fn error(self, line: &str) {
         let clean = line.bytes().map(|b| if b < b' ' || b == 0x7f { b'?' } else { b });
         let line: Vec<u8> = clean.chain([0]).collect();
-        // SAFETY: as above.
+        // SAFETY: as above; `line` ends with its only NUL.
         unsafe { api!(RedisModule_ReplyWithError(self.0, line.as_ptr().cast::<c_char>())) };
     }
 }

@@ -82,7 +82,8 @@ pub unsafe extern "C" fn client_changed(
     if sub != raw::REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED {
         return;
     }
-    if let Some(client) = data.cast::<raw::RedisModuleClientInfo>().as_ref() {
+    // SAFETY: with this event the server passes such a struct, or null.
+    if let Some(client) = unsafe { data.cast::<raw::RedisModuleClientInfo>().as_ref() } {
         guard("the end of a connection", || {
             if let Some(places) = CONNECTIONS.with(|all| all.remove(&client.id)) {
                 CLOSED.with(|all| all.insert(client.id, places));

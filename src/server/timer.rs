@@ -157,7 +157,8 @@ fn set(ctx: Ctx, at: i64) {
     }
     let wait = (at - world::now()).clamp(0, FURTHEST);
     with(|timer| {
-        // SAFETY: the timer is one that we set and that has not fired; its data is null.
+        // SAFETY: the context is that of a callback or command. The timer is one that we set and
+        // that has not fired, or `fire` would have taken it out; its data is null.
         unsafe {
             if let Some((id, _)) = timer.armed.take() {
                 api!(RedisModule_StopTimer(ctx.0, id, std::ptr::null_mut()));
@@ -169,7 +170,8 @@ fn set(ctx: Ctx, at: i64) {
 }
 
 unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
-    let ctx = Ctx(ctx);
+    // SAFETY: the context of this callback; nothing keeps it.
+    let ctx = unsafe { Ctx::of_call(ctx) };
     super::load::guard("the timer", || {
         with(|timer| timer.armed = None);
         if ctx.may_write() {

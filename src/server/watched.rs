@@ -5,10 +5,7 @@
 //! loop's turn ends. What touches a board from outside (its key goes or comes, databases are
 //! swapped, a file is loaded) is looked at when the turn ends. It all works on replicas too.
 
-use redis_module::raw;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::c_void;
-use std::os::raw::c_int;
 
 use board::{Board, Claim, Refusal};
 
@@ -16,9 +13,8 @@ use crate::commands::write_found;
 use crate::config::config;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
-use crate::server::load::guard;
-use crate::server::park::{self, Callbacks, Chosen, Handle};
-use crate::server::{timer, ERR, OK};
+use crate::server::park::{self, Chosen, Handle, Parked};
+use crate::server::timer;
 use crate::waiters::Place;
 use crate::watchers::{Sight, Want, Watcher, Watchers};
 use crate::world;
@@ -30,8 +26,6 @@ static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
 /// Boards that a transaction has changed, and the queues that got work there.
 static LATER: MainCell<BTreeMap<Place, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
-
-const CALLBACKS: Callbacks = Callbacks { ready: Some(key_ready), over: Some(over), gone: Some(gone) };
 
 fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
     WATCHERS.with(|watchers| work(watchers.get_or_insert_with(Watchers::default)))
@@ -56,7 +50,7 @@ pub fn claimable(board: &Board, queues: &[&[u8]]) -> bool {
 /// Parks the client of a call, whose wish is not met, for `timeout` ms; 0 for ever.
 pub fn wait(ctx: Ctx, key: &Key, timeout: i64, want: Want) {
     let number = park::next_number();
-    let Some(handle) = park::park(ctx, key, timeout, number, &CALLBACKS) else { return };
+    let Some(handle) = park::park::<Waiting>(ctx, key, timeout, number) else { return };
     let place = (ctx.db(), key.bytes().to_vec());
     let mut open = ctx.open(key).ok();
     let mut value = open.as_mut().and_then(|open| open.value());
@@ -76,30 +70,28 @@ fn note_thirst(board: &mut Board, queues: &[&[u8]]) {
     board.note_thirst(&world::env(&config.rules), &Claim { queues, ..Claim::default() });
 }
 
-/// The key has come, or come back: looked at when the event loop's turn ends.
-unsafe extern "C" fn key_ready(
-    _ctx: *mut raw::RedisModuleCtx,
-    _argv: *mut *mut raw::RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    ERR
-}
+/// A client that waits without taking work.
+struct Waiting;
 
-/// The wait is over: because it was chosen, or because it has lasted long enough.
-unsafe extern "C" fn over(
-    ctx: *mut raw::RedisModuleCtx,
-    _argv: *mut *mut raw::RedisModuleString,
-    _argc: c_int,
-) -> c_int {
-    let number = park::number(ctx);
-    let ctx = Ctx(ctx);
-    let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
-    match CHOSEN.with(|chosen| chosen.remove(number)) {
-        Some(watcher) => guard("a reply to a wait", || tell(ctx, &watcher)),
-        None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
-        None => ctx.reply().null(),
+impl Parked for Waiting {
+    const WHAT: &'static str = "a wait";
+
+    /// Whoever brought the key has told of it.
+    fn ready(_number: u64) {}
+
+    fn over(ctx: Ctx, number: u64) {
+        let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
+        match CHOSEN.with(|chosen| chosen.remove(number)) {
+            Some(watcher) => tell(ctx, &watcher),
+            None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
+            None => ctx.reply().null(),
+        }
     }
-    OK
+
+    fn gone(number: u64) {
+        with(|watchers| watchers.remove(number));
+        CHOSEN.with(|chosen| chosen.remove(number));
+    }
 }
 
 fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
@@ -111,13 +103,6 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
     }
     let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
     write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields);
-}
-
-/// The server is done with the parked client, however the wait ended.
-unsafe extern "C" fn gone(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
-    let number = number as usize as u64;
-    with(|watchers| watchers.remove(number));
-    CHOSEN.with(|chosen| chosen.remove(number));
 }
 
 /// Tells a board, before it changes, whether anybody wants to know which of its jobs do.

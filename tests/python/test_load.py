@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import redis
@@ -151,6 +153,44 @@ def test_the_module_can_be_loaded_into_a_running_server(fresh_server: Callable[.
     board = server.board()
     board.post(id="a")
     assert board.claim_one()["id"] == "a"
+
+
+OTHER_MODULE = """
+typedef int command(void *ctx, void **argv, int argc);
+typedef void attribs(void *ctx, const char *name, int version, int api);
+typedef int create(void *ctx, const char *name, command *run, const char *flags, int key, int last, int step);
+
+static int nothing(void *ctx, void **argv, int argc) { return 0; }
+
+int RedisModule_OnLoad(void *ctx, void **argv, int argc) {
+    int (*api)(const char *name, void *function) = ((void **)ctx)[0];
+    attribs *set_attribs;
+    create *create_command;
+    api("RedisModule_SetModuleAttribs", &set_attribs);
+    api("RedisModule_CreateCommand", &create_command);
+    set_attribs(ctx, "other", 1, 1);
+    return create_command(ctx, COMMAND, nothing, "readonly", 0, 0, 0);
+}
+"""
+"""A module that has a command of that name."""
+
+
+@pytest.mark.parametrize("name", ["job.post", "job.schedule", "job.probe"])
+def test_a_command_that_another_module_has_keeps_ours_from_loading(
+    fresh_server: Callable[..., Server], tmp_path: Path, name: str
+) -> None:
+    other = tmp_path / "other.so"
+    build = ["cc", "-shared", "-fPIC", f'-DCOMMAND="{name}"', "-o", str(other), "-xc", "-"]
+    subprocess.run(build, input=OTHER_MODULE, text=True, check=True)
+    server = fresh_server(module=False)
+    client = server.client()
+    client.execute_command("MODULE", "LOAD", str(other))
+    with pytest.raises(redis.ResponseError):
+        client.execute_command("MODULE", "LOAD", str(MODULE))
+    assert f"the command {name} cannot be registered" in server.log
+    client.set("a", 1)
+    assert client.flushall() and client.ping(), "nothing of ours is called after that"
+    assert "jobboard" not in {module["name"] for module in client.module_list()}
 
 
 def test_the_repository_s_redis_conf_works_and_shows_the_defaults(
