@@ -21,6 +21,9 @@ JOBS    ?=
 MANY    ?=
 PEERS   ?=
 DURABLE ?=
+# make fuzz
+TARGET    ?=
+SANITIZER ?=
 # make memcheck
 FILES   ?=
 # make fixtures
@@ -52,7 +55,7 @@ lint: setup ## Check format, lints and types of Rust and Python
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	cargo fmt --all --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --all --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path examples/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
@@ -107,12 +110,13 @@ chaos: setup build ## Kill and part servers and workers at work, and check that 
 soak: setup build ## Churn of every sort at a steady population, sampled and judged [SECONDS=3600] [SERVER=redis82] [SEED=n] [REPORT=file]
 	$(VENV)/python soak/churn.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
-fuzz: setup ## Feed hostile bytes to snapshots, effects and texts, guided by coverage [SECONDS=20 for each of them]
+fuzz: setup ## Hostile bytes, guided by coverage, to snapshots, effects, texts and all commands [SECONDS=20 for each] [TARGET=commands] [SANITIZER=address]
 	@command -v cargo-fuzz >/dev/null || { echo 'installing cargo-fuzz'; cargo install -q cargo-fuzz --version 0.13.2 --locked; }
-	@for target in snapshot effects texts; do \
+	@for target in $(or $(TARGET),snapshot effects texts commands); do \
 		mkdir -p fuzz/corpus/$$target; \
-		cargo fuzz run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
-			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=2048 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
+		$(if $(SANITIZER),RUSTC_BOOTSTRAP=1) cargo fuzz run --sanitizer $(or $(SANITIZER),none) --target-dir fuzz/target/$(or $(SANITIZER),plain) \
+			$$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=4096 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 
 dist: setup build ## Packages in target/dist: the module in a tarball and for Debian, the Python wheel and sdist

@@ -1,15 +1,17 @@
-//! Writes the seeds of the fuzz targets: what a board with something of everything comes to.
+//! Writes the seeds of the fuzz targets: what a board with something of everything comes to, and the
+//! sessions of commands.md.
 //! `cargo run --example seeds`, in `fuzz/`.
 
 use std::fs;
 use std::io::Result;
 use std::path::Path;
 
-#[path = "../../board/tests/life/site.rs"]
+mod sessions;
+#[path = "../../../board/tests/life/site.rs"]
 mod site;
-#[path = "../../board/tests/hostile/whole.rs"]
+#[path = "../../../board/tests/hostile/whole.rs"]
 mod whole;
-#[path = "../../board/tests/world/mod.rs"]
+#[path = "../../../board/tests/world/mod.rs"]
 mod world;
 
 const TEXTS: [&[u8]; 3] = [
@@ -36,6 +38,9 @@ fn main() -> Result<()> {
     }
     for (n, text) in TEXTS.iter().enumerate() {
         write("texts", &format!("{n}"), text)?;
+    }
+    for (name, input) in sessions::inputs(&fs::read_to_string("../commands.md")?) {
+        write("commands", &name, &input)?;
     }
     Ok(())
 }

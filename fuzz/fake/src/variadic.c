@@ -1,0 +1,60 @@
+/* Functions of the server's that take any number of arguments. Each takes those formats that
+ * the module uses, and hands them on; any other is a fault. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fake_logged(const char *level, const char *text);
+void fake_replicated(void *ctx, const char *command, void *key, const char *bytes, size_t len);
+void fake_emitted(void *io, const char *command, void *key, const char *bytes, size_t len);
+void *fake_called(void *ctx, const char *command, void *key);
+
+static void need(const char *format, const char *known) {
+    if (strcmp(format, known) != 0) {
+        fprintf(stderr, "the fake server takes the format '%s', not '%s'\n", known, format);
+        abort();
+    }
+}
+
+void fake_log(void *ctx, const char *level, const char *format, ...) {
+    (void)ctx;
+    need(format, "%s");
+    va_list args;
+    va_start(args, format);
+    fake_logged(level, va_arg(args, const char *));
+    va_end(args);
+}
+
+int fake_replicate(void *ctx, const char *command, const char *format, ...) {
+    need(format, "sb");
+    va_list args;
+    va_start(args, format);
+    void *key = va_arg(args, void *);
+    const char *bytes = va_arg(args, const char *);
+    size_t len = va_arg(args, size_t);
+    va_end(args);
+    fake_replicated(ctx, command, key, bytes, len);
+    return 0;
+}
+
+void fake_emit_aof(void *io, const char *command, const char *format, ...) {
+    need(format, "sb");
+    va_list args;
+    va_start(args, format);
+    void *key = va_arg(args, void *);
+    const char *bytes = va_arg(args, const char *);
+    size_t len = va_arg(args, size_t);
+    va_end(args);
+    fake_emitted(io, command, key, bytes, len);
+}
+
+void *fake_call(void *ctx, const char *command, const char *format, ...) {
+    need(format, "SEs");
+    va_list args;
+    va_start(args, format);
+    void *key = va_arg(args, void *);
+    va_end(args);
+    return fake_called(ctx, command, key);
+}

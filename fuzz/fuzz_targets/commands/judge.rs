@@ -1,0 +1,49 @@
+//! What must hold after whatever happens.
+
+use fake_server::{server, Place, DATABASES, REPLICA};
+use jobboard::server::board_type::BoardValue;
+use std::collections::BTreeMap;
+
+/// What there is: the boards, by their digests.
+pub type Sight = BTreeMap<Place, u128>;
+
+/// More jobs than this are too slow to look at after each command.
+const MANY: usize = 2_000;
+
+fn value(place: &Place) -> Option<&'static BoardValue> {
+    // SAFETY: what stands under a key is of this type, and nothing happens while it is used.
+    server().value(place).and_then(|value| unsafe { value.cast::<BoardValue>().as_ref() })
+}
+
+/// Looks at all boards: each is whole, and its copy equal.
+pub fn look() -> Sight {
+    assert_eq!(server().warnings(), Vec::<String>::new());
+    let mut sight = Sight::new();
+    let mut copies = Sight::new();
+    for place in server().places() {
+        let Some(BoardValue { board, .. }) = value(&place) else { continue };
+        assert_eq!(board.check(), Ok(()), "{place:?}");
+        assert!(!board.broken(), "{place:?} is broken");
+        let (db, key) = place;
+        match db < DATABASES {
+            true => sight.insert((db, key), board.digest()),
+            false => copies.insert((db - REPLICA, key), board.digest()),
+        };
+    }
+    assert_eq!(sight, copies, "boards and their copies");
+    sight
+}
+
+/// Whether a board has become too large to go on with.
+pub fn is_large() -> bool {
+    server().places().iter().filter_map(value).any(|value| value.board.pieces() > MANY)
+}
+
+/// What a board comes to as commands of an append-only file is the same board.
+pub fn rewrites(place: &Place) {
+    let to = (2 * REPLICA, place.1.clone());
+    server().rewrite(place, &to);
+    let digest = |place| value(place).map(|value| value.board.digest());
+    assert_eq!(digest(&to), digest(place), "{place:?} and what it was rewritten to");
+    server().discard(&to);
+}

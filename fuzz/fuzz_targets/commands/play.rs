@@ -1,0 +1,196 @@
+//! One input as what happens to a server.
+
+use fake_server::{server, Command, Place, DATABASES};
+
+use crate::choices::Choices;
+use crate::judge::{self, Sight};
+use crate::words::{Seen, Writer};
+use crate::BEGIN;
+
+/// Clients: the second speaks RESP3, the last works on the other database.
+const CLIENTS: u64 = 4;
+/// So many things happen at most.
+const LONGEST: usize = 200;
+/// How far the clock goes.
+const END: i64 = BEGIN + 20 * 365 * 86_400_000;
+/// How far it goes while the traffic is stopped, when the timer asks again and again.
+const STOPPED_END: i64 = 5_000;
+
+pub struct Play<'a> {
+    choices: Choices<'a>,
+    commands: &'a [Command],
+    seen: Seen,
+    sight: Sight,
+    traced: bool,
+}
+
+impl<'a> Play<'a> {
+    pub fn new(bytes: &'a [u8], commands: &'a [Command]) -> Self {
+        let traced = std::env::var_os("JOBBOARD_TRACE").is_some();
+        Play { choices: Choices(bytes), commands, seen: Seen::default(), sight: Sight::new(), traced }
+    }
+
+    /// Plays it to its end.
+    pub fn run(mut self) {
+        for _ in 0..LONGEST {
+            if self.choices.is_done() || judge::is_large() {
+                break;
+            }
+            match self.choices.byte() {
+                0..=159 => self.command(false),
+                160..=179 => self.command(true),
+                180..=207 => self.time(),
+                choice => self.event(choice),
+            }
+            if !server().in_transaction.get() && !server().is_stopped.get() {
+                server().advance(0);
+            }
+            server().told().iter().for_each(|reply| self.seen.learn(reply));
+            self.sight = judge::look();
+        }
+    }
+
+    fn trace(&self, what: impl FnOnce() -> String) {
+        if self.traced {
+            eprintln!("{} {}", server().now.get() - BEGIN, what());
+        }
+    }
+
+    fn command(&mut self, plain: bool) {
+        let asked = self.choices.below(CLIENTS as usize) as u64;
+        let Some(client) = (0..CLIENTS).map(|n| 1 + (asked + n) % CLIENTS).find(|n| {
+            server().connect(*n, i32::from(*n == CLIENTS), *n == 2);
+            server().client(*n).is_some()
+        }) else {
+            return;
+        };
+        let at = self.choices.below(self.commands.len());
+        let filters = self.commands.iter().find(|command| command.name == "job.count");
+        let filters = filters.and_then(|count| count.args.get(1..)).unwrap_or_default();
+        let now = server().now.get();
+        let mut writer = Writer {
+            choices: &mut self.choices,
+            seen: &self.seen,
+            now,
+            filters,
+            words: Vec::new(),
+            of_settings: false,
+        };
+        match plain {
+            true => writer.plain(),
+            false => writer.command(&self.commands[at]),
+        }
+        let words = writer.words;
+        self.trace(|| {
+            let words: Vec<_> = words.iter().map(|word| word.escape_ascii().to_string()).collect();
+            format!("client {client}: {}", words.join(" "))
+        });
+        let Some(only_reads) = self.only_reads(&words) else { return };
+        if server().is_stopped.get() && !only_reads {
+            return;
+        }
+        let settled = !server().in_transaction.get() && !server().is_stopped.get() && !server().is_due();
+        let reply = server().call(client, &words);
+        self.trace(|| format!("   {reply:?}"));
+        let refusal = reply.as_ref().and_then(|reply| reply.error());
+        if settled && (only_reads || refusal.is_some()) {
+            let after = judge::look();
+            assert_eq!(after, self.sight, "what reads or is refused changes something: {words:?}");
+        }
+        if let Some(reply) = &reply {
+            self.seen.learn(reply);
+        }
+    }
+
+    /// Whether a command only reads; `None` for what is no command.
+    fn only_reads(&self, words: &[Vec<u8>]) -> Option<bool> {
+        let word = |n: usize| words.get(n).map(|word| String::from_utf8_lossy(word).to_lowercase());
+        let (name, sub) = (word(0)?, word(1).unwrap_or_default());
+        let full = format!("{name}|{sub}");
+        let command = self.commands.iter().find(|command| command.name == name || command.name == full)?;
+        Some(command.flags.split(' ').any(|flag| flag == "readonly"))
+    }
+
+    fn time(&mut self) {
+        const SCALE: [i64; 9] = [1, 10, 100, 1_000, 10_000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000];
+        let ms = SCALE[self.choices.below(SCALE.len())] * (1 + self.choices.below(16) as i64);
+        let most = if server().is_stopped.get() { STOPPED_END } else { END - server().now.get() };
+        let ms = ms.min(most).max(0);
+        self.trace(|| format!("{ms} ms pass"));
+        server().advance(ms);
+    }
+
+    fn place(&mut self) -> Place {
+        (
+            self.choices.below(DATABASES as usize) as i32,
+            self.choices.one(&[&b"board"[..], b"c", b"s"]).to_vec(),
+        )
+    }
+
+    fn event(&mut self, choice: u8) {
+        let server = server();
+        // What clients do by writing, they do not while that is stopped, or between two commands
+        // of a transaction.
+        let free = !server.is_stopped.get() && !server.in_transaction.get();
+        self.trace(|| format!("event {}", choice % 24));
+        match choice % 24 {
+            0 if !server.is_stopped.get() => match server.in_transaction.get() {
+                true => server.end_transaction(),
+                false => server.in_transaction.set(true),
+            },
+            1 if !server.in_transaction.get() => {
+                server.is_stopped.set(!server.is_stopped.get());
+                server.turn();
+            }
+            2 => server.tells_later.set(!server.tells_later.get()),
+            3 | 4 if !server.in_transaction.get() => {
+                server.disconnect(1 + self.choices.below(CLIENTS as usize) as u64)
+            }
+            5 if !server.in_transaction.get() => {
+                server.unblock(1 + self.choices.below(CLIENTS as usize) as u64)
+            }
+            6 if !server.in_transaction.get() => {
+                server.unblock_with_error(1 + self.choices.below(CLIENTS as usize) as u64)
+            }
+            7 if !server.in_transaction.get() => server.promote(),
+            8 if free => {
+                let from_file = self.choices.byte() % 2 == 0;
+                let place = self.place();
+                server.reload(&place, from_file);
+            }
+            9 if free => {
+                let ((db, from), (_, to)) = (self.place(), self.place());
+                server.copy(db, &from, &to);
+            }
+            10 if free => {
+                let ((db, from), (_, to)) = (self.place(), self.place());
+                server.rename(db, &from, &to);
+            }
+            11 if free => server.flush(self.choices.below(DATABASES as usize) as i32),
+            12 if free => server.swap(),
+            13 if free => server.delete(&self.place()),
+            14 if free => server.set_text(&self.place()),
+            15 | 16 => {
+                let settings = server.settings();
+                settings.iter().for_each(|setting| setting.set(setting.default));
+                let setting = &settings[self.choices.below(settings.len())];
+                let small = |n: i64| n.clamp(setting.min, setting.max);
+                let values = [setting.min, small(1), small(3), small(100), small(-1)];
+                // One that lets clients send effects is not what is looked at here.
+                if !["foreign-effects", "max-payload"].contains(&setting.name.as_str()) {
+                    setting.set(values[self.choices.below(values.len())]);
+                }
+            }
+            17 => {
+                let (place, patience) = (self.place(), 1 + u32::from(self.choices.byte()));
+                server.defragment(&place, patience);
+            }
+            18 => judge::rewrites(&self.place()),
+            19 => {
+                server.measure(&self.place());
+                assert!(server.info().iter().any(|(name, n)| name == "broken_boards" && *n == 0));
+            }
+            _ => self.time(),
+        }
+    }
+}
