@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-growth bench-workers instructions instructions-beside chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -19,6 +19,7 @@ REPORT  ?=
 # make bench
 JOBS    ?=
 MANY    ?=
+MOST    ?=
 PEERS   ?=
 DURABLE ?=
 # make fuzz
@@ -81,9 +82,9 @@ console-build:
 screenshots: setup build console-build ## The pictures of docs/console.md, made anew
 	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/console
 
-bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [DURABLE=1]
+bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 	@scripts/peers
-	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
+	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --most=,$(MOST)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
 
 bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, into docs/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers
@@ -92,10 +93,6 @@ bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramat
 bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
 	@scripts/peers
 	$(BENCH)/python benches/quick.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS))
-
-bench-growth: setup build ## What each verb costs with a thousand, a million and ten million waiting, printed only [SERVER=redis70] [MANY=10000000]
-	@scripts/peers venv
-	$(BENCH)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --many=,$(MANY))
 
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by a tenth [WRITE=1: note them]
 	$(VENV)/python benches/instructions.py $(if $(filter-out 0 no,$(WRITE)),--write)

@@ -1,6 +1,6 @@
 """Measures jobboard beside its peers and by itself, and writes docs/benchmarks.md and docs/plots/.
 
-    make bench [SERVER=redis70|redis82|valkey91] [JOBS=100000] [MANY=1000000] [DURABLE=1]
+    make bench [SERVER=redis70|redis82|valkey91] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 
 CPU is that of the server's main thread (INFO cpu), so the client does not count. The text between the two
 `kept` marks of the document is written by hand and stays.
@@ -18,10 +18,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "python"))
 
 import beside  # noqa: E402
+import cores  # noqa: E402
 import cpu  # noqa: E402
 import due  # noqa: E402
 import memory  # noqa: E402
 import peers  # noqa: E402
+import tables  # noqa: E402
 import targets  # noqa: E402
 import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
@@ -36,6 +38,7 @@ def main() -> None:
     parser.add_argument("--server", choices=KINDS, default="redis70")
     parser.add_argument("--jobs", type=int, default=100_000, help="jobs in one round (default: 100000)")
     parser.add_argument("--many", type=int, default=1_000_000, help="jobs that wait (default: 1000000)")
+    parser.add_argument("--most", type=int, default=10_000_000, help="growth to so many (default: 10000000)")
     parser.add_argument("--rounds", type=int, default=7, help="rounds beside the peers (default: 7)")
     parser.add_argument("--samples", type=int, default=500, help="samples of a latency (default: 500)")
     parser.add_argument("--peers", default=",".join(peers.NAMES), help="which (default: all)")
@@ -45,11 +48,13 @@ def main() -> None:
     arguments = parser.parse_args()
     waiters.allow_connections(waiters.MANY)  # before the server starts: it inherits the limit
     server = Server(arguments.server, config=["loglevel notice", f"maxclients {waiters.MANY + 100}"])
+    cores.part(server.process.pid)
     try:
         first, parts, own = measure(server, arguments)
         server.check_health()
     finally:
         server.close()
+        cores.share()
     of_peers, found = measure_peers(arguments)
     text = "\n".join([first, targets.text(found, own["due"]), kept(), *parts, *of_peers])
     REPORT.write_text(text)
@@ -75,13 +80,14 @@ def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[st
 def measure_peers(arguments: argparse.Namespace) -> tuple[list[str], dict]:
     names, parts, volatile = arguments.peers.split(","), [], {}
     for durable in (False, True)[: 1 + arguments.durable]:
-        many = arguments.many // 10 if durable else arguments.many
-        found = beside.measure(arguments.server, names, many, arguments.rounds, arguments.samples, durable)
+        many, most = (arguments.many // 10, 0) if durable else (arguments.many, arguments.most)
+        sizes = beside.Sizes(many, most, arguments.rounds, arguments.samples)
+        found = beside.measure(arguments.server, names, sizes, durable)
         volatile = volatile or found
-        shown = [] if durable else beside.plots(found, REPORT.parent / "plots")
+        shown = [] if durable else tables.plots(found, REPORT.parent / "plots")
         pictures = "".join(f"\n![{name}](plots/{name})" for name in shown)
         title = "Beside the peers, durable" if durable else "Beside the peers"
-        parts.append(f"## {title}\n\n{beside.text(found, many, durable)}\n{pictures}\n")
+        parts.append(f"## {title}\n\n{tables.text(found, many, durable)}\n{pictures}\n")
         print(parts[-1], flush=True)
     return parts, volatile
 
@@ -100,11 +106,13 @@ def head(server: Server, arguments: argparse.Namespace) -> str:
     )
     allocator = server.info("memory")["mem_allocator"]
     command = f"make bench SERVER={arguments.server} JOBS={arguments.jobs} MANY={arguments.many}"
+    command += f" MOST={arguments.most}"
     command += " DURABLE=1" if arguments.durable else ""
     return f"""# Benchmarks
 
 Measured by `{command}` on {version} with {allocator}.
 Machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.
+{cores.manner(server.process.pid)}
 """
 
 

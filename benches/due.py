@@ -31,18 +31,20 @@ def measure(wire: Wire, jobs: int) -> dict[str, float]:
         time.sleep(0.001)
     found = {"jobs": jobs, "taken": time.time() - due, "claims": len(claims)}
     found |= {"claim": max(claims, default=0), "longest": stalls.longest()}
+    found["turn"] = int(sampling.info(wire, "jobboard")["jobboard_timer_longest_turn_us"]) / 1000
     wire.call("FLUSHALL", "SYNC")
     return found
 
 
 def text(found: dict[str, float]) -> str:
     row = [f"{found['jobs']:,}", f"{found['taken']:.2f}", f"{found['claims']}"]
-    row += [f"{found['claim']:.2f}", f"{found['longest']:.2f}"]
+    row += [f"{found['claim']:.2f}", f"{found['turn']:.2f}", f"{found['longest']:.2f}"]
     head = [
         "jobs",
         "all ready after, s",
         "claims meanwhile",
         "longest claim, ms",
+        "longest turn of the timer, ms",
         "longest answer to a PING, ms",
     ]
     return "All jobs have one due time; a worker claims meanwhile.\n\n" + table(head, [row])

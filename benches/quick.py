@@ -14,6 +14,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 
 import beside  # noqa: E402
 import peers  # noqa: E402
+import tables  # noqa: E402
 from harness import KINDS  # noqa: E402
 
 
@@ -26,11 +27,10 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=50)
     arguments = parser.parse_args()
     names = arguments.peers.split(",")
-    found = beside.measure(
-        arguments.server, names, arguments.many, arguments.rounds, arguments.samples, durable=False
-    )
+    sizes = beside.Sizes(arguments.many, 0, arguments.rounds, arguments.samples)
+    found = beside.measure(arguments.server, names, sizes, durable=False)
     print()
-    print(beside.text(found, arguments.many, durable=False))
+    print(tables.text(found, arguments.many, durable=False))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def pick_ups(blocked: Blocked, samples: int) -> list[float]:
 
 
 class Stalls:
-    """A PING loop in a process of its own: `longest` is the longest answer in milliseconds."""
+    """A PING loop in a process of its own, preferred: `longest` is the longest answer in milliseconds."""
 
     def __init__(self, port: int, word: bytes = b"PING\r\n") -> None:
         command = [sys.executable, str(HERE / "sampling.py"), str(port), word.decode()]
@@ -67,11 +67,14 @@ def ping(port: int, word: bytes) -> None:
     import select
     import socket
 
+    import cores
+
+    cores.prefer(0, -15)
     connection = socket.create_connection(("127.0.0.1", port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print("ready", flush=True)
     longest = 0.0
-    while not select.select([sys.stdin], [], [], 0.0005)[0]:
+    while not select.select([sys.stdin], [], [], 0.0001)[0]:
         start = time.perf_counter()
         connection.sendall(word)
         connection.recv(4096)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from beside import whole
 from report import number, table
+from tables import whole
 
 
 def text(found: dict[str, dict], due: dict[str, float]) -> str:
@@ -37,10 +37,12 @@ def text(found: dict[str, dict], due: dict[str, float]) -> str:
             row(f"CPU of a job of {title} against ours", least, cost(name) / cost("jobboard"), True)
     row("bytes of a waiting job, payload of 100 included", 200, ours["bytes waiting"])
     few = {verb: statistics.median(values) for verb, values in ours["few"].items()}
-    for phase in ("waiting", "claimed"):
-        dearest = max(statistics.median(ours[phase][verb]) / few[verb] for verb in few)
-        row(f"dearest verb with {ours['many']:,} {phase}, against a thousand", 2, dearest)
-    row("longest answer to a PING in any phase, ms", 1, max(ours["stalls"].values()))
+    for phase, count in (("waiting", "many"), ("most waiting", "most"), ("claimed", "many claimed")):
+        if phase in ours:
+            dearest = max(statistics.median(ours[phase][verb]) / few[verb] for verb in few)
+            row(f"dearest verb with {ours[count]:,} {phase.split()[-1]}, against a thousand", 2, dearest)
+    commands = [command for _, command in ours["stalls"].values()]
+    row("longest command or turn of the timer, ms", 1, max(*commands, due["turn"]))
     row("pick-up by a blocked worker, p99, ms", 1, p99("pick up"))
     row("end of a lease until another worker has the job, p99, ms", 5, p99("recovery"))
     row("lateness of a delayed job, p99, ms", 5, p99("late"))

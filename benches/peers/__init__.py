@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 from pathlib import Path
 
+import cores
 import sampling
 from harness import Server
 from wire import Wire
@@ -44,14 +45,17 @@ class Peer:
     verbs = ("post", "claim", "end")
     depth = 500
     """Commands in one write."""
-    most = 1_000_000
-    """So many jobs at the most: beyond, filling takes minutes."""
+    most = 10_000_000
+    """So many jobs at the most."""
+    why = ""
+    """Why there are no more."""
     module = False
     chained = False
     """Whether its claims and ends are one phase (`end` is not called)."""
 
     def __init__(self, kind: str, durable: bool) -> None:
         config = ["loglevel notice", "appendfsync everysec", f"appendonly {'yes' if durable else 'no'}"]
+        config.append("latency-tracking-info-percentiles 100")
         self.server = Server(kind, config=config, module=self.module)
         self.replica = None
         if durable:
@@ -62,6 +66,15 @@ class Peer:
     def connect(self) -> None:
         self.wire = Wire(self.server.port)
         self.setup()
+
+    def processes(self) -> list[int]:
+        """The server, then its replica."""
+        return [server.process.pid for server in (self.server, self.replica) if server]
+
+    def part(self) -> None:
+        """Server and clients on cores of their own."""
+        server, *replicas = self.processes()
+        cores.part(server, replicas)
 
     def close(self) -> None:
         self.wire.close()
@@ -80,6 +93,10 @@ class Peer:
 
     def post(self, count: int) -> None:
         raise NotImplementedError
+
+    def fill(self, count: int) -> None:
+        """Posts as fast as it can."""
+        self.post(count)
 
     def claim(self, count: int) -> list:
         """Claims; returns what `end` needs of each job."""
@@ -118,6 +135,15 @@ class Peer:
     def cpu(self) -> float:
         """CPU seconds that the server's main thread has used."""
         return sampling.main_thread_seconds(self.wire)
+
+    def forget_commands(self) -> None:
+        """`longest_command` begins anew."""
+        self.wire.call("CONFIG", "RESETSTAT")
+
+    def longest_command(self) -> float | None:
+        """Milliseconds of the longest command by the server's own clock; None when it has none."""
+        percentiles = sampling.info(self.wire, "latencystats").values()
+        return max(float(one.partition("p100=")[2]) for one in percentiles) / 1000
 
     def memory(self) -> int:
         return int(sampling.info(self.wire, "memory")["used_memory"])

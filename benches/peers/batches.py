@@ -12,6 +12,8 @@ BOARD = jobboard.BOARD
 
 class Peer(jobboard.Peer):
     title = "jobboard, 100 a command"
+    most = 1_000_000
+    why = "its structures are those of single commands"
 
     def post(self, count: int) -> None:
         self.wire.pipeline(

@@ -42,7 +42,6 @@ def scripts() -> dict[str, str]:
 
 class Peer(peers.Peer):
     title = "BullMQ"
-    most = 200_000
 
     @classmethod
     def version(cls) -> str:

@@ -12,11 +12,12 @@ import peers
 from peers import PAYLOAD, PLACE
 
 BOARD = "bench"
+SPREAD = 4000
+"""Milliseconds over which ends of leases and due times lie."""
 
 
 class Peer(peers.Peer):
     title = "jobboard"
-    most = 100_000_000
     module = True
 
     @classmethod
@@ -25,6 +26,10 @@ class Peer(peers.Peer):
 
     def post(self, count: int) -> None:
         self.wire.pipeline([encode("JOB.POST", BOARD, PAYLOAD)] * count, self.depth)
+
+    def fill(self, count: int) -> None:
+        command = encode("JOB.MPOST", BOARD, 100, *[PAYLOAD] * 100)
+        self.wire.pipeline([command] * (count // 100), 10)
 
     def claim(self, count: int) -> list:
         claims = self.wire.pipeline([encode("JOB.CLAIM", BOARD, "w", "LEASE", 3_600_000)] * count, self.depth)
@@ -49,14 +54,14 @@ class Peer(peers.Peer):
     def recoveries(self, samples: int) -> list[float]:
         self.wire.pipeline([encode("JOB.POST", BOARD, PAYLOAD)] * samples)
         claims = self.wire.pipeline(
-            encode("JOB.CLAIM", BOARD, "dead", "LEASE", 700 + n * 1000 // samples) for n in range(samples)
+            encode("JOB.CLAIM", BOARD, "dead", "LEASE", 1000 + n * SPREAD // samples) for n in range(samples)
         )
         deadlines = {job[b"id"]: job[b"deadline"] for job in (fields(claim[0]) for claim in claims)}
         return self.lateness(samples, lambda job: deadlines[job[b"id"]])
 
     def late(self, samples: int) -> list[float]:
-        first = int(time.time() * 1000) + 700
-        dues = [first + n * 1000 // samples for n in range(samples)]
+        first = int(time.time() * 1000) + 1000
+        dues = [first + n * SPREAD // samples for n in range(samples)]
         self.wire.pipeline(encode("JOB.POST", BOARD, due, "AT", due) for due in dues)
         return self.lateness(samples, lambda job: int(job[b"payload"]))
 

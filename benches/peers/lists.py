@@ -25,7 +25,6 @@ def lease(id: bytes) -> bytes:
 
 class Peer(peers.Peer):
     title = "redis-work-queue"
-    most = 200_000
     made = 0
 
     @classmethod

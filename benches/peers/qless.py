@@ -22,7 +22,6 @@ DATA = json.dumps({"d": "x" * 92})
 
 class Peer(peers.Peer):
     title = "qless"
-    most = 50_000
     made = 0
 
     @classmethod

@@ -24,6 +24,7 @@ class Peer(peers.Peer):
     title = "RQ"
     verbs = ("post", "claim and end")
     most = COUNT
+    why = "its commands are recorded, each job's with its id"
     chained = True
     posted: list[bytes] | None = None
     worked: list[bytes]

@@ -11,6 +11,8 @@ BATCH = 100
 
 class Peer(streams.Peer):
     title = "Redis Streams, 100 a command"
+    most = 1_000_000
+    why = "its structures are those of single commands"
 
     def claim(self, count: int) -> list:
         deep = max(self.depth // BATCH, 1)
