@@ -2,6 +2,7 @@
 
 use bitflags::bitflags;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use crate::board::Board;
 use crate::history::{Entry, Event, History};
@@ -114,9 +115,11 @@ pub const CLAIM_FIELDS: FieldList = Cow::Borrowed(&[
     Fields::PAYLOAD,
 ]);
 
-/// Every field.
+static ALL_FIELDS: LazyLock<Vec<Fields>> = LazyLock::new(|| Fields::all().iter().collect());
+
+/// Every field. The list is made once: making it took half the instructions of a JOB.GET.
 pub fn all_fields() -> FieldList {
-    Fields::all().iter().collect()
+    Cow::Borrowed(&ALL_FIELDS)
 }
 
 /// One job, to be read.
