@@ -45,8 +45,13 @@ impl Keyword {
 
 /// A whole number without plus sign, blanks or anything else around it.
 pub fn whole(word: &[u8]) -> Option<i64> {
-    match word.first()? {
-        b'+' => None,
+    match word {
+        // Too few digits to overflow: tokens and numbers of jobs come with most commands.
+        [b'0'..=b'9', ..] if word.len() <= 18 => word.iter().try_fold(0, |n, digit| match digit {
+            b'0'..=b'9' => Some(n * 10 + i64::from(digit - b'0')),
+            _ => None,
+        }),
+        [] | [b'+', ..] => None,
         _ => std::str::from_utf8(word).ok()?.parse().ok(),
     }
 }

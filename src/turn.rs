@@ -2,7 +2,7 @@
 //! effects are applied and collected, and at the end they are sent on once, those who wait
 //! are served, and the timer is told.
 
-use board::{Batch, Board, Bound, Effect, Env, Refusal};
+use board::{Batch, Board, Bound, Env, Happening, Refusal};
 
 use crate::config::config;
 use crate::fault::Fault;
@@ -68,8 +68,7 @@ impl<'k> Turn<'k> {
     }
 
     /// Applies an effect.
-    pub fn apply<'a>(&mut self, effect: impl Into<Effect<'a>>) -> Result<(), Fault> {
-        let effect = effect.into();
+    pub fn apply(&mut self, effect: impl Happening) -> Result<(), Fault> {
         self.batch.push(&effect);
         let now = self.env.now;
         if self.board().apply(&effect, now).is_ok() {
@@ -207,7 +206,7 @@ impl<'k> Turn<'k> {
         self.hand_out();
         let changed = !self.batch.is_empty();
         if changed {
-            self.ctx.replicate(self.key, self.batch.bytes());
+            self.ctx.replicate(self.key, self.batch.finish());
             self.ctx.signal_modified(self.key);
             let rules = self.env.rules;
             self.board().overfull(rules);

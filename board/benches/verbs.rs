@@ -33,7 +33,7 @@ impl Site {
         let effect = effect.into();
         self.batch.begin(self.board.revision(), self.now);
         self.batch.push(&effect);
-        self.sent += black_box(self.batch.bytes()).len();
+        self.sent += black_box(self.batch.finish()).len();
         self.board.apply(&effect, self.now).expect("it fits");
     }
 

@@ -8,7 +8,7 @@ use crate::bin::Bin;
 use crate::buckets::{Bucket, Refill};
 use crate::days::{Days, Today};
 use crate::dist::Dist;
-use crate::effect::{Effect, Unfit};
+use crate::effect::{Happening, Unfit};
 use crate::family::Families;
 use crate::flow::Flow;
 use crate::groups::Fair;
@@ -282,10 +282,10 @@ impl Board {
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
     /// what is not there; then the board may be half changed and is to be marked broken.
-    pub fn apply(&mut self, effect: &Effect<'_>, now: i64) -> Result<(), Unfit> {
+    pub fn apply(&mut self, effect: &impl Happening, now: i64) -> Result<(), Unfit> {
         self.revision += 1;
         self.moment = now;
-        effect.apply(self, now)
+        effect.happen(self, now)
     }
 
     /// The slot of the job of that id. O(1).

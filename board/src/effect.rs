@@ -77,9 +77,31 @@ pub(crate) fn is_grace(ms: i64) -> bool {
     (0..=LONGEST).contains(&ms)
 }
 
+/// An effect of a known sort, or of any: what is decided is applied and written down as what
+/// it is, since an [`Effect`] is as large as the largest and is moved as a whole.
+pub trait Happening: fmt::Debug {
+    /// Writes it behind what a batch holds.
+    fn encode(&self, out: &mut Vec<u8>);
+    /// Does it. For [`Board::apply`] alone, which counts it.
+    fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit>;
+}
+
+impl<T: Happening> Happening for &T {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (**self).encode(out);
+    }
+
+    fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        (**self).happen(board, now)
+    }
+}
+
 macro_rules! effects {
     ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
         /// One thing that happens to a board.
+        // Those that are decided are applied as what they are; of those that are read there is
+        // one at a time, on the stack.
+        #[allow(clippy::large_enum_variant)]
         #[derive(Debug, Clone, PartialEq)]
         pub enum Effect<'a> {
             $($(#[$doc])* $name($name$(<$life>)?),)*
@@ -89,7 +111,33 @@ macro_rules! effects {
             fn from(effect: $name$(<$life>)?) -> Self {
                 Effect::$name(effect)
             }
+        }
+
+        impl $(<$life>)? Happening for $name $(<$life>)? {
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.push($tag);
+                // Writing to memory cannot fail, nor can any of our types.
+                let _ = self.serialize(&mut rmp_serde::Serializer::new(out));
+            }
+
+            fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+                self.apply(board, now)
+            }
         })*
+
+        impl Happening for Effect<'_> {
+            fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Effect::$name(effect) => effect.encode(out),)*
+                }
+            }
+
+            fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+                match self {
+                    $(Effect::$name(effect) => effect.apply(board, now),)*
+                }
+            }
+        }
 
         impl<'a> Effect<'a> {
             /// The tags of all effects.
@@ -99,16 +147,6 @@ macro_rules! effects {
             pub fn tag(&self) -> u8 {
                 match self {
                     $(Effect::$name(_) => $tag,)*
-                }
-            }
-
-            fn encode(&self, out: &mut Vec<u8>) {
-                match self {
-                    $(Effect::$name(effect) => {
-                        out.push($tag);
-                        // Writing to memory cannot fail, nor can any of our types.
-                        let _ = effect.serialize(&mut rmp_serde::Serializer::new(out));
-                    })*
                 }
             }
 
@@ -122,12 +160,6 @@ macro_rules! effects {
             fn sound(&self, board: &Board) -> bool {
                 match self {
                     $(Effect::$name(effect) => effect.sound(board),)*
-                }
-            }
-
-            pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-                match self {
-                    $(Effect::$name(effect) => effect.apply(board, now),)*
                 }
             }
         }
@@ -238,28 +270,32 @@ effects! {
 #[derive(Default)]
 pub struct Batch {
     bytes: Vec<u8>,
+    /// Where the count stands.
+    count_at: usize,
     count: u32,
 }
-
-/// Where the count stands: behind the array's head, and two numbers in their widest form.
-const COUNT_AT: usize = 1 + 9 + 9 + 1;
-const HEAD: usize = COUNT_AT + 4;
 
 impl Batch {
     /// Begins a batch on a board of that revision.
     pub fn begin(&mut self, revision: u64, now: i64) {
-        self.count = 0;
         self.bytes.clear();
         self.bytes.push(0x93);
-        self.bytes.push(0xcf);
-        self.bytes.extend_from_slice(&revision.to_be_bytes());
-        self.bytes.push(0xd3);
-        self.bytes.extend_from_slice(&now.to_be_bytes());
-        self.bytes.extend_from_slice(&[0xce, 0, 0, 0, 0]);
+        match u32::try_from(revision) {
+            Ok(revision) => self.number(0xce, &revision.to_be_bytes()),
+            Err(_) => self.number(0xcf, &revision.to_be_bytes()),
+        }
+        self.number(0xd3, &now.to_be_bytes());
+        (self.count_at, self.count) = (self.bytes.len(), 0);
+        self.bytes.push(0);
+    }
+
+    fn number(&mut self, marker: u8, bytes: &[u8]) {
+        self.bytes.push(marker);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Adds an effect.
-    pub fn push(&mut self, effect: &Effect<'_>) {
+    pub fn push(&mut self, effect: &impl Happening) {
         effect.encode(&mut self.bytes);
         self.count += 1;
     }
@@ -269,10 +305,16 @@ impl Batch {
         self.count == 0
     }
 
-    /// The batch as it is sent.
-    pub fn bytes(&mut self) -> &[u8] {
-        if let Some(place) = self.bytes.get_mut(COUNT_AT..HEAD) {
-            place.copy_from_slice(&self.count.to_be_bytes());
+    /// Ends the batch, once, and gives it as it is sent.
+    pub fn finish(&mut self) -> &[u8] {
+        let at = self.count_at;
+        match (u8::try_from(self.count), self.bytes.get_mut(at)) {
+            (Ok(count @ ..=0x7f), Some(place)) => *place = count,
+            // Room for more was not kept: batches are mostly of one or two.
+            _ => {
+                let [a, b, c, d] = self.count.to_be_bytes();
+                self.bytes.splice(at..=at, [0xce, a, b, c, d]);
+            }
         }
         &self.bytes
     }
@@ -351,12 +393,28 @@ mod tests {
         let mut batch = Batch::default();
         batch.begin(9, 1_700_000_000_000);
         batch.push(&claimed);
-        let bytes = batch.bytes().to_vec();
+        let bytes = batch.finish().to_vec();
         let mut from = rmp_serde::Deserializer::from_read_ref(&bytes[..]);
         let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
         assert_eq!(head, Some((9, 1_700_000_000_000, 1)));
         assert_eq!(Effect::decode(&mut from), Ok(claimed));
         assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
+    }
+
+    #[test]
+    fn a_batch_has_as_many_effects_as_it_says() {
+        let mut batch = Batch::default();
+        for n in [0, 1, 127, 128, 300] {
+            for revision in [0, u64::from(u32::MAX) + 1] {
+                batch.begin(revision, 1);
+                (0..n).for_each(|_| batch.push(&Released { slot: 1 }));
+                let mut from = rmp_serde::Deserializer::from_read_ref(batch.finish());
+                let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
+                assert_eq!(head, Some((revision, 1, n)));
+                assert!((0..n).all(|_| Effect::decode(&mut from).is_ok()));
+                assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
+            }
+        }
     }
 
     #[test]
@@ -367,15 +425,16 @@ mod tests {
             let mut batch = Batch::default();
             batch.begin(0, 1);
             batch.push(&set(Some(9)));
-            let mut bytes = batch.bytes().to_vec();
+            let mut bytes = batch.finish().to_vec();
             change(&mut bytes);
             Board::default().replay(&bytes)
         };
         assert_eq!(replayed(|_| ()), Applied::Done);
-        assert_eq!(replayed(|bytes| bytes[9] = 7), Applied::Broken(Flaw::Gap(0, 7)));
-        assert_eq!(replayed(|bytes| bytes[HEAD] = 127), Applied::Broken(Flaw::Unknown(127)));
-        assert_eq!(replayed(|bytes| bytes[HEAD + 1] -= 1), Applied::Broken(Flaw::Unfit(14)));
-        assert_eq!(replayed(|bytes| bytes[HEAD - 1] = 2), Applied::Broken(Flaw::Count));
+        // An array's head, five bytes of revision, nine of time, the count, a tag, an array's head.
+        assert_eq!(replayed(|bytes| bytes[5] = 7), Applied::Broken(Flaw::Gap(0, 7)));
+        assert_eq!(replayed(|bytes| bytes[16] = 127), Applied::Broken(Flaw::Unknown(127)));
+        assert_eq!(replayed(|bytes| bytes[17] -= 1), Applied::Broken(Flaw::Unfit(14)));
+        assert_eq!(replayed(|bytes| bytes[15] = 2), Applied::Broken(Flaw::Count));
         assert_eq!(replayed(|bytes| bytes.push(14)), Applied::Broken(Flaw::Count));
         assert_eq!(
             Flaw::Gap(3, 5).to_string(),
@@ -396,16 +455,14 @@ mod tests {
         let mut board = Board::default();
         let mut batch = Batch::default();
         batch.begin(0, 1);
-        batch.push(
-            &Configured { queue: None, setting: crate::settings::Setting::Lease, value: Some(9) }.into(),
-        );
-        let first = batch.bytes().to_vec();
+        batch.push(&Configured { queue: None, setting: crate::settings::Setting::Lease, value: Some(9) });
+        let first = batch.finish().to_vec();
         assert_eq!(board.replay(&first), Applied::Done);
         assert_eq!(board.replay(&first), Applied::Skipped);
         assert_eq!(board.replay(b"\x93"), Applied::Malformed);
         batch.begin(5, 1);
-        assert_eq!(board.replay(batch.bytes()), Applied::Broken(Flaw::Gap(1, 5)));
-        assert_eq!(board.replay(batch.bytes()), Applied::Broken(Flaw::Before));
+        assert_eq!(board.replay(batch.finish()), Applied::Broken(Flaw::Gap(1, 5)));
+        assert_eq!(board.replay(batch.finish()), Applied::Broken(Flaw::Before));
         assert!(board.broken());
     }
 }

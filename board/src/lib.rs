@@ -140,7 +140,7 @@ pub use board::Board;
 pub use cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use days::{day_of, DAY};
 pub use dist::Dist;
-pub use effect::{Applied, Batch, Effect, Flaw, Meta, Unfit};
+pub use effect::{Applied, Batch, Effect, Flaw, Happening, Meta, Unfit};
 pub use env::{mix, Env};
 pub use error::{clean, Refusal};
 pub use explain::{Detail, Details, Explanation, Reason};

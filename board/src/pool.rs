@@ -5,6 +5,7 @@
 //! between two jobs is not torn down and built again. At most [`IDLE`] such are kept.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 
@@ -24,6 +25,8 @@ pub struct Pool<K, V> {
     idle: VecDeque<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// What was found last: mostly the next that is asked for.
+    last: Cell<u32>,
 }
 
 impl<K, V> Default for Pool<K, V> {
@@ -34,6 +37,7 @@ impl<K, V> Default for Pool<K, V> {
             idle: VecDeque::new(),
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
+            last: Cell::new(0),
         }
     }
 }
@@ -44,8 +48,14 @@ impl<K: Hash + Eq, V: Default> Pool<K, V> {
     where
         K: std::borrow::Borrow<Q>,
     {
+        let is = |number: u32| self.key(number).is_some_and(|k| k.borrow() == key);
+        if is(self.last.get()) {
+            return Some(self.last.get());
+        }
         let hash = self.hasher.hash_one(key);
-        self.index.find(hash, |n| self.key(*n).is_some_and(|k| k.borrow() == key)).copied()
+        let found = self.index.find(hash, |number| is(*number)).copied()?;
+        self.last.set(found);
+        Some(found)
     }
 
     /// Adds a key that is not known yet. Gives its number, and the key of an idle entry that

@@ -3,61 +3,34 @@
 //! the same next one.
 //!
 //! Slots live in chunks of [`CHUNK`]; a chunk comes with its first value and goes with its
-//! last, so growth never copies and never stalls. All operations are O(1) but for the walk
-//! down the vacancy bitmap, which has one level for each factor of 64.
+//! last, so growth never copies values and never stalls. All operations are O(1) but for the
+//! walk down the bitmap of occupied slots, which has one level for each factor of 64.
 
 use crate::relocate::Mover;
 
-/// One short of 256: with its bookkeeping a chunk of records then fits into 16 KiB, a size
-/// of the allocator's; the next is a quarter more, or 16 bytes a job.
-const CHUNK: usize = 255;
-const WORDS: usize = CHUNK.div_ceil(64);
-/// The bits of the last word that stand for no slot.
-const BEYOND: u64 = !0 << (CHUNK % 64);
+/// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
+const CHUNK: usize = 256;
 /// No slot at or above this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
-struct Chunk<T> {
-    values: [Option<T>; CHUNK],
-    used: [u64; WORDS],
-    len: usize,
-}
+type Chunk<T> = Box<[Option<T>; CHUNK]>;
 
-impl<T> Chunk<T> {
-    fn new() -> Self {
-        let mut used = [0; WORDS];
-        if let Some(last) = used.last_mut() {
-            *last = BEYOND;
-        }
-        Chunk { values: std::array::from_fn(|_| None), used, len: 0 }
-    }
-
-    fn lowest_free(&self) -> Option<usize> {
-        self.used
-            .iter()
-            .enumerate()
-            .find(|(_, w)| **w != u64::MAX)
-            .map(|(i, w)| i * 64 + w.trailing_ones() as usize)
-    }
-
-    fn mark(&mut self, at: usize, used: bool) {
-        if let Some(word) = self.used.get_mut(at / 64) {
-            let bit = 1u64 << (at % 64);
-            *word = if used { *word | bit } else { *word & !bit };
-        }
-    }
+/// Made where it stays: an array by value would be made on the stack and copied.
+fn empty_chunk<T>() -> Option<Chunk<T>> {
+    let values: Vec<Option<T>> = std::iter::repeat_with(|| None).take(CHUNK).collect();
+    values.into_boxed_slice().try_into().ok()
 }
 
 /// See the module's comment.
 pub struct Slab<T> {
-    chunks: Vec<Option<Box<Chunk<T>>>>,
-    full: Bitmap,
+    chunks: Vec<Option<Chunk<T>>>,
+    used: Bitmap,
     len: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { chunks: Vec::new(), full: Bitmap::default(), len: 0 }
+        Slab { chunks: Vec::new(), used: Bitmap::default(), len: 0 }
     }
 }
 
@@ -74,17 +47,13 @@ impl<T> Slab<T> {
     /// Bytes that the slots themselves take, occupied or not.
     pub fn bytes(&self) -> usize {
         let pointers = std::mem::size_of_val(&*self.chunks);
-        self.chunks.iter().flatten().count() * std::mem::size_of::<Chunk<T>>() + pointers
+        let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
+        self.chunks.iter().flatten().count() * chunk + pointers + self.used.bytes()
     }
 
     /// The slot that the next [`Slab::insert`] takes.
     pub fn next_free(&self) -> u32 {
-        let at = self.full.first_clear();
-        let inside = match self.chunks.get(at) {
-            Some(Some(chunk)) => chunk.lowest_free().unwrap_or(0),
-            _ => 0,
-        };
-        (at * CHUNK + inside) as u32
+        self.used.first_clear() as u32
     }
 
     /// Puts a value into the lowest free slot.
@@ -105,16 +74,14 @@ impl<T> Slab<T> {
             self.chunks.resize_with(at + 1, || None);
         }
         let Some(place) = self.chunks.get_mut(at) else { return false };
-        let chunk = place.get_or_insert_with(|| Box::new(Chunk::new()));
-        match chunk.values.get_mut(inside) {
+        if place.is_none() {
+            *place = empty_chunk();
+        }
+        match place.as_mut().and_then(|chunk| chunk.get_mut(inside)) {
             Some(free @ None) => *free = Some(value),
             _ => return false,
         }
-        chunk.mark(inside, true);
-        chunk.len += 1;
-        if chunk.len == CHUNK {
-            self.full.set(at);
-        }
+        self.used.set(slot as usize);
         self.len += 1;
         true
     }
@@ -123,14 +90,11 @@ impl<T> Slab<T> {
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let (at, inside) = split(slot);
         let place = self.chunks.get_mut(at)?;
-        let chunk = place.as_mut()?;
-        let value = chunk.values.get_mut(inside)?.take()?;
-        chunk.mark(inside, false);
-        chunk.len -= 1;
-        self.full.clear(at);
+        let value = place.as_mut()?.get_mut(inside)?.take()?;
+        self.used.clear(slot as usize);
         self.len -= 1;
         // The first chunk stays: a queue that runs empty between jobs must not pay for it.
-        if chunk.len == 0 && at > 0 {
+        if at > 0 && self.used.is_clear(at * CHUNK, CHUNK) {
             *place = None;
             while matches!(self.chunks.last(), Some(None)) {
                 self.chunks.pop();
@@ -142,13 +106,13 @@ impl<T> Slab<T> {
     /// The value in a slot.
     pub fn get(&self, slot: u32) -> Option<&T> {
         let (at, inside) = split(slot);
-        self.chunks.get(at)?.as_ref()?.values.get(inside)?.as_ref()
+        self.chunks.get(at)?.as_ref()?.get(inside)?.as_ref()
     }
 
     /// The value in a slot, to change.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let (at, inside) = split(slot);
-        self.chunks.get_mut(at)?.as_mut()?.values.get_mut(inside)?.as_mut()
+        self.chunks.get_mut(at)?.as_mut()?.get_mut(inside)?.as_mut()
     }
 
     /// No value stands at or above this slot.
@@ -170,7 +134,7 @@ impl<T> Slab<T> {
         let first = slot as usize / CHUNK;
         let chunks = self.chunks.iter().enumerate().skip(first).filter_map(|(at, c)| Some((at, c.as_ref()?)));
         let values = chunks.flat_map(|(at, chunk)| {
-            let all = chunk.values.iter().enumerate();
+            let all = chunk.iter().enumerate();
             all.filter_map(move |(i, value)| Some(((at * CHUNK + i) as u32, value.as_ref()?)))
         });
         values.skip_while(move |(at, _)| *at < slot)
@@ -178,15 +142,7 @@ impl<T> Slab<T> {
 
     /// All values in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.chunks.iter().enumerate().filter_map(|(at, c)| c.as_ref().map(|c| (at, c))).flat_map(
-            |(at, chunk)| {
-                chunk
-                    .values
-                    .iter()
-                    .enumerate()
-                    .filter_map(move |(i, v)| v.as_ref().map(|v| ((at * CHUNK + i) as u32, v)))
-            },
-        )
+        self.iter_from(0)
     }
 }
 
@@ -222,11 +178,24 @@ impl Bitmap {
     fn clear(&mut self, number: usize) {
         let mut at = number;
         for words in &mut self.levels {
-            if let Some(word) = words.get_mut(at / 64) {
-                *word &= !(1 << (at % 64));
+            let Some(word) = words.get_mut(at / 64) else { return };
+            let was_full = *word == u64::MAX;
+            *word &= !(1 << (at % 64));
+            if !was_full {
+                return;
             }
             at /= 64;
         }
+    }
+
+    /// Whether none of `n` numbers is in it, from `first` on: both divisible by 64.
+    fn is_clear(&self, first: usize, n: usize) -> bool {
+        let words = self.levels.first().map_or(&[][..], |words| words.get(first / 64..).unwrap_or_default());
+        words.iter().take(n / 64).all(|word| *word == 0)
+    }
+
+    fn bytes(&self) -> usize {
+        self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum()
     }
 
     fn first_clear(&self) -> usize {
@@ -252,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_chunk_of_records_fits_into_a_size_of_the_allocators() {
-        assert!(std::mem::size_of::<Chunk<crate::job::Job>>() <= 16 * 1024);
+        assert!(std::mem::size_of::<[Option<crate::job::Job>; CHUNK]>() <= 16 * 1024);
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn batch(w: &World, effects: &[Effect<'_>]) -> Bytes {
     let mut batch = Batch::default();
     batch.begin(w.board.revision(), w.now);
     effects.iter().for_each(|effect| batch.push(effect));
-    batch.bytes().to_vec()
+    batch.finish().to_vec()
 }
 
 proptest! {
@@ -206,7 +206,7 @@ fn effects_that_do_not_fit_break_the_copy() {
         assert!(board.broken());
         let mut next = Batch::default();
         next.begin(board.revision(), w.now);
-        assert_eq!(board.replay(next.bytes()), Applied::Broken(Flaw::Before));
+        assert_eq!(board.replay(next.finish()), Applied::Broken(Flaw::Before));
     }
 }
 
@@ -268,8 +268,8 @@ fn clocks_out_of_range_are_no_batch() {
     for now in [-1, i64::MIN, NEVER + 1, i64::MAX] {
         let mut batch = Batch::default();
         batch.begin(0, now);
-        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(9) }.into());
-        assert_eq!(Board::default().replay(batch.bytes()), Applied::Malformed);
+        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(9) });
+        assert_eq!(Board::default().replay(batch.finish()), Applied::Malformed);
     }
 }
 

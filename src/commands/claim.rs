@@ -203,7 +203,7 @@ fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32
     let env = turn.env;
     let claimed = turn.board().claim_id(&env, request, id)?;
     let slot = claimed.slot;
-    turn.apply(claimed)?;
+    turn.apply(&claimed)?;
     Ok(slot)
 }
 
@@ -227,7 +227,7 @@ fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> R
     while slots.len() < count {
         let Some(claimed) = turn.board().claim(&env, request, slots.len() as u64) else { break };
         slots.push(claimed.slot);
-        turn.apply(claimed)?;
+        turn.apply(&claimed)?;
     }
     Ok(slots)
 }

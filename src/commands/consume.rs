@@ -102,7 +102,7 @@ fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, 
         Way::Done(request) => {
             let request = Request { worker, id, token, payload, ..request.clone() };
             if let Answer::Do(effect) = turn.board().consume(&env, &request)? {
-                turn.apply(effect)?;
+                turn.apply(&effect)?;
             }
             Ok(State::Complete)
         }
@@ -110,7 +110,7 @@ fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, 
             let advance = Advance { worker, id, token, payload, ..advance.clone() };
             match turn.board().advance(&env, &advance)? {
                 Answer::Again(state) => return Ok(state),
-                Answer::Do(effect) => turn.apply(effect)?,
+                Answer::Do(effect) => turn.apply(&effect)?,
             }
             // What it waits for from now on may have ended without success.
             turn.settle(id)?;

@@ -1,7 +1,7 @@
 //! `JOB.FLOW`: several jobs that wait for each other, or are parts of each other, in one
 //! command.
 
-use board::{Flow as Plan, Node, PostAnswer, Refusal};
+use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
 
 use super::post::{options, Form};
 use super::{Command, KeyUse, Spec};
@@ -20,9 +20,8 @@ fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, Fault> {
     }
     let label = args.name("label")?;
     let read = || {
-        let payload = args.payload("payload")?;
-        let mut post = options(args, Form::Node)?.request;
-        post.payload = payload;
+        let mut post = Post { payload: args.payload("payload")?, ..Post::default() };
+        options(args, Form::Node, &mut post)?;
         Ok(Node { label, post })
     };
     let within = |text| format!("{text} in node '{}'", board::clean(label));

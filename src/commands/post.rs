@@ -36,13 +36,6 @@ pub enum Form {
     Node,
 }
 
-/// What all forms have in common, once read.
-pub struct Shared<'a> {
-    /// The post, or each of several.
-    pub request: Request<'a>,
-    ids: Option<Vec<&'a [u8]>>,
-}
-
 /// Reads an attribute of jobs if the word begins one; false when it does not.
 pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) -> Result<bool, Fault> {
     let options = &mut post.options;
@@ -74,10 +67,14 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     Ok(true)
 }
 
-/// Reads options up to the end, or the next node of a flow.
-pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault> {
+/// Reads options up to the end, or the next node of a flow, into the post, or what each of
+/// several has in common. The ids of these, if they are named.
+pub fn options<'a>(
+    args: &mut Args<'a>,
+    form: Form,
+    post: &mut Request<'a>,
+) -> Result<Option<Vec<&'a [u8]>>, Fault> {
     let many = form == Form::Many;
-    let mut post = Request::default();
     let (mut ids, mut exists, mut start) = (None, None, None);
     let (mut waits, mut key) = (Waits::default(), Key::default());
     while let Some(word) = args.peek() {
@@ -98,7 +95,7 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
             "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
             "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
             "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
-            other if attribute(other, args, &mut post)? => {}
+            other if attribute(other, args, post)? => {}
             other if waits.take(other, args)? => {}
             other if key.take(other, args)? => {}
             "ONCONFLICT" => key.on_conflict(args)?,
@@ -123,7 +120,7 @@ pub fn options<'a>(args: &mut Args<'a>, form: Form) -> Result<Shared<'a>, Fault>
             return syntax("ONCONFLICT replace and debounce exclude XX and REPLACE");
         }
     }
-    Ok(Shared { request: post, ids })
+    Ok(ids)
 }
 
 /// The time that is so many ms away.
@@ -177,9 +174,8 @@ impl Command for Post {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let payload = call.args.payload("payload")?;
-        let mut request = options(&mut call.args, Form::One)?.request;
-        request.payload = payload;
+        let mut request = Request { payload: call.args.payload("payload")?, ..Request::default() };
+        options(&mut call.args, Form::One, &mut request)?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             if let Some(id) = request.id {
@@ -187,11 +183,11 @@ impl Command for Post {
             }
             settle_others(turn, &request)?;
             let env = turn.env;
-            match turn.board().post(&env, &request, 0)? {
+            match &turn.board().post(&env, &request, 0)? {
                 PostAnswer::Skip => reply.null(),
                 PostAnswer::Holds(id) => id.borrowed().text(|id| reply.bytes(id)),
                 PostAnswer::Do(posted) => {
-                    let adopted = turn.board().adopt(&request, &posted)?;
+                    let adopted = turn.board().adopt(&request, posted)?;
                     posted.text(|id| reply.bytes(id));
                     turn.apply(posted)?;
                     adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
@@ -223,7 +219,8 @@ impl Command for MPost {
     fn run(call: &mut Call<'_>) -> Done {
         let n = call.args.length("n", 1)?;
         let payloads = call.args.many(n, "n", |args| args.payload("payload"))?;
-        let Shared { mut request, ids } = options(&mut call.args, Form::Many)?;
+        let mut request = Request::default();
+        let ids = options(&mut call.args, Form::Many, &mut request)?;
         if let Some(ids) = &ids {
             if ids.len() != n {
                 return syntax(format!("IDS must name {n} ids, one for each payload"));
@@ -264,9 +261,9 @@ impl Command for MPost {
             for (i, payload) in payloads.iter().enumerate() {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
-                match turn.board().post_unbounded(&env, &request, i as u64) {
+                match &turn.board().post_unbounded(&env, &request, i as u64) {
                     Ok(PostAnswer::Do(posted)) => {
-                        let adopted = turn.board().adopt(&request, &posted)?;
+                        let adopted = turn.board().adopt(&request, posted)?;
                         posted.text(|id| reply.bytes(id));
                         turn.apply(posted)?;
                         adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;

@@ -73,12 +73,18 @@ impl OpenKey<'_> {
     }
 
     /// The board; a new one, not in the keyspace yet, if there is none.
+    #[inline]
     pub fn value_or_new(&mut self) -> &mut BoardValue {
         if self.value.is_null() {
-            return self.fresh.get_or_insert_with(Box::default);
+            return self.new_value();
         }
         // SAFETY: as above, and it is not null.
         unsafe { &mut *self.value }
+    }
+
+    #[cold]
+    fn new_value(&mut self) -> &mut BoardValue {
+        self.fresh.get_or_insert_with(Box::default)
     }
 
     /// Puts a new board into the keyspace.

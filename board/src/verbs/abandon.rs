@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{after, Board};
-use crate::effect::{Sound, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -83,7 +83,7 @@ impl<'a> Abandoned<'a> {
 
 impl Board {
     /// Decides an abandon. O(log n).
-    pub fn abandon<'a>(&self, env: &Env<'_>, abandon: &Abandon<'a>) -> Result<Answer<'a>, Refusal> {
+    pub fn abandon<'a>(&self, env: &Env<'_>, abandon: &Abandon<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
         let verb = Some(End::Abandoned);
         let (slot, apart) = match self.standing(env, abandon.worker, abandon.id, abandon.token, verb)? {
             Standing::Holds { slot, cancel: true, apart } => {

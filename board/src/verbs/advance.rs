@@ -112,7 +112,7 @@ impl Advanced<'_> {
 impl Board {
     /// Decides an advance. O(log n + m log m) for m jobs to wait for, and the search for a
     /// cycle when others wait for the job.
-    pub fn advance<'a>(&self, env: &Env<'_>, advance: &Advance<'a>) -> Result<Answer<'a>, Refusal> {
+    pub fn advance<'a>(&self, env: &Env<'_>, advance: &Advance<'a>) -> Result<Answer<Advanced<'a>>, Refusal> {
         let verb = Some(End::Advanced);
         let (slot, apart) = match self.standing(env, advance.worker, advance.id, advance.token, verb)? {
             Standing::Holds { cancel: true, .. } => return Err(Refusal::Cancelled(State::Claimed)),
@@ -125,6 +125,6 @@ impl Board {
         };
         self.check_edge_count(&[], &after)?;
         let Advance { queue, due, priority, payload, .. } = *advance;
-        Ok(Answer::Do(Advanced { slot, queue, due, priority, payload, after, apart }.into()))
+        Ok(Answer::Do(Advanced { slot, queue, due, priority, payload, after, apart }))
     }
 }

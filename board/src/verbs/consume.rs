@@ -99,7 +99,7 @@ impl Consumed<'_> {
 
 impl Board {
     /// Decides a consume. O(log n).
-    pub fn consume<'a>(&self, env: &Env<'_>, consume: &Consume<'a>) -> Result<Answer<'a>, Refusal> {
+    pub fn consume<'a>(&self, env: &Env<'_>, consume: &Consume<'a>) -> Result<Answer<Consumed<'a>>, Refusal> {
         let verb = Some(End::Consumed);
         let (slot, apart) = match self.standing(env, consume.worker, consume.id, consume.token, verb)? {
             Standing::Holds { cancel: true, .. } if !consume.force => {
@@ -115,6 +115,6 @@ impl Board {
         };
         let retain = consume.retain.unwrap_or_else(|| self.job_rule(job, setting, env.rules));
         let consumed = Consumed { slot, result: consume.result, retain, payload: consume.payload, apart };
-        Ok(Answer::Do(consumed.into()))
+        Ok(Answer::Do(consumed))
     }
 }

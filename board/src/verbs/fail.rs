@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::{after, Board};
-use crate::effect::{Sound, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -179,7 +179,7 @@ impl Board {
     }
 
     /// Decides a failure. O(log n).
-    pub fn fail<'a>(&self, env: &Env<'_>, fail: &Fail<'a>) -> Result<Answer<'a>, Refusal> {
+    pub fn fail<'a>(&self, env: &Env<'_>, fail: &Fail<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
         let verb = Some(End::Failed);
         let (slot, apart) = match self.standing(env, fail.worker, fail.id, fail.token, verb)? {
             Standing::Holds { slot, cancel: true, apart } => {

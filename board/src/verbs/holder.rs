@@ -1,7 +1,6 @@
 //! Who may speak for a job: the check that all verbs of a worker begin with.
 
 use crate::board::Board;
-use crate::effect::Effect;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
@@ -11,12 +10,10 @@ use crate::settings::Setting;
 pub const ANYBODY: &[u8] = b"*";
 
 /// What a worker's verb comes to: something happens, or it already has.
-// It lives on the stack for one decision; a box would cost an allocation for each.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer<'a> {
+pub enum Answer<E> {
     /// This is to be applied.
-    Do(Effect<'a>),
+    Do(E),
     /// The same verb with the same token succeeded before: nothing happens, the job is (or
     /// went) in that state.
     Again(State),

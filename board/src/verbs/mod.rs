@@ -51,7 +51,7 @@ pub use label::{Label, Labelled};
 pub(crate) use limit::Owner;
 pub use limit::{LimitConfigured, LimitsNamed};
 pub use pause::{Halt, Lifted, Paused, Reclaimed, Resumed};
-pub use post::{pair, Exists, KeyTaken, OnConflict, Post, PostAnswer, Posted, TakeKey, DEFAULT_QUEUE};
+pub use post::{pair, Exists, KeyTaken, More, OnConflict, Post, PostAnswer, Posted, TakeKey, DEFAULT_QUEUE};
 pub use register::{Departed, Deregistered, Quieted, Register, Registered};
 pub use release::Released;
 pub use requeue::Requeued;

@@ -76,6 +76,14 @@ pub struct Post<'a> {
     pub unique: Option<TakeKey<'a>>,
 }
 
+impl Post<'_> {
+    /// Whether it has any of [`More`].
+    fn has_more(&self) -> bool {
+        let Post { meta, after, user, tags, unique, .. } = self;
+        !meta.is_empty() || after.is_some() || user.is_some() || tags.is_some() || unique.is_some()
+    }
+}
+
 /// What to do when another job holds the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnConflict {
@@ -132,19 +140,27 @@ pub struct Posted<'a> {
     queue: Option<&'a [u8]>,
     #[serde(borrow, with = "serde_bytes")]
     name: Option<&'a [u8]>,
+    #[serde(borrow, with = "serde_bytes")]
+    group: Option<&'a [u8]>,
     priority: Option<i32>,
     due: Option<i64>,
     options: Option<Options>,
+    /// What few jobs have: most neither carry it nor write it down.
+    #[serde(borrow)]
+    more: Option<Box<More<'a>>>,
+}
+
+/// The rare attributes of a post.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct More<'a> {
     #[serde(borrow)]
     meta: Meta<'a>,
     after: Option<Vec<Edge>>,
     #[serde(borrow, with = "serde_bytes")]
-    group: Option<&'a [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
     user: Option<&'a [u8]>,
     #[serde(borrow)]
     tags: Option<Vec<&'a Bytes>>,
-    unique: Option<Box<KeyTaken<'a>>>,
+    unique: Option<KeyTaken<'a>>,
 }
 
 /// The key that a post takes.
@@ -176,13 +192,16 @@ impl Sound for Posted<'_> {
         let free = || self.text(|id| board.find(id).is_none());
         id && self.queue.is_none_or(is_name)
             && self.name.is_none_or(|name| name.len() <= 255)
-            && self.user.is_none_or(is_name)
-            && self.unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
             && (self.replaces || free())
-            && self.tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &***tag)))
-            && self.after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
+            && self.more.as_ref().is_none_or(|more| {
+                let More { meta: _, after, user, tags, unique } = &**more;
+                user.is_none_or(is_name)
+                    && unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
+                    && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &***tag)))
+                    && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
+            })
     }
 }
 
@@ -194,6 +213,10 @@ impl Posted<'_> {
 
     pub(crate) fn slot(&self) -> u32 {
         self.slot
+    }
+
+    fn unique(&self) -> Option<&KeyTaken<'_>> {
+        self.more.as_ref()?.unique.as_ref()
     }
 
     fn full_id(&self) -> Id<&[u8]> {
@@ -222,11 +245,12 @@ impl Posted<'_> {
         }
         let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
         board.note_of(self.slot, tally, now);
-        if !self.meta.is_empty() || self.user.is_some() {
+        let more = self.more.as_deref();
+        if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
             board.reweigh(self.slot, |job| {
                 let rare = job.rare_mut();
-                rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
-                rare.user = self.user.map(Bin::from).or(rare.user.take());
+                rare.set_meta(meta.iter().map(|(f, v)| (&***f, &***v)));
+                rare.user = user.map(Bin::from).or(rare.user.take());
                 Ok(())
             })?;
         }
@@ -238,13 +262,13 @@ impl Posted<'_> {
         job.posted = U48::new(now);
         job.seq = U48::new(revision);
         job.since = kept.map_or(U48::new(0), |(since, _)| since);
-        if let Some(tags) = &self.tags {
+        if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
             let tracked = board.labels.tracked(self.slot);
             board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
         }
         board.enlist(self.slot)?;
         if kept.is_none() {
-            if let Some(unique) = &self.unique {
+            if let Some(unique) = self.unique() {
                 board.reweigh(self.slot, |job| {
                     job.rare_mut().unique = Some(Box::new(unique.owned()));
                     Ok(())
@@ -252,7 +276,7 @@ impl Posted<'_> {
             }
             board.take_key(self.slot, now)?;
         }
-        if let Some(edges) = &self.after {
+        if let Some(edges) = more.and_then(|more| more.after.as_ref()) {
             board.reattach(self.slot, edges, now)?;
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
@@ -272,13 +296,15 @@ impl Posted<'_> {
     /// What limits have to allow; `bounded` when live jobs of its user are.
     fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
         let old = board.jobs.get(self.slot).filter(|_| self.replaces);
-        let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
+        let more = self.more.as_deref();
+        let meta = more.map_or(0, |more| more.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum());
+        let user = more.and_then(|more| more.user);
         let bytes = match old {
             Some(job) => board.weight(job) - job.payload().len() + self.payload.len() + meta,
             None => {
-                let key = self.unique.as_ref().map_or(0, |unique| unique.owned().bytes());
-                let edges = self.after.as_ref().map_or(0, |edges| std::mem::size_of_val(&**edges));
-                let rare = rare_bytes(meta + key + edges + self.user.map_or(0, <[u8]>::len));
+                let key = self.unique().map_or(0, |unique| unique.owned().bytes());
+                let edges = more.and_then(|more| more.after.as_deref()).map_or(0, std::mem::size_of_val);
+                let rare = rare_bytes(meta + key + edges + user.map_or(0, <[u8]>::len));
                 let id = self.made.map_or(1 + self.id.len(), |id| id.len());
                 RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
             }
@@ -289,13 +315,13 @@ impl Posted<'_> {
             queue: self.queue.unwrap_or_else(|| old.map_or(DEFAULT_QUEUE, |job| board.queue_name(job))),
             group: self.group.or_else(|| board.group_name(old?)),
             bytes,
-            owner: self.user.filter(|_| bounded).map(|user| (user, name())),
+            owner: user.filter(|_| bounded).map(|user| (user, name())),
         }
     }
 
     /// Place in line and due time of a holder that keeps both.
     fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, Unfit> {
-        if !self.unique.as_ref().is_some_and(|unique| unique.keeps) {
+        if !self.unique().is_some_and(|unique| unique.keeps) {
             return Ok(None);
         }
         let job = board.job(self.slot)?;
@@ -439,14 +465,18 @@ impl Board {
             priority: post.priority,
             due: post.due,
             options: (options != Options::default()).then_some(options),
-            meta: post.meta.clone(),
-            after,
             group: post.group,
-            user: post.user,
-            tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| Bytes::new(tag)).collect()),
-            unique: post.unique.map(|key| {
-                let TakeKey { key, until, time, .. } = key;
-                Box::new(KeyTaken { key, until, time, keeps })
+            more: post.has_more().then(|| {
+                Box::new(More {
+                    meta: post.meta.clone(),
+                    after,
+                    user: post.user,
+                    tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| Bytes::new(tag)).collect()),
+                    unique: post.unique.map(|key| {
+                        let TakeKey { key, until, time, .. } = key;
+                        KeyTaken { key, until, time, keeps }
+                    }),
+                })
             }),
         }))
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
@@ -93,7 +93,7 @@ impl Board {
     }
 
     /// Decides a trash. O(log n).
-    pub fn trash<'a>(&self, env: &Env<'_>, trash: &Trash<'a>) -> Result<Answer<'a>, Refusal> {
+    pub fn trash<'a>(&self, env: &Env<'_>, trash: &Trash<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
         let verb = Some(End::Trashed);
         let (slot, apart) = match self.standing(env, trash.worker, trash.id, trash.token, verb)? {
             Standing::Holds { slot, cancel: true, apart } => {

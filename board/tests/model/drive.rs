@@ -692,11 +692,11 @@ impl Pair {
         let mut copy = self.world.board.copy().map_err(|e| e.0.to_string())?;
         let mut batch = Batch::default();
         batch.begin(copy.revision() + 1, self.world.now);
-        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) }.into());
+        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) });
         let gap = Flaw::Gap(copy.revision(), copy.revision() + 1);
-        same("a gap", copy.replay(batch.bytes()), Applied::Broken(gap))?;
+        same("a gap", copy.replay(batch.finish()), Applied::Broken(gap))?;
         same("broken", copy.broken(), true)?;
         batch.begin(copy.revision(), self.world.now);
-        same("after a gap", copy.replay(batch.bytes()), Applied::Broken(Flaw::Before))
+        same("after a gap", copy.replay(batch.finish()), Applied::Broken(Flaw::Before))
     }
 }

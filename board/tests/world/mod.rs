@@ -110,7 +110,7 @@ impl World {
     /// Ends the command: the copy gets its batch.
     pub fn commit(&mut self) {
         if self.open {
-            let batch = self.batch.bytes();
+            let batch = self.batch.finish();
             assert_eq!(self.copy.replay(batch), Applied::Done);
             self.sent.push(batch.to_vec());
             self.open = false;
@@ -278,7 +278,7 @@ impl World {
         done
     }
 
-    fn answered(&mut self, answer: Result<Answer<'_>, Refusal>) -> Result<Done, String> {
+    fn answered<'e, E: Into<Effect<'e>>>(&mut self, answer: Result<Answer<E>, Refusal>) -> Result<Done, String> {
         let done = match answer {
             Ok(Answer::Do(effect)) => {
                 self.act(effect);
