@@ -47,10 +47,9 @@ impl Keyword {
 pub fn whole(word: &[u8]) -> Option<i64> {
     match word {
         // Too few digits to overflow: tokens and numbers of jobs come with most commands.
-        [b'0'..=b'9', ..] if word.len() <= 18 => word.iter().try_fold(0, |n, digit| match digit {
-            b'0'..=b'9' => Some(n * 10 + i64::from(digit - b'0')),
-            _ => None,
-        }),
+        [_, ..] if word.len() <= 18 && word.iter().all(u8::is_ascii_digit) => {
+            Some(word.iter().fold(0, |n, digit| n * 10 + i64::from(digit - b'0')))
+        }
         [] | [b'+', ..] => None,
         _ => std::str::from_utf8(word).ok()?.parse().ok(),
     }

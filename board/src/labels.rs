@@ -262,7 +262,10 @@ impl Board {
         for tag in marks.map_or(&[][..], |marks| &marks.tags) {
             index.insert(Sort::Tag, *tag, jobs, slot)?;
         }
-        texts(job, marks).try_for_each(|(sort, bytes)| index.insert_text(sort, bytes, jobs, slot))
+        match marks.is_none() && job.rare.is_none() {
+            true => Ok(()),
+            false => texts(job, marks).try_for_each(|(sort, text)| index.insert_text(sort, text, jobs, slot)),
+        }
     }
 
     /// Takes a job out of the lines of its labels. Without labels O(1).
@@ -276,7 +279,10 @@ impl Board {
         for tag in marks.map_or(&[][..], |marks| &marks.tags) {
             index.remove(Sort::Tag, *tag, jobs, slot)?;
         }
-        texts(job, marks).try_for_each(|(sort, bytes)| index.remove_text(sort, bytes, jobs, slot))
+        match marks.is_none() && job.rare.is_none() {
+            true => Ok(()),
+            false => texts(job, marks).try_for_each(|(sort, text)| index.remove_text(sort, text, jobs, slot)),
+        }
     }
 
     /// Takes a job that is about to go out of the lines of its labels, and its marks with it.

@@ -146,16 +146,35 @@ impl<T> Slab<T> {
     }
 }
 
+/// Words of [`Bitmap`] that come together: those of a slot far off cost no more than these.
+const BLOCK: usize = 256;
+
 /// A set of numbers with a quick answer to "which is the lowest that is not in it": each
 /// word of a level tells which words of the level below are full.
 #[derive(Default)]
 struct Bitmap {
+    blocks: Vec<Option<Box<[u64; BLOCK]>>>,
     levels: Vec<Vec<u64>>,
 }
 
 impl Bitmap {
+    fn word(&self, at: usize) -> u64 {
+        let block = self.blocks.get(at / BLOCK).and_then(Option::as_ref);
+        block.and_then(|block| block.get(at % BLOCK)).copied().unwrap_or(0)
+    }
+
     fn set(&mut self, number: usize) {
-        let mut at = number;
+        let mut at = number / 64;
+        if at / BLOCK >= self.blocks.len() {
+            self.blocks.resize_with(at / BLOCK + 1, || None);
+        }
+        let Some(block) = self.blocks.get_mut(at / BLOCK) else { return };
+        let block = block.get_or_insert_with(|| Box::new([0; BLOCK]));
+        let Some(word) = block.get_mut(at % BLOCK) else { return };
+        *word |= 1 << (number % 64);
+        if *word != u64::MAX {
+            return;
+        }
         let mut level = 0;
         loop {
             if level == self.levels.len() {
@@ -176,32 +195,33 @@ impl Bitmap {
     }
 
     fn clear(&mut self, number: usize) {
-        let mut at = number;
+        let mut at = number / 64;
+        let block = self.blocks.get_mut(at / BLOCK).and_then(Option::as_mut);
+        let Some(word) = block.and_then(|block| block.get_mut(at % BLOCK)) else { return };
+        let mut was_full = *word == u64::MAX;
+        *word &= !(1 << (number % 64));
         for words in &mut self.levels {
-            let Some(word) = words.get_mut(at / 64) else { return };
-            let was_full = *word == u64::MAX;
+            let Some(word) = words.get_mut(at / 64).filter(|_| was_full) else { return };
+            was_full = *word == u64::MAX;
             *word &= !(1 << (at % 64));
-            if !was_full {
-                return;
-            }
             at /= 64;
         }
     }
 
     /// Whether none of `n` numbers is in it, from `first` on: both divisible by 64.
     fn is_clear(&self, first: usize, n: usize) -> bool {
-        let words = self.levels.first().map_or(&[][..], |words| words.get(first / 64..).unwrap_or_default());
-        words.iter().take(n / 64).all(|word| *word == 0)
+        (first / 64..(first + n) / 64).all(|at| self.word(at) == 0)
     }
 
     fn bytes(&self) -> usize {
-        self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum()
+        let blocks = self.blocks.iter().flatten().count() * std::mem::size_of::<[u64; BLOCK]>();
+        blocks + self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum::<usize>()
     }
 
     fn first_clear(&self) -> usize {
         // From the top: the lowest word that is not full, then down into it.
         let mut at = match self.levels.last() {
-            None => return 0,
+            None => 0,
             Some(top) => match top.iter().enumerate().find(|(_, w)| **w != u64::MAX) {
                 Some((i, w)) => i * 64 + w.trailing_ones() as usize,
                 None => top.len() * 64,
@@ -211,7 +231,7 @@ impl Bitmap {
             let word = words.get(at).copied().unwrap_or(0);
             at = at * 64 + word.trailing_ones() as usize;
         }
-        at
+        at * 64 + self.word(at).trailing_ones() as usize
     }
 }
 

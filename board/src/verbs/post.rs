@@ -229,6 +229,7 @@ impl Posted<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let ended = self.replaces && board.job(self.slot)?.state.ended();
         let kept = self.kept(board)?;
+        let revision = board.revision() as i64;
         if self.replaces {
             self.begin_afresh(board, now, kept.is_some())?;
         } else {
@@ -241,6 +242,7 @@ impl Posted<'_> {
             if ageing > 0 {
                 job.set_ageing(ageing);
             }
+            (job.posted, job.seq) = (U48::new(now), U48::new(revision));
             board.add_record(self.slot, job)?;
         }
         let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
@@ -254,20 +256,19 @@ impl Posted<'_> {
                 Ok(())
             })?;
         }
-        let revision = board.revision() as i64;
         if self.replaces {
             board.set_seq(self.slot, revision)?;
+            let job = board.job_mut(self.slot)?;
+            job.posted = U48::new(now);
+            job.seq = U48::new(revision);
+            job.since = kept.map_or(U48::new(0), |(since, _)| since);
         }
-        let job = board.job_mut(self.slot)?;
-        job.posted = U48::new(now);
-        job.seq = U48::new(revision);
-        job.since = kept.map_or(U48::new(0), |(since, _)| since);
         if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
             let tracked = board.labels.tracked(self.slot);
             board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
         }
         board.enlist(self.slot)?;
-        if kept.is_none() {
+        if kept.is_none() && (self.replaces || more.is_some()) {
             if let Some(unique) = self.unique() {
                 board.reweigh(self.slot, |job| {
                     job.rare_mut().unique = Some(Box::new(unique.owned()));
@@ -436,11 +437,13 @@ impl Board {
             }
             None => None,
         };
-        let mut options = post.options;
-        if taken.is_none() && options.expire.is_none() {
+        let mut options = (post.options != Options::default()).then_some(post.options);
+        if taken.is_none() && post.options.expire.is_none() {
             let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE)).unwrap_or(u32::MAX);
             let expire = self.rule(Setting::Expire, queue, env.rules);
-            options.expire = (expire > 0).then_some(expire);
+            if expire > 0 {
+                options.get_or_insert_default().expire = Some(expire);
+            }
         }
         let made = match (post.id, taken) {
             (None, None) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
@@ -464,7 +467,7 @@ impl Board {
             name: post.name,
             priority: post.priority,
             due: post.due,
-            options: (options != Options::default()).then_some(options),
+            options,
             group: post.group,
             more: post.has_more().then(|| {
                 Box::new(More {

@@ -278,7 +278,10 @@ impl World {
         done
     }
 
-    fn answered<'e, E: Into<Effect<'e>>>(&mut self, answer: Result<Answer<E>, Refusal>) -> Result<Done, String> {
+    fn answered<'e, E: Into<Effect<'e>>>(
+        &mut self,
+        answer: Result<Answer<E>, Refusal>,
+    ) -> Result<Done, String> {
         let done = match answer {
             Ok(Answer::Do(effect)) => {
                 self.act(effect);
