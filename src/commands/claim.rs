@@ -224,6 +224,7 @@ fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> R
     if request.order == Order::Rotate {
         env.turn = world::next_turn();
     }
+    let count = count.min(slots.len().saturating_add(turn.board().most_for(request)));
     while slots.len() < count {
         let Some(claimed) = turn.board().claim(&env, request, slots.len() as u64) else { break };
         slots.push(claimed.slot);

@@ -299,7 +299,8 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let env = turn.env;
     let mut claims = Vec::new();
     let done = waiter.wait.with_claim(|claim| {
-        while claims.len() < waiter.wait.count {
+        let count = waiter.wait.count.min(turn.board().most_for(claim));
+        while claims.len() < count {
             let Some(claimed) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));

@@ -35,6 +35,12 @@ def test_a_waiter_is_woken_by_a_batch_and_takes_what_it_asked_for(server):
     assert ids(waiter.reply()) == posted[:3]
 
 
+def test_a_waiter_for_many_queues_gets_no_more_than_a_claim_gives_at_once(server):
+    waiter = Waiter(server, queues=[f"q{n}" for n in range(2001)], count=30)
+    posted = server.board().mpost(["p"] * 30, queue="q7")
+    assert ids(waiter.reply()) == posted[:10]
+
+
 def test_a_waiter_is_woken_by_an_abandoned_job(server):
     board = server.board()
     lives.claimed(board)

@@ -75,7 +75,7 @@ def says_so(server, why: str, times: int = 1) -> None:
     assert other.count() == 0 and other.info() is None
 
 
-HEAD = 24
+HEAD = 16
 """Where the first effect of a batch stands."""
 
 
@@ -85,8 +85,8 @@ def unknown(batch: bytearray) -> None:
 
 def longer(batch: bytearray) -> None:
     """One field more than this version knows, as a later version may write."""
-    assert batch[HEAD + 1] == 0xDC, "an array of more than 15 fields"
-    batch[HEAD + 3] += 1
+    assert 0x90 <= batch[HEAD + 1] < 0x9F, "an array of less than 15 fields"
+    batch[HEAD + 1] += 1
     batch.append(0xC0)
 
 

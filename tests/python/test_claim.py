@@ -384,3 +384,17 @@ def test_seen_hands_back_nobody_elses_jobs(clocked_board):
     clocked_board.claim_one("w2")
     own = clocked_board.claim_one("w1")
     assert ids(clocked_board.claim("w1", seen=0, count=10)) == [own["id"]]
+
+
+def test_a_claim_from_many_queues_gives_no_more_than_it_can_at_once(clocked_board):
+    """Each job costs a look at each queue: 20,000 of them are about a millisecond."""
+    clocked_board.post_many(300, queue="q0")
+    names = [f"q{n}" for n in range(201)]
+    assert len(clocked_board.claim(queues=names, count=300)) == 100
+    assert len(clocked_board.claim(queues=names[:3], count=300)) == 200
+
+
+def test_a_claim_from_every_queue_gives_no_more_than_it_can_at_once(clocked_board):
+    for n in range(501):
+        clocked_board.post("p", queue=f"q{n}")
+    assert len(clocked_board.claim(queues=[], count=300)) == 40

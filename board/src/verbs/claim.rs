@@ -12,6 +12,9 @@ use crate::settings::Setting;
 /// Tokens stay below this, so that every client's numbers can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;
 
+/// So many times at most one command looks at queues, for all its jobs together.
+const LOOKS: usize = 20_000;
+
 /// In which order several queues are asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
@@ -156,6 +159,13 @@ impl Board {
     /// ready jobs when none is named.
     pub fn claimable(&self, claim: &Claim<'_>, now: i64) -> bool {
         self.pick(claim, 0, now).is_some()
+    }
+
+    /// How many jobs one command may take for that claim: each costs a look at each of its
+    /// queues, and all together are to take about a millisecond. One at least. O(1).
+    pub fn most_for(&self, claim: &Claim<'_>) -> usize {
+        let queues = if claim.queues.is_empty() { self.busy().len() } else { claim.queues.len() };
+        LOOKS.checked_div(queues.saturating_sub(1)).map_or(usize::MAX, |most| most.max(1))
     }
 
     /// Decides the next claim: the best ready job of those queues named that are
