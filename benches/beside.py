@@ -4,9 +4,10 @@ Each peer has a server of its own. Its phases, in order:
 
 1. a thousand jobs wait: rounds of a thousand posts, claims and ends, CPU by verb;
 2. latency of a blocked worker, of a killed worker's job, of delayed jobs; two workers with the real client;
-3. it is filled: bytes of a waiting job, the longest command and answer to a PING meanwhile; the rounds again;
-   restart; filled on to ten times as many, and the rounds again;
-4. of what waits as many are claimed as in 3: bytes of a claimed job; the rounds again.
+3. it is filled, works, all is claimed and ended, twice: the longest turns and answers to a PING meanwhile;
+4. it is filled: bytes of a waiting job; the rounds again; restart; filled on to ten times as many, and the
+   rounds again;
+5. of what waits as many are claimed as in 4: bytes of a claimed job; the rounds again.
 
 A phase that takes longer than one has patience for ends early, and its row says how far it came.
 """
@@ -17,6 +18,7 @@ import os
 import re
 import subprocess
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,8 @@ PATIENCE = 4.0
 """Seconds that the rounds of one phase may take; what is slower does fewer jobs."""
 FILLING = 150.0
 """Seconds that filling or claiming may take."""
+PLAYING = 8.0
+"""The same where turns are measured."""
 
 
 @dataclass
@@ -87,6 +91,8 @@ def one(kind_of_peer: type[peers.Peer], kind: str, sizes: Sizes, durable: bool) 
             peer.empty()
         result["jobs/s"] = together(peer, min(many, 20_000))
         peer.empty()
+        result["stalls"] = stalls(peer, many)
+        peer.empty()
         full(peer, result, sizes)
         return result
     finally:
@@ -95,12 +101,10 @@ def one(kind_of_peer: type[peers.Peer], kind: str, sizes: Sizes, durable: bool) 
 
 def full(peer: peers.Peer, result: dict, sizes: Sizes) -> None:
     """The phases with many jobs."""
-    stalls, empty, rounds = {}, peer.memory(), sizes.rounds
-    result["stalls"] = stalls
-    many = watched(peer, stalls, "fill", lambda: in_parts(peer.post, result["many"]))
-    result["many"], result["bytes waiting"] = many, (peer.memory() - empty) / many
+    empty, rounds = peer.memory(), sizes.rounds
+    many = result["many"] = in_parts(peer.post, result["many"])
+    result["bytes waiting"] = (peer.memory() - empty) / many
     result["waiting"] = lives(peer, FEW, rounds)
-    watched(peer, stalls, "work", lambda: lives(peer, 100, 10))
     if hasattr(peer, "find"):
         result["find"] = peer.find()
     result["restart"] = peer.restart()
@@ -111,14 +115,54 @@ def full(peer: peers.Peer, result: dict, sizes: Sizes) -> None:
             result["most"] = sizes.most
             result["bytes most"] = (peer.memory() - empty) / sizes.most
             result["most waiting"] = lives(peer, FEW, rounds)
-    held: list = []
     before = peer.memory()
-    claimed = watched(peer, stalls, "claim all", lambda: in_parts(peer.claim, many, held))
-    result["many claimed"] = claimed
-    result["bytes claimed"] = result["bytes waiting"] + (peer.memory() - before) / claimed
+    result["many claimed"] = in_parts(peer.claim, many)
+    result["bytes claimed"] = result["bytes waiting"] + (peer.memory() - before) / result["many claimed"]
     peer.post(FEW)
     result["claimed"] = lives(peer, FEW, rounds)
-    watched(peer, stalls, "end", lambda: end_some(peer, held))
+
+
+def stalls(peer: peers.Peer, many: int) -> dict[str, tuple[float, float]]:
+    """By phase, in milliseconds: the server's longest turn, and the longest answer to a PING.
+
+    A turn is what it does for a write of 20 commands, by the CPU clock of its process. Each phase is played
+    twice on an emptied server, and the shorter one of each write counts, as of the answers: what the server
+    does comes again with the same write, what the machine does to it does not.
+    """
+    plays: list[dict] = [{}, {}]
+    for found in plays:
+        held: list = []
+        peer.empty()
+        found["fill"] = watched(peer, in_parts, peer.post, many, None, PLAYING)
+        found["work"] = watched(peer, lives, peer, 100, 10)
+        found["claim all"] = watched(peer, in_parts, peer.claim, many, held, PLAYING)
+        found["end"] = watched(peer, end_some, peer, held)
+    return {
+        phase: (max(map(min, first, plays[1][phase][0])), min(answer, plays[1][phase][1]))
+        for phase, (first, answer) in plays[0].items()
+    }
+
+
+def end_some(peer: peers.Peer, held: list) -> None:
+    """Ends a tenth of what is claimed, as long as one has patience."""
+    start = time.monotonic()
+    for at in range(0, max(len(held) // 10, 1), 100):
+        peer.end(held[at : at + 100])
+        if time.monotonic() - start > PLAYING:
+            break
+
+
+def watched(peer: peers.Peer, work, *words: object) -> tuple[list[float], float]:
+    """Calls `work` in short pipelines with a PING loop beside it: its turns, and the longest answer."""
+    loop = sampling.Stalls(peer.server.port, b"PING\r\n" if peer.server is not peer else b"peek 0\r\n")
+    turns, depth = sampling.Turns(peer.processes()[0]), peer.depth
+    peer.depth, peer.wire.watch = 20, turns.write
+    try:
+        work(*words)
+    finally:
+        peer.depth, peer.wire.watch = depth, nullcontext
+        answer = loop.longest()
+    return turns.spent, answer
 
 
 def fill_up(peer: peers.Peer, there: int, most: int, bytes_each: float) -> str:
@@ -137,23 +181,14 @@ def fill_up(peer: peers.Peer, there: int, most: int, bytes_each: float) -> str:
     return ""
 
 
-def end_some(peer: peers.Peer, held: list) -> None:
-    """A tenth of what is claimed, or what one has patience for."""
-    start = time.monotonic()
-    for at in range(0, max(len(held) // 10, 1), 100):
-        peer.end(held[at : at + 100])
-        if time.monotonic() - start > PATIENCE:
-            break
-
-
-def in_parts(work, count: int, into: list | None = None) -> int:
+def in_parts(work, count: int, into: list | None = None, patience: float = FILLING) -> int:
     """Some at once, to hold the client's memory down, and as long as one has patience; how many."""
     start = time.monotonic()
     for at in range(0, count, PART):
         done = work(min(PART, count - at))
         if into is not None:
             into += done
-        if time.monotonic() - start > FILLING:
+        if time.monotonic() - start > patience:
             return min(at + PART, count)
     return count
 
@@ -163,19 +198,6 @@ def grow(peer: peers.Peer, work, count: int) -> float:
     before = peer.memory()
     work()
     return (peer.memory() - before) / count
-
-
-def watched(peer: peers.Peer, stalls: dict, phase: str, work):
-    """Runs `work` in short pipelines with a PING loop beside it."""
-    word = b"PING\r\n" if peer.server is not peer else b"peek 0\r\n"
-    peer.forget_commands()
-    loop, depth = sampling.Stalls(peer.server.port, word), peer.depth
-    peer.depth = 20
-    try:
-        return work()
-    finally:
-        peer.depth = depth
-        stalls[phase] = (loop.longest(), peer.longest_command())
 
 
 def lives(peer: peers.Peer, jobs: int, rounds: int, refill: bool = False) -> dict[str, list[float]]:

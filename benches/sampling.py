@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -48,6 +50,20 @@ def pick_ups(blocked: Blocked, samples: int) -> list[float]:
         blocked.take(blocked.wire.read())
         found.append((time.perf_counter() - start) * 1000)
     return found
+
+
+class Turns:
+    """CPU milliseconds that the process `pid` has taken for each write of a pipeline, in order."""
+
+    def __init__(self, pid: int) -> None:
+        self.clock = (~pid << 3) | 2  # the CPU clock of another process, as clock_getcpuclockid(3) makes it
+        self.spent: list[float] = []
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        before = time.clock_gettime(self.clock)
+        yield
+        self.spent.append((time.clock_gettime(self.clock) - before) * 1000)
 
 
 class Stalls:

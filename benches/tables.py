@@ -112,13 +112,15 @@ def stall_table(measured: list[dict]) -> str:
     for r in measured:
         if "stalls" in r:
             found = [r["stalls"][phase] for phase in phases]
-            commands = ["-" if command is None else f"{command:.2f}" for _, command in found]
-            rows.append([r["title"], *commands, *(f"{answer:.2f}" for answer, _ in found)])
-    head = [*(f"command, {phase}" for phase in phases), *(f"PING, {phase}" for phase in phases)]
+            rows.append(
+                [r["title"], *(f"{turn:.2f}" for turn, _ in found), *(f"{ping:.2f}" for _, ping in found)]
+            )
+    head = [*(f"turn, {phase}" for phase in phases), *(f"PING, {phase}" for phase in phases)]
     return (
-        "In pipelines of 20 commands: the longest command by the server's own clock (`INFO latencystats`), "
-        "and the longest answer to a PING, one each tenth of a millisecond. The answer holds the way through "
-        "the system and up to 20 commands before it; both hold what keeps the server from running.\n\n"
+        "The longest turn of the server: CPU of its process for a write of 20 commands (by the hundred: of "
+        "one). Each phase is played twice and the shorter turn for each write counts, so that what the "
+        "machine does drops out. Beside it the longest answer to a PING, one each tenth of a millisecond, "
+        "the shorter one of both plays; it holds the way through the system.\n\n"
         + table(["longest, ms", *head], rows)
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 
@@ -28,6 +29,8 @@ class Wire:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
         self.at = 0
+        self.watch = nullcontext
+        """Makes a context for each write of a pipeline and its replies."""
 
     def call(self, *words: Any) -> Any:
         self.socket.sendall(encode(*words))
@@ -39,8 +42,9 @@ class Wire:
         replies = []
         for start in range(0, len(commands), depth):
             some = commands[start : start + depth]
-            self.socket.sendall(b"".join(some))
-            replies += [self.read() for _ in some]
+            with self.watch():
+                self.socket.sendall(b"".join(some))
+                replies += [self.read() for _ in some]
         return replies
 
     def read(self, raising: bool = True) -> Any:

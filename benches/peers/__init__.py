@@ -55,7 +55,6 @@ class Peer:
 
     def __init__(self, kind: str, durable: bool) -> None:
         config = ["loglevel notice", "appendfsync everysec", f"appendonly {'yes' if durable else 'no'}"]
-        config.append("latency-tracking-info-percentiles 100")
         self.server = Server(kind, config=config, module=self.module)
         self.replica = None
         if durable:
@@ -135,15 +134,6 @@ class Peer:
     def cpu(self) -> float:
         """CPU seconds that the server's main thread has used."""
         return sampling.main_thread_seconds(self.wire)
-
-    def forget_commands(self) -> None:
-        """`longest_command` begins anew."""
-        self.wire.call("CONFIG", "RESETSTAT")
-
-    def longest_command(self) -> float | None:
-        """Milliseconds of the longest command by the server's own clock; None when it has none."""
-        percentiles = sampling.info(self.wire, "latencystats").values()
-        return max(float(one.partition("p100=")[2]) for one in percentiles) / 1000
 
     def memory(self) -> int:
         return int(sampling.info(self.wire, "memory")["used_memory"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import sampling
@@ -35,6 +36,7 @@ class Line:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")
+        self.watch = nullcontext
 
     def read(self) -> tuple[bytes, bytes]:
         """A reply: its words, and the body when it has one."""
@@ -52,8 +54,9 @@ class Line:
         replies = []
         for start in range(0, len(commands), depth):
             some = commands[start : start + depth]
-            self.socket.sendall(b"".join(some))
-            replies += [self.read() for _ in some]
+            with self.watch():
+                self.socket.sendall(b"".join(some))
+                replies += [self.read() for _ in some]
         return replies
 
     def close(self) -> None:
@@ -108,12 +111,6 @@ class Peer(peers.Peer):
 
     def cpu(self) -> float:
         return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e9
-
-    def forget_commands(self) -> None:
-        pass
-
-    def longest_command(self) -> None:
-        return None
 
     def memory(self) -> int:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
