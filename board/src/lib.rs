@@ -164,7 +164,7 @@ pub use rounds::GroupOf;
 pub use schedule::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
 pub use selection::{Chosen, Deed, Reached, Selection};
 pub use settings::{Level, Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
-pub use snapshot::{Damage, Loader, Writer};
+pub use snapshot::{Damage, Loader};
 pub use stats::{Late, Stats, Tally};
 pub use tombstones::Tombstone;
 pub use verbs::*;

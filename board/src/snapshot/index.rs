@@ -1,0 +1,217 @@
+//! What follows from the records of a board that was loaded: their places, orders and counts.
+
+use std::collections::BTreeSet;
+
+use super::load::{damaged, need};
+use super::Damage;
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::groups::Fair;
+use crate::job::{Job, State, NEVER};
+use crate::line::Line;
+
+impl Board {
+    /// Puts all records, of which none stands anywhere yet, into their places at once.
+    pub(super) fn index(&mut self) -> Result<(), Damage> {
+        let mut by_state: [Vec<u32>; 8] = Default::default();
+        let mut expiries = Vec::new();
+        let mut drops = Vec::new();
+        let mut kept: [Vec<u32>; 8] = Default::default();
+        for (slot, job) in self.jobs.iter() {
+            let pinned = job.state.ended() && job.rare.as_ref().is_some_and(|r| r.pins().any());
+            let places = if pinned { &mut kept } else { &mut by_state };
+            if let Some(slots) = places.get_mut(job.state as usize) {
+                slots.push(slot);
+            }
+            match job.state {
+                State::Ready if job.at.get() != NEVER => expiries.push(slot),
+                state if state.ended() && job.at.get() != NEVER => drops.push(slot),
+                _ => {}
+            }
+        }
+        let [mut scheduled, mut blocked, mut ready, mut claimed, ended @ ..] = by_state;
+        let [_, _, _, _, kept @ ..] = kept;
+        self.load_waits(&blocked)?;
+        self.load_families()?;
+        self.load_asides();
+        self.blocked = self.line_of(&mut blocked, Board::at_key);
+        self.due = self.line_of(&mut scheduled, Board::at_key);
+        self.expiries = self.line_of(&mut expiries, Board::at_key);
+        self.drops = self.line_of(&mut drops, Board::at_key);
+        for (at, (mut slots, mut kept)) in ended.into_iter().zip(kept).enumerate() {
+            for slot in slots.iter().chain(&kept) {
+                self.load_kind(*slot);
+            }
+            let line = self.line_of(&mut slots, Board::ended_key);
+            let kept = self.line_of(&mut kept, Board::ended_key);
+            if let (Some(place), Some(kept_place)) = (self.ended.get_mut(at), self.kept.get_mut(at)) {
+                (*place, *kept_place) = (line, kept);
+            }
+        }
+        let (jobs, claims) = (&self.jobs, &self.claims);
+        let lease_key = |s: u32| Board::lease_key_of(jobs, claims, s);
+        claimed.sort_unstable_by_key(|s| lease_key(*s));
+        let leases = Line::from_sorted(&claimed, lease_key);
+        let worker_of = |s: u32| jobs.get(s).and_then(|j| self.claim_of(j)).map_or(0, |c| c.worker);
+        let token_of = |s: u32| Board::token_of(jobs, claims, s);
+        claimed.sort_unstable_by_key(|s| (worker_of(*s), token_of(*s)));
+        let mut held = Vec::new();
+        for slots in claimed.chunk_by(|a, b| worker_of(*a) == worker_of(*b)) {
+            if let Some(first) = slots.first() {
+                let begins = slots.iter().filter_map(|s| self.claim_of(jobs.get(*s)?)).map(|c| c.claimed);
+                let seen = begins.max().unwrap_or_default();
+                held.push((worker_of(*first), Line::from_sorted(slots, token_of), seen));
+            }
+        }
+        let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
+        let ready_key = |s: u32| jobs.get(s).map(Board::ready_key).unwrap_or_default();
+        ready.sort_unstable_by_key(|s| (queue_of(*s), ready_key(*s)));
+        // Of each queue those without a group, then of each group, and all of groups again.
+        let group_of = |s: u32| jobs.get(s).and_then(Job::group);
+        let mut lanes = Vec::new();
+        for slots in ready.chunk_by(|a, b| queue_of(*a) == queue_of(*b)) {
+            let Some(queue) = slots.first().map(|first| queue_of(*first)) else { continue };
+            let (mut grouped, plain): (Vec<u32>, Vec<u32>) =
+                slots.iter().partition(|s| group_of(**s).is_some());
+            let all = Line::from_sorted(&grouped, ready_key);
+            grouped.sort_by_key(|s| group_of(*s));
+            let groups = grouped.chunk_by(|a, b| group_of(*a) == group_of(*b));
+            let begun = |s: &u32| jobs.get(*s).is_some_and(Job::has_begun);
+            let lines = |slots: &[u32]| {
+                let again = slots.iter().copied().filter(begun).map(|s| (ready_key(s), s)).collect();
+                (Line::from_sorted(slots, ready_key), again)
+            };
+            let groups = groups.filter_map(|slots| Some((group_of(*slots.first()?)?, lines(slots))));
+            lanes.push((queue, Line::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
+        }
+        self.leases = leases;
+        for (number, claims, seen) in held {
+            let worker = self.workers.get_mut(number).ok_or(Damage("worker"))?;
+            (worker.claims, worker.seen) = (claims, seen);
+        }
+        for (number, line, all, groups) in lanes {
+            let queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
+            queue.ready = line;
+            if let Some(fair) = queue.fair.as_deref_mut() {
+                fair.all = all;
+                for (at, line) in groups {
+                    let group = fair.groups.get_mut(at).ok_or(Damage("group"))?;
+                    (group.ready, group.again) = line;
+                }
+            }
+            self.note_busy(number);
+        }
+        self.load_rounds();
+        self.count_all();
+        self.enlist_all()?;
+        self.wake_at(0);
+        Ok(())
+    }
+
+    fn line_of(&self, slots: &mut [u32], key: fn(&Job) -> (i64, i64)) -> Line<(i64, i64)> {
+        let key_of = |s: u32| self.jobs.get(s).map(key).unwrap_or_default();
+        slots.sort_unstable_by_key(|s| key_of(*s));
+        Line::from_sorted(slots, key_of)
+    }
+
+    /// Finds out who waits for whom from what each blocked job waits for.
+    fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
+        for slot in blocked {
+            let job = self.jobs.get(*slot).ok_or(Damage("slot"))?;
+            for edge in job.rare.as_ref().map_or(&[][..], |rare| &rare.after) {
+                need(self.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out the children of each family from whose child each job is.
+    fn load_families(&mut self) -> Result<(), Damage> {
+        let (jobs, families) = (&self.jobs, &mut self.families);
+        for (slot, job) in jobs.iter() {
+            if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+                need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load_kind(&mut self, slot: u32) {
+        let failed = self.jobs.get(slot).filter(|job| job.state == State::Failed);
+        if let Some(kind) = failed.and_then(|job| job.rare.as_ref()?.said.kind.clone()) {
+            *self.kinds.entry(kind).or_default() += 1;
+        }
+    }
+
+    /// Finds out who stands in the rounds of each queue from the places of its groups.
+    fn load_rounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        let lanes = numbers.into_iter();
+        for number in lanes {
+            let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
+                continue;
+            };
+            let Fair { groups, turns, apart, rounds, plain, .. } = fair;
+            let seats = groups.iter().map(|(_, group)| (&group.seat, group.limits.is_some()));
+            for (seat, alone) in seats.chain([(&*plain, true)]) {
+                if alone { &mut *apart } else { &mut *turns }.extend(seat.place);
+                for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
+                    if let Some(round) = rounds.get_mut(&level) {
+                        round.groups += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts all jobs into the lines of their labels, in the order of their posts.
+    fn enlist_all(&mut self) -> Result<(), Damage> {
+        let labelled = self.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
+        let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
+        order.sort_unstable();
+        order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
+    }
+
+    fn count_all(&mut self) {
+        let open = |job: &Job| job.state == State::Claimed || job.has_begun();
+        let place = |job: &Job| (self.queue_number(job), job.group(), job.state, open(job));
+        let places: Vec<_> = self.jobs.iter().map(|(_, job)| place(job)).collect();
+        for (queue, group, state, open) in places {
+            self.tally(queue, group, state, 1);
+            if open {
+                self.tally_open(queue, group, 1);
+            }
+        }
+        let owned = |job: &Job| job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
+        let live = self.jobs.iter().filter(|(_, job)| !job.state.ended() && owned(job));
+        for slot in live.map(|(slot, _)| slot).collect::<Vec<_>>() {
+            self.owner_gains(slot);
+        }
+        self.count_bounds();
+        self.find_bounds();
+        self.find_barred();
+    }
+
+    /// Finds out which groups name a limit that is full.
+    fn find_barred(&mut self) {
+        let places = self.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
+        for (name, at) in places.collect::<BTreeSet<(Bin, u32)>>() {
+            let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
+            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+                let list = group.limits.as_deref().unwrap_or_default();
+                group.barred = self.limits.first_full(list).is_some();
+            }
+        }
+    }
+
+    /// Finds out how many groups of each queue have a limit of live jobs.
+    fn count_bounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        for number in numbers {
+            if let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) {
+                fair.bounds = fair.count_bounds();
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Parts as a board, all of them hostile.
+
+use serde::Deserialize;
+
+use super::images::{sound_rare, GroupImage, Head, JobImage, LimitImage, RoundsImage};
+use super::{
+    Damage, DAYS, END, FORMAT, GONE, GROUPS, HEAD, JOBS, KEYS, LIMITS, LISTS, PARTINGS, ROUNDS, SCHEDULES,
+    TELLS, TOMBSTONES, WORKERS,
+};
+use crate::bin::Bin;
+use crate::board::Board;
+use crate::buckets::Refill;
+use crate::days::DayImage;
+use crate::effect::is_name;
+use crate::family::Parting;
+use crate::groups::{Fair, Group, Round, PLAIN};
+use crate::id::{self, Id};
+use crate::job::{Job, State, NEVER, U48};
+use crate::keys::Taken;
+use crate::labels::are_tags;
+use crate::named::{is_list, Limit, List, LIMITS_MOST};
+use crate::registrations::Entry;
+use crate::schedule::Schedule;
+use crate::settings::{Level, MOST};
+use crate::since::Gone;
+use crate::tombstones::Tombstone;
+use crate::verbs::{Owner, TOKENS};
+use crate::waits::Tell;
+
+/// Builds a board from the parts of a snapshot.
+#[derive(Default)]
+pub struct Loader {
+    board: Board,
+    headed: bool,
+    ended: bool,
+    items: u64,
+    next_slot: u32,
+    /// Queues with groups, held until all jobs are there.
+    fair: Vec<u32>,
+    /// The board is broken, and what is left of it cannot be read.
+    lost: bool,
+}
+
+pub(super) fn damaged<T>(what: &'static str) -> Result<T, Damage> {
+    Err(Damage(what))
+}
+
+pub(super) fn need(holds: bool, what: &'static str) -> Result<(), Damage> {
+    if holds {
+        Ok(())
+    } else {
+        damaged(what)
+    }
+}
+
+pub(super) fn is_time(time: i64) -> bool {
+    (0..=NEVER).contains(&time)
+}
+
+impl Loader {
+    /// Takes the next part. A board that is broken may hold what cannot be: then it loads as
+    /// one that is broken, and holds nothing.
+    pub fn part(&mut self, part: &[u8]) -> Result<(), Damage> {
+        if self.lost {
+            return Ok(());
+        }
+        let taken = self.take(part);
+        self.lost = taken.is_err() && self.board.broken();
+        if self.lost {
+            Ok(())
+        } else {
+            taken
+        }
+    }
+
+    fn take(&mut self, part: &[u8]) -> Result<(), Damage> {
+        let mut from = rmp_serde::Deserializer::from_read_ref(part);
+        let mut items = 0;
+        loop {
+            let tag = match u8::deserialize(&mut from) {
+                Ok(tag) => tag,
+                // The bytes end where a tag would begin; a part of no items is none.
+                Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => {
+                    return need(items > 0, "a part of nothing")
+                }
+                Err(_) => return damaged("tag"),
+            };
+            items += 1;
+            need(!self.ended, "something follows the end")?;
+            need(self.headed != (tag == HEAD), "head")?;
+            match tag {
+                HEAD => self.head(Head::deserialize(&mut from).or(damaged("head"))?)?,
+                LIMITS => self.limit(LimitImage::deserialize(&mut from).or(damaged("limit"))?)?,
+                LISTS => {
+                    let (name, list) = <(Bin, Vec<u32>)>::deserialize(&mut from).or(damaged("limits"))?;
+                    self.list(&name, list)?;
+                }
+                ROUNDS => self.rounds(RoundsImage::deserialize(&mut from).or(damaged("rounds"))?)?,
+                GROUPS => self.group(GroupImage::deserialize(&mut from).or(damaged("group"))?)?,
+                JOBS => self.job(JobImage::deserialize(&mut from).or(damaged("job"))?)?,
+                TOMBSTONES => {
+                    let tombstone = Tombstone::deserialize(&mut from).or(damaged("tombstone"))?;
+                    need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
+                    need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
+                    let before = self.board.tombstones.iter().next_back().map_or(0, |t| t.version);
+                    need((before..=self.board.revision).contains(&tombstone.version), "tombstone")?;
+                    self.board.tombstones.restore(tombstone);
+                }
+                SCHEDULES => {
+                    let schedule = Schedule::deserialize(&mut from).or(damaged("schedule"))?;
+                    need(schedule.sound(), "schedule")?;
+                    need(self.board.schedules.get(&schedule.id).is_none(), "a schedule twice")?;
+                    self.board.schedules.put(schedule);
+                }
+                TELLS => {
+                    let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
+                    need(is_time(tell.seq) && is_time(tell.from), "tell")?;
+                    self.board.waits.tells.push_back(tell);
+                }
+                KEYS => {
+                    let taken = Taken::deserialize(&mut from).or(damaged("key"))?;
+                    need(taken.sound(), "key")?;
+                    need(self.board.keys.get(&taken.key).is_none(), "a key twice")?;
+                    self.board.keys.put(taken);
+                }
+                WORKERS => {
+                    let (name, entry) = <(Bin, Entry)>::deserialize(&mut from).or(damaged("worker"))?;
+                    need(is_name(&name) && entry.sound(self.board.token), "worker")?;
+                    need(
+                        self.board.registrations.iter().next_back().is_none_or(|(n, _)| *n < name),
+                        "order",
+                    )?;
+                    self.board.set_entry(&name, entry).or(damaged("worker"))?;
+                }
+                DAYS => {
+                    let image = DayImage::deserialize(&mut from).or(damaged("statistics"))?;
+                    need(self.board.days.restore(image), "statistics")?;
+                }
+                PARTINGS => {
+                    let parting = Parting::deserialize(&mut from).or(damaged("parting"))?;
+                    need(is_time(parting.from), "parting")?;
+                    self.board.families.partings.push_back(parting);
+                }
+                GONE => {
+                    let gone = Gone::deserialize(&mut from).or(damaged("gone"))?;
+                    let before = self.board.gone.ring.back().map_or(0, |gone| gone.version);
+                    need((1..=255).contains(&gone.id.borrowed().bytes().len()) && is_time(gone.at), "gone")?;
+                    need((before..=self.board.revision).contains(&gone.version), "gone")?;
+                    self.board.gone.ring.push_back(gone);
+                }
+                END => {
+                    let items = u64::deserialize(&mut from).or(damaged("end"))?;
+                    need(items == self.items, "some of it is missing")?;
+                    self.ended = true;
+                }
+                _ => return damaged("tag"),
+            }
+            self.items += 1;
+        }
+    }
+
+    fn head(&mut self, head: Head) -> Result<(), Damage> {
+        need(head.format == FORMAT, "a format of another version")?;
+        need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
+        need(head.unknown <= head.revision, "head")?;
+        need(head.turns <= u64::MAX >> 1, "head")?;
+        need(head.settings.sound(Level::Board), "settings")?;
+        self.headed = true;
+        let board = &mut self.board;
+        board.revision = head.revision;
+        board.token = head.token;
+        board.settings = head.settings;
+        board.turns = head.turns;
+        board.refill = Refill::set_by(&board.settings);
+        need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        board.bucket = head.bucket;
+        board.set_stats();
+        board.gone.unknown = head.unknown;
+        if head.broken {
+            board.set_broken();
+        }
+        for (name, settings) in head.queues {
+            need((1..=255).contains(&name.len()), "queue")?;
+            need(settings.sound(Level::Queue) && !settings.is_empty(), "settings")?;
+            let number = board.queue(&name);
+            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+            need(queue.settings.is_empty(), "a queue twice")?;
+            queue.settings = settings;
+            queue.refill = Refill::set_by(&queue.settings);
+            board.queues.hold(number);
+        }
+        for (name, bucket) in head.buckets {
+            let number = board.queues.find(&*name).ok_or(Damage("queue"))?;
+            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+            need(bucket.is_sound() && queue.refill.is_some() && queue.bucket.is_none(), "bucket")?;
+            queue.bucket = Some(bucket);
+        }
+        need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
+        for (place, pause) in head.pauses {
+            let (time, seq) = pause.release.unwrap_or_default();
+            let names = place.iter().flat_map(|(queue, group)| std::iter::once(queue).chain(group));
+            need(names.into_iter().all(|name| is_name(name)), "queue")?;
+            need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
+            match place {
+                // Its group comes later, and knows of it.
+                Some((_, Some(_))) => _ = board.pauses.set(&place, Some(pause)),
+                _ => board.set_pause(&place, Some(pause)).or(damaged("pause"))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&mut self, image: LimitImage) -> Result<(), Damage> {
+        let LimitImage { number, name, settings, bucket } = image;
+        need(is_name(&name) && self.board.limits.len() < LIMITS_MOST, "limit")?;
+        need(settings.sound(Level::Limit), "settings")?;
+        need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        let refill = Refill::set_by(&settings);
+        let limit = Limit { name, settings, refill, bucket, ..Limit::default() };
+        need(self.board.limits.restore(number, limit), "a limit twice")
+    }
+
+    fn list(&mut self, name: &Bin, list: Vec<u32>) -> Result<(), Damage> {
+        need(is_name(name) && is_list(&list) && !list.is_empty(), "limits")?;
+        let number = self.board.queue(name);
+        self.names(number, Owner::Queue, &list)?;
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(lane.limits.is_empty(), "limits twice")?;
+        lane.limits = list.into();
+        self.board.queues.hold(number);
+        Ok(())
+    }
+
+    fn names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), Damage> {
+        need(is_list(list), "limits")?;
+        let mut numbers = list.iter();
+        numbers.try_for_each(|number| self.board.count_list(queue, owner, *number, 1)).or(damaged("limits"))
+    }
+
+    fn rounds(&mut self, image: RoundsImage) -> Result<(), Damage> {
+        need(is_name(&image.queue), "queue")?;
+        need(image.rounds.is_sorted_by(|a, b| a.0 < b.0), "rounds out of order")?;
+        let number = self.board.queue(&image.queue);
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(lane.fair.is_none(), "rounds twice")?;
+        need(image.settings.sound(Level::Group), "settings")?;
+        let rounds = image.rounds.into_iter();
+        lane.fair = Some(Box::new(Fair {
+            plain: image.plain.load(PLAIN)?,
+            rounds: rounds.map(|(level, time)| (level, Round { time, groups: 0 })).collect(),
+            settings: image.settings,
+            review: image.review,
+            limits: image.limits.clone().into(),
+            ..Fair::default()
+        }));
+        if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
+            self.board.queues.hold(number);
+        }
+        if !image.limits.is_empty() {
+            self.board.queues.hold(number);
+        }
+        self.names(number, Owner::Groups, &image.limits)?;
+        if image.review.is_some() {
+            self.board.reviews.insert(image.queue);
+        }
+        // Until its jobs hold it: none of them is there yet.
+        self.board.queues.hold(number);
+        self.fair.push(number);
+        Ok(())
+    }
+
+    fn group(&mut self, image: GroupImage) -> Result<(), Damage> {
+        need(is_name(&image.name), "group")?;
+        let number = self.board.queues.find(&*image.queue).ok_or(Damage("queue"))?;
+        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        let fair = lane.fair.as_deref_mut().ok_or(Damage("a group without rounds"))?;
+        need(fair.find(&image.name).is_none(), "a group twice")?;
+        need(image.settings.sound(Level::Group) && is_time(image.paused), "group")?;
+        let seat = image.seat.load(image.number)?;
+        let named = image.limits.is_some();
+        let holds = [!image.settings.is_empty(), image.paused > 0, image.rest.is_some(), named];
+        need(image.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(image.rest.is_none_or(is_time), "rest")?;
+        if let Some(until) = image.rest {
+            self.board.rests.insert((until, image.queue.clone(), image.number));
+        }
+        let group = Group {
+            name: image.name.clone(),
+            seat,
+            settings: image.settings,
+            paused: image.paused,
+            bucket: image.bucket,
+            rest: image.rest,
+            limits: image.limits.clone().map(List::from),
+            ..Group::default()
+        };
+        need(fair.groups.insert_at(image.number, Box::new(group)), "group")?;
+        fair.names.insert(&image.name, image.number);
+        holds.into_iter().filter(|holds| *holds).for_each(|_| self.board.queues.hold(number));
+        self.names(number, Owner::Group(image.number), &image.limits.unwrap_or_default())
+    }
+
+    fn job(&mut self, image: JobImage<'_>) -> Result<(), Damage> {
+        let board = &mut self.board;
+        let revision = board.revision as i64;
+        need(image.slot >= self.next_slot, "slots out of order")?;
+        self.next_slot = image.slot.saturating_add(1);
+        need((1..=255).contains(&image.id.len()), "id")?;
+        need((1..=255).contains(&image.queue.len()) && image.name.len() <= 255, "name")?;
+        need([image.since, image.posted, image.at].into_iter().all(is_time), "time")?;
+        need((0..=revision).contains(&image.seq) && (0..=revision).contains(&image.version), "version")?;
+        need(image.options.is_none_or(|o| o.sound()), "options")?;
+        need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
+        if let Some(marks) = &image.marks {
+            let tags = || marks.tags.iter().map(|tag| &***tag);
+            need(are_tags(tags()) && (marks.tracked || !marks.tags.is_empty()), "tags")?;
+            board.mark(image.slot, tags(), marks.tracked).or(damaged("slot"))?;
+        }
+        let id = match image.made {
+            true => {
+                let bytes: [u8; 16] = (*image.id).try_into().or(damaged("id"))?;
+                need(id::slot_of(&bytes) == image.slot, "id")?;
+                Id::Made(bytes)
+            }
+            false => {
+                need(board.find(&image.id).is_none(), "an id twice")?;
+                Id::Named(&*image.id)
+            }
+        };
+        need((0..=MOST).contains(&image.ageing), "ageing")?;
+        need(image.claim.is_some() == (image.state == State::Claimed), "claim")?;
+        let options = image.options.unwrap_or_default();
+        let class = board.hold_class(image.queue, image.name, options);
+        if let Some(at) = image.group {
+            let queue = board.classes.key(class).map_or(u32::MAX, |class| class.queue);
+            let lane = board.queues.get_mut(queue);
+            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(Damage("group"))?.refs += 1;
+        }
+        let mut job = Job::new(id, image.payload, class, image.priority, image.group);
+        if image.ageing > 0 {
+            job.set_ageing(image.ageing);
+        }
+        job.since = U48::new(image.since);
+        job.posted = U48::new(image.posted);
+        job.at = U48::new(image.at);
+        job.seq = U48::new(image.seq);
+        job.version = U48::new(image.version);
+        job.state = image.state;
+        job.rare = image.rare.map(|r| Box::new(r.into_owned()));
+        if let Some(claim) = image.claim {
+            job.at = U48::new(i64::from(claim.load(board, image.slot)?));
+        }
+        board.add_record(image.slot, job).or(damaged("slot"))
+    }
+
+    /// Whether the end has come.
+    pub fn is_whole(&self) -> bool {
+        self.ended || self.lost
+    }
+
+    /// The board, when all parts have come.
+    pub fn finish(self) -> Result<Board, Damage> {
+        let Board { revision, token, broken, .. } = self.board;
+        match self.whole() {
+            Err(_) if broken => Ok(Board { revision, token, broken, ..Board::default() }),
+            loaded => loaded,
+        }
+    }
+
+    fn whole(mut self) -> Result<Board, Damage> {
+        need(!self.lost, "not to be read")?;
+        need(self.ended, "the end is missing")?;
+        for queue in std::mem::take(&mut self.fair) {
+            self.board.queues.release(queue);
+        }
+        self.board.index()?;
+        // One that is broken says so itself, and answers nothing else.
+        if !self.board.broken() {
+            self.board.check().or(damaged("a board that cannot be"))?;
+        }
+        Ok(self.board)
+    }
+}
