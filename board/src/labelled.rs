@@ -2,9 +2,11 @@
 //! walked, in the order of posts.
 
 use crate::board::Board;
+use crate::filters::{Filter, Filters, Page, Start};
 use crate::labels::Sort;
 use crate::line::Line;
-use crate::list::{merged, Filter, Filters, Page, Slots, Start, LOOK};
+use crate::list::LOOK;
+use crate::merge::{merged, Slots};
 
 impl<'a> Filter<'a> {
     /// The label that it asks for, if it asks for one.

@@ -67,7 +67,7 @@
 //! | `owners` | live jobs of each user and name | counted where they stand |
 //! | `keys` | keys that jobs have taken | one holder each |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
-//! | `record`, `list`, `labelled` | reading | changes nothing |
+//! | `record`, `filters`, `list`, `labelled`, `merge` | reading | changes nothing |
 //! | `explain`, `obstacles` | why a job is not running | changes nothing |
 //! | `snapshot` | whole boards as bytes | every byte hostile |
 //! | `relocate` | moves in memory | the state stays |
@@ -91,6 +91,7 @@ mod env;
 mod error;
 mod explain;
 mod family;
+mod filters;
 mod flow;
 mod groups;
 mod history;
@@ -103,6 +104,7 @@ mod labels;
 mod limits;
 mod line;
 mod list;
+mod merge;
 mod named;
 mod news;
 mod obstacles;
@@ -145,6 +147,7 @@ pub use env::{mix, Env};
 pub use error::{clean, Refusal};
 pub use explain::{Detail, Details, Explanation, Reason};
 pub use family::{GENERATIONS, SHARE_MOST};
+pub use filters::{Cursor, Filter, Filters, Page, Start};
 pub use flow::Pace;
 pub use groups::Hold;
 pub use history::{Entry, Event};
@@ -153,7 +156,6 @@ pub use job::{Options, State, NEVER};
 pub use keys::{Unique, Until};
 pub use labels::TAGS_MOST;
 pub use limits::Growth;
-pub use list::{Cursor, Filter, Filters, Page, Start};
 pub use named::{LimitOf, GROUPS_MOST, LIMITS_MOST, NAMED_MOST};
 pub use news::{Ears, Fact, Message, Topic, ALL_TOPICS};
 pub use rates::Rested;

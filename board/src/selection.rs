@@ -19,9 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::filters::{Cursor, Filter, Filters, Page};
 use crate::job::{Rare, State};
 use crate::limits::Growth;
-use crate::list::{Cursor, Filter, Filters, Merge, Page, Slots, LOOK};
+use crate::list::LOOK;
+use crate::merge::{Merge, Slots};
 use crate::room::Moves;
 use crate::verbs::{CancelAnswer, Label, Update};
 

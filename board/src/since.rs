@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 use crate::bin::Bin;
 use crate::board::Board;
+use crate::filters::{Filters, Page, Start};
 use crate::id::Id;
-use crate::list::{Filters, Page, Start};
 use crate::settings::Setting;
 
 /// A record that has gone, and whose id is free.

@@ -1,0 +1,351 @@
+//! What is kept of a job.
+//!
+//! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold
+//! millions that wait. What few have is out of line: [`Claim`] while a worker holds it,
+//! [`Rare`] once something out of the ordinary has happened to it (a failure, a lapse, a
+//! progress report, an end that is kept), [`Class`] shared by all of the same queue, name and
+//! options.
+//!
+//! Times are Unix milliseconds. Which of them means what:
+//!
+//! | field | set | meaning |
+//! |---|---|---|
+//! | `posted` | at post, replace | when the client posted it |
+//! | `since` | when it first becomes ready; at requeue, replace | its place among equals; kept when it comes back |
+//! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
+//! | `Claim::claimed` | at claim | begin of this run |
+//! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
+//! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
+//! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
+//! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
+//! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
+//! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
+
+mod claim;
+mod class;
+mod rare;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Id;
+
+pub use claim::{Claim, End, Last, Session};
+pub use class::{Class, Options};
+pub use rare::{Rare, Said, META_MOST, STALE_MOST};
+
+/// "Never", as a time.
+pub const NEVER: i64 = (1 << 48) - 1;
+
+/// An unsigned number of 48 bits: enough for a time in ms, a revision, a claim's number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct U48([u16; 3]);
+
+impl U48 {
+    /// The nearest number that fits.
+    pub fn new(n: i64) -> Self {
+        let n = n.clamp(0, NEVER) as u64;
+        U48([n as u16, (n >> 16) as u16, (n >> 32) as u16])
+    }
+
+    /// As a plain number.
+    pub fn get(self) -> i64 {
+        let [low, mid, high] = self.0;
+        low as i64 | (mid as i64) << 16 | (high as i64) << 32
+    }
+}
+
+/// Where in its life a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum State {
+    /// Waits for its time.
+    Scheduled = 0,
+    /// Waits for other jobs.
+    Blocked = 1,
+    /// Waits for a worker.
+    Ready = 2,
+    /// A worker holds it.
+    Claimed = 3,
+    /// Done.
+    Complete = 4,
+    /// Given up after its last try.
+    Failed = 5,
+    /// Called off.
+    Cancelled = 6,
+    /// Put aside by a worker.
+    Trashed = 7,
+}
+
+impl State {
+    /// All states, in the order of their numbers.
+    pub const ALL: [State; 8] = [
+        State::Scheduled,
+        State::Blocked,
+        State::Ready,
+        State::Claimed,
+        State::Complete,
+        State::Failed,
+        State::Cancelled,
+        State::Trashed,
+    ];
+
+    /// The word for it in commands and replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Scheduled => "scheduled",
+            State::Blocked => "blocked",
+            State::Ready => "ready",
+            State::Claimed => "claimed",
+            State::Complete => "complete",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+            State::Trashed => "trashed",
+        }
+    }
+
+    /// The state of that name, in any case.
+    pub fn named(word: &[u8]) -> Option<State> {
+        State::ALL.into_iter().find(|s| word.eq_ignore_ascii_case(s.name().as_bytes()))
+    }
+
+    /// Whether the job's life is over.
+    pub fn ended(self) -> bool {
+        self >= State::Complete
+    }
+
+    /// Whether such jobs stand in a line of their queue's [`Asides`](crate::asides::Asides).
+    pub(crate) fn is_aside(self) -> bool {
+        !matches!(self, State::Ready | State::Claimed)
+    }
+}
+
+impl From<State> for u8 {
+    fn from(state: State) -> u8 {
+        state as u8
+    }
+}
+
+impl TryFrom<u8> for State {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<State, &'static str> {
+        State::ALL.get(number as usize).copied().ok_or("state")
+    }
+}
+
+/// What every job has. See the module's comment.
+pub struct Job {
+    /// Group, ageing, id and payload in one allocation: 4 bytes of the number of its group in
+    /// its queue and 4 bytes of its ageing, each if it has that; 16 bytes of a made id, or a length byte and a chosen one; then the
+    /// payload.
+    blob: Box<[u8]>,
+    /// What few jobs have.
+    pub rare: Option<Box<Rare>>,
+    /// Number of its [`Class`].
+    pub class: u32,
+    /// Higher ones are claimed first.
+    pub priority: i32,
+    /// See the table above.
+    pub since: U48,
+    /// See the table above.
+    pub posted: U48,
+    /// See the table above.
+    pub at: U48,
+    /// Order of posting: the board's revision when it was posted.
+    pub seq: U48,
+    /// The board's revision when it last changed.
+    pub version: U48,
+    /// Where in its life it is.
+    pub state: State,
+    /// [`MADE`], [`GROUPED`], [`AGES`].
+    flags: u8,
+}
+
+/// The server made its id.
+const MADE: u8 = 1;
+/// It belongs to a group.
+const GROUPED: u8 = 2;
+/// It has an ageing.
+const AGES: u8 = 4;
+
+impl Job {
+    /// A record of a job that stands nowhere yet, of that group of its queue.
+    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, group: Option<u32>) -> Self {
+        let zero = U48::new(0);
+        let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
+        let grouped = if group.is_some() { GROUPED } else { 0 };
+        Job {
+            blob: blob(group, 0, id, payload),
+            rare: None,
+            class,
+            priority,
+            since: zero,
+            posted: zero,
+            at: zero,
+            seq: zero,
+            version: zero,
+            state: State::Ready,
+            flags: made | grouped,
+        }
+    }
+
+    pub(crate) fn blob_mut(&mut self) -> &mut Box<[u8]> {
+        &mut self.blob
+    }
+
+    fn made(&self) -> bool {
+        self.flags & MADE != 0
+    }
+
+    /// The number of its group in its queue.
+    pub fn group(&self) -> Option<u32> {
+        match self.flags & GROUPED {
+            0 => None,
+            _ => self.blob.first_chunk().map(|number| u32::from_le_bytes(*number)),
+        }
+    }
+
+    /// Each time it has waited so many ms it is worth one step of priority more; 0: never.
+    pub fn ageing(&self) -> i64 {
+        let from = if self.flags & GROUPED == 0 { 0 } else { 4 };
+        match self.flags & AGES {
+            0 => 0,
+            _ => {
+                let number = self.blob.get(from..).and_then(|blob| blob.first_chunk());
+                number.map_or(0, |number| u32::from_le_bytes(*number).into())
+            }
+        }
+    }
+
+    fn split(&self) -> (&[u8], &[u8]) {
+        let blob = match self.flags & (GROUPED | AGES) {
+            0 => &self.blob,
+            both if both == GROUPED | AGES => self.blob.get(8..).unwrap_or_default(),
+            _ => self.blob.get(4..).unwrap_or_default(),
+        };
+        if self.made() {
+            return blob.split_at_checked(16).unwrap_or_default();
+        }
+        match blob.split_first() {
+            Some((len, rest)) => rest.split_at_checked(*len as usize).unwrap_or_default(),
+            None => Default::default(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> Id<&[u8]> {
+        let id = self.split().0;
+        match id.try_into() {
+            Ok(bytes) if self.made() => Id::Made(bytes),
+            _ => Id::Named(id),
+        }
+    }
+
+    /// The bytes of a chosen id; nothing for a made one.
+    pub fn chosen_id(&self) -> &[u8] {
+        match self.made() {
+            true => &[],
+            false => self.split().0,
+        }
+    }
+
+    /// Its payload.
+    pub fn payload(&self) -> &[u8] {
+        self.split().1
+    }
+
+    /// Gives it another payload.
+    pub fn set_payload(&mut self, payload: &[u8]) {
+        self.blob = blob(self.group(), self.ageing(), self.id(), payload);
+    }
+
+    /// Makes it one of another group, or of none.
+    pub fn set_group(&mut self, group: Option<u32>) {
+        self.blob = blob(group, self.ageing(), self.id(), self.payload());
+        self.flags = self.flags & !GROUPED | if group.is_some() { GROUPED } else { 0 };
+    }
+
+    /// Gives it another ageing, 0 for none. Only while it stands in no line.
+    pub fn set_ageing(&mut self, ageing: i64) {
+        self.blob = blob(self.group(), ageing, self.id(), self.payload());
+        self.flags = self.flags & !AGES | if ageing > 0 { AGES } else { 0 };
+    }
+
+    /// What few jobs have, made when it is not there yet.
+    pub fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
+    }
+
+    /// Whether it has been claimed and has not ended since. While nobody holds it.
+    pub fn has_begun(&self) -> bool {
+        !self.state.ended() && self.rare.as_ref().is_some_and(|rare| rare.attempt > 0)
+    }
+
+    /// Bytes on the heap beside the record itself.
+    pub fn heap(&self) -> usize {
+        self.blob.len() + self.rare.as_ref().map_or(0, |r| r.bytes())
+    }
+}
+
+fn blob(group: Option<u32>, ageing: i64, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
+    let id_bytes = id.bytes();
+    let numbers = usize::from(group.is_some()) + usize::from(ageing > 0);
+    let heads = 4 * numbers + usize::from(matches!(id, Id::Named(_)));
+    let mut blob = Vec::with_capacity(heads + id_bytes.len() + payload.len());
+    if let Some(number) = group {
+        blob.extend_from_slice(&number.to_le_bytes());
+    }
+    if ageing > 0 {
+        blob.extend_from_slice(&u32::try_from(ageing).unwrap_or(u32::MAX).to_le_bytes());
+    }
+    if let Id::Named(name) = id {
+        blob.push(name.len().min(255) as u8);
+    }
+    blob.extend_from_slice(id_bytes);
+    blob.extend_from_slice(payload);
+    blob.into_boxed_slice()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_64_bytes() {
+        assert_eq!(std::mem::size_of::<Option<Job>>(), 64);
+    }
+
+    #[test]
+    fn id_and_payload_share_one_allocation() {
+        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0, None);
+        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b"payload"[..]));
+        job.set_payload(b"");
+        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b""[..]));
+        let made = [9; 16];
+        let job = Job::new(Id::Made(made), b"x", 0, 0, None);
+        assert_eq!((job.id(), job.payload(), job.chosen_id()), (Id::Made(made), &b"x"[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_group_comes_and_goes_beside_id_and_payload() {
+        let mut job = Job::new(Id::Named(b"a"), b"x", 0, 0, Some(1 << 29));
+        assert_eq!((job.group(), job.id(), job.payload()), (Some(1 << 29), Id::Named(&b"a"[..]), &b"x"[..]));
+        job.set_payload(b"other");
+        job.set_group(Some(7));
+        assert_eq!((job.group(), job.payload()), (Some(7), &b"other"[..]));
+        job.set_ageing(5);
+        assert_eq!((job.group(), job.ageing(), job.payload()), (Some(7), 5, &b"other"[..]));
+        job.set_group(None);
+        assert_eq!((job.group(), job.ageing(), job.payload()), (None, 5, &b"other"[..]));
+        job.set_ageing(0);
+        assert_eq!((job.group(), job.id(), job.payload()), (None, Id::Named(&b"a"[..]), &b"other"[..]));
+    }
+
+    #[test]
+    fn a_number_of_48_bits_keeps_what_fits() {
+        for n in [0, 1, 65_535, 65_536, 1_700_000_000_000, NEVER] {
+            assert_eq!(U48::new(n).get(), n);
+        }
+        assert_eq!((U48::new(-1).get(), U48::new(i64::MAX).get()), (0, NEVER));
+    }
+}
