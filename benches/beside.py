@@ -135,7 +135,7 @@ def stalls(peer: peers.Peer, many: int) -> dict[str, tuple[float, float]]:
         peer.empty()
         found["fill"] = watched(peer, in_parts, peer.post, many, None, PLAYING)
         found["work"] = watched(peer, lives, peer, 100, 10)
-        found["claim all"] = watched(peer, in_parts, peer.claim, many, held, PLAYING)
+        found["claim all"] = watched(peer, in_parts, peer.claim, min(many, peer.left()), held, PLAYING)
         found["end"] = watched(peer, end_some, peer, held)
     return {
         phase: (max(map(min, first, plays[1][phase][0])), min(answer, plays[1][phase][1]))

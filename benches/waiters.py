@@ -7,6 +7,7 @@ import selectors
 import time
 from contextlib import suppress
 
+import cores
 from cpu import main_thread_seconds
 from cycles import PAYLOAD
 from report import number, percentiles, table
@@ -111,12 +112,14 @@ def measure_posts(control: Wire, port: int) -> str:
 
 
 def measure_latency(control: Wire, port: int) -> str:
-    rows = [
-        ["post until a blocked JOB.CLAIM has the job", *percentiles(pick_ups_from_board(control, port))],
-        ["XADD until a blocked XREADGROUP has the entry", *percentiles(pick_ups_from_stream(control, port))],
-        ["due time of a delayed job until it has it", *percentiles(late_due(control, port))],
-        ["end of a lease until it has it", *percentiles(late_leases(control, port))],
-    ]
+    cases = {
+        "post until a blocked JOB.CLAIM has the job": pick_ups_from_board,
+        "XADD until a blocked XREADGROUP has the entry": pick_ups_from_stream,
+        "due time of a delayed job until it has it": late_due,
+        "end of a lease until it has it": late_leases,
+    }
+    with cores.preferred():
+        rows = [[title, *percentiles(sample(control, port))] for title, sample in cases.items()]
     text = (
         f"One blocked worker, {SAMPLES} samples, seen by the client, its own turn included. Due times and "
         f"ends of leases are spread over {SPREAD // 1000} s; the server's clock counts whole milliseconds."
