@@ -126,8 +126,9 @@ test-dist: dist ## Install each package in a clean place, and use it
 fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))
 
-memcheck: setup build ## The tests with every server under valgrind [FILES="test_post.py ..."] [K=expression] [SERVER=redis70]
-	$(VENV)/python tests/memcheck.py $(addprefix --server=,$(SERVER)) $(if $(K),-k '$(K)') $(FILES)
+memcheck: setup ## The tests with every server under valgrind [FILES="test_post.py ..."] [K=expression] [SERVER=redis70] [PROCESSES=2]
+	$(if $(JOBBOARD_MODULE),,cargo build --locked)
+	JOBBOARD_MODULE='$(or $(JOBBOARD_MODULE),$(CURDIR)/target/debug/libjobboard.so)' $(VENV)/python tests/memcheck.py $(addprefix --server=,$(SERVER)) $(if $(filter file,$(origin PROCESSES)),,-n $(PROCESSES)) $(if $(K),-k '$(K)') $(FILES)
 
 clean: ## Remove what was built and .venv
 	cargo clean

@@ -514,7 +514,7 @@ def test_waiting_changes_nothing(server):
     board = server.board()
     lives.ready(board)
     before = board.digest()
-    watcher = Watcher(server, "JOBS", 1, "j", ms=30)
+    watcher = Watcher(server, "JOBS", 1, "j", ms=300)
     assert watcher.reply() is None
     assert board.digest() == before
     assert ids(board.claim("w1")) == ["j"]

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import redis
 from harness import Server, options, record, wait_until
+from harness.waiting import PATIENCE
 
 
 class Parked:
@@ -45,7 +46,7 @@ class Parked:
 
     def answer(self, within: float = 5.0) -> Any:
         """The reply as it came; raises its error."""
-        assert self.answered(within), f"{self.worker} got no reply"
+        assert self.answered(within * PATIENCE), f"{self.worker} got no reply"
         return self.connection.read_response()
 
     def reply(self, within: float = 5.0) -> Optional[list]:

@@ -24,7 +24,7 @@ from redis.retry import Retry
 from .board import Board
 from .clock import Clock
 from .kinds import executable
-from .waiting import wait_until
+from .waiting import PATIENCE, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = Path(os.environ.get("JOBBOARD_MODULE", ROOT / "target" / "release" / "libjobboard.so"))
@@ -126,7 +126,7 @@ class Server:
 
     def wait_ready(self, timeout: float = 30.0) -> None:
         """Waits until it answers PING and has finished loading."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * PATIENCE
         while True:
             assert self.process is not None
             if self.process.poll() is not None:
@@ -149,7 +149,7 @@ class Server:
         process, self.process = self.process, None
         if process is None:
             return
-        for _ in range(20):
+        for _ in range(20 * PATIENCE):
             process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1)
@@ -205,8 +205,8 @@ class Server:
         defaults: dict[str, Any] = {
             "decode_responses": True,
             "protocol": 3,
-            "socket_timeout": 15,
-            "socket_connect_timeout": 5,
+            "socket_timeout": 15 * PATIENCE,
+            "socket_connect_timeout": 5 * PATIENCE,
             "retry": Retry(NoBackoff(), 0),
         }
         return redis.Redis(host="127.0.0.1", port=self.port, **{**defaults, **arguments})
@@ -223,7 +223,7 @@ class Server:
 
     def socket(self) -> socket.socket:
         """A plain TCP connection, for bytes that no client would send."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=15)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=15 * PATIENCE)
 
     def board(self, key: str | bytes = "board", **arguments: Any) -> Board:
         """A `Board` over a client of its own (`arguments` as for `client`)."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Callable, TypeVar
 
 T = TypeVar("T")
+
+PATIENCE = 5 if os.environ.get("JOBBOARD_WRAP") else 1
+"""A server that is run under something, such as valgrind, gets so many times as long."""
 
 
 def wait_until(
@@ -13,10 +17,10 @@ def wait_until(
 ) -> T:
     """Calls `condition` until it returns something true, and returns that.
 
-    Raises AssertionError after `timeout` seconds, naming `what` was awaited and the last value seen.
-    Exceptions of `condition` are not swallowed.
+    Raises AssertionError after `timeout` seconds (times PATIENCE), naming `what` was awaited and the last
+    value seen. Exceptions of `condition` are not swallowed.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + timeout * PATIENCE
     while True:
         value = condition()
         if value:
