@@ -64,13 +64,18 @@ def main() -> None:
 def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[str], dict]:
     wire = Wire(server.port)
     first, parts, own = head(server, arguments), [], {}
+
+    def many_due() -> str:
+        own["due"] = due.measure(arguments.server, arguments.many)
+        return due.text(own["due"])
+
     print(first, flush=True)
     for title, run in {
         "Server CPU": lambda: cpu.measure(wire, arguments.jobs),
         "Memory": lambda: memory.measure(wire),
         "Blocked workers": lambda: waiters.measure_posts(wire, server.port),
         "Latency": lambda: waiters.measure_latency(wire, server.port),
-        "Many due at once": lambda: due.text(own.setdefault("due", due.measure(wire, arguments.many))),
+        "Many due at once": many_due,
     }.items():
         parts.append(f"## {title}\n\n{run()}\n")
         print(parts[-1], flush=True)

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import time
 
+import cores
 import sampling
 from cycles import BATCH, PAYLOAD
+from harness import Server
 from report import table
 from wire import Wire, encode
 
 
-def measure(wire: Wire, jobs: int) -> dict[str, float]:
+def measure(kind: str, jobs: int) -> dict[str, float]:
+    """Of two plays the shorter time of each, as the machine adds its own."""
+    plays = [play(kind, jobs) for _ in range(2)]
+    return {name: min(found[name] for found in plays) for name in plays[0]}
+
+
+def play(kind: str, jobs: int) -> dict[str, float]:
+    """On a server of its own, whose timer has turned for nothing else."""
+    server = Server(kind)
+    try:
+        cores.part(server.process.pid)
+        return watched(Wire(server.port), jobs)
+    finally:
+        server.close()
+
+
+def watched(wire: Wire, jobs: int) -> dict[str, float]:
     """Fills a board with jobs of one due time, then watches it pass."""
-    wire.call("FLUSHALL")
-    wait = 10_000 + jobs // 30
+    wait = 5_000 + jobs // 50
     at = int(time.time() * 1000) + wait
     command = encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH, "AT", at)
     due = at / 1000
@@ -32,7 +49,6 @@ def measure(wire: Wire, jobs: int) -> dict[str, float]:
     found = {"jobs": jobs, "taken": time.time() - due, "claims": len(claims)}
     found |= {"claim": max(claims, default=0), "longest": stalls.longest()}
     found["turn"] = int(sampling.info(wire, "jobboard")["jobboard_timer_longest_turn_us"]) / 1000
-    wire.call("FLUSHALL", "SYNC")
     return found
 
 
@@ -47,4 +63,7 @@ def text(found: dict[str, float]) -> str:
         "longest turn of the timer, ms",
         "longest answer to a PING, ms",
     ]
-    return "All jobs have one due time; a worker claims meanwhile.\n\n" + table(head, [row])
+    return (
+        "All jobs have one due time; a worker claims meanwhile. The shorter times of two plays.\n\n"
+        + table(head, [row])
+    )
