@@ -31,8 +31,10 @@ PART = 10_000
 OURS = ("jobboard", "batches")
 PATIENCE = 4.0
 """Seconds that the rounds of one phase may take; what is slower does fewer jobs."""
-FILLING = 150.0
-"""Seconds that filling or claiming may take."""
+FILLING = 120.0
+"""Seconds that filling may take."""
+CLAIMING = 40.0
+"""Seconds that claiming may take."""
 PLAYING = 8.0
 """The same where turns are measured."""
 
@@ -116,7 +118,7 @@ def full(peer: peers.Peer, result: dict, sizes: Sizes) -> None:
             result["bytes most"] = (peer.memory() - empty) / sizes.most
             result["most waiting"] = lives(peer, FEW, rounds)
     before = peer.memory()
-    result["many claimed"] = in_parts(peer.claim, many)
+    result["many claimed"] = in_parts(peer.claim, many, patience=CLAIMING)
     result["bytes claimed"] = result["bytes waiting"] + (peer.memory() - before) / result["many claimed"]
     peer.post(FEW)
     result["claimed"] = lives(peer, FEW, rounds)
