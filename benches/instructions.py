@@ -35,8 +35,15 @@ SLACK = 0.1
 BESIDE = "\n## Beside the peers\n"
 """Where the part of the document begins that instructions_beside.py writes."""
 
-Numbers = dict[tuple[str, str], int]
-"""Instructions a job, by kind of job and verb."""
+PARTS = {
+    "sending on": ("RM_Replicate",),
+    "reply": ("RM_Reply",),
+    "key": ("RM_OpenKey", "RM_CloseKey", "RM_KeyType", "RM_ModuleType", "RM_SignalModified"),
+    "memory": ("RM_Alloc", "RM_Calloc", "RM_Realloc", "RM_Free"),
+}
+"""The server's functions that the module calls for most."""
+Numbers = dict[tuple[str, str], list[int]]
+"""Instructions a job by kind of job and verb: all, then those of the parts, then the rest."""
 
 
 class Counted:
@@ -65,23 +72,30 @@ class Counted:
                 time.sleep(0.1)
         raise RuntimeError("the server did not start under valgrind")
 
-    def total(self) -> int:
-        """Instructions counted since the last call."""
-        return self.counter.count(self.process.pid)
+    def forget(self) -> None:
+        """Counts from here on."""
+        self.counter.count(self.process.pid)
+
+    def counted(self, jobs: int) -> list[int]:
+        """Instructions a job: all, those of the parts, and the rest."""
+        counts = [self.counter.count(self.process.pid)]
+        counts += [self.counter.within(*names) for names in PARTS.values()]
+        counts.append(counts[0] - sum(counts[1:]))
+        return [count // jobs for count in counts]
 
     def close(self) -> None:
         self.process.terminate()
         self.process.wait()
 
 
-def lives(server: Counted, board: str, groups: int = 0) -> dict[str, int]:
+def lives(server: Counted, board: str, groups: int = 0) -> dict[str, list[int]]:
     """Post, claim, heartbeat and consume one by one, jobs of so many groups: the instructions of each."""
     wire, taken = server.wire, {}
 
     def count(verb: str, commands: list[bytes]) -> list:
-        server.total()
+        server.forget()
         replies = wire.pipeline(commands, 50)
-        taken[verb] = server.total() // JOBS
+        taken[verb] = server.counted(JOBS)
         return replies
 
     def ends(claims: list, *more: object) -> list[bytes]:
@@ -106,7 +120,7 @@ def lives(server: Counted, board: str, groups: int = 0) -> dict[str, int]:
     return taken
 
 
-def batches(server: Counted) -> dict[str, int]:
+def batches(server: Counted) -> dict[str, list[int]]:
     """The same, a hundred in a command: instructions a job."""
     wire, taken = server.wire, {}
     posts = [encode("JOB.MPOST", "many", BATCH, *[PAYLOAD] * BATCH)]
@@ -115,17 +129,17 @@ def batches(server: Counted) -> dict[str, int]:
         ("post", posts * 3),
         ("claim", [encode("JOB.CLAIM", "many", "w", "COUNT", BATCH)] * 3),
     ]:
-        server.total()
+        server.forget()
         replies = wire.pipeline(commands, 1)
-        taken[verb] = server.total() // (3 * BATCH)
+        taken[verb] = server.counted(3 * BATCH)
     ends = []
     for claim in replies:
         jobs = [fields(one) for one in claim]
         ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
         ends.append(encode("JOB.MCONSUME", "many", "w", BATCH, *ids, "TOKENS", BATCH, *tokens))
-    server.total()
+    server.forget()
     wire.pipeline(ends, 1)
-    taken["consume"] = server.total() // (3 * BATCH)
+    taken["consume"] = server.counted(3 * BATCH)
     return taken
 
 
@@ -154,7 +168,7 @@ def measure() -> Numbers:
                 "under a rate and a concurrency limit": lives(server, "limited"),
                 "a hundred in a command": batches(server),
             }
-            return {(kind, verb): count for kind, verbs in kinds.items() for verb, count in verbs.items()}
+            return {(kind, verb): counts for kind, verbs in kinds.items() for verb, counts in verbs.items()}
         finally:
             server.close()
 
@@ -165,28 +179,33 @@ What the hot verbs take of the server's main thread, in instructions a job: the 
 reply and its effect, without the network. Counted by callgrind on Redis 7.0; payloads of 100 bytes, 2,000
 jobs waiting. `make instructions` counts them again and fails when one has grown by a tenth.
 
-| jobs | verb | instructions |
-| --- | --- | ---: |
+Where they go: the server's function that sends the effect on (`RM_Replicate`: it looks the command up by its
+name and makes strings of its arguments, also where nobody listens), those that write the reply, those that
+open and close the key, and those that give and take memory. The rest is the module itself, with copies of
+bytes and the server's dispatch.
+
 """
 
 
 def table(numbers: Numbers) -> str:
     """The document."""
-    rows = [f"| {kind} | {verb} | {count:,} |\n" for (kind, verb), count in numbers.items()]
-    return HEAD + "".join(rows)
+    heads = ["jobs", "verb", "instructions", *PARTS, "rest"]
+    lines = [heads, ["---", "---", *["---:"] * (len(heads) - 2)]]
+    lines += [[kind, verb, *(f"{count:,}" for count in counts)] for (kind, verb), counts in numbers.items()]
+    return HEAD + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def read(text: str) -> Numbers:
-    """The numbers of the document."""
-    rows = re.findall(r"^\| (.*?) \| (.*?) \| ([\d,]+) \|$", text, re.M)
+def read(text: str) -> dict[tuple[str, str], int]:
+    """All instructions by kind of job and verb, as the document has them."""
+    rows = re.findall(r"^\| (.*?) \| (.*?) \| ([\d,]+) \|", text.partition(BESIDE)[0], re.M)
     return {(kind, verb): int(count.replace(",", "")) for kind, verb, count in rows}
 
 
-def grown(now: Numbers, record: Numbers) -> list[str]:
+def grown(now: Numbers, record: dict[tuple[str, str], int]) -> list[str]:
     """The verbs that take a tenth more than the record says, or that it does not know."""
     return [
         f"{verb} ({kind}): {count:,}, was {record.get((kind, verb), 0):,}"
-        for (kind, verb), count in now.items()
+        for (kind, verb), [count, *_] in now.items()
         if count > (1 + SLACK) * record.get((kind, verb), 0)
     ]
 
@@ -197,7 +216,7 @@ def main() -> None:
     write = parser.parse_args().write
     now = measure()
     record = {} if write else read(RECORD.read_text())
-    for (kind, verb), count in now.items():
+    for (kind, verb), [count, *_] in now.items():
         before = record.get((kind, verb))
         print(f"{kind}: {verb} {count:,}" + (f" ({count / before - 1:+.1%})" if before else ""))
     if write:
