@@ -103,19 +103,21 @@ def one(kind_of_peer: type[peers.Peer], kind: str, sizes: Sizes, durable: bool) 
 
 def full(peer: peers.Peer, result: dict, sizes: Sizes) -> None:
     """The phases with many jobs."""
-    empty, rounds = peer.memory(), sizes.rounds
+    empty, rounds, start = peer.memory(), sizes.rounds, time.monotonic()
     many = result["many"] = in_parts(peer.post, result["many"])
-    result["bytes waiting"] = (peer.memory() - empty) / many
+    seconds_each, bytes_each = (time.monotonic() - start) / many, (peer.memory() - empty) / many
+    result["bytes waiting"] = bytes_each
     result["waiting"] = lives(peer, FEW, rounds)
     if hasattr(peer, "find"):
         result["find"] = peer.find()
     result["restart"] = peer.restart()
     peer.part()
     if sizes.most > many:
-        result["why"] = fill_up(peer, many, min(sizes.most, peer.most), (peer.memory() - empty) / many)
+        more = min(sizes.most, peer.most) - many
+        result["why"] = too_much(more * seconds_each, more * bytes_each) if more > 0 else peer.why
         if not result["why"]:
-            result["most"] = sizes.most
-            result["bytes most"] = (peer.memory() - empty) / sizes.most
+            result["most"] = many + in_parts(peer.fill, more)
+            result["bytes most"] = (peer.memory() - empty) / result["most"]
             result["most waiting"] = lives(peer, FEW, rounds)
     before = peer.memory()
     result["many claimed"] = in_parts(peer.claim, many, patience=CLAIMING)
@@ -167,19 +169,13 @@ def watched(peer: peers.Peer, work, *words: object) -> tuple[list[float], float]
     return turns.spent, answer
 
 
-def fill_up(peer: peers.Peer, there: int, most: int, bytes_each: float) -> str:
-    """Fills from `there` to `most`, in parts; or says why not, and has filled a little."""
-    if most <= there:
-        return peer.why
+def too_much(seconds: float, memory: float) -> str:
+    """Why nothing is filled that takes so long and so much memory; empty when it is bearable."""
     [free] = re.findall(r"^MemAvailable: +(\d+)", Path("/proc/meminfo").read_text(), re.M)
-    if (most - there) * bytes_each > int(free) * 1024 * 0.6:
-        return f"{most:,} would take {most * bytes_each / 1e9:.0f} GB"
-    start = time.monotonic()
-    in_parts(peer.fill, PART)
-    expected = (time.monotonic() - start) / PART * (most - there)
-    if expected > FILLING:
-        return f"{most:,} would take {expected / 60:.0f} minutes to fill"
-    in_parts(peer.fill, most - there - PART)
+    if memory > int(free) * 1024 * 0.6:
+        return f"{memory / 1e9:.0f} GB more would be needed, which are not free"
+    if seconds > FILLING:
+        return f"filling on would take {seconds / 60:.0f} minutes"
     return ""
 
 
