@@ -13,7 +13,20 @@ VENV = ROOT / "target" / "bench" / "venv" / "bin" / "python"
 
 
 def quick(python: str, peer: str) -> str:
-    return run(python, "quick.py", "--peers", peer, "--many", "1000", "--rounds", "1", "--samples", "3")
+    return run(
+        python,
+        "quick.py",
+        "--peers",
+        peer,
+        "--many",
+        "1000",
+        "--most",
+        "3000",
+        "--rounds",
+        "1",
+        "--samples",
+        "3",
+    )
 
 
 def run(python: str, file: str, *words: str) -> str:
@@ -26,9 +39,10 @@ def run(python: str, file: str, *words: str) -> str:
 
 @pytest.mark.parametrize("peer", ["jobboard", "batches"])
 def test_our_own_rows(peer: str) -> None:
-    rows = [line for line in quick(sys.executable, peer).splitlines() if line.startswith("| jobboard")]
-    assert len(rows) == 5, rows
-    assert "not measured" not in rows
+    printed = quick(sys.executable, peer)
+    assert len([line for line in printed.splitlines() if line.startswith("| jobboard")]) == 5, printed
+    assert "1,000 wait | 3,000 wait | 1,000 claimed" in printed
+    assert "Not measured" not in printed
 
 
 def test_a_peer_that_is_not_installed_is_skipped_with_the_reason() -> None:
