@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz fixtures dist test-dist console console-build screenshots clean
+.PHONY: help setup build lint test test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -25,7 +25,7 @@ DURABLE ?=
 # make fuzz
 TARGET    ?=
 SANITIZER ?=
-# make memcheck
+# make asan, make memcheck
 FILES   ?=
 # make fixtures
 VERSION ?=
@@ -36,6 +36,7 @@ K       ?=
 PROCESSES ?= 3
 
 VENV   := .venv/bin
+HOST    = $(shell rustc -vV | sed -n 's/^host: //p')
 BENCH  := target/bench/venv/bin
 MODULE := target/release/libjobboard.so
 PYTEST := $(VENV)/pytest -n $(PROCESSES) --dist worksteal --timeout 120
@@ -125,6 +126,10 @@ test-dist: dist ## Install each package in a clean place, and use it
 
 fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))
+
+asan: setup ## The tests with AddressSanitizer in the module, on Redis 7.0 [FILES="test_post.py ..."] [K=expression] [PROCESSES=2]
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=address -Clink-arg=-Wl,-z,undefs' cargo build --locked --target $(HOST) --target-dir target/asan
+	$(VENV)/python tests/asan.py --module target/asan/$(HOST)/debug/libjobboard.so $(if $(filter file,$(origin PROCESSES)),,-n $(PROCESSES)) $(if $(K),-k '$(K)') $(FILES)
 
 memcheck: setup ## The tests with every server under valgrind [FILES="test_post.py ..."] [K=expression] [SERVER=redis70] [PROCESSES=2]
 	$(if $(JOBBOARD_MODULE),,cargo build --locked)
