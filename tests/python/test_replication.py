@@ -222,12 +222,12 @@ def test_a_replica_answers_reads_and_refuses_writes(pair):
 def test_a_replica_ends_no_lease_while_its_primary_is_silent(pair):
     primary, replica = pair
     board = primary.board()
-    lives.claimed(board, lease=150)
-    board.post(id="due", delay=150)
+    lives.claimed(board, lease=500)
+    board.post(id="due", delay=500)
     replica.wait_synced(primary)
     primary.process.send_signal(signal.SIGSTOP)
     try:
-        time.sleep(0.3)
+        time.sleep(0.8)
         copy = replica.board()
         assert (copy.state("j"), copy.state("due")) == ("claimed", "scheduled")
         assert copy.info()["overdue"] == 1
