@@ -101,7 +101,7 @@ impl Server {
         let Some(client) = parked.client else { return self.let_go(number) };
         let reply = self.callback(client, &parked, parked.over);
         let reply = reply.expect("a client whose wait is over is told");
-        self.told.borrow_mut().push(reply);
+        self.told.borrow_mut().push((client, reply));
         self.let_go(number);
     }
 

@@ -54,7 +54,7 @@ pub struct Server {
     pub(crate) parked: RefCell<BTreeMap<u64, Parked>>,
     /// Parked clients that the server is done with, but for their last callback.
     pub(crate) done: RefCell<VecDeque<u64>>,
-    pub(crate) told: RefCell<Vec<Value>>,
+    pub(crate) told: RefCell<Vec<(u64, Value)>>,
     pub(crate) last_number: Cell<u64>,
     pub(crate) sent: RefCell<Vec<Sent>>,
     pub(crate) strings: Count,
@@ -97,7 +97,7 @@ impl Server {
     }
 
     /// What clients that waited have been answered since this was last asked.
-    pub fn told(&self) -> Vec<Value> {
+    pub fn told(&self) -> Vec<(u64, Value)> {
         self.told.take()
     }
 

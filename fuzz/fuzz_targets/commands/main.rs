@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 mod choices;
 mod judge;
 mod play;
+mod seen;
 mod words;
 
 /// When the clock begins.

@@ -1,10 +1,13 @@
 //! One input as what happens to a server.
 
+use std::collections::BTreeMap;
+
 use fake_server::{server, Command, Place, DATABASES};
 
 use crate::choices::Choices;
 use crate::judge::{self, Sight};
-use crate::words::{Seen, Writer};
+use crate::seen::{Seen, Word};
+use crate::words::Writer;
 use crate::BEGIN;
 
 /// Clients: the second speaks RESP3, the last works on the other database.
@@ -21,13 +24,22 @@ pub struct Play<'a> {
     commands: &'a [Command],
     seen: Seen,
     sight: Sight,
+    /// What clients have sent that wait.
+    asked: BTreeMap<u64, Vec<Word>>,
     traced: bool,
 }
 
 impl<'a> Play<'a> {
     pub fn new(bytes: &'a [u8], commands: &'a [Command]) -> Self {
         let traced = std::env::var_os("JOBBOARD_TRACE").is_some();
-        Play { choices: Choices(bytes), commands, seen: Seen::default(), sight: Sight::new(), traced }
+        Play {
+            choices: Choices(bytes),
+            commands,
+            seen: Seen::default(),
+            sight: Sight::new(),
+            asked: BTreeMap::new(),
+            traced,
+        }
     }
 
     /// Plays it to its end.
@@ -45,7 +57,11 @@ impl<'a> Play<'a> {
             if !server().in_transaction.get() && !server().is_stopped.get() {
                 server().advance(0);
             }
-            server().told().iter().for_each(|reply| self.seen.learn(reply));
+            for (client, reply) in server().told() {
+                let words = self.asked.remove(&client).unwrap_or_default();
+                self.trace(|| format!("   told client {client}: {reply:?}"));
+                self.seen.learn(&words, &reply);
+            }
             self.sight = judge::look();
         }
     }
@@ -74,7 +90,9 @@ impl<'a> Play<'a> {
             now,
             filters,
             words: Vec::new(),
-            of_settings: false,
+            name: "",
+            held: None,
+            of_meta: false,
         };
         match plain {
             true => writer.plain(),
@@ -97,8 +115,9 @@ impl<'a> Play<'a> {
             let after = judge::look();
             assert_eq!(after, self.sight, "what reads or is refused changes something: {words:?}");
         }
-        if let Some(reply) = &reply {
-            self.seen.learn(reply);
+        match &reply {
+            Some(reply) => self.seen.learn(&words, reply),
+            None => drop(self.asked.insert(client, words)),
         }
     }
 

@@ -1,58 +1,10 @@
 //! From choices to the words of a command: by its syntax, as the module tells it to the server,
 //! so that most of what is sent is nearly right; or word by word.
 
-use fake_server::{Arg, ArgKind, Command, Value};
+use fake_server::{Arg, ArgKind, Command};
 
 use crate::choices::Choices;
-
-type Word = Vec<u8>;
-
-/// What replies have told, to be sent again.
-#[derive(Default)]
-pub struct Seen {
-    ids: Vec<Word>,
-    tokens: Vec<i64>,
-    numbers: Vec<i64>,
-}
-
-/// So much is remembered of each.
-const MEMORY: usize = 32;
-
-impl Seen {
-    /// Takes over what a reply tells.
-    pub fn learn(&mut self, reply: &Value) {
-        match reply {
-            Value::Bytes(bytes) if (1..=64).contains(&bytes.len()) => remember(&mut self.ids, bytes.clone()),
-            Value::Int(n) => remember(&mut self.numbers, *n),
-            Value::Array(values) => values.iter().for_each(|value| self.learn(value)),
-            Value::Map(pairs) => {
-                for (name, value) in pairs {
-                    match (name, value) {
-                        (Value::Bytes(name), Value::Int(n)) if name == b"token" => {
-                            remember(&mut self.tokens, *n)
-                        }
-                        _ => self.learn(value),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn remember<T: PartialEq>(all: &mut Vec<T>, one: T) {
-    if !all.contains(&one) {
-        if all.len() == MEMORY {
-            all.remove(0);
-        }
-        all.push(one);
-    }
-}
-
-/// The last of them but `n`.
-fn last<T: Clone>(all: &[T], n: usize) -> Option<T> {
-    all.iter().rev().nth(n % all.len().max(1)).cloned()
-}
+use crate::seen::{last, Held, Seen, Word};
 
 /// Writes the words of one command.
 pub struct Writer<'a, 'b> {
@@ -62,18 +14,30 @@ pub struct Writer<'a, 'b> {
     /// The syntax of filters.
     pub filters: &'a [Arg],
     pub words: Vec<Word>,
-    /// The command is one of settings.
-    pub of_settings: bool,
+    /// The command's name.
+    pub name: &'a str,
+    /// A job that a worker holds, whom most of the words are about.
+    pub held: Option<&'a Held>,
+    /// A field is one of META's.
+    pub of_meta: bool,
 }
 
-impl Writer<'_, '_> {
+impl<'a> Writer<'a, '_> {
     /// A command by its syntax, and then maybe something that is not.
-    pub fn command(&mut self, command: &Command) {
+    pub fn command(&mut self, command: &'a Command) {
         self.words = command.words();
-        self.of_settings = command.name.starts_with("job.settings");
-        match command.name.as_str() {
+        self.name = &command.name;
+        self.held = match self.choices.byte() {
+            n @ 64.. => self.seen.held(usize::from(n)),
+            _ => None,
+        };
+        match self.name {
             "job.flow" => self.flow(&command.args),
             _ => self.sequence(&command.args),
+        }
+        // Without a time a schedule can be changed alone.
+        if self.name == "job.schedule|set" && self.choices.byte() < 0xc0 {
+            self.words.extend([b"EVERY".to_vec(), text(self.choices.number().max(1))]);
         }
         if self.choices.byte() >= 0xc0 {
             self.mutate();
@@ -84,7 +48,8 @@ impl Writer<'_, '_> {
     pub fn plain(&mut self) {
         for _ in 0..self.choices.byte() {
             let word = match self.choices.byte() {
-                n @ 200..=215 => last(&self.seen.ids, usize::from(n) - 200),
+                n @ 200..=207 => last(&self.seen.ids, usize::from(n) - 200),
+                n @ 208..=215 => last(&self.seen.texts, usize::from(n) - 208),
                 n @ 216..=231 => last(&self.seen.tokens, usize::from(n) - 216).map(text),
                 n @ 232..=239 => last(&self.seen.numbers, usize::from(n) - 232).map(text),
                 n @ 240..=254 => Some(text(self.now + [0, 1, 10, 1_000, 60_000][usize::from(n) % 5])),
@@ -166,13 +131,19 @@ impl Writer<'_, '_> {
     fn one(&mut self, arg: &Arg) {
         if let Some(token) = &arg.token {
             self.words.push(token.clone().into_bytes());
+            self.of_meta = token == "META";
         }
         match arg.kind {
             ArgKind::Token => {}
             ArgKind::Block => self.sequence(&arg.inside),
             ArgKind::OneOf => {
                 let at = self.choices.below(arg.inside.len());
-                self.one(&arg.inside[at]);
+                let chosen = &arg.inside[at];
+                // Of words to choose from each stands for itself.
+                match chosen.kind == ArgKind::Word && chosen.token.is_none() && self.choices.byte() < 0xf0 {
+                    true => self.words.push(chosen.name.clone().into_bytes()),
+                    false => self.one(chosen),
+                }
             }
             ArgKind::Key | ArgKind::Word | ArgKind::Number => self.value(arg),
         }
@@ -197,31 +168,40 @@ impl Writer<'_, '_> {
     /// A value that such an argument may well have.
     fn likely(&mut self, name: &str, kind: ArgKind, n: usize) -> Word {
         let of = |all: &[&str]| all[n % all.len()].as_bytes().to_vec();
+        let (held, of_settings) = (self.held, self.name.starts_with("job.settings"));
         match name {
             "board" if n < 200 => b"board".to_vec(),
             "board" => of(&["c", "s", "none"]),
-            "id" | "other" | "label" | "parent" | "key" if n < 150 => {
-                of(&["a", "e", "i", "a", "e", "o", "@a@1"])
+            "id" if self.name.starts_with("job.schedule") => of(&["p", "p", "f"]),
+            "worker" if n < 200 && held.is_some() => held.map_or_else(Word::new, |held| held.worker.clone()),
+            "worker" if n < 240 => of(&["v", "w"]),
+            "worker" => of(&["z", "*"]),
+            "id" if n < 200 && held.is_some() => held.map_or_else(Word::new, |held| held.id.clone()),
+            "token" if n < 200 && held.is_some() => text(held.map_or(0, |held| held.token)),
+            "id" | "other" | "label" | "parent" | "key" if n < 128 => {
+                of(&["a", "e", "i", "a", "e", "o", "@p@1"])
             }
             "id" | "other" | "label" | "parent" => last(&self.seen.ids, n).unwrap_or_else(|| b"a".to_vec()),
             "token" => text(last(&self.seen.tokens, n).unwrap_or(n as i64)),
             "version" | "count" if n >= 200 => text(last(&self.seen.numbers, n).unwrap_or(0)),
-            "cursor" if n >= 100 => last(&self.seen.ids, n).unwrap_or_else(|| b"0".to_vec()),
+            "cursor" if n >= 100 => last(&self.seen.texts, n).unwrap_or_else(|| b"0".to_vec()),
             "cursor" => b"0".to_vec(),
             "unix-ms" => text(self.now + self.choices.number().clamp(-9_999_999, 99_999_999)),
-            "worker" => of(&["v", "w", "v", "w", "z", "*"]),
             "queue" | "to" => of(&["default", "q", "r", "default"]),
             "group" => of(&["g", "h", "*", "i"]),
             "limit" => of(&["l", "m"]),
             "user" | "role" => of(&["y", "admin"]),
             "tag" => of(&["t", "t2", "t3"]),
             "state" => of(&board::State::ALL.map(board::State::name)),
-            "field" => match self.of_settings {
-                true => of(&["x"]),
-                false => of(&FIELDS),
-            },
-            "name" if self.of_settings => board::SPECS[n % board::SPECS.len()].name.as_bytes().to_vec(),
-            "value" if self.of_settings => match n {
+            "field" if self.of_meta => of(&["x", "y", "h", "k"]),
+            "field" => {
+                let fields = board::all_fields();
+                let names: Vec<&str> =
+                    fields.iter().flat_map(|f| f.iter_names()).map(|(name, _)| name).collect();
+                names[n % names.len()].to_lowercase().into_bytes()
+            }
+            "name" if of_settings => board::SPECS[n % board::SPECS.len()].name.as_bytes().to_vec(),
+            "value" if of_settings => match n {
                 0..=9 => of(&["yes", "no", "l", "l m", "fixed"]),
                 _ => text(self.choices.number()),
             },
@@ -263,13 +243,6 @@ impl Writer<'_, '_> {
         }
     }
 }
-
-/// What records are asked for by.
-const FIELDS: [&str; 22] = [
-    "id", "state", "queue", "name", "payload", "token", "attempt", "deadline", "worker", "result", "meta",
-    "tags", "after", "children", "history", "due", "version", "progress", "group", "intended", "message",
-    "position",
-];
 
 fn text(n: i64) -> Word {
     n.to_string().into_bytes()
