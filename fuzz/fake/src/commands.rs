@@ -69,23 +69,36 @@ enum Setter {
 }
 
 impl Setting {
+    /// Its value in force.
+    pub fn value(&self) -> i64 {
+        let name = c"name".as_ptr();
+        // SAFETY: the module's own functions, with the data that it gave.
+        unsafe {
+            match self.setter {
+                Setter::Number(_, get) => get.expect("a getter")(name, self.data),
+                Setter::Switch(_, get) => get.expect("a getter")(name, self.data).into(),
+            }
+        }
+    }
+
     /// Sets it, to a value within its range.
     pub fn set(&self, value: i64) {
         let (name, mut error) = (c"name".as_ptr(), std::ptr::null_mut());
-        // SAFETY: the module's own functions, with the data that it gave.
-        let (done, now) = unsafe {
+        // SAFETY: as above.
+        let done = unsafe {
             match self.setter {
-                Setter::Number(set, get) => (
-                    set.expect("a setter")(name, value, self.data, &mut error),
-                    get.expect("a getter")(name, self.data),
-                ),
-                Setter::Switch(set, get) => (
-                    set.expect("a setter")(name, value as c_int, self.data, &mut error),
-                    get.expect("a getter")(name, self.data).into(),
-                ),
+                Setter::Number(set, _) => set.expect("a setter")(name, value, self.data, &mut error),
+                Setter::Switch(set, _) => set.expect("a setter")(name, value as c_int, self.data, &mut error),
             }
         };
-        assert!(done == 0 && now == value, "{} is {now} and not {value}", self.name);
+        assert!(done == 0 && self.value() == value, "{} is not {value}", self.name);
+    }
+
+    /// Sets it to its default, if it is another.
+    pub fn reset(&self) {
+        if self.value() != self.default {
+            self.set(self.default);
+        }
     }
 }
 

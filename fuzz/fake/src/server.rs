@@ -217,7 +217,7 @@ impl Server {
         (0..DATABASES).for_each(|db| self.flush(db));
         self.turn();
         self.run_dry();
-        self.settings.borrow().iter().for_each(|setting| setting.set(setting.default));
+        self.settings.borrow().iter().for_each(Setting::reset);
         self.warnings.take();
         self.told.take();
         self.last_number.set(0);

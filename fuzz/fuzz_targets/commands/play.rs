@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fake_server::{server, Command, Place, DATABASES};
+use fake_server::{server, Command, Place, Setting, DATABASES};
 
 use crate::choices::Choices;
 use crate::judge::{self, Sight};
@@ -48,11 +48,18 @@ impl<'a> Play<'a> {
             if self.choices.is_done() || judge::is_large() {
                 break;
             }
-            match self.choices.byte() {
+            let choice = self.choices.byte();
+            match choice {
                 0..=159 => self.command(false),
                 160..=179 => self.command(true),
                 180..=207 => self.time(),
-                choice => self.event(choice),
+                _ => {
+                    self.event(choice % 24);
+                    // Under keys may be something else now.
+                    if matches!(choice % 24, 8..=14 | 17) {
+                        self.sight.clear();
+                    }
+                }
             }
             if !server().in_transaction.get() && !server().is_stopped.get() {
                 server().advance(0);
@@ -62,8 +69,9 @@ impl<'a> Play<'a> {
                 self.trace(|| format!("   told client {client}: {reply:?}"));
                 self.seen.learn(&words, &reply);
             }
-            self.sight = judge::look();
+            self.sight = judge::look(&self.sight);
         }
+        judge::look(&Sight::new());
     }
 
     fn trace(&self, what: impl FnOnce() -> String) {
@@ -112,7 +120,7 @@ impl<'a> Play<'a> {
         self.trace(|| format!("   {reply:?}"));
         let refusal = reply.as_ref().and_then(|reply| reply.error());
         if settled && (only_reads || refusal.is_some()) {
-            let after = judge::look();
+            let after = judge::look(&self.sight);
             assert_eq!(after, self.sight, "what reads or is refused changes something: {words:?}");
         }
         match &reply {
@@ -151,8 +159,8 @@ impl<'a> Play<'a> {
         // What clients do by writing, they do not while that is stopped, or between two commands
         // of a transaction.
         let free = !server.is_stopped.get() && !server.in_transaction.get();
-        self.trace(|| format!("event {}", choice % 24));
-        match choice % 24 {
+        self.trace(|| format!("event {choice}"));
+        match choice {
             0 if !server.is_stopped.get() => match server.in_transaction.get() {
                 true => server.end_transaction(),
                 false => server.in_transaction.set(true),
@@ -191,7 +199,7 @@ impl<'a> Play<'a> {
             14 if free => server.set_text(&self.place()),
             15 | 16 => {
                 let settings = server.settings();
-                settings.iter().for_each(|setting| setting.set(setting.default));
+                settings.iter().for_each(Setting::reset);
                 let setting = &settings[self.choices.below(settings.len())];
                 let small = |n: i64| n.clamp(setting.min, setting.max);
                 let values = [setting.min, small(1), small(3), small(100), small(-1)];
