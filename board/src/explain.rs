@@ -250,8 +250,8 @@ fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
 fn over(job: &Job) -> Reason {
     let rare = job.rare.as_deref();
     let mut details = vec![("ended", time(rare.map_or(0, |rare| rare.ended)))];
-    let texts =
-        rare.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("reason", &r.said.reason)]);
+    // Not `reason`, which is what its code stands under.
+    let texts = rare.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("why", &r.said.reason)]);
     for (name, text) in texts.into_iter().flatten() {
         details.extend(text.as_ref().map(|text| (name, Detail::Bytes(text.to_vec()))));
     }

@@ -107,6 +107,13 @@ def test_the_next_token_is_told_and_comes_then(clocked_board, clock):
     assert (codes(board, "b"), explain(board, "b")["claimable"]) == (["unclaimed", "line"], 1)
 
 
+def test_why_a_job_was_ended_does_not_hide_the_code_of_the_reason(board):
+    board.post(id="a")
+    board.claim_one("w1", id="a")
+    board.call("TRASH", "w1", "a", "REASON", "rubbish")
+    assert reason(board, "a", "ended")["why"] == "rubbish"
+
+
 def test_held_ended_and_gone_jobs_are_told(board):
     board.mpost(["1", "2"], ids=["a", "b"])
     board.claim_one("w1", id="a", lease=LONG)

@@ -261,7 +261,7 @@ fn a_held_job_is_told_its_holder_and_an_ended_one_how() {
         assert_eq!((w.codes(state.name()), w.claimable(state.name())), (vec!["ended"], false));
         assert!(w.reason(state.name(), "ended").text.contains(state.name()));
     }
-    assert_eq!(w.detail("trashed", "ended", "reason"), Some(bytes("rubbish")));
+    assert_eq!(w.detail("trashed", "ended", "why"), Some(bytes("rubbish")));
     w.put("gone");
     w.take_id(BOB, "gone");
     w.done(BOB, "gone", None).unwrap();
