@@ -20,6 +20,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 import beside  # noqa: E402
 import cores  # noqa: E402
 import cpu  # noqa: E402
+import cycles  # noqa: E402
 import due  # noqa: E402
 import memory  # noqa: E402
 import peers  # noqa: E402
@@ -56,7 +57,7 @@ def main() -> None:
         server.close()
         cores.share()
     of_peers, found = measure_peers(arguments)
-    text = "\n".join([first, targets.text(found, own["due"]), kept(), *parts, *of_peers])
+    text = "\n".join([first, targets.text(found, own), kept(), *parts, *of_peers])
     REPORT.write_text(text)
     print(f"\nWritten to {REPORT.relative_to(ROOT)}")
 
@@ -65,13 +66,18 @@ def measure(server: Server, arguments: argparse.Namespace) -> tuple[str, list[st
     wire = Wire(server.port)
     first, parts, own = head(server, arguments), [], {}
 
+    def server_cpu() -> str:
+        jobs = arguments.jobs - arguments.jobs % cycles.BATCH
+        own["cpu"] = cpu.measure(wire, jobs)
+        return cpu.text(own["cpu"], jobs)
+
     def many_due() -> str:
         own["due"] = due.measure(arguments.server, arguments.many)
         return due.text(own["due"])
 
     print(first, flush=True)
     for title, run in {
-        "Server CPU": lambda: cpu.measure(wire, arguments.jobs),
+        "Server CPU": server_cpu,
         "Memory": lambda: memory.measure(wire),
         "Blocked workers": lambda: waiters.measure_posts(wire, server.port),
         "Latency": lambda: waiters.measure_latency(wire, server.port),

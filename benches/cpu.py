@@ -35,9 +35,8 @@ def main_thread_seconds(wire: Wire) -> float:
     return float(lines["used_cpu_user_main_thread"]) + float(lines["used_cpu_sys_main_thread"])
 
 
-def measure(wire: Wire, jobs: int) -> str:
-    """Two tables: microseconds per job, and the ratio of jobboard to Streams round by round."""
-    jobs -= jobs % cycles.BATCH
+def measure(wire: Wire, jobs: int) -> dict[str, list[float]]:
+    """Microseconds per job, by case and round; so many jobs, whole batches of them, a round."""
     spent: dict[str, list[float]] = {name: [] for name in CASES}
     for round_number in range(ROUNDS + 1):
         for name, (prepare, cycle) in CASES.items():
@@ -46,20 +45,30 @@ def measure(wire: Wire, jobs: int) -> str:
             cycle(wire, jobs)
             if round_number:  # the first one warms up
                 spent[name].append((main_thread_seconds(wire) - before) / jobs * 1e6)
-    rows = [
-        [name, number(statistics.median(values)), f"{number(min(values))} to {number(max(values))}"]
-        for name, values in spent.items()
-    ]
-    ratios = []
-    for board, stream in BOARD_TO_STREAM.items():
-        values = [ours / theirs for ours, theirs in zip(spent[board], spent[stream])]
-        ratios.append(
-            [board, number(statistics.median(values)), f"{number(min(values))} to {number(max(values))}"]
-        )
+    return spent
+
+
+def ratios(spent: dict[str, list[float]]) -> dict[str, list[float]]:
+    """jobboard to Streams, by case and round: rounds side by side share the machine's mood."""
+    return {
+        board: [ours / theirs for ours, theirs in zip(spent[board], spent[stream])]
+        for board, stream in BOARD_TO_STREAM.items()
+    }
+
+
+def text(spent: dict[str, list[float]], jobs: int) -> str:
+    """Two tables: microseconds per job, and the ratio of jobboard to Streams."""
+    rows, against = (
+        [
+            [name, number(statistics.median(values)), f"{number(min(values))} to {number(max(values))}"]
+            for name, values in by_case.items()
+        ]
+        for by_case in (spent, ratios(spent))
+    )
     return "\n\n".join(
         [
             f"{ROUNDS} rounds of {jobs} jobs, payloads of {len(cycles.PAYLOAD)} bytes, default settings.",
             table(["one job, whole life", "µs, median", "smallest to largest"], rows),
-            table(["against Streams", "ratio, median", "smallest to largest"], ratios),
+            table(["against Streams", "ratio, median", "smallest to largest"], against),
         ]
     )

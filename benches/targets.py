@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import statistics
 
+import cpu
 from report import number, table
 from tables import whole
 
 
-def text(found: dict[str, dict], due: dict[str, float]) -> str:
-    """The table of targets. Rows whose peers were not measured are left out."""
+def text(found: dict[str, dict], own: dict[str, dict]) -> str:
+    """The table of targets, of the peers and of what the module measured by itself. Rows whose peers were not
+    measured are left out."""
     there = {name: result for name, result in found.items() if "missing" not in result}
     if "jobboard" not in there:
         return ""
-    ours, rows = there["jobboard"], []
+    ours, due, rows = there["jobboard"], own["due"], []
 
     def row(what: str, target: float, value: float, at_least: bool = False) -> None:
         met = value >= target if at_least else value <= target
@@ -27,10 +29,8 @@ def text(found: dict[str, dict], due: dict[str, float]) -> str:
         values = sorted(ours[name])
         return values[min(len(values) * 99 // 100, len(values) - 1)]
 
-    if "streams" in there:
-        row("CPU of a job against Streams, single commands", 0.4, cost("jobboard") / cost("streams"))
-    if "batches" in there and "streambatches" in there:
-        row("the same, 100 in a command", 0.4, cost("batches") / cost("streambatches"))
+    for name, ratios in cpu.ratios(own["cpu"]).items():
+        row(f"CPU of a job against Streams, {name}", 0.4, statistics.median(ratios))
     for name, least in (("qless", 40), ("bullmq", 15)):
         if name in there:
             title = there[name]["title"]
