@@ -10,9 +10,7 @@ the sanitizer has reported anything, or when the tests did not run to their end.
 
 from __future__ import annotations
 
-import argparse
 import ctypes.util
-import os
 import re
 import subprocess
 import sys
@@ -21,8 +19,8 @@ from pathlib import Path
 
 import memcheck
 
-MEASURES = {"bench", "chaos", "defrag", "demo", "docs", "examples", "languages", "roles", "soak"}
-"""Files that are not run: those of `memcheck.LEFT_OUT` but for the ones that need a quick server only."""
+QUICK_ENOUGH = {"cluster", "truthful"}
+"""Files that memcheck leaves out because it is slow."""
 
 
 def runtime() -> str:
@@ -41,31 +39,27 @@ def reports(folder: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="The test suite with AddressSanitizer.")
+    parser = memcheck.words("The test suite with AddressSanitizer.")
     parser.add_argument("--module", required=True, help="built with it")
-    parser.add_argument("-k", help="only these tests, as for pytest")
-    parser.add_argument("-n", default="2", help="how many at once")
-    parser.add_argument("files", nargs="*", help="files of tests/python; all but those that measure")
     arguments = parser.parse_args()
-    all_files = (path.name for path in sorted(memcheck.TESTS.glob("test_*.py")))
-    files = arguments.files or [name for name in all_files if name[5:-3] not in MEASURES]
+    files = arguments.files or memcheck.chosen(set(memcheck.LEFT_OUT) - QUICK_ENOUGH)
     with tempfile.TemporaryDirectory(prefix="asan-") as name:
         folder = Path(name)
-        # Servers are killed at the end of most tests: what they had is no leak.
-        options = f"detect_leaks=0:log_path={folder}/report:verify_asan_link_order=0"
+        # Servers are killed at the end of most tests: what they had is no leak. Each says that it began.
+        options = f"detect_leaks=0:log_path={folder}/report:verify_asan_link_order=0:verbosity=1"
         wrap = {
             "JOBBOARD_WRAP": f"env LD_PRELOAD={runtime()} ASAN_OPTIONS={options}",
             "JOBBOARD_MODULE": str(Path(arguments.module).resolve()),
         }
-        words = [sys.executable, "-m", "pytest", "-q", "-n", arguments.n, "--dist", "worksteal"]
-        words += ["--timeout", "600", "--tb", "line", "--server=redis70"]
-        words += ["-k", arguments.k] if arguments.k else []
-        words += [str(memcheck.TESTS / file) for file in files]
-        done = subprocess.run(words, cwd=memcheck.ROOT, env={**os.environ, **wrap})
+        ended = memcheck.run(arguments, files, "redis70", "worksteal", wrap)
+        processes = len(list(folder.iterdir()))
         found = reports(folder)
-    print(f"\n{len(files)} files, pytest ended with {done.returncode}; reports: {len(found) or 'none'}")
+    print(f"\n{len(files)} files, {processes} processes, pytest ended with {ended}")
+    print(f"reports: {len(found) or 'none'}")
     print("".join(f"  {line}\n" for line in found), end="")
-    return int(bool(found) or done.returncode not in (0, 1))
+    if not processes:
+        print("no server has run with the sanitizer")
+    return int(bool(found) or not processes or ended not in memcheck.RAN_THROUGH)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Container
 from pathlib import Path
 from xml.sax.saxutils import unescape
 
@@ -47,10 +48,14 @@ VALGRIND = (
 )
 
 
-def chosen() -> list[str]:
+RAN_THROUGH = (0, 1)
+"""Exit codes of pytest when no test was kept from running, whether or not some failed."""
+
+
+def chosen(left_out: Container[str] = LEFT_OUT) -> list[str]:
     """The files of the suite that are worth it."""
     files = (path.name for path in sorted(TESTS.glob("test_*.py")))
-    return [name for name in files if name[len("test_") : -len(".py")] not in LEFT_OUT]
+    return [name for name in files if name[len("test_") : -len(".py")] not in left_out]
 
 
 def reports(folder: Path) -> tuple[Counter, Counter]:
@@ -71,33 +76,45 @@ def reports(folder: Path) -> tuple[Counter, Counter]:
     return ours, others
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="The test suite under memcheck.")
-    parser.add_argument("--server", default="redis70")
+def words(description: str) -> argparse.ArgumentParser:
+    """What is asked of a run of the suite in servers that are looked at."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("-k", help="only these tests, as for pytest")
     parser.add_argument("-n", default="2", help="how many at once")
     parser.add_argument("files", nargs="*", help="files of tests/python; all but those that measure")
+    return parser
+
+
+def run(
+    arguments: argparse.Namespace, files: list[str], server: str, dist: str, environment: dict[str, str]
+) -> int:
+    """Runs the tests of these files, and gives pytest's exit code."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.n, "--dist", dist]
+    command += ["--timeout", "600", "--tb", "line", f"--server={server}"]
+    command += ["-k", arguments.k] if arguments.k else []
+    command += [str(TESTS / file) for file in files]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}).returncode
+
+
+def main() -> int:
+    parser = words("The test suite under memcheck.")
+    parser.add_argument("--server", default="redis70")
     arguments = parser.parse_args()
     files = arguments.files or chosen()
     with tempfile.TemporaryDirectory(prefix="memcheck-") as name:
         folder = Path(name)
         wrap = {"JOBBOARD_WRAP": VALGRIND.format(folder=folder, suppressions=SUPPRESSIONS)}
-        words = [sys.executable, "-m", "pytest", "-q", "-n", arguments.n, "--dist", "loadfile"]
-        words += ["--timeout", "600", "--tb", "line", f"--server={arguments.server}"]
-        words += ["-k", arguments.k] if arguments.k else []
-        words += [str(TESTS / file) for file in files]
-        done = subprocess.run(words, cwd=ROOT, env={**os.environ, **wrap})
+        ended = run(arguments, files, arguments.server, "loadfile", wrap)
         servers = len(list(folder.glob("*.xml")))
         ours, others = reports(folder)
-    print(f"\n{len(files)} files, {servers} servers, pytest ended with {done.returncode}")
+    print(f"\n{len(files)} files, {servers} servers, pytest ended with {ended}")
     print(f"reports without the module: {dict(others) or 'none'}")
     print(f"reports with it: {sum(ours.values()) or 'none'}")
     for what, count in ours.most_common():
         print(f"  {count} {what}")
     if not servers:
         print("no server has run under memcheck")
-    ran_through = done.returncode in (0, 1)
-    return int(bool(ours) or not servers or not ran_through)
+    return int(bool(ours) or not servers or ended not in RAN_THROUGH)
 
 
 if __name__ == "__main__":
