@@ -17,9 +17,9 @@ use crate::world;
 /// See the module's comment.
 pub struct Turn<'k> {
     /// The call.
-    pub ctx: Ctx,
+    pub ctx: Ctx<'k>,
     /// The board's key.
-    pub key: &'k Key,
+    pub key: &'k Key<'k>,
     /// The world when the turn began.
     pub env: Env<'static>,
     open: OpenKey<'k>,
@@ -41,8 +41,8 @@ impl<'k> Turn<'k> {
     /// being with its first effect. What `work` has done is sent on also when it fails: time
     /// that was settled on its way stays settled.
     pub fn run<R>(
-        ctx: Ctx,
-        key: &'k Key,
+        ctx: Ctx<'k>,
+        key: &'k Key<'k>,
         work: impl FnOnce(&mut Turn<'k>) -> Result<R, Fault>,
     ) -> Result<R, Fault> {
         let mut open = ctx.open_writable(key)?;

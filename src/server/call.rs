@@ -43,7 +43,7 @@ impl<'a> Words<'a> {
 /// One call: context and arguments.
 pub struct Call<'a> {
     /// The server's context.
-    pub ctx: Ctx,
+    pub ctx: Ctx<'a>,
     /// The arguments after the key, or after the name of a command without key.
     pub args: Args<'a>,
     words: Words<'a>,
@@ -51,21 +51,21 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(ctx: Ctx, words: Words<'a>, key_at: usize, args_at: usize) -> Self {
+    pub(super) fn new(ctx: Ctx<'a>, words: Words<'a>, key_at: usize, args_at: usize) -> Self {
         Call { ctx, args: Args::new(words, args_at), words, key_at }
     }
 
     /// All words from the board's key on, as keys.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+    pub fn keys(&self) -> impl Iterator<Item = Key<'a>> + '_ {
         (self.key_at..self.words.len()).filter_map(|at| self.key_of(at))
     }
 
     /// The board's key. Only for commands that have one, where the server sees to it that it is there.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> Key<'a> {
         self.key_of(self.key_at).expect("the arity of the command covers its key")
     }
 
-    fn key_of(&self, at: usize) -> Option<Key> {
+    fn key_of(&self, at: usize) -> Option<Key<'a>> {
         // SAFETY: the string lives as long as the call, beyond which no key is kept.
         self.words.string(at).map(|string| unsafe { Key::borrowed(string) })
     }

@@ -1,21 +1,22 @@
 //! The server's context of a call, and strings of its keys.
 
 use redis_module::raw;
+use std::marker::PhantomData;
 use std::os::raw::{c_char, c_int};
 
 use crate::server::{api, OK};
 
 /// The context of one call from the server. Valid during that call only.
 #[derive(Clone, Copy)]
-pub struct Ctx(pub(super) *mut raw::RedisModuleCtx);
+pub struct Ctx<'c>(pub(super) *mut raw::RedisModuleCtx, PhantomData<&'c ()>);
 
-impl Ctx {
+impl<'c> Ctx<'c> {
     /// The context of a callback, whose client, if it has one, is the one that is answered.
     ///
     /// # Safety
     /// The server gave it to the callback that runs now, and the value is not used after that.
-    pub(super) unsafe fn of_call(ctx: *mut raw::RedisModuleCtx) -> Ctx {
-        Ctx(ctx)
+    pub(super) unsafe fn of_call(ctx: *mut raw::RedisModuleCtx) -> Ctx<'c> {
+        Ctx(ctx, PhantomData)
     }
 }
 
@@ -28,7 +29,12 @@ pub enum Level {
     Warning,
 }
 
-impl Ctx {
+impl Ctx<'_> {
+    /// No context: good for the log alone.
+    pub(super) fn nowhere() -> Ctx<'static> {
+        Ctx(std::ptr::null_mut(), PhantomData)
+    }
+
     /// Writes a line to the server's log.
     pub fn log(self, level: Level, text: &str) {
         let level = match level {
@@ -154,12 +160,12 @@ impl Ctx {
     }
 
     /// A key's name as the server's own string, freed with it.
-    pub fn key(self, name: &[u8]) -> Key {
+    pub fn key(self, name: &[u8]) -> Key<'static> {
         // SAFETY: creates a string from bytes with their length; it belongs to the `Key`.
         let string = unsafe {
             api!(RedisModule_CreateString(std::ptr::null_mut(), name.as_ptr().cast::<c_char>(), name.len()))
         };
-        Key(string, true)
+        Key(string, true, PhantomData)
     }
 
     /// Random bits to begin a generator with.
@@ -178,15 +184,15 @@ pub fn system_now() -> i64 {
 }
 
 /// The name of a key, as the server's string.
-pub struct Key(pub(super) *mut raw::RedisModuleString, bool);
+pub struct Key<'k>(pub(super) *mut raw::RedisModuleString, bool, PhantomData<&'k ()>);
 
-impl Key {
+impl<'k> Key<'k> {
     /// A name that belongs to somebody else.
     ///
     /// # Safety
     /// The string is valid, and lives longer than this value.
-    pub(super) unsafe fn borrowed(string: *mut raw::RedisModuleString) -> Key {
-        Key(string, false)
+    pub(super) unsafe fn borrowed(string: *mut raw::RedisModuleString) -> Key<'k> {
+        Key(string, false, PhantomData)
     }
 
     /// Its bytes.
@@ -196,7 +202,7 @@ impl Key {
     }
 }
 
-impl Drop for Key {
+impl Drop for Key<'_> {
     fn drop(&mut self) {
         if self.1 {
             // SAFETY: the string was created without a context for this value alone.

@@ -13,20 +13,20 @@ use crate::server::{api, OK};
 pub struct WrongType;
 
 /// An open key.
-pub struct OpenKey<'k> {
+pub struct OpenKey<'c> {
     handle: *mut raw::RedisModuleKey,
     value: *mut BoardValue,
     /// A value that is not in the keyspace yet.
     fresh: Option<Box<BoardValue>>,
-    _key: PhantomData<&'k Key>,
+    _ctx: PhantomData<Ctx<'c>>,
 }
 
-fn open(ctx: Ctx, key: &Key, mode: c_int) -> Result<OpenKey<'_>, WrongType> {
+fn open<'c>(ctx: Ctx<'c>, key: &Key, mode: c_int) -> Result<OpenKey<'c>, WrongType> {
     // SAFETY: the context is that of a callback or command, and the string is valid; the handle is
     // closed when the value is dropped. What is under a key of our type was put there by us.
     unsafe {
         let handle = api!(RedisModule_OpenKey(ctx.0, key.0, mode));
-        let mut open = OpenKey { handle, value: std::ptr::null_mut(), fresh: None, _key: PhantomData };
+        let mut open = OpenKey { handle, value: std::ptr::null_mut(), fresh: None, _ctx: PhantomData };
         if handle.is_null() || api!(RedisModule_KeyType(handle)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
             return Ok(open);
         }
@@ -38,14 +38,14 @@ fn open(ctx: Ctx, key: &Key, mode: c_int) -> Result<OpenKey<'_>, WrongType> {
     }
 }
 
-impl Ctx {
+impl<'c> Ctx<'c> {
     /// Opens a key to read the board in it.
-    pub fn open(self, key: &Key) -> Result<OpenKey<'_>, WrongType> {
+    pub fn open(self, key: &Key) -> Result<OpenKey<'c>, WrongType> {
         open(self, key, raw::REDISMODULE_READ as c_int)
     }
 
     /// Opens a key to change the board in it.
-    pub fn open_writable(self, key: &Key) -> Result<OpenKey<'_>, WrongType> {
+    pub fn open_writable(self, key: &Key) -> Result<OpenKey<'c>, WrongType> {
         open(self, key, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int)
     }
 

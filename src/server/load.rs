@@ -23,7 +23,7 @@ pub fn guard<R>(what: &str, work: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done,
         Err(_) => {
-            Ctx(std::ptr::null_mut())
+            Ctx::nowhere()
                 .log(Level::Warning, &format!("jobboard: a fault in {what}, this server ends"));
             std::process::abort()
         }
@@ -33,7 +33,7 @@ pub fn guard<R>(what: &str, work: impl FnOnce() -> R) -> R {
 /// Logs a panic's text, which would go to standard error alone.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        Ctx(std::ptr::null_mut()).log(Level::Warning, &format!("jobboard: {panic}"));
+        Ctx::nowhere().log(Level::Warning, &format!("jobboard: {panic}"));
     }));
 }
 

@@ -35,8 +35,8 @@ unsafe extern "C" fn handle<C: Command>(
 }
 
 /// Collects commands and makes them known.
-pub struct Registrar {
-    ctx: Ctx,
+pub struct Registrar<'c> {
+    ctx: Ctx<'c>,
     own_category: bool,
     failed: Option<String>,
 }
@@ -55,7 +55,7 @@ fn c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-impl Registrar {
+impl Registrar<'_> {
     /// Makes one command known.
     pub fn add<C: Command>(&mut self) {
         self.named(&C::SPEC, Some(handle::<C>));
