@@ -18,12 +18,18 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "jobboard: POST, CONSUME with CLAIM": (cycles.empty, cycles.board_chained),
     "Streams: XADD, XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_singly),
     "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": (cycles.empty, cycles.board_in_batches),
+    "jobboard, 100 in a command, records of id, token, payload": (
+        cycles.empty,
+        cycles.board_in_batches_as_streams,
+    ),
     "Streams, 100 in a command: XREADGROUP, XACK, XDEL": (cycles.empty_stream, cycles.stream_in_batches),
 }
 BOARD_TO_STREAM = {
-    "jobboard: POST, CLAIM, CONSUME": "Streams: XADD, XREADGROUP, XACK, XDEL",
-    "jobboard: POST, CONSUME with CLAIM": "Streams: XADD, XREADGROUP, XACK, XDEL",
-    "jobboard, 100 in a command: MPOST, CLAIM, MCONSUME": "Streams, 100 in a command: XREADGROUP, XACK, XDEL",
+    title: "Streams, 100 in a command: XREADGROUP, XACK, XDEL"
+    if "100 in a command" in title
+    else "Streams: XADD, XREADGROUP, XACK, XDEL"
+    for title in CASES
+    if title.startswith("jobboard")
 }
 
 

@@ -6,6 +6,8 @@ from wire import Wire, encode, fields
 
 PAYLOAD = b"x" * 100
 BATCH = 100
+AS_STREAMS = ("FIELDS", 3, "id", "token", "payload")
+"""A claim's record with what a stream's entry has, and the token: half of the default record's fields."""
 
 
 def empty_commands(wire: Wire, count: int) -> None:
@@ -32,16 +34,21 @@ def board_chained(wire: Wire, count: int) -> None:
     wire.pipeline(encode("JOB.CONSUME", "bench", "w", id, "CLAIM") for id in ids)
 
 
-def board_in_batches(wire: Wire, count: int) -> None:
+def board_in_batches(wire: Wire, count: int, *record: object) -> None:
+    """A claim answers with the fields that `record` names, or those of the default."""
     batches = count // BATCH
     wire.pipeline([encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
-    claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w", "COUNT", BATCH)] * batches, 10)
+    claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w", "COUNT", BATCH, *record)] * batches, 10)
     commands = []
     for claim in claims:
         jobs = [fields(one) for one in claim]
         ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
         commands.append(encode("JOB.MCONSUME", "bench", "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
     wire.pipeline(commands, 10)
+
+
+def board_in_batches_as_streams(wire: Wire, count: int) -> None:
+    board_in_batches(wire, count, *AS_STREAMS)
 
 
 def stream_singly(wire: Wire, count: int) -> None:
