@@ -232,50 +232,33 @@ def test_commands_find_a_board_in_the_middle_of_its_move(cluster):
     assert ids(board.claim("w2")) == ["b"]
 
 
-def test_a_blocked_claim_is_sent_after_a_slot_that_has_moved(cluster):
-    board = cluster.board()
-    board.set(lease=LONG)  # the board is there
+def moved_while(cluster, wait) -> list:
+    """What `wait` returns, whose client waits while the slot moves, and gets a job at the new place."""
     source = cluster.owner("board")
     target, slot = other_than(cluster, source), cluster.slot("board")
     answers: list = []
-
-    def wait() -> None:
-        answers.append(ids(cluster.board().claim("w1", block=20_000)))
-
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=lambda: answers.append(wait(cluster.board())))
     thread.start()
     wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
     cluster.begin_migration(slot, source, target)
     cluster.move("board", source, target)
     cluster.end_migration(slot, target)
     wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
-    board.post("x", id="j")
+    cluster.board().post("x", id="n")
     thread.join(20)
-    assert answers == [["j"]]
+    return answers
+
+
+def test_a_blocked_claim_is_sent_after_a_slot_that_has_moved(cluster):
+    cluster.board().set(lease=LONG)  # the board is there
+    assert moved_while(cluster, lambda board: ids(board.claim("w1", block=20_000))) == [["n"]]
 
 
 def test_an_end_that_waits_for_the_next_is_repeated_where_the_slot_has_moved(cluster):
     """The client sends the whole command again there: with its token the end is answered as before."""
-    board = cluster.board()
-    token = lives.claimed(board)
-    source = cluster.owner("board")
-    target, slot = other_than(cluster, source), cluster.slot("board")
-    answers: list = []
-
-    def wait() -> None:
-        words = ("w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 20_000, "FIELDS", 1, "id")
-        answers.append(cluster.board().call("CONSUME", *words))
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
-    cluster.begin_migration(slot, source, target)
-    cluster.move("board", source, target)
-    cluster.end_migration(slot, target)
-    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
-    board.post("x", id="n")
-    thread.join(20)
-    assert answers == [["complete", [{"id": "n"}]]]
+    token = lives.claimed(cluster.board())
+    words = ("w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 20_000, "FIELDS", 1, "id")
+    assert moved_while(cluster, lambda board: board.call("CONSUME", *words)) == [["complete", [{"id": "n"}]]]
 
 
 def test_atomic_slot_migration_takes_boards_along(cluster, server_kind):

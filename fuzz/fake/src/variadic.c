@@ -27,27 +27,29 @@ void fake_log(void *ctx, const char *level, const char *format, ...) {
     va_end(args);
 }
 
-int fake_replicate(void *ctx, const char *command, const char *format, ...) {
+typedef void taker(void *where, const char *command, void *key, const char *bytes, size_t len);
+
+/* A key and bytes. */
+static void take(taker *to, void *where, const char *command, const char *format, va_list args) {
     need(format, "sb");
-    va_list args;
-    va_start(args, format);
     void *key = va_arg(args, void *);
     const char *bytes = va_arg(args, const char *);
-    size_t len = va_arg(args, size_t);
+    to(where, command, key, bytes, va_arg(args, size_t));
+}
+
+int fake_replicate(void *ctx, const char *command, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    take(fake_replicated, ctx, command, format, args);
     va_end(args);
-    fake_replicated(ctx, command, key, bytes, len);
     return 0;
 }
 
 void fake_emit_aof(void *io, const char *command, const char *format, ...) {
-    need(format, "sb");
     va_list args;
     va_start(args, format);
-    void *key = va_arg(args, void *);
-    const char *bytes = va_arg(args, const char *);
-    size_t len = va_arg(args, size_t);
+    take(fake_emitted, io, command, format, args);
     va_end(args);
-    fake_emitted(io, command, key, bytes, len);
 }
 
 void *fake_call(void *ctx, const char *command, const char *format, ...) {

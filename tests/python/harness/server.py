@@ -178,6 +178,16 @@ class Server:
             self.config = list(config)
         self.start()
 
+    def survive(self) -> Board:
+        """Kills it and starts it again: the board is as before. Saves first if that is not done already."""
+        before = self.board().digest()
+        if "appendonly yes" not in self.config:
+            self.client().save()
+        self.restart(kill=True)
+        board = self.board()
+        assert board.digest() == before
+        return board
+
     def close(self) -> None:
         """Kills it and removes its temporary folder. A wrapper is let say at its end what it has found."""
         if WRAP and self.alive:
