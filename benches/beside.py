@@ -103,6 +103,7 @@ def one(kind_of_peer: type[peers.Peer], kind: str, sizes: Sizes, durable: bool) 
 
 def full(peer: peers.Peer, result: dict, sizes: Sizes) -> None:
     """The phases with many jobs."""
+    peer.shorten()
     empty, rounds, start = peer.memory(), sizes.rounds, time.monotonic()
     many = result["many"] = in_parts(peer.post, result["many"])
     seconds_each, bytes_each = (time.monotonic() - start) / many, (peer.memory() - empty) / many

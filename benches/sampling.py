@@ -98,14 +98,22 @@ def ping(port: int, word: bytes) -> None:
     print(longest * 1000)
 
 
+def wait_rewritten(wire: Wire) -> None:
+    """No rewrite of the append-only file is under way or to come."""
+    while True:
+        state = info(wire, "persistence")
+        if state["aof_rewrite_in_progress"] == state["aof_rewrite_scheduled"] == "0":
+            return
+        time.sleep(0.05)
+
+
 def restart(peer) -> float:
     """A snapshot or the append-only file, then a new process; less what an empty one takes to start."""
     server = peer.server
     if peer.replica:
         peer.replica.close()
         peer.replica = None
-        while info(peer.wire, "persistence")["aof_rewrite_in_progress"] == "1":
-            time.sleep(0.05)
+        wait_rewritten(peer.wire)
     else:
         peer.wire.call("SAVE")
     peer.wire.close()

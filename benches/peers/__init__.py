@@ -136,11 +136,20 @@ class Peer:
         return sampling.main_thread_seconds(self.wire)
 
     def memory(self) -> int:
+        """Bytes that the server uses, once its replica has all: what is still to be sent would count."""
+        if self.replica:
+            self.replica.wait_synced(self.server)
         return int(sampling.info(self.wire, "memory")["used_memory"])
 
     def empty(self) -> None:
         self.wire.call("FLUSHALL", "SYNC")
         self.setup()
+
+    def shorten(self) -> None:
+        """The append-only file, if there is one, holds no more than what is there now."""
+        if self.replica:
+            self.wire.call("BGREWRITEAOF")
+            sampling.wait_rewritten(self.wire)
 
     def restart(self) -> float:
         """Seconds from the start of the process until it answers, its data loaded."""
