@@ -12,6 +12,7 @@ import argparse
 import os
 import platform
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,6 +48,7 @@ def main() -> None:
         "--durable", action="store_true", help="again with append-only file and replica, a tenth of the jobs"
     )
     arguments = parser.parse_args()
+    start, taken = time.monotonic(), cores.taken_away()
     waiters.allow_connections(waiters.MANY)  # before the server starts: it inherits the limit
     server = Server(arguments.server, config=["loglevel notice", f"maxclients {waiters.MANY + 100}"])
     cores.part(server.process.pid)
@@ -57,6 +59,8 @@ def main() -> None:
         server.close()
         cores.share()
     of_peers, found = measure_peers(arguments)
+    minutes, taken = (time.monotonic() - start) / 60, cores.taken_away() - taken
+    first += f"It took {minutes:.0f} minutes, of which the machine's host gave {taken:.0f} s of a core to others.\n"
     text = "\n".join([first, targets.text(found, own), kept(), *parts, *of_peers])
     REPORT.write_text(text)
     print(f"\nWritten to {REPORT.relative_to(ROOT)}")

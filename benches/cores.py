@@ -53,3 +53,9 @@ def manner(server: int) -> str:
     if os.getpriority(os.PRIO_PROCESS, server) >= 0:
         return "The server has a core of its own, without priority, which was not allowed."
     return "The server has a core of its own, with priority."
+
+
+def taken_away() -> float:
+    """Seconds of all cores together that the host of a virtual machine has given to others so far."""
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[8]) / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
 //! Limits on what is posted: how many jobs that have not ended a board, a queue and a group may
 //! have, and how many bytes of records a board and a queue; how many live jobs of one name a user
-//! may have.
+//! may have; and how many records there can be at all.
 //!
 //! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a command would add is summed up first
 //! ([`Growth`]), so that it is refused whole; what does not grow is never refused. Verbs of
@@ -17,6 +17,11 @@ use crate::settings::{Overrides, Setting};
 
 /// Bytes of a record beside its id, its payload and what few jobs have.
 pub(crate) const RECORD: usize = std::mem::size_of::<Option<Job>>();
+
+/// No post makes more records than this, which their slots have room for. A test reaches fewer.
+const MOST_RECORDS: usize = if cfg!(test) { 1_000 } else { 1_000_000_000 };
+/// From so many on posts look at it: no command makes as many as are missing then.
+const NEARLY_FULL: usize = MOST_RECORDS / 500 * 499;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
@@ -185,6 +190,11 @@ impl Board {
         }
     }
 
+    /// Whether a post has to look at limits: some are set, or the board is nearly full.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.bounded || self.jobs.len() >= NEARLY_FULL
+    }
+
     /// Finds out anew whether any limit is set. O(queues).
     pub(crate) fn find_bounds(&mut self) {
         let has = |own: &Overrides| {
@@ -224,8 +234,11 @@ impl Board {
                 return Err(Refusal::Limit("maxlive"));
             }
         }
-        if !self.bounded {
+        if !self.is_limited() {
             return Ok(());
+        }
+        if self.jobs.len() as i64 + growth.all.jobs > MOST_RECORDS as i64 {
+            return Err(Refusal::Limit("records"));
         }
         within(&self.settings, growth.all, self.live(), self.record_bytes())?;
         for (name, load) in &growth.queues {
@@ -272,5 +285,26 @@ fn within(own: &Overrides, load: Load, jobs: u64, bytes: u64) -> Result<(), Refu
         (true, _) => Err(Refusal::Limit("max-jobs")),
         (_, true) => Err(Refusal::Limit("max-bytes")),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::settings::Rules;
+    use crate::verbs::{Post, PostAnswer};
+
+    #[test]
+    fn a_full_board_refuses_posts() {
+        let rules = Rules::default();
+        let mut board = Board::default();
+        let env = Env { now: 0, random: 1, token: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let post = Post { payload: b"x", ..Post::default() };
+        for n in 0..MOST_RECORDS {
+            let Ok(PostAnswer::Do(posted)) = board.post(&env, &post, n as u64) else { panic!("post {n}") };
+            board.apply(&posted, 0).unwrap();
+        }
+        assert!(matches!(board.post(&env, &post, 0), Err(Refusal::Limit("records"))));
     }
 }

@@ -23,8 +23,7 @@ pub fn guard<R>(what: &str, work: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done,
         Err(_) => {
-            Ctx::nowhere()
-                .log(Level::Warning, &format!("jobboard: a fault in {what}, this server ends"));
+            Ctx::nowhere().log(Level::Warning, &format!("jobboard: a fault in {what}, this server ends"));
             std::process::abort()
         }
     }

@@ -1,6 +1,7 @@
 //! Replies, written straight to the client.
 
 use redis_module::raw;
+use std::marker::PhantomData;
 use std::os::raw::{c_char, c_long};
 
 use crate::server::api;
@@ -9,12 +10,12 @@ use crate::server::ctx::Ctx;
 /// Writes to the client of a call. Maps and doubles are those of RESP3; to a client of RESP2
 /// the server sends flat arrays and strings.
 #[derive(Clone, Copy)]
-pub struct Reply<'c>(Ctx<'c>);
+pub struct Reply<'c>(*mut raw::RedisModuleCtx, PhantomData<Ctx<'c>>);
 
 impl<'c> Ctx<'c> {
     /// Where the answer goes.
     pub fn reply(self) -> Reply<'c> {
-        Reply(self)
+        Reply(self.0, PhantomData)
     }
 }
 
@@ -25,7 +26,7 @@ impl Reply<'_> {
     pub fn bytes(self, bytes: &[u8]) {
         // SAFETY: as above; pointer and length are those of one slice.
         unsafe {
-            api!(RedisModule_ReplyWithStringBuffer(self.0.0, bytes.as_ptr().cast::<c_char>(), bytes.len()))
+            api!(RedisModule_ReplyWithStringBuffer(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()))
         };
     }
 
@@ -37,25 +38,25 @@ impl Reply<'_> {
     /// `OK`.
     pub fn ok(self) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithSimpleString(self.0.0, c"OK".as_ptr())) };
+        unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, c"OK".as_ptr())) };
     }
 
     /// A whole number.
     pub fn int(self, n: i64) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithLongLong(self.0.0, n)) };
+        unsafe { api!(RedisModule_ReplyWithLongLong(self.0, n)) };
     }
 
     /// A number; to a client of RESP2 its shortest text, which the server would not give.
     pub fn double(self, n: f64) {
         // SAFETY: the context is valid.
-        let resp3 = unsafe { api!(RedisModule_GetContextFlags(self.0.0)) } as u32
+        let resp3 = unsafe { api!(RedisModule_GetContextFlags(self.0)) } as u32
             & raw::REDISMODULE_CTX_FLAGS_RESP3
             != 0;
         match resp3 {
             // SAFETY: as above.
             true => unsafe {
-                api!(RedisModule_ReplyWithDouble(self.0.0, n));
+                api!(RedisModule_ReplyWithDouble(self.0, n));
             },
             false => self.text(&n.to_string()),
         }
@@ -64,25 +65,25 @@ impl Reply<'_> {
     /// Nothing.
     pub fn null(self) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithNull(self.0.0)) };
+        unsafe { api!(RedisModule_ReplyWithNull(self.0)) };
     }
 
     /// No list.
     pub fn null_array(self) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithNullArray(self.0.0)) };
+        unsafe { api!(RedisModule_ReplyWithNullArray(self.0)) };
     }
 
     /// A list of `n`, which follow.
     pub fn array(self, n: usize) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithArray(self.0.0, n as c_long)) };
+        unsafe { api!(RedisModule_ReplyWithArray(self.0, n as c_long)) };
     }
 
     /// A map of `n` pairs, which follow.
     pub fn map(self, n: usize) {
         // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithMap(self.0.0, n as c_long)) };
+        unsafe { api!(RedisModule_ReplyWithMap(self.0, n as c_long)) };
     }
 
     /// An error, one line that begins with its code.
@@ -90,6 +91,6 @@ impl Reply<'_> {
         let clean = line.bytes().map(|b| if b < b' ' || b == 0x7f { b'?' } else { b });
         let line: Vec<u8> = clean.chain([0]).collect();
         // SAFETY: as above; `line` ends with its only NUL.
-        unsafe { api!(RedisModule_ReplyWithError(self.0.0, line.as_ptr().cast::<c_char>())) };
+        unsafe { api!(RedisModule_ReplyWithError(self.0, line.as_ptr().cast::<c_char>())) };
     }
 }

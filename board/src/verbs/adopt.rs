@@ -7,7 +7,8 @@ use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
 use crate::family::SHARE_MOST;
-use crate::verbs::post::{Post, Posted};
+use crate::verbs::post::Post;
+use crate::verbs::posted::Posted;
 
 /// A job is a child of another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

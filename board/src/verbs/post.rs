@@ -2,26 +2,20 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
-use crate::apart::Apart;
 use crate::bin::Bin;
 use crate::board::Board;
-use crate::effect::{is_name, Meta, Sound, Unfit};
+use crate::effect::Meta;
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
 use crate::id::{self, Id};
-use crate::job::{End, Job, Options, Rare, State, U48};
-use crate::keys::{Unique, Until};
-use crate::labels::are_tags;
-use crate::limits::{rare_bytes, Coming, Growth, RECORD};
-use crate::news::Fact;
+use crate::job::{Job, Options, State};
+use crate::keys::Until;
+use crate::limits::Growth;
 use crate::settings::Setting;
-use crate::stats::Tally;
 use crate::verbs::depend::After;
-use crate::waits::Edge;
+use crate::verbs::posted::{KeyTaken, More, Posted};
 
 /// What to do when the id is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -124,259 +118,8 @@ pub enum PostAnswer<'a> {
     Holds(Id<Bin>),
 }
 
-/// A job came, or took the place of the one with its id: then attributes that are not named
-/// stay, and everything else begins afresh.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Posted<'a> {
-    slot: u32,
-    replaces: bool,
-    #[serde(with = "serde_bytes")]
-    made: Option<[u8; 16]>,
-    #[serde(borrow, with = "serde_bytes")]
-    id: Cow<'a, [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    payload: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    queue: Option<&'a [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    name: Option<&'a [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    group: Option<&'a [u8]>,
-    priority: Option<i32>,
-    due: Option<i64>,
-    options: Option<Options>,
-    /// What few jobs have: most neither carry it nor write it down.
-    #[serde(borrow)]
-    more: Option<Box<More<'a>>>,
-}
-
-/// The rare attributes of a post.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct More<'a> {
-    #[serde(borrow)]
-    meta: Meta<'a>,
-    after: Option<Vec<Edge>>,
-    #[serde(borrow, with = "serde_bytes")]
-    user: Option<&'a [u8]>,
-    #[serde(borrow)]
-    tags: Option<Vec<&'a Bytes>>,
-    unique: Option<KeyTaken<'a>>,
-}
-
-/// The key that a post takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeyTaken<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    key: &'a [u8],
-    until: Option<Until>,
-    time: Option<i64>,
-    /// The holder keeps the key as it had it, its due time and its place in line.
-    keeps: bool,
-}
-
-impl KeyTaken<'_> {
-    fn owned(&self) -> Unique {
-        Unique::new(self.key, self.until, self.time)
-    }
-}
-
 /// The queue of jobs that name none.
 pub const DEFAULT_QUEUE: &[u8] = b"default";
-
-impl Sound for Posted<'_> {
-    fn sound(&self, board: &Board) -> bool {
-        let id = match &self.made {
-            Some(bytes) => id::slot_of(bytes) == self.slot,
-            None => is_name(&self.id),
-        };
-        let free = || self.text(|id| board.find(id).is_none());
-        id && self.queue.is_none_or(is_name)
-            && self.name.is_none_or(|name| name.len() <= 255)
-            && self.options.is_none_or(|o| o.sound())
-            && self.group.is_none_or(is_name)
-            && (self.replaces || free())
-            && self.more.as_ref().is_none_or(|more| {
-                let More { meta: _, after, user, tags, unique } = &**more;
-                user.is_none_or(is_name)
-                    && unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
-                    && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &***tag)))
-                    && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
-            })
-    }
-}
-
-impl Posted<'_> {
-    /// Calls `f` with the job's id as clients see it.
-    pub fn text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        self.full_id().text(f)
-    }
-
-    pub(crate) fn slot(&self) -> u32 {
-        self.slot
-    }
-
-    fn unique(&self) -> Option<&KeyTaken<'_>> {
-        self.more.as_ref()?.unique.as_ref()
-    }
-
-    fn full_id(&self) -> Id<&[u8]> {
-        match self.made {
-            Some(bytes) => Id::Made(bytes),
-            None => Id::Named(&self.id),
-        }
-    }
-
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let ended = self.replaces && board.job(self.slot)?.state.ended();
-        let kept = self.kept(board)?;
-        let revision = board.revision() as i64;
-        if self.replaces {
-            self.begin_afresh(board, now, kept.is_some())?;
-        } else {
-            let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
-            let options = self.options.unwrap_or_default();
-            let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
-            let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
-            let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
-            let ageing = board.ageing(board.queue_number(&job));
-            if ageing > 0 {
-                job.set_ageing(ageing);
-            }
-            (job.posted, job.seq) = (U48::new(now), U48::new(revision));
-            board.add_record(self.slot, job)?;
-        }
-        let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
-        board.note_of(self.slot, tally, now);
-        let more = self.more.as_deref();
-        if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
-            board.reweigh(self.slot, |job| {
-                let rare = job.rare_mut();
-                rare.set_meta(meta.iter().map(|(f, v)| (&***f, &***v)));
-                rare.user = user.map(Bin::from).or(rare.user.take());
-                Ok(())
-            })?;
-        }
-        if self.replaces {
-            board.set_seq(self.slot, revision)?;
-            let job = board.job_mut(self.slot)?;
-            job.posted = U48::new(now);
-            job.seq = U48::new(revision);
-            job.since = kept.map_or(U48::new(0), |(since, _)| since);
-        }
-        if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
-            let tracked = board.labels.tracked(self.slot);
-            board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
-        }
-        board.enlist(self.slot)?;
-        if kept.is_none() && (self.replaces || more.is_some()) {
-            if let Some(unique) = self.unique() {
-                board.reweigh(self.slot, |job| {
-                    job.rare_mut().unique = Some(Box::new(unique.owned()));
-                    Ok(())
-                })?;
-            }
-            board.take_key(self.slot, now)?;
-        }
-        if let Some(edges) = more.and_then(|more| more.after.as_ref()) {
-            board.reattach(self.slot, edges, now)?;
-        }
-        let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
-        board.tell_post(self.slot, due, |facts| {
-            facts.extend(self.replaces.then_some(Fact::Flag("replaced", true)));
-        });
-        match due {
-            Some(due) => board.make_scheduled(self.slot, due, now)?,
-            _ => board.make_ready(self.slot, now)?,
-        }
-        match self.replaces {
-            true => board.begin_in_family(self.slot, ended, now),
-            false => Ok(()),
-        }
-    }
-
-    /// What limits have to allow; `bounded` when live jobs of its user are.
-    fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
-        let old = board.jobs.get(self.slot).filter(|_| self.replaces);
-        let more = self.more.as_deref();
-        let meta = more.map_or(0, |more| more.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum());
-        let user = more.and_then(|more| more.user);
-        let bytes = match old {
-            Some(job) => board.weight(job) - job.payload().len() + self.payload.len() + meta,
-            None => {
-                let key = self.unique().map_or(0, |unique| unique.owned().bytes());
-                let edges = more.and_then(|more| more.after.as_deref()).map_or(0, std::mem::size_of_val);
-                let rare = rare_bytes(meta + key + edges + user.map_or(0, <[u8]>::len));
-                let id = self.made.map_or(1 + self.id.len(), |id| id.len());
-                RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
-            }
-        };
-        let name = || self.name.or_else(|| Some(&*board.class_of(old?)?.name)).unwrap_or_default();
-        Coming {
-            old: old.map(|_| self.slot),
-            queue: self.queue.unwrap_or_else(|| old.map_or(DEFAULT_QUEUE, |job| board.queue_name(job))),
-            group: self.group.or_else(|| board.group_name(old?)),
-            bytes,
-            owner: user.filter(|_| bounded).map(|user| (user, name())),
-        }
-    }
-
-    /// Place in line and due time of a holder that keeps both.
-    fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, Unfit> {
-        if !self.unique().is_some_and(|unique| unique.keeps) {
-            return Ok(None);
-        }
-        let job = board.job(self.slot)?;
-        match job.state {
-            State::Ready => Ok(Some((job.since, None))),
-            State::Scheduled | State::Blocked => Ok(Some((job.since, Some(job.at.get())))),
-            _ => Err(Unfit),
-        }
-    }
-
-    fn begin_afresh(&self, board: &mut Board, now: i64, keeps: bool) -> Result<(), Unfit> {
-        if !keeps {
-            board.free_key(self.slot);
-        }
-        if let Some(claim) = board.leave(self.slot)? {
-            board.tell_lost(self.slot, &claim, "replaced");
-            board.write_end(self.slot, claim, End::Taken, now)?;
-        }
-        board.delist(self.slot)?;
-        board.record(self.slot, Entry { at: now, event: Event::Replaced, worker: None, text: None })?;
-        board.reweigh(self.slot, |job| {
-            job.set_payload(self.payload);
-            if let Some(priority) = self.priority {
-                job.priority = priority;
-            }
-            let rare = job.rare_mut();
-            *rare = Rare {
-                meta: std::mem::take(&mut rare.meta),
-                history: std::mem::take(&mut rare.history),
-                last: rare.last.take(),
-                modified: now,
-                after: std::mem::take(&mut rare.after),
-                awaited: rare.awaited,
-                user: rare.user.take(),
-                family: rare.family.take(),
-                unique: rare.unique.take(),
-                tried: if keeps { std::mem::take(&mut rare.tried) } else { Apart::default() },
-                ..Rare::default()
-            };
-            if let Some(last) = &mut rare.last {
-                last.end = End::Taken;
-            }
-            if let Some(tried) = rare.tried.there() {
-                tried.stale = Vec::new();
-            }
-            Ok(())
-        })?;
-        board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())?;
-        if let Some(name) = self.group {
-            board.regroup(self.slot, name)?;
-        }
-        board.renew_ageing(self.slot)
-    }
-}
 
 impl Board {
     /// Decides a post. `n` counts the posts of one command. O(1), and O(log keys) with a key.
@@ -499,7 +242,7 @@ impl Board {
 
     /// Whether a limit has to be looked at before a post.
     pub fn is_bounded(&self, post: &Post<'_>) -> bool {
-        self.bounded || post.most_live.is_some()
+        self.is_limited() || post.most_live.is_some()
     }
 
     /// Whether a job of that id is on the board in a state other than ended.

@@ -1,26 +1,17 @@
-//! Schedules: set, deleted, paused, run by hand; and what time does to them.
+//! Schedules: set, deleted, paused.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::cron::{check_cron, CronFault};
-use crate::effect::{is_name, Effect, Meta, Sound, Unfit};
-use crate::env::{mix, Env};
+use crate::effect::{is_name, Meta, Sound, Unfit};
+use crate::env::Env;
 use crate::error::{clean, Refusal};
-use crate::id::Id;
-use crate::job::{End, Job, Options, State, META_MOST, NEVER, U48};
+use crate::job::{Options, META_MOST, NEVER};
 use crate::keys::Unique;
-use crate::limits::{Coming, Growth};
-use crate::news::Fact;
-use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
-use crate::settings::{Setting, LONGEST};
-use crate::stats::{Late, Tally};
-use crate::verbs::post::{TakeKey, DEFAULT_QUEUE};
-
-/// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one
-/// has come.
-pub const LATE: i64 = 60_000;
+use crate::schedule::{Backlog, Overlap, Schedule, NUMBERS};
+use crate::verbs::post::TakeKey;
 
 /// When a schedule fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,15 +111,15 @@ impl ScheduleDeleted {
 /// A schedule goes on at another time: paused or resumed, or times of it were passed over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleMoved {
-    id: Bin,
-    paused: bool,
-    next: i64,
-    at: i64,
+    pub(super) id: Bin,
+    pub(super) paused: bool,
+    pub(super) next: i64,
+    pub(super) at: i64,
     /// A child would have been refused.
-    refused: bool,
+    pub(super) refused: bool,
 }
 
-fn are_times(next: i64, at: i64) -> bool {
+pub(super) fn are_times(next: i64, at: i64) -> bool {
     (0..=NEVER).contains(&next) && (next..=NEVER).contains(&at) && (next == NEVER) == (at == NEVER)
 }
 
@@ -150,102 +141,6 @@ impl ScheduleMoved {
     }
 }
 
-/// A schedule posted a child.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fired {
-    id: Bin,
-    n: u64,
-    slot: u32,
-    intended: i64,
-    next: i64,
-    at: i64,
-    expire: Option<i64>,
-    /// Slot of a child that is cancelled before, and how long its record stays.
-    replaces: Option<(u32, i64)>,
-    /// When time should have posted it; none when it came out of turn.
-    turn: Option<i64>,
-}
-
-impl Sound for Fired {
-    fn sound(&self, board: &Board) -> bool {
-        let Some(schedule) = board.schedules.get(&self.id) else { return false };
-        are_times(self.next, self.at)
-            && (schedule.last + 1..NUMBERS).contains(&self.n)
-            && (0..NEVER).contains(&self.intended)
-            && (!schedule.paused || self.next == NEVER)
-            && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
-            && self.turn.is_none_or(|at| (0..NEVER).contains(&at))
-            && board.find(&child_id(&self.id, self.n)).is_none()
-    }
-}
-
-impl Fired {
-    /// The id of the child.
-    pub fn child(&self) -> Vec<u8> {
-        child_id(&self.id, self.n)
-    }
-
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        if let Some((slot, retain)) = self.replaces {
-            board.end_job(slot, State::Cancelled, End::Taken, Some(b"replaced"), retain, now)?;
-        }
-        let template = &board.schedules.get(&self.id).ok_or(Unfit)?.template;
-        let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
-        let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
-        let tags = template.tags.clone();
-        let (parent, share) = (template.parent.clone(), template.share.unwrap_or(1));
-        let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
-        let mut job =
-            Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
-        let rare = job.rare_mut();
-        rare.intended = Some(self.intended);
-        rare.meta = template.meta.clone();
-        rare.user = template.user.clone();
-        rare.unique = template.unique.clone().map(Box::new);
-        rare.modified = now;
-        job.posted = U48::new(now);
-        job.seq = U48::new(board.revision() as i64);
-        let queue = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
-        job.class = board.hold_class(queue, name.as_deref().unwrap_or_default(), options);
-        if let Some(name) = group {
-            job.set_group(Some(board.hold_group_of(job.class, &name)?));
-        }
-        job.set_ageing(board.ageing(board.queue_number(&job)));
-        board.add_record(self.slot, job)?;
-        board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
-        board.enlist(self.slot)?;
-        board.take_key(self.slot, now)?;
-        let queue = board.queue_number(board.job(self.slot)?);
-        board.note(queue, Tally::Posted, now);
-        board.note(queue, Tally::Fired, now);
-        if let Some(at) = self.turn {
-            board.note_late(queue, Late::Fire, at, now);
-        }
-        // One that has gone or ended since is nobody's parent.
-        let parent = parent.and_then(|id| board.find(&id));
-        let parent = parent.filter(|parent| board.check_parent(self.slot, *parent).is_ok());
-        let parent = parent.map(|parent| (parent, share));
-        board.wake_at(self.at);
-        board.schedules.change(&self.id, |schedule| {
-            schedule.last = self.n;
-            schedule.fired = schedule.fired.saturating_add(1).min(NUMBERS - 1);
-            schedule.intended = Some(self.intended);
-            (schedule.next, schedule.at) = (self.next, self.at);
-        });
-        board.tell_post(self.slot, (due > now).then_some(due), |facts| {
-            facts.push(Fact::Number("intended", self.intended));
-        });
-        match due > now {
-            true => board.make_scheduled(self.slot, due, now)?,
-            false => board.make_ready(self.slot, now)?,
-        }
-        match parent {
-            Some((parent, share)) => board.make_child(self.slot, parent, share, now),
-            None => Ok(()),
-        }
-    }
-}
-
 fn refuse<T>(text: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Argument(text.into()))
 }
@@ -261,14 +156,14 @@ fn readable(expression: &[u8], zone: &[u8], now: i64) -> Result<(), Refusal> {
 
 impl Schedule {
     /// When a child with that intended time is posted.
-    fn posted_at(&self, next: i64, draw: u64) -> i64 {
+    pub(super) fn posted_at(&self, next: i64, draw: u64) -> i64 {
         match next {
             NEVER => NEVER,
             _ => next.saturating_add((draw % (self.jitter.max(0) as u64 + 1)) as i64).min(NEVER - 1),
         }
     }
 
-    fn full(&self, fired: u64) -> bool {
+    pub(super) fn full(&self, fired: u64) -> bool {
         self.max.is_some_and(|max| fired >= max)
     }
 
@@ -407,136 +302,6 @@ impl Board {
         let next = if paused { NEVER } else { schedule.next_from(env.now) };
         let at = schedule.posted_at(next, env.draw(0));
         Ok(Some(ScheduleMoved { id: schedule.id.clone(), paused, next, at, refused: false }))
-    }
-
-    /// Decides a child out of turn, whatever pause, END and MAX say; `None` when the last
-    /// child lives and nothing may overlap it.
-    pub fn run_schedule(&self, env: &Env<'_>, id: &[u8]) -> Result<Option<Fired>, Refusal> {
-        let schedule = self.schedules.get(id).ok_or(Refusal::NoSchedule)?;
-        let live = self.live_child(schedule);
-        if live.is_some() && schedule.overlap == Overlap::Skip {
-            return Ok(None);
-        }
-        let over = schedule.full(schedule.fired + 1);
-        let (next, at) = if over { (NEVER, NEVER) } else { (schedule.next, schedule.at) };
-        let fired = self.fired(env, schedule, live, (env.now, next, at), None);
-        self.check_fired(env, schedule, &fired)?;
-        Ok(Some(fired))
-    }
-
-    /// Refuses a child whose key is taken, or that would exceed a limit.
-    fn check_fired(&self, env: &Env<'_>, schedule: &Schedule, fired: &Fired) -> Result<(), Refusal> {
-        let template = &schedule.template;
-        let gone = fired.replaces.map(|(slot, _)| slot);
-        if let Some(unique) = &template.unique {
-            // The end of the child that is replaced frees its key, unless that is taken for a time.
-            let freed = gone.filter(|slot| self.unique(*slot).is_some_and(Unique::at_end));
-            self.check_key(&unique.key, freed, env.now)?;
-        }
-        if !self.bounded && template.most_live.is_none() {
-            return Ok(());
-        }
-        let mut growth = Growth::default();
-        let user = template.user.as_deref().filter(|_| template.most_live.is_some());
-        if let Some(slot) = gone {
-            growth.ends(self, slot, user);
-        }
-        growth.adds(
-            self,
-            &Coming {
-                old: None,
-                queue: template.queue.as_deref().unwrap_or(DEFAULT_QUEUE),
-                group: template.group.as_deref(),
-                bytes: template.record_bytes(&fired.child()),
-                owner: user.map(|user| (user, template.name.as_deref().unwrap_or_default())),
-            },
-        );
-        self.check_growth(&growth, user.zip(template.most_live))
-    }
-
-    /// The slot of the last child, if that has not ended.
-    fn live_child(&self, schedule: &Schedule) -> Option<u32> {
-        let slot = self.find(&child_id(&schedule.id, schedule.last))?;
-        self.jobs.get(slot).filter(|job| !job.state.ended()).map(|_| slot)
-    }
-
-    fn fired(
-        &self,
-        env: &Env<'_>,
-        schedule: &Schedule,
-        live: Option<u32>,
-        (intended, next, at): (i64, i64, i64),
-        turn: Option<i64>,
-    ) -> Fired {
-        // A schedule of the same id may have had children before: steps that double find a
-        // free number without a walk over theirs.
-        let taken = |n: &u64| {
-            let child = child_id(&schedule.id, *n);
-            self.find(&child).is_some() || self.tombstone(&child, env.now).is_some()
-        };
-        let numbers = (0..53).map(|power| schedule.last + (1 << power));
-        let n = numbers.clone().find(|n| !taken(n)).unwrap_or(schedule.last + 1);
-        let queue = schedule.template.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
-        let number = self.queues.find(queue).unwrap_or(u32::MAX);
-        let expire = self.rule(Setting::Expire, number, env.rules);
-        let replaces = live.filter(|_| schedule.overlap == Overlap::Replace);
-        Fired {
-            id: schedule.id.clone(),
-            n,
-            slot: self.jobs.next_free(),
-            intended,
-            next,
-            at,
-            expire: (expire > 0).then_some(expire),
-            replaces: replaces.map(|slot| (slot, self.retention(State::Cancelled, env.rules))),
-            turn,
-        }
-    }
-
-    /// What the schedule that is due first does; `None` when none is due.
-    /// O(log n).
-    pub(crate) fn due_schedule(&self, env: &Env<'_>) -> Option<Effect<'static>> {
-        self.strike(env, self.schedules.first()?)
-    }
-
-    /// What time should have done with one schedule by now, the next step of it: to be applied
-    /// before anything is decided about that schedule. O(log n).
-    pub fn overdue_schedule(&self, env: &Env<'_>, id: &[u8]) -> Option<Effect<'static>> {
-        self.strike(env, self.schedules.get(id)?)
-    }
-
-    fn strike(&self, env: &Env<'_>, schedule: &Schedule) -> Option<Effect<'static>> {
-        if schedule.at > env.now {
-            return None;
-        }
-        // Times after this are not late yet: jitter may still hold them.
-        let until = env.now.saturating_sub(schedule.jitter).max(schedule.next);
-        let intended = match schedule.backlog {
-            Backlog::All => schedule.next,
-            _ => schedule.last_until(until),
-        };
-        let draw = mix(env.draw(0) ^ schedule.last);
-        let missed = schedule.backlog == Backlog::Skip && until.saturating_sub(intended) > LATE;
-        let live = self.live_child(schedule);
-        let over = schedule.full(schedule.fired);
-        let passes = |refused| {
-            let next = if over { NEVER } else { schedule.first_from(until.max(intended) + 1) };
-            let (id, at) = (schedule.id.clone(), schedule.posted_at(next, draw));
-            Some(ScheduleMoved { id, paused: schedule.paused, next, at, refused }.into())
-        };
-        if missed || over || (live.is_some() && schedule.overlap == Overlap::Skip) {
-            return passes(false);
-        }
-        let next = match schedule.full(schedule.fired + 1) {
-            true => NEVER,
-            false => schedule.first_from(intended + 1),
-        };
-        let at = schedule.posted_at(next, draw);
-        let fired = self.fired(env, schedule, live, (intended, next, at), Some(schedule.at));
-        match self.check_fired(env, schedule, &fired) {
-            Ok(()) => Some(fired.into()),
-            Err(_) => passes(true),
-        }
     }
 }
 
