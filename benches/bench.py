@@ -60,7 +60,7 @@ def main() -> None:
         cores.share()
     of_peers, found = measure_peers(arguments)
     minutes, taken = (time.monotonic() - start) / 60, cores.taken_away() - taken
-    first += f"It took {minutes:.0f} minutes, of which the machine's host gave {taken:.0f} s of a core to others.\n"
+    first += f"It took {minutes:.0f} minutes, in which the host gave {taken:.0f} s of a core to others.\n"
     text = "\n".join([first, targets.text(found, own), kept(), *parts, *of_peers])
     REPORT.write_text(text)
     print(f"\nWritten to {REPORT.relative_to(ROOT)}")
