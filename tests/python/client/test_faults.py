@@ -140,6 +140,45 @@ def test_a_cut_connection_costs_nothing(proxied, work, until) -> None:
     assert began.wait(5), "it does not claim any more"
 
 
+class Failing:
+    """A function that raises what redis-py does when a connection goes while it is made or read from."""
+
+    def __init__(self, function, times: int) -> None:
+        self.function, self.left = function, times
+
+    def __call__(self, *words, **options):
+        if self.left:
+            self.left -= 1
+            raise AttributeError("'NoneType' object has no attribute 'readline'")
+        return self.function(*words, **options)
+
+
+def test_a_fault_of_the_client_library_is_a_lost_connection(server, work, until, monkeypatch) -> None:
+    """The threads that claim, send and listen go on: a cancel is heard long before the next heartbeat."""
+    board = Board("board", server.client(decode_responses=False))
+    began = threading.Event()
+
+    @board.handler()
+    def handler(context, payload):
+        began.set()
+        while not context.cancelled:
+            time.sleep(0.01)
+
+    pool = board.client.connection_pool
+    connect = Failing(pool.get_connection, 3)
+    hear = Failing(redis.client.PubSub.get_message, 2)
+    monkeypatch.setattr(pool, "get_connection", connect)
+    monkeypatch.setattr(redis.client.PubSub, "get_message", lambda *words, **options: hear(*words, **options))
+    work(board, lease=60_000)
+    Board("board", server.client(decode_responses=False)).post(1, id="a", name="x")
+    assert began.wait(10)
+    until(lambda: hear.left == connect.left == 0, what="it has failed")
+    channel = f"job.worker:board:{board.get('a').worker}"
+    until(lambda: server.client().pubsub_numsub(channel)[0][1], what="it listens again")
+    board.cancel("a")
+    until(lambda: board.get("a").state == "cancelled", what="cancelled")
+
+
 @pytest.mark.parametrize("prefetch", [0, 50])
 def test_cuts_under_load_lose_nothing_and_repeat_nothing(server, proxied, work, until, prefetch) -> None:
     board, proxy = proxied

@@ -13,6 +13,7 @@ import redis
 from taskflow.jobs import base
 from taskflow.types import notifier
 
+from ..worker.line import BROKEN
 from . import postings
 from .job import FIELDS, STATES, Job, moment
 from .reading import ask, pairs, text
@@ -112,7 +113,7 @@ class Listener:
             try:
                 self._publish()
                 self._follow()
-            except redis.RedisError as error:
+            except (redis.RedisError, *BROKEN) as error:
                 if not self._stopping.is_set():
                     LOG.warning("No notifications of the board %r for now: %s", self._board.key, error)
                     self._stopping.wait(1)

@@ -13,6 +13,10 @@ from ..board import encoded
 TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
 """No answer, or none from a server that can work: ask again later."""
 
+BROKEN = (AttributeError, ValueError)
+"""What redis-py raises when a connection goes while it is at it: its buffers are gone, or another thread has
+closed them."""
+
 _AWAY = {
     "UNBLOCKED",
     "MASTERDOWN",
@@ -83,6 +87,8 @@ class Line:
             self._connection = self._pool.get_connection()
         except TypeError:  # redis-py before 5.3 asks for a command's name
             self._connection = self._pool.get_connection("JOB.CLAIM")
+        except BROKEN as error:
+            raise redis.ConnectionError(str(error)) from error
         return self._connection
 
 
@@ -120,7 +126,7 @@ def _read(connection: Any) -> Reply:
         raise
     except redis.ResponseError as error:
         return error
-    except ValueError as error:  # the client was closed by another thread while this one read
+    except BROKEN as error:
         raise redis.ConnectionError(str(error)) from error
 
 

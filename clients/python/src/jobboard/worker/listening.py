@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from .engine import Engine
-from .line import TROUBLE
+from .line import BROKEN, TROUBLE
 from .pausing import Pauses
 
 log = logging.getLogger("jobboard.worker")
@@ -44,7 +44,7 @@ class Listener(threading.Thread):
                     if message is not None:
                         self._hear(message)
                         pauses.over()
-            except (*TROUBLE, ValueError) as error:  # ValueError: the client was closed by another thread
+            except (*TROUBLE, *BROKEN) as error:
                 log.debug("not listening: %s", error)
                 pauses.wait(self.closed)
             except redis.RedisError as error:
