@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import cycles
 from report import number, table
+from sampling import main_thread_seconds
 from wire import Wire
 
 ROUNDS = 5
@@ -31,14 +32,6 @@ BOARD_TO_STREAM = {
     for title in CASES
     if title.startswith("jobboard")
 }
-
-
-def main_thread_seconds(wire: Wire) -> float:
-    """CPU that the server's main thread has used."""
-    lines = dict(
-        line.split(":", 1) for line in wire.call("INFO", "cpu").decode().split("\r\n") if ":" in line
-    )
-    return float(lines["used_cpu_user_main_thread"]) + float(lines["used_cpu_sys_main_thread"])
 
 
 def measure(wire: Wire, jobs: int) -> dict[str, list[float]]:

@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 
 import cores
-from cpu import main_thread_seconds
 from cycles import PAYLOAD
 from report import number, percentiles, table
+from sampling import main_thread_seconds
 from wire import Wire, encode, fields
 
 MANY = 10_000
