@@ -46,6 +46,17 @@ fn a_weight_is_a_share_of_the_turns() {
 }
 
 #[test]
+fn a_group_that_waits_has_its_next_turn_by_the_weight_of_before() {
+    let mut w = shared(&[("a", 3)]);
+    set(&mut w, "*", Setting::Weight, 3);
+    for id in ["b0", "b1", "b2", "b3", "b4"] {
+        w.put_with(id, |p| p.group = Some(b"b"));
+    }
+    assert_eq!(w.take_all(ANN), ["b0", "b1", "b2", "a0", "b3", "a1", "b4", "a2"]);
+    w.sound();
+}
+
+#[test]
 fn no_more_jobs_of_a_group_run_than_its_limit_says() {
     let mut w = shared(&[("a", 4), ("b", 4)]);
     set(&mut w, "*", Setting::Concurrency, 1);

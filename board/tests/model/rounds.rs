@@ -17,6 +17,8 @@ pub struct Wait {
     jobs: Vec<(Bytes, i64)>,
     /// How many turns each other has had.
     turns: BTreeMap<Group, u32>,
+    /// Its tag was given by other weights: how many turns others have first is not told.
+    outdated: bool,
 }
 
 /// A queue, a level and a group.
@@ -132,8 +134,15 @@ impl Model {
             Some(value) => self.group_own.insert(key, value),
             None => self.group_own.remove(&key),
         };
-        // Who waited had its tag by other weights.
-        self.rounds.waits.clear();
+        if setting == Setting::Weight {
+            // Whoever waits keeps the tag that it has until its next turn.
+            for at in 0..self.jobs.len() {
+                let place = self.place(at);
+                if place.0 == queue {
+                    self.rounds.waits.insert(place, Wait { outdated: true, ..Wait::default() });
+                }
+            }
+        }
     }
 
     /// The jobs of which a queue may give one now: one for each group that has its turn.
@@ -161,7 +170,7 @@ impl Model {
         best.retain(|_, at| Some(self.jobs[*at].level()) == top);
         let heads: Vec<usize> = best.into_values().collect();
         let owed = |other: usize, at: usize| {
-            let wait = self.seen(&self.place(other));
+            let wait = self.seen(&self.place(other)).filter(|wait| !wait.outdated);
             let most = self.turns_of(&self.jobs[at], &self.jobs[other]);
             wait.and_then(|wait| wait.turns.get(&self.jobs[at].group)).is_some_and(|turns| *turns >= most)
         };
