@@ -167,12 +167,15 @@ def test_a_fault_of_the_client_library_is_a_lost_connection(server, work, until,
     pool = board.client.connection_pool
     connect = Failing(pool.get_connection, 3)
     hear = Failing(redis.client.PubSub.get_message, 2)
+    send = Failing(redis.Connection.send_packed_command, 3)
     monkeypatch.setattr(pool, "get_connection", connect)
+    sends = {"send_packed_command": lambda *words, **options: send(*words, **options)}
+    monkeypatch.setattr(pool, "connection_class", type("Faulty", (redis.Connection,), sends))
     monkeypatch.setattr(redis.client.PubSub, "get_message", lambda *words, **options: hear(*words, **options))
     work(board, lease=60_000)
     Board("board", server.client(decode_responses=False)).post(1, id="a", name="x")
     assert began.wait(10)
-    until(lambda: hear.left == connect.left == 0, what="it has failed")
+    until(lambda: hear.left == connect.left == send.left == 0, what="it has failed")
     channel = f"job.worker:board:{board.get('a').worker}"
     until(lambda: server.client().pubsub_numsub(channel)[0][1], what="it listens again")
     board.cancel("a")
@@ -248,6 +251,28 @@ def test_a_failover_in_a_cluster(server_kind, work) -> None:
         cluster.failover(cluster.replica_of(owner))
         wait_until(lambda: board.count() == 0, 20, what="all done")
         assert len(runs) == 1200
+    finally:
+        cluster.close()
+
+
+def test_a_fault_of_the_clusters_client_is_a_lost_connection(server_kind, work, monkeypatch) -> None:
+    if server_kind != "redis82":
+        pytest.skip("one kind is enough for what redis-py's cluster client does")
+    cluster = Cluster(server_kind)
+    try:
+        board = ShardedBoard("jobs", cluster.client(decode_responses=False), shards=2)
+        runs: Counter = Counter()
+
+        @board.handler()
+        def handler(context, payload):
+            runs[payload] += 1
+
+        board.post_many(range(20))
+        ask = Failing(board.client.execute_command, 3)
+        monkeypatch.setattr(board.client, "execute_command", ask)
+        work(board, concurrency=2)
+        wait_until(lambda: len(runs) == 20, what="all done")
+        assert ask.left == 0
     finally:
         cluster.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Iterator
 from typing import Any, Optional, Union
 
 import redis
@@ -53,14 +54,14 @@ class Line:
 
     def ask(self, commands: list[list[Any]]) -> list[Reply]:
         """Sends commands in one write; the replies in their order, refusals as exceptions in their places."""
+        sent = [encoded(words) for words in commands]
         try:
-            connection = self._connection or self._connect()
-            if len(commands) == 1:
-                packed = connection.pack_command(*encoded(commands[0]))
-            else:
-                packed = connection.pack_commands([encoded(words) for words in commands])
-            connection.send_packed_command(packed)
-            found = [_read(connection) for _ in commands]
+            with _broken_is_lost():
+                connection = self._connection or self._connect()
+                one = len(sent) == 1
+                packed = connection.pack_command(*sent[0]) if one else connection.pack_commands(sent)
+                connection.send_packed_command(packed)
+                found = [_read(connection) for _ in sent]
             _check(found)
             return found
         except BaseException:
@@ -87,8 +88,6 @@ class Line:
             self._connection = self._pool.get_connection()
         except TypeError:  # redis-py before 5.3 asks for a command's name
             self._connection = self._pool.get_connection("JOB.CLAIM")
-        except BROKEN as error:
-            raise redis.ConnectionError(str(error)) from error
         return self._connection
 
 
@@ -101,8 +100,10 @@ class ClusterLine:
     def ask(self, commands: list[list[Any]]) -> list[Reply]:
         found: list[Reply] = []
         for words in commands:
+            sent = encoded(words)
             try:
-                found.append(self._client.execute_command(*encoded(words), NEVER_DECODE=True))  # type: ignore[no-untyped-call]
+                with _broken_is_lost():
+                    found.append(self._client.execute_command(*sent, NEVER_DECODE=True))  # type: ignore[no-untyped-call]
             except redis.ConnectionError:
                 raise
             except redis.ResponseError as error:
@@ -119,6 +120,15 @@ class ClusterLine:
         """The client is the caller's."""
 
 
+@contextlib.contextmanager
+def _broken_is_lost() -> Iterator[None]:
+    """Not around what encodes a user's values: their ValueErrors are the user's."""
+    try:
+        yield
+    except BROKEN as error:
+        raise redis.ConnectionError(str(error)) from error
+
+
 def _read(connection: Any) -> Reply:
     try:
         return connection.read_response(disable_decoding=True)
@@ -126,8 +136,6 @@ def _read(connection: Any) -> Reply:
         raise
     except redis.ResponseError as error:
         return error
-    except BROKEN as error:
-        raise redis.ConnectionError(str(error)) from error
 
 
 def _check(found: list[Reply]) -> None:
