@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::bin::Bin;
 use crate::board::Board;
-use crate::groups::PLAIN;
+use crate::fair::PLAIN;
 use crate::job::{Job, State, NEVER};
 use crate::line::Line;
 use crate::waits::Outcome;

@@ -90,6 +90,7 @@ mod effect;
 mod env;
 mod error;
 mod explain;
+mod fair;
 mod family;
 mod filters;
 mod flow;

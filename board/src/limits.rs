@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use crate::bin::Bin;
 use crate::board::{Board, Queue};
 use crate::error::Refusal;
-use crate::groups::{Fair, Group};
+use crate::fair::Fair;
+use crate::groups::Group;
 use crate::job::{Job, Rare, State};
 use crate::settings::{Overrides, Setting};
 

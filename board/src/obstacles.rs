@@ -5,7 +5,8 @@ use crate::board::{Board, Queue};
 use crate::buckets::{ready_at, Bucket, Refill};
 use crate::error::clean;
 use crate::explain::{count, shown, time, up_to, Detail, Details, Reason};
-use crate::groups::{ready_key_of, Fair, Group, PLAIN};
+use crate::fair::{ready_key_of, Fair, PLAIN};
+use crate::groups::Group;
 use crate::job::{Job, State, NEVER};
 use crate::settings::Setting;
 

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 
 use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
 use crate::effect::Unfit;
-use crate::groups::{ready_key_of, Fair};
+use crate::fair::{ready_key_of, Fair};
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::slab::Slab;
 use crate::stats::Tally;

@@ -13,7 +13,7 @@ use crate::buckets::{ready_at, take};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::groups::PLAIN;
+use crate::fair::PLAIN;
 use crate::job::{Job, NEVER};
 use crate::verbs::Claim;
 

@@ -11,7 +11,7 @@ use crate::bin::Bin;
 use crate::board::Board;
 use crate::buckets::Bucket;
 use crate::effect::{is_grace, is_name};
-use crate::groups::{place, Seat, Tag};
+use crate::fair::{place, Seat, Tag};
 use crate::job::{Claim, Options, Rare, Session, State, NEVER, STALE_MOST};
 use crate::pauses::{Pause, Place};
 use crate::settings::{Overrides, LONGEST};

@@ -6,7 +6,7 @@ use super::load::{damaged, need};
 use super::Damage;
 use crate::bin::Bin;
 use crate::board::Board;
-use crate::groups::Fair;
+use crate::fair::Fair;
 use crate::job::{Job, State, NEVER};
 use crate::line::Line;
 

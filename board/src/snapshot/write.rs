@@ -13,7 +13,7 @@ use super::{
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::buckets::Bucket;
-use crate::groups::Fair;
+use crate::fair::Fair;
 use crate::id::Id;
 use crate::job::{Job, Options};
 use crate::named::List;
