@@ -63,7 +63,7 @@ fn word<T>(
 }
 
 fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fault> {
-    let (mut when, mut post, mut key) = (None, Post::default(), Key::default());
+    let (mut when, mut key) = (None, Key::default());
     while let Some(text) = args.next() {
         match Keyword::of(text).text() {
             "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.int("EVERY", 1..=LONGEST)?))?,
@@ -93,19 +93,15 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
             "DELAY" => once(&mut set.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
             "BACKOFF-JITTER" => {
                 let percent = args.int("BACKOFF-JITTER", 0..=100)?;
-                once(&mut post.options.jitter, "BACKOFF-JITTER", percent)?;
+                once(&mut set.child.options.jitter, "BACKOFF-JITTER", percent)?;
             }
-            other if attribute(other, args, &mut post)? => {}
+            other if attribute(other, args, &mut set.child)? => {}
             other if key.take(other, args)? => {}
             _ => return unexpected(text),
         }
     }
     set.when = when.map(|(_, when)| when);
-    (set.name, set.queue, set.priority) = (post.name, post.queue, post.priority);
-    (set.options, set.meta, set.group, set.user) = (post.options, post.meta, post.group, post.user);
-    set.tags = post.tags;
-    (set.parent, set.share) = (post.parent, post.share);
-    (set.most_live, set.unique) = (post.most_live, key.finish()?);
+    set.child.unique = key.finish()?;
     Ok(())
 }
 
@@ -244,12 +240,12 @@ impl Command for Set {
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = new_id(&mut call.args)?;
-        let payload = call.args.payload("payload")?;
-        let mut set = SetSchedule { id, payload, ..SetSchedule::default() };
+        let child = Post { payload: call.args.payload("payload")?, ..Post::default() };
+        let mut set = SetSchedule { id, child, ..SetSchedule::default() };
         options(&mut call.args, &mut set)?;
         Turn::run(call.ctx, &call.key(), |turn| {
             turn.settle_schedule(id)?;
-            set.parent.map_or(Ok(()), |parent| turn.settle(parent))?;
+            set.child.parent.map_or(Ok(()), |parent| turn.settle(parent))?;
             let env = turn.env;
             let effect = turn.board().set_schedule(&env, &set)?;
             turn.apply(effect)

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::cron::{check_cron, CronFault};
-use crate::effect::{is_name, Meta, Sound, Unfit};
+use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::{clean, Refusal};
-use crate::job::{Options, META_MOST, NEVER};
+use crate::job::{META_MOST, NEVER};
 use crate::keys::Unique;
-use crate::schedule::{Backlog, Overlap, Schedule, NUMBERS};
-use crate::verbs::post::TakeKey;
+use crate::schedule::{Backlog, Overlap, Schedule, Template, NUMBERS};
+use crate::verbs::post::Post;
 
 /// When a schedule fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,6 @@ pub enum When<'a> {
 pub struct SetSchedule<'a> {
     /// Which one.
     pub id: &'a [u8],
-    /// Opaque bytes of its children.
-    pub payload: &'a [u8],
     /// When it fires; needed for a new one.
     pub when: Option<When<'a>>,
     /// The zone of the expression; empty for UTC.
@@ -45,32 +43,11 @@ pub struct SetSchedule<'a> {
     pub overlap: Option<Overlap>,
     /// By how much a child may come later, ms.
     pub jitter: Option<i64>,
-    /// The children's type.
-    pub name: Option<&'a [u8]>,
-    /// Their lane.
-    pub queue: Option<&'a [u8]>,
-    /// Higher first.
-    pub priority: Option<i32>,
     /// Ready so many ms after the intended time.
     pub delay: Option<i64>,
-    /// Attributes with defaults in the settings.
-    pub options: Options,
-    /// Fields of the user's own.
-    pub meta: Meta<'a>,
-    /// With whom they share their turns.
-    pub group: Option<&'a [u8]>,
-    /// On whose behalf.
-    pub user: Option<&'a [u8]>,
-    /// Their tags.
-    pub tags: Option<Vec<&'a [u8]>>,
-    /// Id of the job that they are a part of.
-    pub parent: Option<&'a [u8]>,
-    /// Their weight among that job's children.
-    pub share: Option<u32>,
-    /// So many live jobs of that user and name at most; needs a user.
-    pub most_live: Option<i64>,
-    /// The key that a child takes; what is to be done on a conflict does not count.
-    pub unique: Option<TakeKey<'a>>,
+    /// What its children are posted with. Their ids, what they wait for and when they are ready
+    /// do not count, nor what is to be done when their key is taken.
+    pub child: Post<'a>,
 }
 
 /// A schedule came, or is another from now on.
@@ -193,29 +170,8 @@ impl Schedule {
         self.backlog = set.backlog.unwrap_or(self.backlog);
         self.overlap = set.overlap.unwrap_or(self.overlap);
         self.jitter = set.jitter.unwrap_or(self.jitter);
-        let template = &mut self.template;
-        template.payload = set.payload.into();
-        template.name = set.name.map(Bin::from).or_else(|| template.name.take());
-        template.queue = set.queue.map(Bin::from).or_else(|| template.queue.take());
-        template.priority = set.priority.or(template.priority);
-        template.delay = set.delay.or(template.delay);
-        template.options = set.options.or(template.options);
-        template.group = set.group.map(Bin::from).or_else(|| template.group.take());
-        template.user = set.user.map(Bin::from).or_else(|| template.user.take());
-        if let Some(tags) = &set.tags {
-            template.tags = tags.iter().map(|tag| Bin::from(*tag)).collect();
-        }
-        template.parent = set.parent.map(Bin::from).or_else(|| template.parent.take());
-        template.share = set.share.or(template.share);
-        template.most_live = set.most_live.or(template.most_live);
-        let unique = set.unique.map(|u| Unique::new(u.key, u.until, u.time));
-        template.unique = unique.or_else(|| template.unique.take());
-        for (field, value) in &set.meta {
-            match template.meta.iter_mut().find(|(f, _)| **f == ***field) {
-                Some((_, old)) => *old = (&***value).into(),
-                None => template.meta.push(((&***field).into(), (&***value).into())),
-            }
-        }
+        self.template.take(&set.child);
+        self.template.delay = set.delay.or(self.template.delay);
         let changed = before != (self.every, self.cron.clone(), self.zone.clone(), self.start);
         if changed {
             self.anchor = match self.start {
@@ -224,6 +180,34 @@ impl Schedule {
             };
         }
         changed
+    }
+}
+
+impl Template {
+    /// Takes over what a post names.
+    fn take(&mut self, post: &Post<'_>) {
+        let text = |new: Option<&[u8]>, old: &mut Option<Bin>| new.map(Bin::from).or_else(|| old.take());
+        self.payload = post.payload.into();
+        self.name = text(post.name, &mut self.name);
+        self.queue = text(post.queue, &mut self.queue);
+        self.priority = post.priority.or(self.priority);
+        self.options = post.options.or(self.options);
+        self.group = text(post.group, &mut self.group);
+        self.user = text(post.user, &mut self.user);
+        if let Some(tags) = &post.tags {
+            self.tags = tags.iter().map(|tag| Bin::from(*tag)).collect();
+        }
+        self.parent = text(post.parent, &mut self.parent);
+        self.share = post.share.or(self.share);
+        self.most_live = post.most_live.or(self.most_live);
+        let unique = post.unique.map(|u| Unique::new(u.key, u.until, u.time));
+        self.unique = unique.or_else(|| self.unique.take());
+        for (field, value) in &post.meta {
+            match self.meta.iter_mut().find(|(f, _)| **f == ***field) {
+                Some((_, old)) => *old = (&***value).into(),
+                None => self.meta.push(((&***field).into(), (&***value).into())),
+            }
+        }
     }
 }
 
@@ -252,7 +236,7 @@ impl Board {
         let fresh = || Schedule { id: set.id.into(), next: NEVER, at: NEVER, ..Schedule::default() };
         let mut schedule = old.cloned().unwrap_or_else(fresh);
         let changed = schedule.take(set, env.now);
-        if let Some(id) = set.parent {
+        if let Some(id) = set.child.parent {
             let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
             self.check_parent(self.jobs.next_free(), parent).map_err(|refusal| refusal.of(id))?;
         }

@@ -51,7 +51,6 @@ pub fn full() -> World {
     w.update(b"trashed", &update).unwrap().unwrap();
     let set = SetSchedule {
         id: b"tick",
-        payload: b"tock",
         when: Some(When::Every(10)),
         start: Some(w.now + 5),
         end: Some(Some(w.now + 60)),
@@ -59,9 +58,13 @@ pub fn full() -> World {
         overlap: Some(Overlap::Replace),
         backlog: Some(Backlog::All),
         jitter: Some(2),
-        queue: Some(b"mail"),
-        meta: vec![pair(b"m", b"v")],
-        tags: Some(vec![b"red", b"blue"]),
+        child: Post {
+            payload: b"tock",
+            queue: Some(b"mail"),
+            meta: vec![pair(b"m", b"v")],
+            tags: Some(vec![b"red", b"blue"]),
+            ..Post::default()
+        },
         ..SetSchedule::default()
     };
     w.set_schedule(&set).unwrap();
@@ -193,7 +196,7 @@ pub fn live_on(board: Board) {
     for id in &schedules {
         let _ = w.pause_schedule(id, false);
         let _ = w.run_schedule(id);
-        let set = SetSchedule { id, payload: b"p", jitter: Some(3), ..SetSchedule::default() };
+        let set = SetSchedule { id, jitter: Some(3), ..SetSchedule::default() };
         let _ = w.set_schedule(&set);
         w.delete_schedule(id).unwrap();
     }

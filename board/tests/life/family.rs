@@ -348,10 +348,8 @@ fn children_of_a_schedule_have_its_parent_while_that_lives() {
     let mut w = World::default();
     let every = |id: &'static [u8]| SetSchedule {
         id,
-        payload: b"tick",
         when: Some(When::Every(100)),
-        parent: Some(b"p"),
-        share: Some(5),
+        child: Post { parent: Some(b"p"), share: Some(5), ..Post::default() },
         ..SetSchedule::default()
     };
     assert_eq!(w.set_schedule(&every(b"s")), refused("NOJOB no such job p"));

@@ -182,9 +182,9 @@ fn rounds_go_on_after_a_reload() {
 fn children_of_a_schedule_are_of_its_group() {
     let mut w = World::default();
     let when = Some(When::Every(10));
-    let set = SetSchedule { id: b"tick", when, group: Some(b"a"), ..SetSchedule::default() };
-    w.set_schedule(&set).unwrap();
-    w.set_schedule(&SetSchedule { when: None, group: None, ..set }).unwrap();
+    let child = Post { group: Some(b"a"), ..Post::default() };
+    w.set_schedule(&SetSchedule { id: b"tick", when, child, ..SetSchedule::default() }).unwrap();
+    w.set_schedule(&SetSchedule { id: b"tick", ..SetSchedule::default() }).unwrap();
     w.pass(10);
     assert_eq!(w.job("@tick@1").group(), Some(&b"a"[..]));
     w.sound();

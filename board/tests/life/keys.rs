@@ -192,8 +192,9 @@ fn an_ended_job_is_not_replaced_when_another_holds_its_key() {
 #[test]
 fn a_time_whose_child_finds_its_key_taken_is_passed_over() {
     let mut w = World::default();
-    let (when, unique) = (Some(When::Every(100)), Some(UNTIL_END));
-    w.set_schedule(&SetSchedule { id: b"s", when, unique, ..SetSchedule::default() }).unwrap();
+    let when = Some(When::Every(100));
+    let child = Post { unique: Some(UNTIL_END), ..Post::default() };
+    w.set_schedule(&SetSchedule { id: b"s", when, child, ..SetSchedule::default() }).unwrap();
     w.pass(100);
     w.pass(250);
     assert_eq!((w.holder(), w.is("@s@2")), (Some("@s@1".into()), None));

@@ -239,12 +239,13 @@ fn the_most_used_tags_come_first_and_those_that_nobody_has_not_at_all() {
 fn children_of_a_schedule_have_its_tags() {
     let mut w = World::default();
     let mut set = SetSchedule { id: b"s", when: Some(When::Every(10)), ..SetSchedule::default() };
-    set.tags = Some(vec![b"x", b"y"]);
+    for tags in [Some(vec![&b"x"[..], b"y"]), None] {
+        set.child.tags = tags;
+        w.set_schedule(&set).unwrap();
+        w.pass(10);
+    }
+    set.child.tags = Some(Vec::new());
     w.set_schedule(&set).unwrap();
-    w.pass(10);
-    w.set_schedule(&SetSchedule { tags: None, ..set.clone() }).unwrap();
-    w.pass(10);
-    w.set_schedule(&SetSchedule { tags: Some(Vec::new()), ..set }).unwrap();
     w.pass(10);
     assert_eq!(found(&w, &[Filter::Tag(b"y")]), ["@s@1", "@s@2"]);
     assert_eq!(w.job("@s@3").tags().len(), 0);

@@ -32,7 +32,8 @@ fn a_replacing_post_keeps_the_user_unless_it_names_another() {
 fn a_child_has_the_user_of_its_schedule() {
     let mut w = World::default();
     let when = Some(When::Every(100));
-    w.set_schedule(&SetSchedule { id: b"s", when, user: EVE, ..SetSchedule::default() }).unwrap();
+    let child = Post { user: EVE, ..Post::default() };
+    w.set_schedule(&SetSchedule { id: b"s", when, child, ..SetSchedule::default() }).unwrap();
     w.set_schedule(&SetSchedule { id: b"s", ..SetSchedule::default() }).unwrap();
     w.pass(100);
     assert_eq!(w.job("@s@1").user(), EVE);
@@ -187,8 +188,8 @@ fn a_flow_and_a_schedule_are_bounded_by_groups() {
     assert!(w.flow(vec![node("a"), node("b")]).is_err());
     assert!(w.board.is_empty());
     let when = Some(When::Every(100));
-    let set = SetSchedule { id: b"s", when, queue: MAIL, group: Some(b"small"), ..SetSchedule::default() };
-    w.set_schedule(&set).unwrap();
+    let child = Post { queue: MAIL, group: Some(b"small"), ..Post::default() };
+    w.set_schedule(&SetSchedule { id: b"s", when, child, ..SetSchedule::default() }).unwrap();
     w.pass(100);
     w.pass(100);
     assert_eq!((w.is("@s@1"), w.is("@s@2")), (Some(Ready), None));

@@ -7,12 +7,13 @@ use crate::world::World;
 
 fn every<'a>(id: &'a str, ms: i64) -> SetSchedule<'a> {
     let when = Some(When::Every(ms));
-    SetSchedule { id: id.as_bytes(), payload: b"tick", when, ..SetSchedule::default() }
+    SetSchedule { when, ..same(id) }
 }
 
 /// What names nothing but the id.
 fn same(id: &str) -> SetSchedule<'_> {
-    SetSchedule { id: id.as_bytes(), payload: b"tick", ..SetSchedule::default() }
+    let child = Post { payload: b"tick", ..Post::default() };
+    SetSchedule { id: id.as_bytes(), child, ..SetSchedule::default() }
 }
 
 impl World {
@@ -46,15 +47,16 @@ fn row(all: &[(&str, i64)]) -> Vec<(String, i64)> {
 fn an_interval_posts_a_child_each_time_stamped_with_it() {
     let mut w = World::default();
     let t0 = w.now;
-    w.set_schedule(&SetSchedule {
+    let child = Post {
+        payload: b"tick",
         queue: Some(b"mail"),
         name: Some(b"send"),
         priority: Some(4),
         meta: vec![pair(b"k", b"v")],
         options: options(|o| (o.lease, o.retries) = (Some(77), Some(2))),
-        ..every("s", 100)
-    })
-    .unwrap();
+        ..Post::default()
+    };
+    w.set_schedule(&SetSchedule { child, ..every("s", 100) }).unwrap();
     w.pass(99);
     assert_eq!(w.children(t0), []);
     w.pass(1);
@@ -197,13 +199,15 @@ fn a_long_overlap_is_passed_over_in_one_step() {
 fn setting_again_changes_what_it_names_and_keeps_the_counter() {
     let mut w = World::default();
     let t0 = w.now;
-    w.set_schedule(&SetSchedule { queue: Some(b"mail"), ..every("s", 1_000) }).unwrap();
+    let child = Post { payload: b"tick", queue: Some(b"mail"), ..Post::default() };
+    w.set_schedule(&SetSchedule { child, ..every("s", 1_000) }).unwrap();
     w.pass(1_000);
     w.now += 400;
     // The same again, as a program does at each start: nothing moves.
     w.set_schedule(&every("s", 1_000)).unwrap();
     assert_eq!(w.schedule("s").next, t0 + 2_000);
-    w.set_schedule(&SetSchedule { payload: b"new", priority: Some(3), ..same("s") }).unwrap();
+    let child = Post { payload: b"new", priority: Some(3), ..Post::default() };
+    w.set_schedule(&SetSchedule { child, ..same("s") }).unwrap();
     w.pass(600);
     let child = w.job("@s@2");
     assert_eq!((child.payload(), child.priority(), child.queue()), (&b"new"[..], 3, &b"mail"[..]));

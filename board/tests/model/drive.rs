@@ -637,7 +637,6 @@ impl Pair {
         let cron = cron.map(|n| When::Cron(schedules::CRONS[n as usize].0));
         let set = SetSchedule {
             id,
-            payload: text(self.step as u8),
             when: every.map(When::Every).or(cron),
             start: start.map(|ms| self.world.now + ms),
             end: end.map(|ms| (ms >= 0).then_some(self.world.now + ms)),
@@ -645,13 +644,17 @@ impl Pair {
             backlog,
             overlap: overlap.and_then(|n| Overlap::try_from(n).ok()),
             jitter: *jitter,
-            queue: queue.map(|q| QUEUES[q as usize]),
             delay: *delay,
-            group: group.map(|n| GROUPS[n as usize]),
-            tags: given.as_deref().map(tags),
-            user: user.map(|user| USERS[user as usize]),
-            most_live: most_live.filter(|_| user.is_some()),
-            unique: unique.as_ref().map(take_key),
+            child: Post {
+                payload: text(self.step as u8),
+                queue: queue.map(|q| QUEUES[q as usize]),
+                group: group.map(|n| GROUPS[n as usize]),
+                tags: given.as_deref().map(tags),
+                user: user.map(|user| USERS[user as usize]),
+                most_live: most_live.filter(|_| user.is_some()),
+                unique: unique.as_ref().map(take_key),
+                ..Post::default()
+            },
             ..SetSchedule::default()
         };
         let got = self.world.set_schedule(&set).is_ok();

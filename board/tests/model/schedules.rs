@@ -120,16 +120,17 @@ impl Model {
         s.backlog = set.backlog.unwrap_or(s.backlog);
         s.overlap = set.overlap.unwrap_or(s.overlap);
         s.jitter = set.jitter.unwrap_or(s.jitter);
-        s.payload = set.payload.to_vec();
-        s.queue = set.queue.map(<[u8]>::to_vec).or(s.queue);
-        s.group = set.group.map(<[u8]>::to_vec).or(s.group);
+        let child = &set.child;
+        s.payload = child.payload.to_vec();
+        s.queue = child.queue.map(<[u8]>::to_vec).or(s.queue);
+        s.group = child.group.map(<[u8]>::to_vec).or(s.group);
         s.delay = set.delay.unwrap_or(s.delay);
-        if let Some(tags) = &set.tags {
+        if let Some(tags) = &child.tags {
             s.tags = tags.iter().map(|tag| tag.to_vec()).collect();
         }
-        s.user = set.user.map(<[u8]>::to_vec).or(s.user);
-        s.most_live = set.most_live.or(s.most_live);
-        s.unique = set.unique.as_ref().map(Unique::of).or(s.unique);
+        s.user = child.user.map(<[u8]>::to_vec).or(s.user);
+        s.most_live = child.most_live.or(s.most_live);
+        s.unique = child.unique.as_ref().map(Unique::of).or(s.unique);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
             s.anchor = match s.start {
