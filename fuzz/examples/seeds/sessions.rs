@@ -11,16 +11,20 @@ const LONGEST: usize = 199;
 /// Time passes: seconds, up to 16.
 const SECONDS: [u8; 2] = [180, 3];
 
-/// The inputs, by the line of the session.
+/// The inputs, by the heading of the session and its number there.
 pub fn inputs(page: &str) -> Vec<(String, Vec<u8>)> {
     let mut inputs: Vec<(String, Vec<u8>)> = Vec::new();
-    let mut inside = false;
-    for (n, line) in page.lines().enumerate() {
+    let (mut inside, mut heading, mut n) = (false, String::new(), 0);
+    for line in page.lines() {
         if line.starts_with("```") {
             inside = line.starts_with("```redis-cli");
             if inside {
-                inputs.push((format!("line-{:04}", n + 1), Vec::new()));
+                n += 1;
+                inputs.push((format!("{heading}-{n}"), Vec::new()));
             }
+        } else if line.starts_with('#') && !inside {
+            let words = line.trim_start_matches(['#', ' ']).to_ascii_lowercase();
+            (heading, n) = (words.replace(|c: char| !c.is_ascii_alphanumeric(), "-"), 0);
         }
         let command = line.strip_prefix("> ").filter(|_| inside);
         if let (Some(command), Some((_, input))) = (command, inputs.last_mut()) {
