@@ -19,8 +19,8 @@ use crate::turn::Turn;
 /// nothing when it is a repetition, and `Claimed`.
 pub struct Consume;
 
-/// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r] [RETAIN ms] [FORCE]`, or `ALL`,
-/// or with `NEXT …`; last `CLAIM …`.
+/// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r|RESULTS n r…] [RETAIN ms] [FORCE]`,
+/// or `ALL`, or with `NEXT …`; last `CLAIM …`.
 pub struct MConsume;
 
 /// The options of both.
@@ -92,15 +92,18 @@ struct Said<'a> {
     id: &'a [u8],
     token: Option<u64>,
     payload: Option<&'a [u8]>,
+    /// Its own; of several jobs that do not have one in common.
+    result: Option<&'a [u8]>,
 }
 
 /// Ends the work on one job, and says in which state that leaves it.
 fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, Fault> {
     let env = turn.env;
-    let Said { worker, id, token, payload } = said;
+    let Said { worker, id, token, payload, result } = said;
     match way {
         Way::Done(request) => {
-            let request = Request { worker, id, token, payload, ..request.clone() };
+            let result = result.or(request.result);
+            let request = Request { worker, id, token, payload, result, ..request.clone() };
             if let Answer::Do(effect) = turn.board().consume(&env, &request)? {
                 turn.apply(&effect)?;
             }
@@ -119,6 +122,12 @@ fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, 
             Ok(board.state_of(id).or_else(gone).unwrap_or(State::Cancelled))
         }
     }
+}
+
+/// Reads the results after RESULTS.
+fn results<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
+    let n = args.length("RESULTS", 1)?;
+    args.many(n, "RESULTS", |args| args.payload("RESULTS"))
 }
 
 impl Command for Consume {
@@ -155,7 +164,7 @@ impl Command for Consume {
         end(call, next, |turn| {
             turn.hear(worker)?;
             turn.settle(id)?;
-            consume(turn, Said { worker, id, token, payload }, &way).map(Ending::State)
+            consume(turn, Said { worker, id, token, payload, result: None }, &way).map(Ending::State)
         })
     }
 }
@@ -169,7 +178,8 @@ impl Command for MConsume {
         summary: "Completes several jobs, or all that a worker holds.",
         complexity: "O(n log N), and that of the claim",
         syntax: concat!(
-            "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
+            "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result|RESULTS n result [result ...]] \
+            [RETAIN ms] [FORCE]|NEXT queue \
             [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
             next_claim!()
         ),
@@ -180,24 +190,31 @@ impl Command for MConsume {
         let args = &mut call.args;
         let worker = args.speaker()?;
         let targets = targets(args)?;
-        let (mut given, mut next) = (None, None);
+        let (mut given, mut results, mut next) = (None, None, None);
         let mut options = Options::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "RESULTS" => once(&mut results, "RESULTS", self::results(args)?)?,
                 "CLAIM" => next = Some(Wanted::next(args, call.ctx, worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
         targets.check(worker, &given)?;
+        targets.check_each("RESULTS", "results", &results)?;
+        if results.is_some() && (options.result.is_some() || options.next.is_some()) {
+            return syntax("RESULTS excludes RESULT and NEXT");
+        }
         let way = options.finish()?;
         let all = targets.is_all();
         end(call, next, |turn| {
             turn.hear(worker)?;
             let targets = targets.paired(given, worker, turn);
+            let mut results = results.into_iter().flatten();
             for_each(turn, targets, all, |turn, id, token| {
-                consume(turn, Said { worker, id, token, payload: None }, &way).map(Ending::State)
+                let said = Said { worker, id, token, payload: None, result: results.next() };
+                consume(turn, said, &way).map(Ending::State)
             })
         })
     }

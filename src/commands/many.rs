@@ -38,11 +38,18 @@ pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, Fault> {
 impl<'a> Targets<'a> {
     /// Whether that worker and these tokens go with them: one token for each id, none with ALL.
     pub fn check(&self, worker: &[u8], tokens: &Option<Vec<u64>>) -> Result<(), Fault> {
-        match (self, tokens) {
-            (Targets::All, _) if worker == ANYBODY => syntax("worker must not be '*' with ALL"),
-            (Targets::All, Some(_)) => syntax("ALL excludes TOKENS"),
-            (Targets::Ids(ids), Some(tokens)) if ids.len() != tokens.len() => {
-                syntax(format!("TOKENS must name {} tokens, one for each id", ids.len()))
+        if self.is_all() && worker == ANYBODY {
+            return syntax("worker must not be '*' with ALL");
+        }
+        self.check_each("TOKENS", "tokens", tokens)
+    }
+
+    /// Whether an option has a value for each id; none with ALL.
+    pub fn check_each<T>(&self, option: &str, values: &str, given: &Option<Vec<T>>) -> Result<(), Fault> {
+        match (self, given) {
+            (Targets::All, Some(_)) => syntax(format!("ALL excludes {option}")),
+            (Targets::Ids(ids), Some(given)) if ids.len() != given.len() => {
+                syntax(format!("{option} must name {} {values}, one for each id", ids.len()))
             }
             _ => Ok(()),
         }

@@ -157,6 +157,7 @@ PAYLOADS = {
     "CONSUME": ("CONSUME", "w1", "j", "PAYLOAD", None),
     "RESULT": ("CONSUME", "w1", "j", "RESULT", None),
     "RESULT of many": ("MCONSUME", "w1", 1, "j", "RESULT", None),
+    "RESULTS": ("MCONSUME", "w1", 2, "i", "j", "RESULTS", 2, "x", None),
     "FAIL": ("FAIL", "w1", "j", "kind", "message", "PAYLOAD", None),
 }
 
@@ -207,6 +208,7 @@ LISTS = {
     "DEPEND": ("DEPEND", "ADD", "j", ...),
     "FIELDS": ("FIELDS",),
     "TOKENS": ("TOKENS",),
+    "RESULTS": ("RESULTS",),
     "COUNT of a claim": ("CLAIM", "w1", "COUNT", None),
     "COUNT of a list": ("LIST", "COUNT", None),
     "COUNT of a selection": ("CANCEL", "WHERE", "STATE", "failed", "COUNT", None),
@@ -226,8 +228,8 @@ def list_of(name: str, n: int) -> list:
         return ["FLOW", n, *[word for number in range(n) for word in ("NODE", f"l{number}", "x")]]
     if name == "FIELDS":
         return ["GET", "j", "FIELDS", n, *["id"] * n]
-    if name == "TOKENS":
-        return ["MCONSUME", "w1", 1, "x", "TOKENS", n, *[5] * n]
+    if name in ("TOKENS", "RESULTS"):
+        return ["MCONSUME", "w1", 1, "x", name, n, *[5] * n]
     return [n if word is None else word for word in listed(n, *LISTS[name])]
 
 

@@ -233,6 +233,34 @@ def test_a_shared_result_is_kept(clocked_board):
     assert [(job["state"], job["result"]) for job in clocked_board.mget("ab")] == [("complete", "42")] * 2
 
 
+def test_each_job_has_its_own_result(clocked_board):
+    """What is refused takes none of the others'."""
+    for id in "abc":
+        lives.claimed(clocked_board, id)
+    lives.ready(clocked_board, "r")
+    reply = clocked_board.mconsume("w1", ["a", "r", "b", "c"], results=["1", "2", "3", ""], retain=LONG)
+    assert reply == ["complete", ["NOTCLAIMED", "ready"], "complete", "complete"]
+    assert [job.get("result") for job in clocked_board.mget(["a", "r", "b", "c"])] == ["1", None, "3", ""]
+
+
+@pytest.mark.parametrize(
+    "ids, keywords, line",
+    [
+        ("ab", {"results": ["1"]}, "ERR RESULTS must name 2 results, one for each id"),
+        ("ab", {"results": ["1", "2", "3"]}, "ERR RESULTS must name 2 results, one for each id"),
+        ("ALL", {"results": ["1", "2"]}, "ERR ALL excludes RESULTS"),
+        ("ab", {"results": ["1", "2"], "result": "3"}, "ERR RESULTS excludes RESULT and NEXT"),
+        ("ab", {"results": ["1", "2"], "next": "q"}, "ERR RESULTS excludes RESULT and NEXT"),
+    ],
+    ids=["fewer", "more", "ALL", "RESULT", "NEXT"],
+)
+def test_results_must_fit_the_ids(clocked_board, ids, keywords, line):
+    lives.claimed(clocked_board, "a")
+    lives.claimed(clocked_board, "b")
+    with refused(line, clocked_board):
+        clocked_board.mconsume("w1", ids, **keywords)
+
+
 def test_a_job_to_be_cancelled_is_not_consumed_unless_forced(clocked_board):
     lives.claimed(clocked_board, "a")
     lives.cancel_requested(clocked_board, "b")

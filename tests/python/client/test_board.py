@@ -121,9 +121,11 @@ def test_other_ends_of_work(jobs) -> None:
     jobs.abandon("w", "a", held["a"], delay=60_000, reason="later")
     jobs.trash("w", "b", held["b"], reason="broken")
     assert jobs.consume("w", "c", held["c"], next="second", payload="c2") == "ready"
-    assert jobs.mconsume("w", ["d", "a"], [held["d"], held["a"]])[0] == "complete"
+    assert jobs.mconsume("w", ["d", "a"], [held["d"], held["a"]], [{"n": 1}, None])[0] == "complete"
+    assert jobs.get("d").result == {"n": 1}
     assert jobs.mabandon("w", ["e"], [held["e"]]) == ["OK"]
     assert jobs.mabandon_all("w") == ["f"]
+    jobs.delete("d")
     states = {job.id: job.state for job in jobs.list()}
     assert states == {"a": "scheduled", "b": "trashed", "c": "ready", "e": "ready", "f": "ready"}
 

@@ -181,6 +181,29 @@ def test_a_result_that_the_server_refuses_is_a_failure(server, run) -> None:
     assert (job.state, job.kind) == ("scheduled", "Refused")
 
 
+def test_results_share_a_command_and_one_that_is_refused_spoils_no_other(server, jobs, work, until) -> None:
+    begun, done = threading.Barrier(5), threading.Event()
+
+    @jobs.handler()
+    def handler(context, payload):
+        begun.wait(10)
+        done.wait(10)
+        return "x" * payload
+
+    ids = jobs.post_many([1, 2, 200, 0], retain=60_000)
+    with server.configured(jobboard__max_payload=100):
+        worker = work(jobs, concurrency=4).worker
+        begun.wait(10)
+        sender = worker._engine.sender
+        with sender.sending:
+            done.set()
+            until(lambda: len(sender.ends) == 4, what="all have ended")
+        sender.hurry()
+        until(lambda: jobs.get(ids[2]).kind == "Refused", what="one is refused")
+    assert [jobs.get(id).result for id in ids] == ["x", "xx", None, ""]
+    assert server.client().info("commandstats")["cmdstat_job.mconsume"]["failed_calls"] == 1
+
+
 def test_a_job_can_go_on_to_another_queue(run, jobs) -> None:
     def handler(context, payload):
         return Next("second", payload + 1) if context.job.queue == "default" else payload

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-COUNTED = {"queues", "fields", "tokens", "ids", "meta", "after", "tags", "untag"}
+COUNTED = {"queues", "fields", "tokens", "results", "ids", "meta", "after", "tags", "untag"}
 """Options whose list is preceded by its length."""
 
 
@@ -45,7 +45,7 @@ def options(**keywords: Any) -> list:
 
     delay=5             DELAY 5
     nx=True             NX                      (None and False: left out)
-    queues=["a", "b"]   QUEUES 2 a b            (also fields, tokens, ids)
+    queues=["a", "b"]   QUEUES 2 a b            (also fields, tokens, results, ids)
     meta={"k": "v"}     META 1 k v
     backoff=("FIXED", 5)        BACKOFF FIXED 5 (tuples: the words as they stand)
     state=["ready", "claimed"]  STATE ready STATE claimed

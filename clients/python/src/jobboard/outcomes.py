@@ -37,11 +37,13 @@ class Complete(Outcome):
     """
 
     verb = "JOB.CONSUME"
-    __slots__ = ("result", "force", "retain", "data")
+    __slots__ = ("result", "force", "retain", "data", "alone")
 
     def __init__(self, result: Any = None, *, force: bool = False, retain: Optional[Duration] = None) -> None:
         self.result, self.force, self.retain = result, force, retain
         self.data: Optional[bytes] = None
+        self.alone = False
+        """It has been refused together with others, and is sent on its own."""
 
     def encode(self, codec: Codec) -> Complete:
         if self.result is not None:
@@ -50,8 +52,8 @@ class Complete(Outcome):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it can share a command with others."""
-        return self.data is None and not self.force and self.retain is None
+        """Whether it can share a command with others that have a result too, or have none either."""
+        return not self.force and self.retain is None and not self.alone
 
     def options(self) -> list[Any]:
         words: list[Any] = [] if self.data is None else ["RESULT", self.data]

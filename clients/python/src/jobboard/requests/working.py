@@ -187,10 +187,16 @@ class Working(Verbs):
 
     @command
     def mconsume(
-        self, worker: Name, ids: Sequence[Name], tokens: Optional[Sequence[int]] = None
+        self,
+        worker: Name,
+        ids: Sequence[Name],
+        tokens: Optional[Sequence[int]] = None,
+        results: Optional[Sequence[Any]] = None,
     ) -> Request[list[Union[str, Refused]]]:
-        """Consumes many jobs: for each its state, or what was `Refused`."""
+        """Consumes many jobs, each with its result: for each its state, or what was `Refused`."""
         words = [worker, len(ids), *ids, *_tokens(tokens)]
+        if results is not None:
+            words += ["RESULTS", len(results), *map(self._payload, results)]
         return self._request("JOB.MCONSUME", words, replies.list_of(replies.or_refused(replies.text)))
 
     @command

@@ -124,21 +124,20 @@ class Batch:
 
     def add_ends(self, ends: Sequence[tuple[Run, Outcome]]) -> None:
         """Plain completions of a board share a command; the last command may claim the next jobs."""
-        plain: dict[str, list[Run]] = {}
+        plain: dict[tuple[str, bool], list[tuple[Run, Complete]]] = {}
         single: list[tuple[Run, Outcome]] = []
         for run, outcome in ends:
             if isinstance(outcome, Complete) and outcome.is_plain:
-                plain.setdefault(run.requests.key, []).append(run)
+                kind = (run.requests.key, outcome.data is None)
+                plain.setdefault(kind, []).append((run, outcome))
             else:
                 single.append((run, outcome))
         groups: list[tuple[Requests, list[Any], Callable[[Any], None]]] = []
         for run, outcome in single:
             groups.append((run.requests, *self._end(run, outcome)))
-        for runs in plain.values():
-            if len(runs) == 1:
-                groups.append((runs[0].requests, *self._end(runs[0], Complete())))
-            else:
-                groups.append((runs[0].requests, *self._ends(runs)))
+        for alike in plain.values():
+            requests = alike[0][0].requests
+            groups.append((requests, *(self._end(*alike[0]) if len(alike) == 1 else self._ends(alike))))
         for number, (shard, words, take) in enumerate(groups, 1):
             count = self.engine.may_chain() if number == len(groups) else 0
             if count:
@@ -156,20 +155,24 @@ class Batch:
 
         return run.words(outcome.verb, outcome.words(run.id), outcome.options()), take
 
-    def _ends(self, runs: list[Run]) -> tuple[list[Any], Callable[[Any], None]]:
-        ids, tokens = [run.id for run in runs], [run.token for run in runs]
-        words = ["JOB.MCONSUME", runs[0].requests.key, self.engine.name, len(ids), *ids]
-        words += ["TOKENS", len(tokens), *tokens]
+    def _ends(self, ends: list[tuple[Run, Complete]]) -> tuple[list[Any], Callable[[Any], None]]:
+        n, key = len(ends), ends[0][0].requests.key
+        words = ["JOB.MCONSUME", key, self.engine.name, n, *(run.id for run, _ in ends)]
+        words += ["TOKENS", n, *(run.token for run, _ in ends)]
+        if ends[0][1].data is not None:
+            words += ["RESULTS", n, *(outcome.data for _, outcome in ends)]
         parse = replies.or_refused(replies.text)
 
         def take(reply: Any) -> None:
             if isinstance(reply, redis.ResponseError):
-                for run in runs:
-                    self._refused(run, Complete(), translated(reply))
+                # Whose fault it was is told when each is sent on its own.
+                for run, outcome in ends:
+                    outcome.alone = True
+                    self.instead.append((run, outcome))
                 return
-            for run, one in zip(runs, map(parse, reply)):
+            for (run, outcome), one in zip(ends, map(parse, reply)):
                 if isinstance(one, Refused):
-                    self._refused(run, Complete(), one.error())
+                    self._refused(run, outcome, one.error())
                 else:
                     self._ended(run)
 
