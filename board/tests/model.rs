@@ -9,6 +9,8 @@
 mod commands;
 #[path = "model/compare.rs"]
 mod compare;
+#[path = "model/drawn.rs"]
+mod drawn;
 #[path = "model/drive.rs"]
 mod drive;
 #[path = "model/explain.rs"]
@@ -23,6 +25,8 @@ mod mirror;
 mod naive;
 #[path = "model/named.rs"]
 mod named;
+#[path = "model/operators.rs"]
+mod operators;
 #[path = "model/pauses.rs"]
 mod pauses;
 #[path = "model/rates.rs"]
@@ -63,7 +67,7 @@ fn the_board_does_what_the_model_does() {
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         ..Config::default()
     };
-    let sequences = (0..u64::MAX, vec(commands::command(), 1..LONGEST));
+    let sequences = (0..u64::MAX, vec(drawn::command(), 1..LONGEST));
     let run = |(seed, commands): (u64, Vec<commands::Command>)| {
         let mut pair = drive::Pair::seeded(seed);
         for (n, command) in commands.iter().enumerate() {

@@ -1,8 +1,9 @@
-//! The verbs of the naive board. What time has left undone with the job is settled before.
+//! The verbs of producers and workers on the naive board. What time has left undone with the job is
+//! settled before.
 
 use board::{
-    Advance, Claim, Consume, Depend, Exists, Fail, Heartbeat, Label, OnConflict, Order, Post, Report, Retry,
-    Setting, State, Tally, Update,
+    Advance, Claim, Consume, Exists, Fail, Heartbeat, OnConflict, Order, Post, Report, Retry, Setting, State,
+    Tally,
 };
 
 use crate::limits::Unique;
@@ -416,7 +417,7 @@ impl Model {
     }
 
     /// A claim whose holder was asked to stop ends in a cancel.
-    fn cancelled(&mut self, at: usize, way: Way, reason: Option<&[u8]>) -> bool {
+    pub fn cancelled(&mut self, at: usize, way: Way, reason: Option<&[u8]>) -> bool {
         let asked = self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel);
         if asked {
             self.call_off(at, way, reason);
@@ -494,213 +495,14 @@ impl Model {
         Ok(Done::Did)
     }
 
-    // --- operators ---
-
-    pub fn cancel(
-        &mut self,
-        id: &[u8],
-        force: bool,
-        by: Option<&[u8]>,
-    ) -> Option<Result<&'static str, String>> {
-        let at = self.at(id)?;
-        let owner = self.jobs[at].user.as_deref();
-        if by.is_some() && owner != by {
-            return Some(Err(format!("NOTOWNER {}", shown(owner.unwrap_or(b"-")))));
-        }
-        let grace = self.queue_rule(&self.jobs[at].queue, Setting::CancelGrace);
-        let cancel_end = later(self.now, grace);
-        let job = &self.jobs[at];
-        let asked = job.hold.as_ref().is_some_and(|h| h.cancel && !force);
-        if let (false, false, Err(refusal)) = (job.state.ended(), asked, self.depended(&[id])) {
-            return Some(Err(refusal));
-        }
-        let job = &mut self.jobs[at];
-        Some(match (job.state, job.hold.as_mut()) {
-            (State::Cancelled, _) => Ok("already"),
-            (state, _) if state.ended() => Err(format!("ENDED {}", state.name())),
-            (_, Some(hold)) if !force => match std::mem::replace(&mut hold.cancel, true) {
-                true => Ok("already"),
-                false => {
-                    hold.cancel_end = cancel_end;
-                    Ok("requested")
-                }
-            },
-            _ => {
-                self.call_off(at, Way::Taken, None);
-                Ok("cancelled")
-            }
-        })
-    }
-
-    pub fn release(&mut self, id: &[u8]) -> Option<Result<(), String>> {
-        let at = self.at(id)?;
-        if self.jobs[at].hold.is_none() {
-            return Some(Err(format!("NOTCLAIMED {}", self.jobs[at].state.name())));
-        }
-        if !self.cancelled(at, Way::Taken, None) {
-            self.note_at(at, Tally::Released);
-            self.end_claim(at, Way::Taken);
-            self.ready(at, self.now);
-        }
-        Some(Ok(()))
-    }
-
-    pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
-        let at = self.at(id)?;
-        let now = self.now;
-        let job = &self.jobs[at];
-        match job.state {
-            State::Complete => return Some(Err("ENDED complete".into())),
-            state if !state.ended() => return Some(Err(format!("NOTENDED {}", state.name()))),
-            _ => {}
-        }
-        let free = job.unique.as_ref().map_or(Ok(()), |unique| self.key_is_free(&unique.key, Some(at)));
-        let room =
-            free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), job.group.as_deref(), Some(at)));
-        if room.is_err() {
-            return Some(room);
-        }
-        self.take_key(at);
-        let job = &mut self.jobs[at];
-        if let Some(queue) = queue {
-            job.queue = queue.to_vec();
-        }
-        let queue = job.queue.clone();
-        let ageing = self.queue_rule(&queue, Setting::Ageing);
-        let job = &mut self.jobs[at];
-        job.ageing = ageing;
-        (job.attempt, job.fails, job.lapses, job.idle) = (0, 0, 0, 0);
-        (job.progress, job.stage) = (None, None);
-        job.ghosts.clear();
-        job.sent_on = None;
-        job.since = Some(now);
-        job.pinned = false;
-        if let Some(past) = job.past.as_mut() {
-            past.way = Way::Taken;
-        }
-        self.note_at(at, Tally::Requeued);
-        self.ready(at, now);
-        self.begin_in_family(id, true);
-        Some(Ok(()))
-    }
-
     /// Progress of one that has children follows from them, unless an operator names it.
-    fn report(&mut self, id: &[u8], report: &Report<'_>, back: bool) {
+    pub fn report(&mut self, id: &[u8], report: &Report<'_>, back: bool) {
         let progress = report.progress.filter(|_| back || !self.is_mean(id));
         let at = self.at(id).unwrap();
         told(&mut self.jobs[at], &Report { progress, ..report.clone() }, back);
         if let Some(progress) = progress {
             self.count_progress(id, progress, back);
         }
-    }
-
-    pub fn delete(&mut self, ids: &[&[u8]]) -> Result<usize, String> {
-        self.depended(ids)?;
-        self.childless(ids)?;
-        let ids: Vec<&[u8]> = ids.iter().copied().filter(|id| self.at(id).is_some()).collect();
-        for id in &ids {
-            // The end of one may be all that kept the record of another.
-            if self.at(id).is_none() {
-                self.forget(id);
-                continue;
-            }
-            self.note_at(self.at(id).unwrap(), Tally::Deleted);
-            self.detach_all(id);
-            for waiter in self.waiters(id) {
-                let at = self.at(&waiter).unwrap();
-                self.jobs[at].after.retain(|edge| edge.0 != *id);
-                self.unblock(&waiter);
-            }
-            if self.jobs[self.at(id).unwrap()].state != State::Complete {
-                self.leave_parent(id);
-            }
-            self.part(id);
-            self.free_key(self.at(id).unwrap());
-            let job = self.jobs.remove(self.at(id).unwrap());
-            self.gone(&job);
-            self.forget(id);
-        }
-        Ok(ids.len())
-    }
-
-    pub fn depend(&mut self, id: &[u8], depend: &Depend<'_>) -> Option<Result<(), String>> {
-        let at = self.at(id)?;
-        let job = &self.jobs[at];
-        if let Some(hold) = &job.hold {
-            return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
-        }
-        if job.state.ended() {
-            return Some(Err(format!("ENDED {}", job.state.name())));
-        }
-        if let (1.., Some(past)) = (job.attempt, &job.past) {
-            return Some(Err(format!("CLAIMED {}", shown(&past.hold.worker))));
-        }
-        let due = if job.state == State::Ready { 0 } else { job.due };
-        match depend {
-            Depend::Clear => self.detach_all(id),
-            Depend::Remove(ids) => {
-                let mut ids = ids.clone();
-                ids.sort_by_key(|id| self.at(id).map(|at| self.jobs[at].order));
-                ids.into_iter().for_each(|other| self.detach(id, other));
-            }
-            Depend::Add(after) => match self.decide(id, None, after) {
-                Ok(edges) => edges.into_iter().for_each(|edge| self.attach(id, edge)),
-                Err(refusal) => return Some(Err(refusal)),
-            },
-        }
-        self.wait(self.at(id).unwrap(), due);
-        Some(Ok(()))
-    }
-
-    pub fn label(&mut self, id: &[u8], label: &Label<'_>) -> Option<Result<(), String>> {
-        let at = self.at(id)?;
-        let job = &mut self.jobs[at];
-        job.tags.retain(|tag| !label.untag.contains(&&tag[..]));
-        for tag in &label.tag {
-            if !job.tags.iter().any(|old| old == tag) {
-                job.tags.push(tag.to_vec());
-            }
-        }
-        job.tracked = label.track.unwrap_or(job.tracked);
-        Some(Ok(()))
-    }
-
-    pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {
-        let at = self.at(id)?;
-        let job = &mut self.jobs[at];
-        if job.state.ended() {
-            return Some(Err(format!("ENDED {}", job.state.name())));
-        }
-        if let (Some(hold), Some(_)) = (&job.hold, update.due) {
-            return Some(Err(format!("CLAIMED {}", shown(&hold.worker))));
-        }
-        let moves = update.queue.filter(|q| *q != job.queue && job.hold.is_some());
-        let group = job.group.clone();
-        let group_full = |queue: &[u8]| group.as_ref().is_some_and(|group| self.group_full(queue, group));
-        let full = |queue: &[u8]| self.full_itself(queue) || self.limits_bar(&self.jobs[at], queue);
-        if moves.is_some_and(|queue| full(queue) || group_full(queue)) {
-            return Some(Err("LIMIT concurrency".into()));
-        }
-        let room = |queue: &[u8]| self.has_room(queue, group.as_deref(), Some(at));
-        if let Some(Err(refusal)) = update.queue.map(room) {
-            return Some(Err(refusal));
-        }
-        if let Some(queue) = update.queue.filter(|queue| **queue != self.jobs[at].queue) {
-            self.jobs[at].ageing = self.queue_rule(queue, Setting::Ageing);
-        }
-        let job = &mut self.jobs[at];
-        job.priority = update.priority.unwrap_or(job.priority);
-        job.queue = update.queue.map_or(job.queue.clone(), <[u8]>::to_vec);
-        job.options.retries = update.retries.or(job.options.retries);
-        job.options.lease = update.lease.or(job.options.lease);
-        if let Some(report) = &update.report {
-            self.report(id, report, true);
-        }
-        let at = self.at(id).unwrap();
-        if let Some(due) = update.due {
-            self.wait(at, due);
-        }
-        Some(Ok(()))
     }
 }
 

@@ -1,0 +1,180 @@
+//! What producers and workers do in a world.
+
+use board::*;
+
+use super::{Bytes, Done, Got, World};
+
+impl World {
+    pub fn post(&mut self, post: &Post<'_>) -> Result<Option<Bytes>, String> {
+        if let Some(id) = post.id {
+            self.settle(id);
+        }
+        let holder = post.unique.as_ref().and_then(|key| self.board.holder_of(key.key, self.now));
+        if let Some(id) = holder.map(|(id, _)| id.borrowed().to_vec()) {
+            self.settle(&id);
+        }
+        if let Some(parent) = post.parent {
+            self.settle(parent);
+        }
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.post(&env, post, 0).and_then(|answer| match answer {
+            PostAnswer::Skip => Ok(Err(None)),
+            PostAnswer::Holds(id) => Ok(Err(Some(id.borrowed().to_vec()))),
+            PostAnswer::Do(posted) => self.board.adopt(post, &posted).map(|adopted| Ok((posted, adopted))),
+        });
+        let done = answer.map_err(|refusal| refusal.to_string()).map(|posted| {
+            let (posted, adopted) = match posted {
+                Ok(both) => both,
+                Err(id) => return id,
+            };
+            let id = posted.text(<[u8]>::to_vec);
+            self.act(posted);
+            adopted.into_iter().for_each(|adopted| self.act(adopted));
+            Some(id)
+        });
+        self.commit();
+        done
+    }
+
+    /// Posts a flow; gives the ids of its jobs.
+    pub fn flow(&mut self, nodes: Vec<Node<'_>>) -> Result<Vec<Bytes>, String> {
+        for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
+            self.settle(name);
+        }
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let planned = self.board.plan_flow(&env, nodes).map_err(|refusal| refusal.to_string());
+        let done = planned.map(|mut plan| {
+            for at in plan.order().to_vec() {
+                let post = plan.post(at).unwrap();
+                let PostAnswer::Do(posted) = self.board.post(&env, &post, at as u64).unwrap() else {
+                    panic!("a node of a flow was not posted");
+                };
+                let id = posted.text(<[u8]>::to_vec);
+                self.act(posted);
+                plan.came(at, id);
+            }
+            let adopted = plan.adopted(&self.board).unwrap();
+            adopted.into_iter().for_each(|adopted| self.act(adopted));
+            plan.ids().to_vec()
+        });
+        self.commit();
+        done
+    }
+
+    fn got(&mut self, claimed: Claimed<'_>) -> Got {
+        let (slot, token) = (claimed.slot, claimed.token);
+        self.act(claimed);
+        Got { id: self.board.record_of(slot).unwrap().id().to_vec(), token }
+    }
+
+    pub fn claim(&mut self, claim: &Claim<'_>, count: usize) -> Vec<Got> {
+        let rules = self.rules.clone();
+        let mut all = Vec::new();
+        for n in 0..count {
+            let env = self.env(&rules);
+            let Some(claimed) = self.board.claim(&env, claim, n as u64) else { break };
+            all.push(self.got(claimed));
+        }
+        self.commit();
+        all
+    }
+
+    pub fn claim_id(&mut self, claim: &Claim<'_>, id: &[u8]) -> Result<Got, String> {
+        self.settle(id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let claimed = self.board.claim_id(&env, claim, id).map_err(|r| r.to_string());
+        let got = claimed.map(|claimed| self.got(claimed));
+        self.commit();
+        got
+    }
+
+    fn hear(&mut self, worker: &[u8]) -> Result<(), String> {
+        let heard = self.board.check_speaker(worker).map_err(|refusal| refusal.to_string());
+        if heard.is_err() {
+            self.commit();
+        }
+        heard
+    }
+
+    pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
+        self.hear(beat.worker)?;
+        self.settle(beat.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.heartbeat(&env, beat).map_err(|r| r.to_string());
+        let done = decided.map(|(revived, beaten)| {
+            let slot = beaten.slot;
+            if let Some(revived) = revived {
+                self.act(revived);
+            }
+            self.act(beaten);
+            self.board.hold_on(slot).unwrap()
+        });
+        self.commit();
+        done
+    }
+
+    fn answered<'e, E: Into<Effect<'e>>>(
+        &mut self,
+        answer: Result<Answer<E>, Refusal>,
+    ) -> Result<Done, String> {
+        let done = match answer {
+            Ok(Answer::Do(effect)) => {
+                self.act(effect);
+                Ok(Done::Did)
+            }
+            Ok(Answer::Again(state)) => Ok(Done::Again(state)),
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        self.commit();
+        done
+    }
+
+    pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
+        self.hear(consume.worker)?;
+        self.settle(consume.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.consume(&env, consume);
+        self.answered(answer)
+    }
+
+    pub fn advance(&mut self, advance: &Advance<'_>) -> Result<Done, String> {
+        self.hear(advance.worker)?;
+        self.settle(advance.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.advance(&env, advance);
+        self.answered(answer)
+    }
+
+    pub fn fail(&mut self, fail: &Fail<'_>) -> Result<Done, String> {
+        self.hear(fail.worker)?;
+        self.settle(fail.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.fail(&env, fail);
+        self.answered(answer)
+    }
+
+    pub fn abandon(&mut self, abandon: &Abandon<'_>) -> Result<Done, String> {
+        self.hear(abandon.worker)?;
+        self.settle(abandon.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.abandon(&env, abandon);
+        self.answered(answer)
+    }
+
+    pub fn trash(&mut self, trash: &Trash<'_>) -> Result<Done, String> {
+        self.hear(trash.worker)?;
+        self.settle(trash.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let answer = self.board.trash(&env, trash);
+        self.answered(answer)
+    }
+}
