@@ -38,7 +38,7 @@
 //! | `job` | the records | a job 64 bytes beside id and payload |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `line` | sorted sequences of slots | keys in the records, unchanged while in line |
-//! | `groups`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
+//! | `groups`, `fair`, `rounds` | groups of a queue, and whose turn it is | each stands in one round at most |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
 //! | `ids`, `id` | id to slot | a made id knows its slot |
 //! | `numbered` | values as numbers | |
