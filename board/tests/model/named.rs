@@ -13,7 +13,7 @@ impl Model {
             Some(value) => self.limits.insert(key, value),
             None => self.limits.remove(&key),
         };
-        self.rounds.waits.clear();
+        self.rounds.forget_turns(|_| true);
         self.tidy_limits();
     }
 
@@ -25,7 +25,7 @@ impl Model {
             Some(limits) => self.lists.insert(key, limits),
             None => self.lists.remove(&key),
         };
-        self.rounds.waits.clear();
+        self.rounds.forget_turns(|_| true);
         self.tidy_limits();
     }
 

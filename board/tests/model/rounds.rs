@@ -31,6 +31,14 @@ pub struct Rounds {
     pub versions: BTreeMap<Bytes, i64>,
 }
 
+impl Rounds {
+    /// What these have seen is not counted. A tag that is outdated stays so.
+    pub fn forget_turns(&mut self, of: impl Fn(&Place) -> bool) {
+        let waits = self.waits.iter_mut().filter(|(place, _)| of(place));
+        waits.for_each(|(_, wait)| wait.turns.clear());
+    }
+}
+
 impl Model {
     fn place(&self, at: usize) -> Place {
         let job = &self.jobs[at];
@@ -184,7 +192,7 @@ impl Model {
         let others = self.heads(&queue);
         if others.iter().any(|other| self.shared_lacks(&self.jobs[*other])) {
             // Whether these had their turn is told by the order of their tags alone.
-            self.rounds.waits.retain(|(q, ..), _| *q != queue);
+            self.rounds.forget_turns(|(q, ..)| *q == queue);
             return;
         }
         for other in others.into_iter().filter(|other| self.jobs[*other].group != group) {
