@@ -27,16 +27,10 @@ sys.path.insert(0, str(TESTS))
 from harness import MODULE  # noqa: E402
 
 LEFT_OUT = {
-    "bench": "measures",
-    "chaos": "kills servers, so that nothing is told at their end",
     "cluster": "needs servers that answer in time",
     "defrag": "needs Redis's own jemalloc",
-    "demo": "measures",
     "docs": "looks at documents",
-    "examples": "runs programs that need a server that is fast",
-    "languages": "runs programs that need a server that is fast",
     "roles": "asks the server alone",
-    "soak": "measures",
     "truthful": "needs servers that answer in time",
 }
 """Files that are not run, and why."""
@@ -53,9 +47,9 @@ RAN_THROUGH = (0, 1)
 
 
 def chosen(left_out: Container[str] = LEFT_OUT) -> list[str]:
-    """The files of the suite that are worth it."""
-    files = (path.name for path in sorted(TESTS.glob("test_*.py")))
-    return [name for name in files if name[len("test_") : -len(".py")] not in left_out]
+    """The files of the folders `rules` and `server` that are worth it."""
+    files = [path for folder in ("rules", "server") for path in sorted((TESTS / folder).glob("test_*.py"))]
+    return [str(path.relative_to(TESTS)) for path in files if path.stem.removeprefix("test_") not in left_out]
 
 
 def reports(folder: Path) -> tuple[Counter, Counter]:
@@ -81,7 +75,7 @@ def words(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("-k", help="only these tests, as for pytest")
     parser.add_argument("-n", default="2", help="how many at once")
-    parser.add_argument("files", nargs="*", help="files of tests/python; all but those that measure")
+    parser.add_argument("files", nargs="*", help="files of tests/python; those of rules and server")
     return parser
 
 
@@ -92,7 +86,7 @@ def run(
     command = [sys.executable, "-m", "pytest", "-q", "-n", arguments.n, "--dist", dist]
     command += ["--timeout", "600", "--tb", "line", f"--server={server}"]
     command += ["-k", arguments.k] if arguments.k else []
-    command += [str(TESTS / file) for file in files]
+    command += [str(path) for file in files for path in TESTS.rglob(file)]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}).returncode
 
 

@@ -15,7 +15,7 @@ from expect import check_consistent, drain
 from harness import wait_until
 from primary import Primary, encoded, snapshot
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 VERSIONS = sorted(facts.parent.name for facts in FIXTURES.glob("*/facts"))
 NO_WRITES = "min-replicas-to-write 9"
 """Nothing may write, so time does nothing with the board."""

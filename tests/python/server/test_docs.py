@@ -24,7 +24,7 @@ import pytest
 import redis
 from harness import MODULE, Board, Clock, Server, wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = (ROOT / "commands.md").read_text()
 README = (ROOT / "README.md").read_text()
 REDIS_CONF = (ROOT / "redis.conf").read_text()

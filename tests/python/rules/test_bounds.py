@@ -14,7 +14,7 @@ from calls import CALLS
 from expect import check_consistent, error_of, refused, refused_like
 from lives import LONG
 
-COMMANDS = Path(__file__).resolve().parents[2] / "commands.md"
+COMMANDS = Path(__file__).resolve().parents[3] / "commands.md"
 
 
 def ask(board, words):

@@ -9,7 +9,7 @@ import pytest
 import redis
 from harness import Board, Server
 
-CONFIG = Path(__file__).resolve().parents[2] / "redis.conf"
+CONFIG = Path(__file__).resolve().parents[3] / "redis.conf"
 PASSWORD = "choose-a-password"
 INTERNAL = {"job.apply", "job.load", "job.probe"}
 
