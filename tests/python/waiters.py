@@ -44,12 +44,12 @@ class Parked:
         readable, _, _ = select.select([self.connection._sock], [], [], within)
         return bool(readable)
 
-    def answer(self, within: float = 5.0) -> Any:
+    def answer(self, within: float = 30.0) -> Any:
         """The reply as it came; raises its error."""
         assert self.answered(within * PATIENCE), f"{self.worker} got no reply"
         return self.connection.read_response()
 
-    def reply(self, within: float = 5.0) -> Optional[list]:
+    def reply(self, within: float = 30.0) -> Optional[list]:
         """The records with which it was answered, None for the null reply; raises its error."""
         found = self.answer(within)
         return None if found is None else [record(one) for one in found]

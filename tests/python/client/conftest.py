@@ -48,7 +48,7 @@ class Running:
     def name(self) -> str:
         return self.worker.name
 
-    def stop(self, within: float = 10.0) -> Any:
+    def stop(self, within: float = 30.0) -> Any:
         """What `run` returned or raised."""
         self.worker.stop()
         self.thread.join(within)
@@ -71,7 +71,7 @@ def work() -> Iterator[Callable[..., Running]]:
             one.worker.stop()
             one.worker.stop()
     for one in running:
-        one.thread.join(10)
+        one.thread.join(30)
         assert not one.thread.is_alive(), "a worker did not stop"
 
 
@@ -96,7 +96,7 @@ class Process:
     def signal(self, number: int) -> None:
         self.popen.send_signal(number)
 
-    def wait(self, within: float = 15.0) -> int:
+    def wait(self, within: float = 40.0) -> int:
         return self.popen.wait(within)
 
     @property

@@ -46,10 +46,10 @@ def test_verbs_are_awaited(server, protocol) -> None:
 def test_a_result_is_awaited_without_blocking_the_loop(server) -> None:
     async def main(board: AsyncBoard) -> None:
         async def answer() -> None:
-            [job] = await board.claim("w", block=1000)
+            [job] = await board.claim("w", block=30_000)
             await board.consume("w", job.id, job.token, result=job.payload * 2)
 
-        waiting = asyncio.create_task(board.call(21, within=3000))
+        waiting = asyncio.create_task(board.call(21, within=30_000))
         await asyncio.sleep(0.05)
         await answer()
         assert await waiting == 42

@@ -37,7 +37,7 @@ def test_the_console_script(server, jobs) -> None:
         environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
         command = [str(JOBBOARD), *words]
         done = subprocess.run(
-            command, input=input, stdout=subprocess.PIPE, text=True, timeout=30, cwd=TESTS, env=environment
+            command, input=input, stdout=subprocess.PIPE, text=True, timeout=60, cwd=TESTS, env=environment
         )
         assert done.returncode == 0
         return done.stdout
@@ -164,7 +164,7 @@ def test_top_is_live_in_a_terminal(server, jobs) -> None:
     assert seen
 
 
-def read_until(terminal: int, text: bytes, within: float = 15.0) -> bytes:
+def read_until(terminal: int, text: bytes, within: float = 40.0) -> bytes:
     seen, deadline = b"", time.monotonic() + within
     while text not in seen:
         readable, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))

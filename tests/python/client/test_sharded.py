@@ -111,10 +111,10 @@ def test_workers_of_a_cluster_find_all_work(cluster, work, until) -> None:
 
     board.post_many(range(300), ids=[f"j{n}" for n in range(300)])
     workers = [work(board, prefetch=20, concurrency=2) for _ in range(2)]
-    until(lambda: board.count() == 0, 10, what="all done")
+    until(lambda: board.count() == 0, what="all done")
     assert set(runs) == set(range(300)) and max(runs.values()) == 1
     for n in range(6):  # a job on any shard is found by workers that wait elsewhere
-        assert board.call(f"call{n}", within=3000) == f"call{n}"
+        assert board.call(f"call{n}", within=30_000) == f"call{n}"
     board.post("more", id="m")
     until(lambda: runs["posted within"] == 1, what="posted within")
     assert len(list(board.worker_list())) == 2 * 6

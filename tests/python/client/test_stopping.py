@@ -13,9 +13,9 @@ MODES = {"threads": ["--threads", "1"], "processes": ["--processes", "1"], "asyn
 @pytest.mark.parametrize("mode", MODES)
 def test_what_runs_finishes_and_the_rest_is_given_back(jobs, process, told, until, mode) -> None:
     name = "wait-async" if mode == "asyncio" else "wait"
-    jobs.post_many([400] * 3, ids=["a", "b", "c"], name=name)
+    jobs.post_many([3000] * 3, ids=["a", "b", "c"], name=name)
     worker = process(*MODES[mode], "--prefetch", "2")
-    until(lambda: told() == ["a began"] and jobs.count(state="claimed") == 3, 20, what="one runs, two wait")
+    until(lambda: told() == ["a began"] and jobs.count(state="claimed") == 3, what="one runs, two wait")
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0
     assert told() == ["a began", "a done"]
@@ -32,11 +32,9 @@ def test_what_does_not_finish_in_time_is_given_back(jobs, process, told, until, 
     name = "wait-async" if mode == "asyncio" else "wait"
     jobs.post(60_000, id="a", name="deaf" if mode == "processes" else name)
     worker = process(*MODES[mode], "--stop-within", "200ms")
-    until(lambda: told() == ["a began"], 20, what="it runs")
-    start = time.monotonic()
+    until(lambda: told() == ["a began"], what="it runs")
     worker.signal(signal.SIGTERM)
-    assert worker.wait() == 1
-    assert time.monotonic() - start < 5
+    assert worker.wait() == 1, "long before the handler would have ended"
     job = jobs.get("a")
     assert (job.state, job.left, job.reason) == ("ready", 10, "the worker stops")
     assert jobs.stats()["lapsed"] == 0
@@ -45,9 +43,9 @@ def test_what_does_not_finish_in_time_is_given_back(jobs, process, told, until, 
 def test_a_plain_handler_beside_the_loop_does_not_keep_the_process(jobs, process, told, until) -> None:
     jobs.post(60_000, id="a", name="deaf")
     worker = process("--tasks", "2", "--stop-within", "0s")
-    until(lambda: told() == ["a began"], 20, what="it runs")
+    until(lambda: told() == ["a began"], what="it runs")
     worker.signal(signal.SIGTERM)
-    assert worker.wait(10) == 1
+    assert worker.wait() == 1
     assert jobs.get("a").state == "ready"
 
 
@@ -64,7 +62,7 @@ def test_a_worker_can_run_again(jobs, work, until) -> None:
 def test_a_second_signal_hurries(jobs, process, told, until) -> None:
     jobs.post(60_000, id="a", name="deaf")
     worker = process("--threads", "1", "--stop-within", "60s")
-    until(lambda: told() == ["a began"], 20, what="it runs")
+    until(lambda: told() == ["a began"], what="it runs")
     worker.signal(signal.SIGTERM)
     until(lambda: "stops" in worker.text, what="it stops")
     worker.signal(signal.SIGTERM)
@@ -72,14 +70,18 @@ def test_a_second_signal_hurries(jobs, process, told, until) -> None:
     assert jobs.get("a").state == "ready"
 
 
-def test_an_idle_worker_stops_at_once(jobs, process, until) -> None:
+def test_an_idle_worker_stops_on_a_signal(jobs, process, until) -> None:
     worker = process("--threads", "1")
-    until(lambda: list(jobs.worker_list()), 20, what="registered")
-    time.sleep(0.1)
-    start = time.monotonic()
+    until(lambda: list(jobs.worker_list()), what="registered")
     worker.signal(signal.SIGINT)
     assert worker.wait() == 0
-    assert time.monotonic() - start < 1.5
+
+
+def test_a_worker_that_waits_for_jobs_stops_at_once(jobs, work, until) -> None:
+    jobs.handlers.handler()(lambda context, payload: None)
+    running = work(jobs, block=35_000)
+    until(lambda: jobs.client.info("clients")["blocked_clients"] == 1, what="it waits")
+    assert running.stop(within=25) is True
 
 
 def test_handlers_see_that_the_worker_goes_home(jobs, work, until) -> None:

@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from .process import Console
 
-expect.set_options(timeout=10_000)
+expect.set_options(timeout=30_000)
 NUMBERS = itertools.count()
 
 

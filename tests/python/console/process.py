@@ -81,4 +81,4 @@ class Console:
     def close(self) -> str:
         """Ends it and returns what it wrote to stderr."""
         self.process.terminate()
-        return self.process.communicate(timeout=10)[1]
+        return self.process.communicate(timeout=60)[1]

@@ -3,7 +3,8 @@
 - `Server` (server.py): one running server with the module loaded; start, stop, restart, kill, read its log.
 - `Board` (board.py): JOB.* commands of one key as methods; keywords become options, records become dicts.
 - `Clock` (clock.py): JOB.CLOCK of a server started with `clock manual`.
-- `wait_until` (waiting.py): poll a condition instead of sleeping.
+- `wait_until` (waiting.py): poll a condition instead of sleeping; `past`: until a time has come.
+- `SOON` (waiting.py): a lease or delay that a test has prepared for before it ends.
 - `run_async` (awaiting.py): runs a coroutine.
 - `KINDS`, `executable` (kinds.py): which servers there are and where their executables lie.
 """
@@ -13,7 +14,7 @@ from .board import Board, Selection, from_pairs, options, record
 from .clock import EPOCH, Clock
 from .kinds import KINDS, executable
 from .server import MODULE, Server
-from .waiting import wait_until
+from .waiting import SOON, now, past, wait_until
 
 __all__ = [
     "Board",
@@ -21,11 +22,14 @@ __all__ = [
     "EPOCH",
     "KINDS",
     "MODULE",
+    "SOON",
     "Selection",
     "Server",
     "executable",
     "from_pairs",
+    "now",
     "options",
+    "past",
     "record",
     "run_async",
     "wait_until",

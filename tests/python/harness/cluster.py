@@ -46,17 +46,17 @@ class Cluster:
         for server in self.servers[1:]:
             self.ask(server, "CLUSTER", "MEET", "127.0.0.1", first.port)
         for server in self.servers:
-            wait_until(lambda s=server: self.known(s) == count, 20, what="all nodes know each other")
+            wait_until(lambda s=server: self.known(s) == count, 60, what="all nodes know each other")
         for number, server in enumerate(self.servers[primaries:]):
             self.ask(server, "CLUSTER", "REPLICATE", self.id(self.primaries[number % primaries]))
         for server in self.servers:
-            wait_until(lambda s=server: self.state(s)["cluster_state"] == "ok", 20, what="cluster ok")
+            wait_until(lambda s=server: self.state(s)["cluster_state"] == "ok", 60, what="cluster ok")
             wait_until(
-                lambda s=server: self.replicas_known(s) == count - primaries, 20, what="replicas known"
+                lambda s=server: self.replicas_known(s) == count - primaries, 60, what="replicas known"
             )
         for server in self.servers[primaries:]:
             wait_until(
-                lambda s=server: s.info("replication").get("master_link_status") == "up", 20, what="link"
+                lambda s=server: s.info("replication").get("master_link_status") == "up", 60, what="link"
             )
 
     def ask(self, server: Server, *words: Any) -> Any:
@@ -87,7 +87,7 @@ class Cluster:
         for _ in range(4):
             self.ask(replica, "CLUSTER", "FAILOVER")
             try:
-                wait_until(lambda: replica.info("replication")["role"] == "master", 6, what="promotion")
+                wait_until(lambda: replica.info("replication")["role"] == "master", 12, what="promotion")
                 return
             except AssertionError:
                 continue

@@ -124,7 +124,7 @@ class Server:
                 self.process, self.port = None, 0
         raise RuntimeError("no free port found")
 
-    def wait_ready(self, timeout: float = 30.0) -> None:
+    def wait_ready(self, timeout: float = 60.0) -> None:
         """Waits until it answers PING and has finished loading."""
         deadline = time.monotonic() + timeout * PATIENCE
         while True:
@@ -215,8 +215,8 @@ class Server:
         defaults: dict[str, Any] = {
             "decode_responses": True,
             "protocol": 3,
-            "socket_timeout": 15 * PATIENCE,
-            "socket_connect_timeout": 5 * PATIENCE,
+            "socket_timeout": 40 * PATIENCE,
+            "socket_connect_timeout": 30 * PATIENCE,
             "retry": Retry(NoBackoff(), 0),
         }
         return redis.Redis(host="127.0.0.1", port=self.port, **{**defaults, **arguments})
@@ -233,7 +233,7 @@ class Server:
 
     def socket(self) -> socket.socket:
         """A plain TCP connection, for bytes that no client would send."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=15 * PATIENCE)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=40 * PATIENCE)
 
     def board(self, key: str | bytes = "board", **arguments: Any) -> Board:
         """A `Board` over a client of its own (`arguments` as for `client`)."""
@@ -255,6 +255,11 @@ class Server:
     def info(self, section: str = "all") -> dict[str, Any]:
         with self.connect() as client:
             return client.info(section)
+
+    def cpu(self) -> float:
+        """Seconds of CPU that the thread of its commands has had."""
+        cpu = self.info("cpu")
+        return cpu["used_cpu_user_main_thread"] + cpu["used_cpu_sys_main_thread"]
 
     @contextlib.contextmanager
     def configured(self, **settings: object) -> Iterator[None]:
@@ -292,7 +297,7 @@ class Server:
             client.execute_command("SCRIPT", "FLUSH")
             client.execute_command("FUNCTION", "FLUSH")
 
-    def wait_synced(self, primary: Server, timeout: float = 20.0) -> None:
+    def wait_synced(self, primary: Server, timeout: float = 60.0) -> None:
         """Waits until this replica has everything that `primary` has sent so far."""
         with self.connect() as own, primary.connect() as source:
 

@@ -10,10 +10,12 @@ T = TypeVar("T")
 
 PATIENCE = 5 if os.environ.get("JOBBOARD_WRAP") else 1
 """A server that is run under something, such as valgrind, gets so many times as long."""
+SOON = 3000 * PATIENCE
+"""Milliseconds of a lease or delay that must not end while a test prepares, however busy the machine is."""
 
 
 def wait_until(
-    condition: Callable[[], T], timeout: float = 5.0, interval: float = 0.005, what: str = ""
+    condition: Callable[[], T], timeout: float = 30.0, interval: float = 0.005, what: str = ""
 ) -> T:
     """Calls `condition` until it returns something true, and returns that.
 
@@ -29,3 +31,14 @@ def wait_until(
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"{name}: not met within {timeout} s; last value {value!r}")
         time.sleep(interval)
+
+
+def past(unix_ms: float) -> None:
+    """Waits until the time of this machine is later than that."""
+    while (left := unix_ms / 1000 - time.time()) >= -0.002:
+        time.sleep(max(left, 0) + 0.005)
+
+
+def now() -> int:
+    """The Unix millisecond of this machine, and so of a server with the system clock."""
+    return int(time.time() * 1000)

@@ -45,6 +45,25 @@ def mover(source: redis.Redis, size: int = 10, **options) -> Mover:
 WAITING = [Section("waiting", "work")]
 
 
+DEADLY = """
+import os, runpy, signal, sys, redis
+packets, after = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+real = redis.Connection.send_packed_command
+
+def send(self, *words, **options):
+    global packets
+    packets -= 1
+    if packets or after:
+        real(self, *words, **options)
+    if not packets:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+redis.Connection.send_packed_command = send
+runpy.run_module("jobboard.importers", run_name="__main__", alter_sys=True)
+"""
+"""An import that is killed after so many packets sent; the last of them goes out when the next word is 1."""
+
+
 class Killed(BaseException):
     """Stands for a kill: nothing of ours catches it."""
 
@@ -143,26 +162,19 @@ def test_an_import_that_is_killed_again_and_again_moves_each_job_once(
 
     thread = threading.Thread(target=work)
     thread.start()
-    command = [sys.executable, "-m", "jobboard.importers", "import", "work-queue", "board", "work"]
-    command += ["--url", f"redis://127.0.0.1:{server.port}", "--slice", "3"]
+    words = ["import", "work-queue", "board", "work", "--slice", "3"]
+    words += ["--url", f"redis://127.0.0.1:{server.port}"]
     chance = random.Random(7)
-    kills = 0
-    while True:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        enough = theirs.queue_len(source) - 30
-        try:
-            wait_until(lambda: theirs.queue_len(source) < enough or process.poll() is not None, 20.0)  # noqa: B023
-            process.wait(chance.random() * 0.02)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            continue
-        assert process.returncode == 0
-        break
+    kills, code = 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        # Killed after so many packets sent, before or after the last of them.
+        packets = (chance.randrange(10, 40), chance.randrange(2))
+        code = subprocess.run([sys.executable, "-c", DEADLY, *map(str, packets), *words]).returncode
+        kills += code == -signal.SIGKILL
     ended.set()
-    thread.join(20)
-    assert kills >= 2
+    thread.join(60)
+    assert code == 0
+    assert kills >= 2, "150 jobs in slices of three need more packets than 80"
     assert sorted(done) == ids
 
 

@@ -88,13 +88,12 @@ def test_a_waiter_is_woken_when_the_token_is_there(server, scope):
     board = server.board()
     jobs(board, 3, group="g")
     board.set(**scope, rate=5)
-    assert taken(board) == ["g0"]
     begin = time.monotonic()
+    assert taken(board) == ["g0"]
     waiters = [Waiter(server, "w2", await_block=False), Waiter(server, "w3", await_block=False)]
     got = {waiter.job() for waiter in waiters}
-    waited = time.monotonic() - begin
     assert got == {"g1", "g2"}
-    assert 0.3 <= waited < 3
+    assert time.monotonic() - begin >= 0.35
 
 
 def test_nobody_is_woken_before_the_token_is_there(server):
@@ -114,11 +113,9 @@ def test_workers_together_keep_to_the_rate(server):
     board.post_many(200)
     board.set(**Q, rate=100, burst=5)
     begin, got = time.monotonic(), 0
-    while time.monotonic() - begin < 1:
-        got += len(board.claim(count=10, block=50))
-    waited = time.monotonic() - begin
-    assert got <= 5 + 100 * waited + 1
-    assert got >= 30
+    while got < 60:
+        got += len(board.claim(count=10, block=30_000))
+    assert got <= 5 + 100 * (time.monotonic() - begin) + 1
 
 
 @pytest.mark.parametrize(

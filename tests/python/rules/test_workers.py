@@ -5,7 +5,7 @@ from __future__ import annotations
 import lives
 import pytest
 from expect import ids, refused
-from harness import wait_until
+from harness import SOON, wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -100,7 +100,7 @@ def test_bad_arguments_are_named(board):
 
 def test_a_registration_that_lapses_ends_its_workers_leases_and_wakes_who_waits(server):
     board = server.board()
-    board.worker("REGISTER", "w1", for_=200)
+    board.worker("REGISTER", "w1", for_=SOON)
     lives.claimed(board, lease=LONG)
     waiter = Waiter(server, "w2")
     assert waiter.job() == "j"
@@ -181,9 +181,9 @@ def test_blocked_claims_of_a_quiet_worker_wait_aside_and_come_back_to_their_plac
 @pytest.mark.parametrize("end", ["deregister", "lapse", "delete", "transaction", "timeout"])
 def test_a_waiter_of_a_quiet_worker_is_not_forgotten(server, end):
     board = server.board()
-    board.worker("REGISTER", "w1", for_=2000 if end == "lapse" else LONG)
+    board.worker("REGISTER", "w1", for_=SOON if end == "lapse" else LONG)
     board.worker("QUIET", "w1")
-    waiter = Waiter(server, "w1", block=300 if end == "timeout" else 0)
+    waiter = Waiter(server, "w1", block=SOON if end == "timeout" else 0)
     board.post(id="a")
     assert waiter.still_waits()
     if end == "timeout":
@@ -238,7 +238,7 @@ def test_registrations_travel_to_a_replica(fresh_server):
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)
     board = primary.board()
-    board.worker("REGISTER", "w1", for_=100)
+    board.worker("REGISTER", "w1", for_=SOON)
     board.worker("REGISTER", "w2", role="mailer")
     board.worker("QUIET", "w2")
     board.post_many(500)

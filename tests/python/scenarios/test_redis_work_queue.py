@@ -111,7 +111,7 @@ def test_a_lease_without_blocking_answers_nothing_at_once(queue):
 
 
 def test_a_blocked_lease_ends_with_its_timeout(server):
-    waiter = Waiter(server, block=30)
+    waiter = Waiter(server, block=30, await_block=False)
     assert waiter.reply() is None
 
 
@@ -158,7 +158,7 @@ def test_a_blocked_worker_gets_the_item_of_one_that_died(server):
     board = server.board()
     board.post("x", id="a")
     board.claim("dead", lease=20)
-    waiter = Waiter(server, "alive", block=0)
+    waiter = Waiter(server, "alive", block=0, await_block=False)
     assert waiter.job() == "a"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import lives
 import pytest
@@ -300,15 +299,14 @@ def test_wait_is_woken_by_a_posting(server):
     board.set(lease=1000)  # the board is there, and empty
 
     def wait() -> None:
-        answers.append(text(wait_for(server.board(), 5000)))
+        answers.append(text(wait_for(server.board(), 60_000)))
 
     thread = threading.Thread(target=wait)
     thread.start()
     wait_until(lambda: server.info("clients")["blocked_clients"] == 1, what="it waits")
-    began = time.monotonic()
     board.post("x")
-    thread.join()
-    assert answers == ["OK"] and time.monotonic() - began < 2
+    thread.join(30)
+    assert answers == ["OK"]
 
 
 def test_posting_and_removal_are_published(server):

@@ -9,7 +9,7 @@ import lives
 import pytest
 import redis
 from expect import drain, ids, refused_like
-from harness import Board, Clock, wait_until
+from harness import SOON, Board, Clock, now, past, wait_until
 from lives import LONG
 from waiters import Waiter, blocked_clients, error_of
 
@@ -341,7 +341,7 @@ def test_a_wait_ends_with_a_null_after_its_time(server, protocol):
     started = time.monotonic()
     waiter = Waiter(server, block=100, protocol=protocol, await_block=False)
     assert waiter.reply() is None
-    assert 0.09 < time.monotonic() - started < 1.0
+    assert 0.09 < time.monotonic() - started
 
 
 def test_a_wait_with_a_manual_clock_ends_by_the_time_of_the_server(clocked):
@@ -471,18 +471,19 @@ def unpause(client: redis.Redis) -> None:
 @pytest.mark.parametrize("mode", ["WRITE", "ALL"])
 def test_no_lease_ends_and_nobody_is_served_during_a_pause(server, mode):
     board = server.board()
-    lives.claimed(board, lease=300)
+    lives.claimed(board, lease=SOON)
     waiter = Waiter(server, "w2")
-    board.client.execute_command("CLIENT", "PAUSE", 700, mode)
-    assert not waiter.answered(0.5)
+    end = now() + SOON + 500
+    board.client.execute_command("CLIENT", "PAUSE", SOON + 500, mode)
     assert waiter.job() == "j"
+    assert now() >= end and board.history("j")[2]["at"] >= end
 
 
 def test_reads_are_answered_during_a_pause_of_writes(server):
     board, control = server.board(), server.client()
-    lives.claimed(board, lease=40)
-    control.execute_command("CLIENT", "PAUSE", 5000, "WRITE")
-    time.sleep(0.08)
+    lives.claimed(board, lease=SOON)
+    control.execute_command("CLIENT", "PAUSE", LONG, "WRITE")
+    past(board.get("j")["deadline"])
     revision = board.info()["revision"]
     assert board.state("j") == "claimed"
     assert board.info()["revision"] == revision
@@ -796,7 +797,7 @@ def connect_many(server, count: int) -> list:
         one = server.socket()
         one.sendall(f"JOB.CLAIM board w{n} BLOCK 0 FIELDS 1 id\r\n".encode())
         sockets.append(one)
-    wait_until(lambda: blocked_clients(server) == count, timeout=20)
+    wait_until(lambda: blocked_clients(server) == count, timeout=60)
     return sockets
 
 

@@ -56,7 +56,7 @@ class Chained(Parked):
         words = [f"JOB.{name}", "board", *words, "CLAIM", *options(**{"block": 0, **claim})]
         super().__init__(server, tuple(words), protocol=protocol, await_block=not claim.get("block"))
 
-    def parts(self, within: float = 5.0) -> tuple[Any, Any]:
+    def parts(self, within: float = 30.0) -> tuple[Any, Any]:
         return parts(self.verb, self.answer(within))
 
     def job(self) -> str:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 import redis
-from harness import MODULE, Board, Clock, Server, wait_until
+from harness import MODULE, SOON, Board, Clock, Server, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = (ROOT / "commands.md").read_text()
@@ -252,7 +252,7 @@ def worker_script(server: Server, lease: int) -> str:
 def readme_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     log = tmp_path / "worker.log"
     with log.open("wb") as out:
-        worker = subprocess.Popen([sys.executable, "-c", worker_script(server, 1000)], stdout=out, stderr=out)
+        worker = subprocess.Popen([sys.executable, "-c", worker_script(server, SOON)], stdout=out, stderr=out)
         yield worker
         worker.send_signal(signal.SIGKILL)
         worker.wait()
@@ -262,8 +262,8 @@ def readme_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[b
 def test_worker_of_the_readme_keeps_its_lease_with_heartbeats(
     board: Board, readme_worker: subprocess.Popen[bytes]
 ) -> None:
-    board.post("2.5", id_="slow", retain=60000)
-    wait_until(lambda: board.state("slow") == "complete", 10)
+    board.post(str(1.5 * SOON / 1000), id_="slow", retain=60000)
+    wait_until(lambda: board.state("slow") == "complete", 60)
     assert board.get("slow")["attempt"] == 1
     assert board.events("slow") == ["posted", "claimed", "complete"]
 
@@ -273,7 +273,7 @@ def test_worker_of_the_readme_reports_a_failure_and_goes_on(
 ) -> None:
     board.post("not a number", id_="bad", retries=0)
     board.post("0", id_="good", retain=60000)
-    wait_until(lambda: board.state("good") == "complete", 10)
+    wait_until(lambda: board.state("good") == "complete")
     failed = board.get("bad")
     assert (failed["state"], failed["kind"]) == ("failed", "ValueError")
     assert readme_worker.poll() is None
@@ -282,11 +282,11 @@ def test_worker_of_the_readme_reports_a_failure_and_goes_on(
 def test_worker_of_the_readme_survives_the_loss_of_its_job(
     board: Board, readme_worker: subprocess.Popen[bytes]
 ) -> None:
-    board.post("1", id_="taken")
-    wait_until(lambda: board.state("taken") == "claimed", 10)
+    board.post("5", id_="taken")
+    wait_until(lambda: board.state("taken") == "claimed")
     board.cancel("taken", force=True)
     board.post("0", id_="next", retain=60000)
-    wait_until(lambda: board.state("next") == "complete", 10)
+    wait_until(lambda: board.state("next") == "complete")
     assert board.state("taken") == "cancelled"
 
 
@@ -423,7 +423,7 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.update("a", track=True)
     seen = [list(board.get("a"))]
     board.depend("CLEAR", "a")
-    token = board.claim_one("alice", block=2000, session=True)["token"]
+    token = board.claim_one("alice", block=30_000, session=True)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
     seen.append(list(board.get("a")))
     board.fail("alice", "a", token=token, retry=0)

@@ -26,7 +26,7 @@ class Listener:
         if patterns:
             self.pubsub.psubscribe(*patterns)
         for _ in (*channels, *patterns):
-            assert self.pubsub.get_message(timeout=5)["type"] in ("subscribe", "psubscribe")
+            assert self.pubsub.get_message(timeout=30)["type"] in ("subscribe", "psubscribe")
         self.server = server
 
     def raw(self) -> list:
@@ -34,7 +34,7 @@ class Listener:
         self.server.client().publish("end", "")
         found = []
         while True:
-            message = self.pubsub.get_message(timeout=5)
+            message = self.pubsub.get_message(timeout=30)
             assert message, "no message"
             if message["channel"] == b"end":
                 return found
@@ -333,7 +333,7 @@ def test_each_loss_is_told_to_the_worker_alone(clocked, clock, how):
     board = clocked.board()
     listener = Listener(clocked, patterns=("job.*",))
     listener.pubsub.subscribe("end")
-    assert listener.pubsub.get_message(timeout=5)
+    assert listener.pubsub.get_message(timeout=30)
     token = lives.claimed(board, lease=1000, timeout=500 if how == "timeout" else -1)
     acts = {
         "lapsed": lambda: clock.advance(1000),
@@ -416,7 +416,7 @@ def test_keyspace_notifications_name_what_happened(server, flags):
     with server.configured(notify_keyspace_events=flags):
         listener = Listener(server, patterns=("__key*__:*",))
         listener.pubsub.subscribe("end")
-        assert listener.pubsub.get_message(timeout=5)
+        assert listener.pubsub.get_message(timeout=30)
         board = server.board(db=2)
         board.post_many(3)
         board.claim("w1", count=3)
@@ -436,7 +436,7 @@ def test_there_are_none_when_they_are_not_asked_for(server, flags):
     with server.configured(notify_keyspace_events=flags):
         listener = Listener(server, patterns=("__key*__:*",))
         listener.pubsub.subscribe("end")
-        assert listener.pubsub.get_message(timeout=5)
+        assert listener.pubsub.get_message(timeout=30)
         lives.ready(server.board())
         assert [pair for pair in listener.raw() if b"job." in pair[0] + pair[1]] == []
 

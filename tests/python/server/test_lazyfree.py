@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 from harness import Board, Server, wait_until
 
@@ -85,31 +82,18 @@ def test_the_server_answers_while_300_thousand_jobs_are_freed(fresh_server):
     """And other boards are worked on meanwhile, with the same allocator."""
     server = fresh_server()
     board, other = server.board(), server.board("other")
+    empty = server.cpu()
     fill(board, 300_000)
     assert board.info()["jobs"] == 300_000
-    slowest = 0.0
-    over = threading.Event()
-
-    def ping() -> None:
-        nonlocal slowest
-        with server.connect() as client:
-            while not over.is_set():
-                begin = time.perf_counter()
-                client.ping()
-                slowest = max(slowest, time.perf_counter() - begin)
-
-    watcher = threading.Thread(target=ping)
-    watcher.start()
+    full = server.cpu()
     board.client.unlink("board")
+    assert server.cpu() - full < (full - empty) / 50, "the server itself has freed it"
     worked = 0
     while worked < 20 or server.info("memory")["lazyfree_pending_objects"]:
         other.mpost(["x" * 60] * 100)
         other.claim("w1", count=100)
         assert [state for _, state in other.mconsume("w1", "ALL")] == ["complete"] * 100
         worked += 1
-    over.set()
-    watcher.join()
     assert freed(server) == 1
     assert not board.client.exists("board") and other.info()["jobs"] == 0
-    assert slowest < 2, "the machine may be busy, but freeing all that at once would take longer still"
     assert server.info("jobboard")["jobboard_boards"] == 1

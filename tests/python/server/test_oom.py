@@ -90,7 +90,7 @@ def test_waiters_are_served(server, board, full):
 def test_a_claim_may_wait(server, board, full):
     board.post(id="j", delay=100)
     full()
-    assert Waiter(server, "w2").job() == "j"
+    assert Waiter(server, "w2", await_block=False).job() == "j"
 
 
 def test_draining_scripts_work(board, full):
@@ -165,7 +165,7 @@ def test_a_worker_ends_a_job_and_waits_for_the_next(board, full):
     token = lives.claimed(board)
     board.post(id="later", delay=100)
     full()
-    _, claimed = board.call("CONSUME", "w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 5000, "FIELDS", 1, "id")
+    _, claimed = board.call("CONSUME", "w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 30_000, "FIELDS", 1, "id")
     assert claimed == [{"id": "later"}]
 
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 from aof import commands, errors, log_of, pipe
 from expect import check_consistent, drain, ids, refused_like
-from harness import Board, Server, wait_until
+from harness import SOON, Board, Server, now, past, wait_until
 from lives import LONG
 
 RDB = ["save 3600 1000000"]
@@ -107,7 +107,7 @@ def test_changes_during_a_rewrite_are_kept(fresh_server):
     for n in range(200):
         board.post(id=f"during-{n}")
         board.claim("w1", lease=LONG)
-    wait_until(lambda: not server.info("persistence")["aof_rewrite_in_progress"], timeout=20)
+    wait_until(lambda: not server.info("persistence")["aof_rewrite_in_progress"])
     before = board.digest()
     server.restart()
     still_works(same(server, before))
@@ -131,7 +131,7 @@ def test_posts_count_for_save_points(fresh_server):
     for _ in range(4):
         board.post()
     dirty = server.info("persistence")["rdb_changes_since_last_save"]
-    wait_until(lambda: Path(server.folder / "dump.rdb").exists(), timeout=10)
+    wait_until(lambda: Path(server.folder / "dump.rdb").exists())
     assert dirty in (0, 4)
 
 
@@ -149,12 +149,13 @@ def test_what_changes_nothing_does_not_count_for_save_points(fresh_server):
 def test_time_that_has_passed_while_the_server_was_down_is_caught_up(fresh_server):
     server = fresh_server("recovery-grace", 0, config=RDB)
     board = server.board()
-    board.post(id="due", delay=300)
-    lives.claimed(board, "lapses", lease=300)
-    lives.claimed(board, "dropped", retain=300)
+    board.post(id="due", delay=SOON)
+    lives.claimed(board, "lapses", lease=SOON)
+    lives.claimed(board, "dropped", retain=SOON)
     board.consume("w1", "dropped")
+    end = now() + SOON
     server.stop()
-    time.sleep(0.4)
+    past(end)
     server.start()
     board = server.board()
     wait_until(lambda: board.state("due") == board.state("lapses") == "ready")
@@ -194,7 +195,7 @@ def test_a_killed_server_with_everything_synced_loses_nothing_acknowledged(fresh
     threads = [threading.Thread(target=produce) for _ in range(3)] + [threading.Thread(target=work)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(acknowledged["consumed"]) > 100, timeout=20)
+    wait_until(lambda: len(acknowledged["consumed"]) > 100)
     server.process.kill()
     for thread in threads:
         thread.join()

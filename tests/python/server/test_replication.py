@@ -9,7 +9,7 @@ import lives
 import pytest
 import redis
 from expect import check_consistent, drain, ids, refused, refused_like
-from harness import Server, wait_until
+from harness import SOON, Server, now, past, wait_until
 from lives import LONG
 from waiters import Waiter, error_of
 
@@ -222,12 +222,13 @@ def test_a_replica_answers_reads_and_refuses_writes(pair):
 def test_a_replica_ends_no_lease_while_its_primary_is_silent(pair):
     primary, replica = pair
     board = primary.board()
-    lives.claimed(board, lease=500)
-    board.post(id="due", delay=500)
+    lives.claimed(board, lease=SOON)
+    board.post(id="due", delay=SOON)
+    end = now() + SOON
     replica.wait_synced(primary)
     primary.process.send_signal(signal.SIGSTOP)
     try:
-        time.sleep(0.8)
+        past(end)
         copy = replica.board()
         assert (copy.state("j"), copy.state("due")) == ("claimed", "scheduled")
         assert copy.info()["overdue"] == 1
@@ -316,41 +317,50 @@ def test_tokens_rise_over_a_promotion_even_when_the_last_claims_were_lost(pair):
 
 
 def test_no_lease_ends_for_a_grace_after_a_promotion(pair_with):
-    primary, replica = pair_with("recovery-grace", 1500)
-    token = lives.claimed(primary.board(), lease=300)
+    primary, replica = pair_with("recovery-grace", LONG)
+    token = lives.claimed(primary.board(), lease=SOON)
     replica.wait_synced(primary)
     primary.kill()
-    time.sleep(0.4)
-    promoted_at = time.monotonic()
     promote(replica)
     board = replica.board()
-    time.sleep(0.5)
-    assert (board.state("j"), board.get("j")["token"]) == ("claimed", token)
+    past(board.get("j")["deadline"])
     assert board.claim("w2") == []
-    wait_until(lambda: board.state("j") == "ready")
-    assert 1.2 < time.monotonic() - promoted_at < 2.5
+    assert (board.state("j"), board.get("j")["token"]) == ("claimed", token)
 
 
-def test_a_worker_keeps_its_job_over_a_promotion(pair):
-    primary, replica = pair
-    token = lives.claimed(primary.board(), lease=100)
+def test_a_lease_ends_when_the_grace_after_a_promotion_has_passed(pair_with):
+    primary, replica = pair_with("recovery-grace", SOON + 1500)
+    deadline = primary.board().get(lives.claimed(primary.board(), lease=SOON) and "j")["deadline"]
     replica.wait_synced(primary)
     primary.kill()
-    time.sleep(0.2)
+    promoted = now()
     promote(replica)
     board = replica.board()
+    wait_until(lambda: board.state("j") == "ready")
+    assert board.history("j")[-1]["at"] >= promoted + SOON + 1500 > deadline
+
+
+def test_a_worker_keeps_its_job_over_a_promotion(pair_with):
+    primary, replica = pair_with("recovery-grace", LONG)
+    token = lives.claimed(primary.board(), lease=SOON)
+    replica.wait_synced(primary)
+    primary.kill()
+    promote(replica)
+    board = replica.board()
+    past(board.get("j")["deadline"])
     assert board.heartbeat("w1", "j", token=token, lease=LONG)["cancel"] == 0
     assert board.events("j") == ["posted", "claimed"]
 
 
 def test_due_jobs_run_at_once_after_a_promotion(pair):
     primary, replica = pair
-    primary.board().post(id="j", delay=100)
+    primary.board().post(id="j", delay=SOON)
+    end = now() + SOON
     replica.wait_synced(primary)
     primary.kill()
-    time.sleep(0.15)
+    past(end)
     promote(replica)
-    wait_until(lambda: replica.board().state("j") == "ready", timeout=1)
+    wait_until(lambda: replica.board().state("j") == "ready")
 
 
 def test_the_old_primary_follows_the_new_one(pair):
@@ -370,13 +380,14 @@ def test_the_old_primary_follows_the_new_one(pair):
 def test_a_demoted_primary_stops_its_clock(pair):
     primary, replica = pair
     board = primary.board()
-    lives.claimed(board, lease=200)
+    lives.claimed(board, lease=2 * SOON)
+    end = now() + 2 * SOON
     replica.wait_synced(primary)
     promote(replica)
-    replica.client().execute_command("CLIENT", "PAUSE", 10_000, "WRITE")
+    replica.client().execute_command("CLIENT", "PAUSE", LONG, "WRITE")
     primary.client().replicaof("127.0.0.1", replica.port)
     primary.wait_synced(replica)
-    time.sleep(0.3)
+    past(end)
     assert primary.board().state("j") == "claimed"
     replica.client().execute_command("CLIENT", "UNPAUSE")
 
@@ -388,12 +399,12 @@ def test_a_coordinated_failover_loses_nothing(pair):
     lives.claimed(board, "lapses in between", lease=30)
     waiter = Waiter(primary, "waits", queues=["nothing comes"])
     before = {id: board.state(id) for id in lives.LIVES if " " not in id}
-    primary.client().execute_command("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 5000)
-    wait_until(lambda: replica.info("replication")["role"] == "master", timeout=10)
+    primary.client().execute_command("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 30_000)
+    wait_until(lambda: replica.info("replication")["role"] == "master")
     assert error_of(waiter).startswith("UNBLOCKED")
     board = replica.board()
     assert {id: board.state(id) for id in before} == before
-    wait_until(lambda: primary.info("replication").get("master_link_status") == "up", timeout=10)
+    wait_until(lambda: primary.info("replication").get("master_link_status") == "up")
     lives.ready(board, "after")
     same(primary, replica)
 
@@ -402,11 +413,12 @@ def test_a_primary_short_of_replicas_ends_no_lease(fresh_server):
     """Nothing is decided that clients could not have written either."""
     server = fresh_server()
     board = server.board()
-    lives.claimed(board, lease=50)
+    lives.claimed(board, lease=SOON)
+    end = now() + SOON
     board.client.config_set("min-replicas-to-write", 1)
     with refused_like("NOREPLICAS .+", board):
         board.post()
-    time.sleep(0.15)
+    past(end)
     assert board.state("j") == "claimed"
     board.client.config_set("min-replicas-to-write", 0)
     wait_until(lambda: board.state("j") == "ready")

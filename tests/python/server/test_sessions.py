@@ -8,7 +8,7 @@ import lives
 import pytest
 import redis
 from expect import ids, refused
-from harness import Board, Server, wait_until
+from harness import SOON, Board, Server, now, past, wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -30,10 +30,8 @@ def test_a_session_claim_ends_with_its_connection_and_wakes_who_waits(server):
     assert ids(worker.claim("w1", session=True, lease=LONG)) == ["j"]
     assert board.get("j")["session"] == 1
     waiter = Waiter(server, "w2")
-    begin = time.monotonic()
     close(worker)
     assert waiter.job() == "j"
-    assert time.monotonic() - begin < 1
     assert board.events("j")[1:3] == ["claimed", "lapsed"]
     assert "session" not in board.get("j")
 
@@ -298,7 +296,7 @@ def test_a_registration_goes_with_the_board_to_another_name(server):
 
 @pytest.mark.parametrize("comes", [True, False])
 def test_after_a_restart_a_registration_waits_for_its_worker(fresh_server, comes):
-    server = fresh_server("recovery-grace", 1500, appendonly=True)
+    server = fresh_server("recovery-grace", 2 * SOON, appendonly=True)
     worker = connect(server)
     worker.worker("REGISTER", "w1", session=True)
     lives.claimed(server.board(), lease=LONG)
@@ -307,10 +305,10 @@ def test_after_a_restart_a_registration_waits_for_its_worker(fresh_server, comes
     assert list(board.registered()) == ["w1"]
     if comes:
         worker.worker("REGISTER", "w1", session=True)
-        time.sleep(2)
+        past(now() + 2 * SOON)
         assert board.state("j") == "claimed"
         close(worker)
-    wait_until(lambda: board.state("j") == "ready", timeout=10)
+    wait_until(lambda: board.state("j") == "ready")
     assert board.registered() == {}
 
 
@@ -328,4 +326,4 @@ def test_registrations_of_sessions_travel_to_a_replica(fresh_server):
     # Nothing waits there: the connection is the primary's.
     assert copy.info()["overdue"] == 0
     replica.client().replicaof("NO", "ONE")
-    wait_until(lambda: copy.registered() == {}, timeout=10)
+    wait_until(lambda: copy.registered() == {})

@@ -9,7 +9,7 @@ import lives
 import pytest
 import redis
 from expect import ids, refused
-from harness import Server, wait_until
+from harness import SOON, Server, wait_until
 from lives import LONG
 from waiters import Waiter, Watcher, blocked_clients, error_of
 
@@ -45,7 +45,7 @@ def test_a_wait_ends_with_null_when_its_time_has_passed(server, protocol):
     lives.ready(board)
     begin = time.monotonic()
     assert wait(board, "JOBS", 1, "j", ms=50) is None
-    assert 0.04 < time.monotonic() - begin < 2
+    assert 0.04 < time.monotonic() - begin
     assert wait(board, "FOR", "empty", ms=20) is None
 
 
@@ -522,12 +522,10 @@ def test_waiting_changes_nothing(server):
 
 @pytest.mark.parametrize("group", [None, "g"])
 def test_whoever_waits_for_work_is_woken_by_a_token_that_time_brings(board, group):
-    board.set("default", group and "*", rate=1, **{"rate-period": 400})
+    board.set("default", group and "*", rate=1, **{"rate-period": SOON})
     board.post(group=group)
     board.post(group=group)
     board.claim("w1")
     assert board.call("WAIT", 10, "FOR", "claimable") is None
-    begin = time.monotonic()
-    assert board.call("WAIT", 4000, "FOR", "claimable") == "OK"
-    assert time.monotonic() - begin < 2
+    assert board.call("WAIT", LONG, "FOR", "claimable") == "OK"
     assert len(board.claim("w1")) == 1

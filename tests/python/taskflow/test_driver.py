@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("taskflow", reason="TaskFlow 6.5 needs Python 3.11")
 
 import redis  # noqa: E402
-from harness import Server, wait_until  # noqa: E402
+from harness import SOON, Server, now, wait_until  # noqa: E402
 from harness.server import free_port  # noqa: E402
 from jobboard.taskflow import JobBoard  # noqa: E402
 from taskflow import exceptions as exc  # noqa: E402
@@ -113,7 +113,7 @@ def test_a_killed_process_loses_its_claims_at_once(jobs: JobBoard, other):
     assert (job.state, jobs.find_owner(job)) == (states.CLAIMED, "other")
     assert job.expires_in() == redis_utils.DOES_NOT_EXPIRE
     process.kill()
-    wait_until(lambda: job.state == states.UNCLAIMED, 1.0)
+    wait_until(lambda: job.state == states.UNCLAIMED)
     jobs.claim(job, "me")
 
 
@@ -121,7 +121,7 @@ def test_a_process_that_hangs_loses_its_claims_when_the_lease_ends(jobs: JobBoar
     job = jobs.post("work")
     process = other(0.5)
     process.send_signal(signal.SIGSTOP)
-    wait_until(lambda: job.state == states.UNCLAIMED, 3.0)
+    wait_until(lambda: job.state == states.UNCLAIMED)
     jobs.claim(job, "me")
     process.send_signal(signal.SIGCONT)
     process.stdin.write("go on\n")
@@ -131,11 +131,11 @@ def test_a_process_that_hangs_loses_its_claims_when_the_lease_ends(jobs: JobBoar
 
 
 def test_a_claim_outlives_its_lease_as_long_as_its_process_lives(connect: Connect):
-    board = connect(lease=0.3)
+    board = connect(lease=SOON / 1000)
     job = board.post("work")
     board.claim(job, "me")
-    until = time.monotonic() + 1.0
-    while time.monotonic() < until:
+    until = now() + SOON + 500
+    while now() < until:
         assert (job.state, board.find_owner(job)) == (states.CLAIMED, "me")
         time.sleep(0.02)
     board.consume(job, "me")
@@ -148,20 +148,20 @@ def test_closing_the_board_gives_its_claims_back(connect: Connect):
     closing.claim(job, "me")
     closing.close()
     [found] = staying.iterjobs()
-    wait_until(lambda: found.state == states.UNCLAIMED, 1.0)
+    wait_until(lambda: found.state == states.UNCLAIMED)
     with pytest.raises(exc.JobFailure):
         closing.post("more")
 
 
 def test_claims_and_entities_are_kept_over_a_restart_of_the_server(fresh_server, connect: Connect):
-    server = fresh_server("recovery-grace", 600, appendonly=True, config=["appendfsync always"])
-    board = connect(server.port, lease=0.9)
+    server = fresh_server("recovery-grace", SOON, appendonly=True, config=["appendfsync always"])
+    board = connect(server.port, lease=SOON / 1000)
     board.register_entity(Entity("conductor", "c@host:1", {}))
     job = board.post("work")
     board.claim(job, "me")
     server.restart(kill=True)
-    until = time.monotonic() + 2.0
-    while time.monotonic() < until:
+    until = now() + SOON + 500
+    while now() < until:
         assert job.state == states.CLAIMED
         time.sleep(0.05)
     assert [one.name for one in board.entities()] == ["c@host:1"]
@@ -170,11 +170,11 @@ def test_claims_and_entities_are_kept_over_a_restart_of_the_server(fresh_server,
 
 
 def test_a_cut_connection_gets_its_claims_back(server: Server, connect: Connect):
-    board = connect(lease=0.6)
+    board = connect(lease=SOON / 1000)
     job = board.post("work")
     board.claim(job, "me")
     server.client().client_kill_filter(_type="normal", skipme=True)
-    wait_until(lambda: job.state == states.CLAIMED, 3.0)
+    wait_until(lambda: job.state == states.CLAIMED)
     board.consume(job, "me")
 
 
@@ -195,9 +195,9 @@ def test_an_expiry_ends_a_claim_unless_it_is_extended(jobs: JobBoard):
     assert job.expires_in() == redis_utils.KEY_NOT_FOUND
     assert not job.extend_expiry(10)
     jobs.claim(job, "me", expiry=5)
-    assert 4 < job.expires_in() <= 5
+    assert 0 < job.expires_in() <= 5
     assert job.extend_expiry(60)
-    assert 59 < job.expires_in() <= 60
+    assert 5 < job.expires_in() <= 60
     assert job.extend_expiry(0.1)
     wait_until(lambda: job.state == states.UNCLAIMED)
     assert jobs.find_owner(job) is None
@@ -209,9 +209,9 @@ def test_a_claim_that_lives_as_its_process_can_be_given_an_expiry(connect: Conne
     board = connect(lease=0.3)
     job = board.post("work")
     board.claim(job, "me")
-    assert job.extend_expiry(0.4)
-    assert 0 < job.expires_in() <= 0.4
-    wait_until(lambda: job.state == states.UNCLAIMED, 2.0)
+    assert job.extend_expiry(SOON / 1000)
+    assert 0 < job.expires_in() <= SOON / 1000
+    wait_until(lambda: job.state == states.UNCLAIMED)
 
 
 def test_an_expiry_can_be_extended_by_another_process(connect: Connect):
@@ -220,7 +220,7 @@ def test_an_expiry_can_be_extended_by_another_process(connect: Connect):
     board.claim(job, "me", expiry=5)
     [seen] = elsewhere.iterjobs()
     assert seen.extend_expiry(60)
-    assert 59 < job.expires_in() <= 60
+    assert 5 < job.expires_in() <= 60
     board.consume(job, "me")
 
 
@@ -249,7 +249,7 @@ def test_a_consume_that_fails_keeps_no_claim(server: Server, connect: Connect):
             board.consume(job, "me")
     finally:
         admin.execute_command("ACL", "SETUSER", "default", "+@all")
-    wait_until(lambda: job.state == states.UNCLAIMED, 3.0)
+    wait_until(lambda: job.state == states.UNCLAIMED)
 
 
 def test_a_request_to_cancel_does_not_undo_work_that_is_done(server: Server, jobs: JobBoard):
@@ -415,7 +415,7 @@ def test_entities_are_registered_as_long_as_their_board_is_connected(connect: Co
     ]
     assert len(board.entities()) == 2
     board.close()
-    wait_until(lambda: not elsewhere.entities("conductor"), 1.0)
+    wait_until(lambda: not elsewhere.entities("conductor"))
     with pytest.raises(exc.JobFailure):
         board.register_entity(Entity("conductor", "c", {}))
 
@@ -426,19 +426,11 @@ def test_entities_are_registered_as_long_as_their_board_is_connected(connect: Co
 def test_waiting_is_ended_by_the_server(server: Server, connect: Connect):
     board = connect()
     took: queue.Queue = queue.Queue()
-
-    def wait() -> None:
-        found = names(board.wait(timeout=10))
-        took.put((found, time.monotonic()))
-
-    thread = started(wait)
-    time.sleep(0.5)
+    thread = started(lambda: took.put(names(board.wait(timeout=60))))
+    wait_until(lambda: server.info("clients")["blocked_clients"] == 1, what="it waits")
     server.board("taskflow").post("{}", name="new")
-    posted = time.monotonic()
-    found, at = took.get(timeout=5)
+    assert took.get(timeout=30) == ["new"]
     thread.join()
-    assert found == ["new"]
-    assert at - posted < 0.2
     assert calls(server, "job.wait") <= 2
 
 
@@ -449,7 +441,7 @@ def test_waiting_for_a_job_is_ended_by_the_server(server: Server, connect: Conne
     before = calls(server, "job.wait")
     board.claim(job, "me")
     thread = started(lambda: (time.sleep(0.5), board.consume(job, "me")))
-    assert job.wait(10) is True
+    assert job.wait(60) is True
     thread.join()
     assert calls(server, "job.wait") - before <= 2
 
@@ -464,7 +456,7 @@ def told(connect: Connect) -> queue.Queue:
 
 
 def drained(told: queue.Queue, count: int) -> list:
-    found = [told.get(timeout=5) for _ in range(count)]
+    found = [told.get(timeout=30) for _ in range(count)]
     time.sleep(0.05)
     assert told.empty()
     return found
@@ -540,7 +532,7 @@ def test_who_may_not_change_settings_is_told_what_the_board_publishes(
         board = connect()
         board.notifier.register(base.POSTED, lambda event, details: found.put(details["job"].name))
         board.post("work")
-        assert found.get(timeout=5) == "work"
+        assert found.get(timeout=30) == "work"
     finally:
         admin.execute_command("ACL", "SETUSER", "default", "+@all")
     assert "may not publish all events" in caplog.text
@@ -555,9 +547,9 @@ def test_any_client_will_do(server: Server, protocol: int, decode: bool):
     with contextlib.closing(JobBoard("test", {"namespace": b"k\xff"}, client=client)) as board:
         board.connect()
         board.post("work", details={"raw": b"\xff"})
-        [job] = board.wait(1)
+        [job] = board.wait(30)
         board.claim(job, "me", expiry=60)
-        assert 59 < job.expires_in() <= 60
+        assert 30 < job.expires_in() <= 60
         assert job.extend_expiry(30)
         board.abandon(job, "me")
         board.claim(job, "me")
@@ -585,14 +577,14 @@ def test_a_board_behind_sentinels(server: Server, tmp_path):
     process = subprocess.Popen([executable, str(conf), "--sentinel"], stdout=subprocess.DEVNULL)
     try:
         with redis.Redis(port=port) as sentinel:
-            wait_until(lambda: answers(sentinel), 10.0)
+            wait_until(lambda: answers(sentinel))
         where = {"host": "127.0.0.1", "port": port, "sentinel": "shop"}
         with backends.backend("test", {"board": "jobboard", "namespace": "mails", **where}) as board:
             job = board.post("work")
             board.claim(job, "me")
             assert board.find_owner(job) == "me"
             board.consume(job, "me")
-            assert job.wait(1)
+            assert job.wait(30)
     finally:
         process.kill()
         process.wait()
