@@ -13,6 +13,8 @@ pub enum Fault {
     Refused(Refusal),
     /// The key holds something else.
     WrongType,
+    /// The server has reached `maxmemory`, and this call would add.
+    Full,
 }
 
 /// A command's outcome; its reply has been written when it is `Ok`.
@@ -38,6 +40,7 @@ impl std::fmt::Display for Fault {
             Fault::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
             }
+            Fault::Full => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
         }
     }
 }

@@ -187,7 +187,7 @@ impl<'a> Wanted<'a> {
                     fields,
                     ending,
                 };
-                park(call.ctx, &key, timeout, wait);
+                park(call, timeout, wait);
             }
             _ => {
                 begin(reply, ending.as_ref());

@@ -4,7 +4,7 @@ use board::{all_fields, Deed, Deleted, FieldList, Forgotten, Refusal};
 
 use super::selection::{distinct, named, resolve, weight, write_named, Named, Where, BYTES};
 use super::{fields, write_record, write_records, Command, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
+use crate::args::{flag, once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
@@ -92,11 +92,30 @@ fn by_filters(
     Ok(if chosen.dry { Vec::new() } else { slice.slots })
 }
 
+/// Which jobs, and what of them is handed back.
+fn read<'a>(args: &mut Args<'a>) -> Result<(Named<'a>, Option<FieldList>), Fault> {
+    let mut jobs = named(args)?;
+    let (mut handed, mut asked) = (false, None);
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "RETURN" => flag(&mut handed, "RETURN")?,
+            "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+            _ if jobs.take(args, word)? => {}
+            _ => return unexpected(word),
+        }
+    }
+    jobs.check()?;
+    if asked.is_some() && !handed {
+        return syntax("FIELDS needs RETURN");
+    }
+    Ok((jobs, handed.then(|| asked.unwrap_or_else(all_fields))))
+}
+
 impl Command for Delete {
     const SPEC: Spec = Spec {
         name: "job.delete",
         arity: -4,
-        flags: "write",
+        flags: "write getkeys-api",
         key: Some(KeyUse::Delete),
         summary: "Deletes the records of jobs in any state.",
         complexity: "O(n log N)",
@@ -105,23 +124,14 @@ impl Command for Delete {
         ..Spec::NONE
     };
 
+    /// By ids it tells no more than which of them there are. Filters would tell what is in
+    /// records, and whom they hold back.
+    fn reads(args: &mut Args<'_>) -> bool {
+        !matches!(read(args), Ok((Named::Ids(_), None)) | Err(_))
+    }
+
     fn run(call: &mut Call<'_>) -> Done {
-        let args = &mut call.args;
-        let mut jobs = named(args)?;
-        let (mut handed, mut asked) = (false, None);
-        while let Some(word) = args.next() {
-            match Keyword::of(word).text() {
-                "RETURN" => flag(&mut handed, "RETURN")?,
-                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
-                _ if jobs.take(args, word)? => {}
-                _ => return unexpected(word),
-            }
-        }
-        jobs.check()?;
-        if asked.is_some() && !handed {
-            return syntax("FIELDS needs RETURN");
-        }
-        let returned = handed.then(|| asked.unwrap_or_else(all_fields));
+        let (jobs, returned) = read(&mut call.args)?;
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let going = match &jobs {

@@ -52,6 +52,7 @@ fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
 impl Command for Add {
     const SPEC: Spec = Spec {
         sub: Some("add"),
+        flags: "write deny-oom",
         summary: "Lets a job wait for other jobs as well.",
         syntax: "board id n other [other ...] [ONFAILURE <hold|cancel|fail|run>] [STRICT]",
         ..SPEC

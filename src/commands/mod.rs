@@ -61,7 +61,7 @@ pub enum KeyUse {
     Insert,
     /// Reads and changes it.
     Update,
-    /// Takes from it.
+    /// Takes from it; whether a call reads it as well is for [`Command::reads`] to say.
     Delete,
 }
 
@@ -119,6 +119,11 @@ impl Spec {
 pub trait Command {
     /// What the server is told of it.
     const SPEC: Spec;
+    /// Whether a call tells what is under its key. Asked of commands with [`KeyUse::Delete`]
+    /// alone, whose calls differ: others say it once, by their [`KeyUse`].
+    fn reads(_args: &mut Args<'_>) -> bool {
+        true
+    }
     /// Does it, and replies when it succeeds.
     fn run(call: &mut Call<'_>) -> Done;
 }

@@ -29,7 +29,7 @@ impl Command for Pause {
     const SPEC: Spec = Spec {
         name: "job.pause",
         arity: -2,
-        flags: "write",
+        flags: "write deny-oom",
         key: Some(KeyUse::Insert),
         summary: "Lets nothing be claimed from a board, one of its queues or a group.",
         complexity: "O(log N); with RELEASE O(n log N) for n running jobs, in slices",

@@ -65,7 +65,7 @@ impl Command for Update {
     const SPEC: Spec = Spec {
         name: "job.update",
         arity: -4,
-        flags: "write",
+        flags: "write deny-oom",
         key: Some(KeyUse::Update),
         summary: "Changes jobs that have not ended, and tags of any.",
         complexity: "O(n log N)",

@@ -116,7 +116,7 @@ impl Command for Wait {
         })?;
         match want {
             _ if met => {}
-            want if !call.ctx.denies_blocking() => wait(call.ctx, &call.key(), timeout, want),
+            want if !call.ctx.denies_blocking() => wait(call, timeout, want),
             Want::Jobs { .. } => reply.null_array(),
             _ => reply.null(),
         }

@@ -6,7 +6,7 @@ use super::claim::NO_CONNECTION;
 use super::pages::{self, Paging};
 use super::{read, Command, KeyUse, Spec};
 use crate::args::{flag, once, Keyword};
-use crate::fault::{syntax, unexpected, Done};
+use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use crate::turn::Turn;
@@ -92,6 +92,10 @@ impl Command for Register {
         Turn::run(call.ctx, &call.key(), |turn| {
             // One that has lapsed already begins anew.
             turn.settle_due()?;
+            // Who is there says so again and again, and must not go for want of memory.
+            if turn.ctx.is_full() && !turn.board().is_renewal(&request) {
+                return Err(Fault::Full);
+            }
             let env = turn.env;
             let registered = turn.board().register(&env, &request)?;
             let until = registered.until;

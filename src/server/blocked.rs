@@ -19,6 +19,7 @@ use board::{Board, Refusal};
 use crate::commands::{begin, write_records};
 use crate::fault::Fault;
 use crate::latency;
+use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::keyspace::OpenKey;
@@ -32,6 +33,8 @@ struct Served {
     waiter: Waiter<Handle>,
     /// Slots and tokens.
     claims: Vec<(u32, u64)>,
+    /// It is told that it may not have them any more; nothing was claimed for it.
+    revoked: bool,
 }
 
 impl Served {
@@ -65,10 +68,10 @@ pub fn waiting_for(ctx: Ctx, key: &Key, queue: &[u8]) -> usize {
 }
 
 /// Parks the client of a call until there is work, for `timeout` ms; 0 for ever.
-pub fn park(ctx: Ctx, key: &Key, timeout: i64, wait: Wait) {
+pub fn park(call: &Call, timeout: i64, wait: Wait) {
     let number = park::next_number();
-    let place = (ctx.db(), key.bytes().to_vec());
-    let Some(handle) = park::park::<BlockedClaim>(ctx, key, timeout, number) else { return };
+    let place = (call.ctx.db(), call.key().bytes().to_vec());
+    let Some(handle) = park::park::<BlockedClaim>(call, timeout, number) else { return };
     with(|waiters| waiters.add(number, Waiter { handle, place, wait }));
 }
 
@@ -112,6 +115,9 @@ fn tell(ctx: Ctx, served: &Served) {
     let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
     let held = board.map(|board| served.held(board)).unwrap_or_default();
     let wait = &served.waiter.wait;
+    if served.revoked && wait.ending.is_none() {
+        return ctx.reply().error(park::REVOKED);
+    }
     if board.is_some_and(Board::broken) && wait.ending.is_none() {
         return ctx.reply().error(&Refusal::Broken.to_string());
     }
@@ -149,7 +155,7 @@ pub fn recall_chosen(ctx: Ctx) {
 fn recall(lost: impl Fn(&Served) -> bool) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
-        if lost(&served) {
+        if !served.revoked && lost(&served) {
             places.push(served.waiter.place.clone());
             with(|waiters| waiters.add(number, served.waiter));
         } else {
@@ -207,8 +213,7 @@ pub fn serve_touched(ctx: Ctx) {
         if is_broken(ctx, &place) {
             // Nothing comes from it: they are told so.
             for (number, waiter) in with(|waiters| waiters.all_at(&place)) {
-                let (handle, claims) = (waiter.handle, Vec::new());
-                SERVED.with(|served| served.insert(number, handle, Served { waiter, claims }));
+                chosen(number, waiter, Vec::new(), false);
             }
             continue;
         }
@@ -283,9 +288,19 @@ pub fn serve(turn: &mut Turn<'_>) {
     }
 }
 
+/// Lets one be told when the event loop's turn ends.
+fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked: bool) {
+    let handle = waiter.handle;
+    SERVED.with(|served| served.insert(number, handle, Served { waiter, claims, revoked }));
+}
+
 /// Claims for one that waits. False when there is nothing for it.
 fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
+    if !park::is_permitted(turn.ctx, number, turn.key.bytes()) {
+        chosen(number, waiter, Vec::new(), true);
+        return Ok(true);
+    }
     if turn.board().is_quiet(&waiter.wait.worker) {
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);
@@ -320,6 +335,6 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         with(|waiters| waiters.add(number, waiter));
         return done.map(|()| false);
     }
-    SERVED.with(|served| served.insert(number, waiter.handle, Served { waiter, claims }));
+    chosen(number, waiter, claims, false);
     done.map(|()| true)
 }

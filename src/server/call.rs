@@ -55,6 +55,11 @@ impl<'a> Call<'a> {
         Call { ctx, args: Args::new(words, args_at), words, key_at }
     }
 
+    /// The command, as the client named it.
+    pub fn command(&self) -> &'a [u8] {
+        self.words.get(0).unwrap_or_default()
+    }
+
     /// All words from the board's key on, as keys.
     pub fn keys(&self) -> impl Iterator<Item = Key<'a>> + '_ {
         (self.key_at..self.words.len()).filter_map(|at| self.key_of(at))

@@ -79,6 +79,11 @@ impl Ctx<'_> {
         self.flags() & replay != 0
     }
 
+    /// Whether the server has reached `maxmemory`.
+    pub fn is_full(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_OOM != 0
+    }
+
     /// Whether the server is a node of a cluster.
     pub fn is_cluster(self) -> bool {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0
@@ -110,6 +115,48 @@ impl Ctx<'_> {
             let id = api!(RedisModule_GetClientId(self.0));
             let known = api!(RedisModule_GetClientInfoById(std::ptr::null_mut(), id)) == OK;
             known.then_some(id)
+        }
+    }
+
+    /// Whether the server wants to know the keys of a call, and not the call made.
+    pub(super) fn asks_for_keys(self) -> bool {
+        // SAFETY: the context is that of a command's function.
+        unsafe { api!(RedisModule_IsKeysPositionRequest(self.0)) != 0 }
+    }
+
+    /// Answers such a question: which word is the key, and what is done with it.
+    pub(super) fn tell_key(self, at: usize, flags: u32) {
+        // SAFETY: likewise, and the server has asked.
+        unsafe { api!(RedisModule_KeyAtPosWithFlags(self.0, at as c_int, flags as c_int)) };
+    }
+
+    /// The number of the client that calls, whatever it is.
+    pub(super) fn caller(self) -> u64 {
+        // SAFETY: the context is that of a call.
+        unsafe { api!(RedisModule_GetClientId(self.0)) }
+    }
+
+    /// The user of a connection. Another module's, for one, has none and may do everything.
+    pub(super) fn user_of(self, connection: u64) -> Option<Vec<u8>> {
+        // SAFETY: the context is valid.
+        let name = unsafe { api!(RedisModule_GetClientUserNameById(self.0, connection)) };
+        (!name.is_null()).then(|| Key(name, true, PhantomData).bytes().to_vec())
+    }
+
+    /// Whether a user may run a command on a key now.
+    pub(super) fn permits(self, user: &[u8], command: &[u8], key: &[u8]) -> bool {
+        let (user, command, key) = (self.key(user), self.key(command), self.key(key));
+        let mut words = [command.0, key.0];
+        // SAFETY: the strings live during the calls; the user is ours to free.
+        unsafe {
+            let user = api!(RedisModule_GetModuleUserFromUserName(user.0));
+            if user.is_null() {
+                return false;
+            }
+            let (argv, argc) = (words.as_mut_ptr(), words.len() as c_int);
+            let permitted = api!(RedisModule_ACLCheckCommandPermissions(user, argv, argc)) == OK;
+            api!(RedisModule_FreeModuleUser(user));
+            permitted
         }
     }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::os::raw::c_int;
 
+use crate::server::call::Call;
 use crate::server::cell::MainCell;
-use crate::server::ctx::{Ctx, Key};
+use crate::server::ctx::Ctx;
 use crate::server::load::guard;
 use crate::server::{api, ERR, OK};
 
@@ -32,6 +33,20 @@ pub trait Parked {
 
 static LAST: MainCell<u64> = MainCell::new(0);
 
+/// Whose call parked a client, and of which command.
+struct Caller {
+    connection: u64,
+    /// `None`: nobody's. Connections of a user who is deleted are another's until they are closed.
+    user: Option<Vec<u8>>,
+    command: Vec<u8>,
+}
+
+/// Those of the parked clients, by number.
+static CALLERS: MainCell<BTreeMap<u64, Caller>> = MainCell::new(BTreeMap::new());
+
+/// The error for a client whose rights were taken away while it waited.
+pub const REVOKED: &str = "NOPERM the right to this command or board was taken away while the client waited";
+
 /// The number that the next to arrive gets. None is 0: the server calls [`Parked::gone`] for private
 /// data alone that is not null.
 pub fn next_number() -> u64 {
@@ -42,7 +57,8 @@ pub fn next_number() -> u64 {
 }
 
 /// Parks the client of a call for `timeout` ms; 0 for ever. `None` when the server refuses.
-pub fn park<P: Parked>(ctx: Ctx, key: &Key, timeout: i64, number: u64) -> Option<Handle> {
+pub fn park<P: Parked>(call: &Call, timeout: i64, number: u64) -> Option<Handle> {
+    let (ctx, key) = (call.ctx, call.key());
     let mut keys = [key.0];
     // SAFETY: the context is that of a command; the server copies the one key. The private data
     // is a number and no pointer, so that nobody has to free it.
@@ -58,7 +74,23 @@ pub fn park<P: Parked>(ctx: Ctx, key: &Key, timeout: i64, number: u64) -> Option
             number as usize as *mut c_void,
         ))
     };
-    (!handle.is_null()).then_some(Handle(handle))
+    if handle.is_null() {
+        return None;
+    }
+    let connection = ctx.caller();
+    let caller = Caller { connection, user: ctx.user_of(connection), command: call.command().to_vec() };
+    CALLERS.with(|callers| callers.insert(number, caller));
+    Some(Handle(handle))
+}
+
+/// Whether the server would let a parked client make its call now, on the board of this name. A
+/// server asks that of its own blocked clients before it serves them.
+pub fn is_permitted(ctx: Ctx, number: u64, board: &[u8]) -> bool {
+    let permits = |caller: &Caller| {
+        let user = ctx.user_of(caller.connection);
+        user == caller.user && user.is_none_or(|user| ctx.permits(&user, &caller.command, board))
+    };
+    CALLERS.with(|callers| callers.get(&number).is_none_or(permits))
 }
 
 /// The number of the client that a callback is called for.
@@ -95,7 +127,11 @@ unsafe extern "C" fn over<P: Parked>(
 }
 
 extern "C" fn gone<P: Parked>(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
-    guard(P::WHAT, || P::gone(number as usize as u64));
+    let number = number as usize as u64;
+    guard(P::WHAT, || {
+        P::gone(number);
+        CALLERS.with(|callers| callers.remove(&number));
+    });
 }
 
 /// Clients that have got what they waited for, by number, until they are told.

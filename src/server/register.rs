@@ -27,6 +27,10 @@ unsafe extern "C" fn handle<C: Command>(
     guard(C::SPEC.name, || {
         let key_at = C::SPEC.key_at();
         let mut call = Call::new(ctx, words, key_at, key_at + usize::from(C::SPEC.key.is_some()));
+        if matches!(C::SPEC.key, Some(KeyUse::Delete)) && ctx.asks_for_keys() {
+            ctx.tell_key(key_at, delete_flags(C::reads(&mut call.args)));
+            return OK;
+        }
         if let Err(fault) = C::run(&mut call) {
             ctx.reply().error(&fault.to_string());
         }
@@ -178,7 +182,13 @@ fn flags_of(usage: KeyUse) -> u64 {
         KeyUse::Update => {
             raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
         }
-        KeyUse::Delete => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE,
+        KeyUse::Delete => delete_flags(true) | raw::REDISMODULE_CMD_KEY_VARIABLE_FLAGS,
     };
     u64::from(flags)
+}
+
+/// Those of one call of a command that deletes.
+fn delete_flags(reads: bool) -> u32 {
+    let access = if reads { raw::REDISMODULE_CMD_KEY_ACCESS } else { 0 };
+    raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE | access
 }

@@ -11,6 +11,7 @@ use board::{Board, Claim, Refusal};
 
 use crate::commands::write_found;
 use crate::config::config;
+use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::park::{self, Chosen, Handle, Parked};
@@ -48,9 +49,10 @@ pub fn claimable(board: &Board, queues: &[&[u8]]) -> bool {
 }
 
 /// Parks the client of a call, whose wish is not met, for `timeout` ms; 0 for ever.
-pub fn wait(ctx: Ctx, key: &Key, timeout: i64, want: Want) {
+pub fn wait(call: &Call, timeout: i64, want: Want) {
+    let (ctx, key) = (call.ctx, &call.key());
     let number = park::next_number();
-    let Some(handle) = park::park::<Waiting>(ctx, key, timeout, number) else { return };
+    let Some(handle) = park::park::<Waiting>(call, timeout, number) else { return };
     let place = (ctx.db(), key.bytes().to_vec());
     let mut open = ctx.open(key).ok();
     let mut value = open.as_mut().and_then(|open| open.value());
@@ -82,6 +84,9 @@ impl Parked for Waiting {
     fn over(ctx: Ctx, number: u64) {
         let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
         match CHOSEN.with(|chosen| chosen.remove(number)) {
+            Some(watcher) if !park::is_permitted(ctx, number, &watcher.place.1) => {
+                ctx.reply().error(park::REVOKED);
+            }
             Some(watcher) => tell(ctx, &watcher),
             None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
             None => ctx.reply().null(),

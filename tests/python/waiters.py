@@ -17,10 +17,16 @@ class Parked:
     worker = "a client"
 
     def __init__(
-        self, server: Server, words: tuple, db: int = 0, protocol: int = 3, await_block: bool = True
+        self,
+        server: Server,
+        words: tuple,
+        db: int = 0,
+        protocol: int = 3,
+        await_block: bool = True,
+        login: Optional[dict] = None,
     ) -> None:
         self.server = server
-        client = server.client(db=db, protocol=protocol)
+        client = server.client(db=db, protocol=protocol, **(login or {}))
         self.connection = client.connection_pool.get_connection()
         self.id = self._ask("CLIENT", "ID")
         self.send(*words)
@@ -74,11 +80,12 @@ class Waiter(Parked):
         db: int = 0,
         protocol: int = 3,
         await_block: bool = True,
+        login: Optional[dict] = None,
         **claim_options: Any,
     ) -> None:
         self.worker = worker
         words = ("JOB.CLAIM", key, worker, "BLOCK", block, *options(**claim_options))
-        super().__init__(server, words, db, protocol, await_block)
+        super().__init__(server, words, db, protocol, await_block, login)
 
     def job(self) -> str:
         """The id of the one job with which the claim was answered."""

@@ -224,6 +224,14 @@ impl Board {
         Ok(Registered { worker, role, meta, time, until: after(env.now, time), session })
     }
 
+    /// Whether a registration takes no more room than the one that it renews.
+    pub fn is_renewal(&self, register: &Register<'_>) -> bool {
+        let Some(known) = self.registrations.of(register.worker) else { return false };
+        let room = |field: &[u8]| known.meta.iter().find(|(f, _)| **f == *field).map(|(_, old)| old.len());
+        register.role.is_none_or(|role| known.role.as_ref().is_some_and(|old| role.len() <= old.len()))
+            && register.meta.iter().all(|(field, value)| room(field).is_some_and(|old| value.len() <= old))
+    }
+
     /// Decides that a worker goes; `None` when it is not registered. O(log workers).
     pub fn deregister<'a>(&self, worker: &'a [u8]) -> Option<Deregistered<'a>> {
         self.registrations.of(worker).map(|_| Deregistered { worker })

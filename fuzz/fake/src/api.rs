@@ -96,6 +96,8 @@ fn table() -> Vec<(&'static str, *const c_void)> {
         RedisModule_SelectDb: ctx::select,
         RedisModule_GetBlockedClientPrivateData: ctx::private,
         RedisModule_GetClientInfoById: clients::info,
+        RedisModule_GetClientUserNameById: clients::no_user,
+        RedisModule_IsKeysPositionRequest: no_keys,
         RedisModule_BlockClientOnKeys: clients::park,
         RedisModule_UnblockClient: clients::unpark,
         RedisModule_OpenKey: keys::open,
@@ -142,6 +144,12 @@ unsafe extern "C" fn attributes(
 unsafe extern "C" fn options(_ctx: *mut raw::RedisModuleCtx, _options: c_int) {}
 
 unsafe extern "C" fn no_options() -> c_int {
+    0
+}
+
+/// Calls are made, and never asked for their keys.
+unsafe extern "C" fn no_keys(ctx: *mut raw::RedisModuleCtx) -> c_int {
+    ctx::of(ctx);
     0
 }
 

@@ -203,6 +203,12 @@ pub unsafe extern "C" fn unpark(handle: *mut raw::RedisModuleBlockedClient, _dat
     0
 }
 
+/// Nobody has a user, so everybody may do everything.
+pub unsafe extern "C" fn no_user(ctx: *mut raw::RedisModuleCtx, _client: u64) -> *mut raw::RedisModuleString {
+    of(ctx);
+    std::ptr::null_mut()
+}
+
 pub unsafe extern "C" fn info(into: *mut c_void, client: u64) -> c_int {
     assert!(into.is_null());
     c_int::from(!server().clients.borrow().contains_key(&client))

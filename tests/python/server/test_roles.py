@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 import redis
 from harness import Board, Server
+from rights import ROLES, of_role, roles, verbs
 
-CONFIG = Path(__file__).resolve().parents[3] / "redis.conf"
 PASSWORD = "choose-a-password"
-INTERNAL = {"job.apply", "job.load", "job.probe"}
-
-READS = set(
-    "get mget list count history explain queues groups limits workers tags kinds info stats metrics".split()
-    + ["wait"]
-)
-ENDS = set("heartbeat mheartbeat consume mconsume fail abandon mabandon trash".split())
-RIGHTS = {
-    "producer": {"post", "mpost", "flow", "get", "mget", "wait"},
-    "worker": {"claim", *ENDS, "get", "mget", "history", "wait", "worker|register", "worker|deregister"},
-    "operator": READS
-    | set("cancel release requeue delete update pause resume".split())
-    | {"depend|add", "depend|remove", "depend|clear", "settings|get", "settings|set", "settings|reset"}
-    | {f"schedule|{verb}" for verb in "set get list del pause resume run".split()}
-    | {f"worker|{verb}" for verb in "register deregister list quiet resume".split()},
-    "observer": READS | {"settings|get", "schedule|get", "schedule|list", "worker|list"},
-}
-"""What each role may call, beside what every connection needs."""
-
-
-def roles() -> dict[str, list[str]]:
-    """The rules of each role, as redis.conf has them."""
-    found = re.findall(r"^# user (\w+) (.+)$", CONFIG.read_text(), re.M)
-    return {name: rules.split() for name, rules in found}
 
 
 @pytest.fixture(scope="module")
@@ -46,29 +19,6 @@ def with_roles(server_kind):
     yield server
     server.check_health()
     server.close()
-
-
-def verbs(server) -> list[str]:
-    """The commands of the module without their prefix, a subcommand as parent|name."""
-    connection = server.client(protocol=2).connection_pool.get_connection()
-
-    def ask(*words: str) -> list:
-        connection.send_command(*words)
-        return connection.read_response()
-
-    names = ask("COMMAND", "LIST", "FILTERBY", "MODULE", "jobboard")
-    parents = {name.split("|")[0] for name in names if "|" in name}
-    docs = ask("COMMAND", "DOCS", *[name for name in names if "|" not in name])
-    docs = dict(zip(docs[::2], docs[1::2]))
-    found = []
-    for name, facts in docs.items():
-        facts = dict(zip(facts[::2], facts[1::2]))
-        subs = facts.get("subcommands")
-        if subs:
-            found += subs[::2]
-        elif name not in parents and name not in INTERNAL:
-            found.append(name)
-    return sorted(name.lower().removeprefix("job.") for name in found)
 
 
 def permitted(server, user: str, verb: str, key: str) -> bool:
@@ -88,20 +38,20 @@ def permitted(server, user: str, verb: str, key: str) -> bool:
 
 
 def test_every_role_of_the_configuration_is_known_here():
-    assert set(roles()) == set(RIGHTS)
+    assert set(roles()) == set(ROLES)
 
 
 def test_every_command_belongs_to_a_role(with_roles):
-    assert set(verbs(with_roles)) == set().union(*RIGHTS.values())
+    assert set(verbs(with_roles)) == set().union(*map(of_role, ROLES))
 
 
-@pytest.mark.parametrize("role", RIGHTS)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_role_may_do_its_part_and_nothing_else(with_roles, role):
     may = {verb for verb in verbs(with_roles) if permitted(with_roles, role, verb, "jobs:mail")}
-    assert may == RIGHTS[role]
+    assert may == of_role(role)
 
 
-@pytest.mark.parametrize("role", RIGHTS)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_role_ends_at_its_boards(with_roles, role):
     for verb in verbs(with_roles):
         assert not permitted(with_roles, role, verb, "other:mail"), verb
@@ -110,12 +60,36 @@ def test_a_role_ends_at_its_boards(with_roles, role):
 @pytest.mark.parametrize(
     "words", [["GET", "jobs:mail"], ["FLUSHALL"], ["CONFIG", "GET", "*"], ["KEYS", "*"]], ids=str
 )
-@pytest.mark.parametrize("role", RIGHTS)
+@pytest.mark.parametrize("role", ROLES)
 def test_no_role_may_do_what_is_not_of_boards(with_roles, role, words):
     assert with_roles.client().execute_command("ACL", "DRYRUN", role, *words) != "OK"
 
 
-@pytest.mark.parametrize("user", ["default", *RIGHTS])
+WORKERS = ["job.worker:jobs:mail:w1", "job.worker:jobs:mail:host:7"]
+EVENTS = ["job.events:jobs:mail", "job.events:jobs:mail:more"]
+HEARD = {"producer": [], "worker": WORKERS, "operator": WORKERS + EVENTS, "observer": WORKERS + EVENTS}
+"""Channels that a role may subscribe to."""
+UNHEARD = ["job.events:other", "job.events:jobs", "job.worker:other:w1", "job.worker:jobs:w1", "job.", "mail"]
+"""Those of other boards, and what is no board's: nobody may."""
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_hears_its_boards_alone(with_roles, role):
+    channels = {*WORKERS, *EVENTS, *UNHEARD}
+    client = with_roles.client()
+    tried = {
+        channel: client.execute_command("ACL", "DRYRUN", role, "SUBSCRIBE", channel) for channel in channels
+    }
+    assert {channel for channel, reply in tried.items() if reply == "OK"} == set(HEARD[role])
+
+
+@pytest.mark.parametrize("pattern", ["job.*", "*", "job.worker:*", "job.events:*"])
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_hears_no_boards_at_large(with_roles, role, pattern):
+    assert with_roles.client().execute_command("ACL", "DRYRUN", role, "PSUBSCRIBE", pattern) != "OK"
+
+
+@pytest.mark.parametrize("user", ["default", *ROLES])
 @pytest.mark.parametrize("verb", ["apply", "load"])
 def test_nobody_may_call_what_is_internal(with_roles, user, verb):
     login = {} if user == "default" else {"username": user, "password": PASSWORD}
