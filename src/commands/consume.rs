@@ -30,6 +30,7 @@ struct Options<'a> {
     retain: Option<i64>,
     force: bool,
     next: Option<&'a [u8]>,
+    name: Option<&'a [u8]>,
     due: Option<i64>,
     priority: Option<i32>,
     waits: Waits<'a>,
@@ -43,6 +44,7 @@ impl<'a> Options<'a> {
             "RETAIN" => once(&mut self.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
             "FORCE" => flag(&mut self.force, "FORCE")?,
             "NEXT" => once(&mut self.next, "NEXT", args.name("NEXT")?)?,
+            "NAME" => once(&mut self.name, "NAME", args.name("NAME")?)?,
             "DELAY" => once(&mut self.due, "DELAY", delay(args)?)?,
             "PRIORITY" => {
                 let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -61,11 +63,15 @@ impl<'a> Options<'a> {
                 syntax("NEXT excludes RESULT, RETAIN and FORCE")
             }
             Some(queue) => {
-                let (due, priority) = (self.due, self.priority);
-                Ok(Way::On(Advance { queue, due, priority, after, ..Advance::default() }))
+                let (name, due, priority) = (self.name, self.due, self.priority);
+                Ok(Way::On(Advance { queue, name, due, priority, after, ..Advance::default() }))
             }
-            None if self.due.is_some() || self.priority.is_some() || after.is_some() => {
-                syntax("DELAY, PRIORITY and AFTER need NEXT")
+            None if self.name.is_some()
+                || self.due.is_some()
+                || self.priority.is_some()
+                || after.is_some() =>
+            {
+                syntax("NAME, DELAY, PRIORITY and AFTER need NEXT")
             }
             None => {
                 let (result, retain, force) = (self.result, self.retain, self.force);
@@ -140,7 +146,7 @@ impl Command for Consume {
         complexity: "O(log N), and that of the claim",
         syntax: concat!(
             "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
-            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
+            [NAME name] [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
             next_claim!()
         ),
         ..Spec::NONE
@@ -180,7 +186,7 @@ impl Command for MConsume {
         syntax: concat!(
             "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result|RESULTS n result [result ...]] \
             [RETAIN ms] [FORCE]|NEXT queue \
-            [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
+            [NAME name] [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
             next_claim!()
         ),
         ..Spec::NONE

@@ -27,7 +27,7 @@ WHERE = ("WHERE", "STATE", "ready")
 SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
-ONWARD = {"DELAY": ("1",), "PRIORITY": ("1",)}
+ONWARD = {"NAME": ("n",), "DELAY": ("1",), "PRIORITY": ("1",)}
 CLAIM = {
     "QUEUES": ("1", "q"),
     "ORDER": ("best",),

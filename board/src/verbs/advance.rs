@@ -25,6 +25,8 @@ pub struct Advance<'a> {
     pub token: Option<u64>,
     /// Where it goes on.
     pub queue: &'a [u8],
+    /// A name in place of the old.
+    pub name: Option<&'a [u8]>,
     /// Not before this time, Unix ms.
     pub due: Option<i64>,
     /// A priority in place of the old.
@@ -41,6 +43,8 @@ pub struct Advanced<'a> {
     slot: u32,
     #[serde(borrow, with = "serde_bytes")]
     queue: &'a [u8],
+    #[serde(borrow, with = "serde_bytes")]
+    name: Option<&'a [u8]>,
     due: Option<i64>,
     priority: Option<i32>,
     #[serde(borrow, with = "serde_bytes")]
@@ -52,7 +56,9 @@ pub struct Advanced<'a> {
 
 impl Sound for Advanced<'_> {
     fn sound(&self, board: &Board) -> bool {
-        is_name(self.queue) && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
+        is_name(self.queue)
+            && self.name.is_none_or(is_name)
+            && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
     }
 }
 
@@ -77,7 +83,7 @@ impl Advanced<'_> {
         });
         // The kind of the last failure goes.
         board.delist(slot)?;
-        board.reclass(slot, Some(self.queue), None, Default::default())?;
+        board.reclass(slot, Some(self.queue), self.name, Default::default())?;
         board.reweigh(slot, |job| {
             job.since = U48::new(0);
             job.priority = self.priority.unwrap_or(job.priority);
@@ -124,7 +130,7 @@ impl Board {
             None => Vec::new(),
         };
         self.check_edge_count(&[], &after)?;
-        let Advance { queue, due, priority, payload, .. } = *advance;
-        Ok(Answer::Do(Advanced { slot, queue, due, priority, payload, after, apart }))
+        let Advance { queue, name, due, priority, payload, .. } = *advance;
+        Ok(Answer::Do(Advanced { slot, queue, name, due, priority, payload, after, apart }))
     }
 }

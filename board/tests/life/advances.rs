@@ -42,6 +42,27 @@ fn a_job_goes_on_in_the_next_queue_with_all_afresh_but_meta_and_history() {
 }
 
 #[test]
+fn a_job_may_go_on_under_another_name() {
+    let mut w = World::default();
+    w.put_with("job", |p| {
+        p.name = Some(b"resize");
+        p.user = Some(b"ann");
+    });
+    for (name, called, live) in [
+        (None, &b"resize"[..], [1, 0]),
+        (Some(&b"publish"[..]), b"publish", [0, 1]),
+        (None, b"publish", [0, 1]),
+    ] {
+        w.take_id(ANN, "job");
+        let advance = Advance { worker: ANN, id: b"job", queue: b"default", name, ..Advance::default() };
+        assert_eq!(w.advance(&advance), DID);
+        assert_eq!(w.job("job").name(), Some(called));
+        assert_eq!([&b"resize"[..], b"publish"].map(|name| w.board.live_of(b"ann", name)), live);
+        w.sound();
+    }
+}
+
+#[test]
 fn those_who_wait_for_it_wait_until_it_is_complete() {
     let mut w = World::default();
     w.put("job");

@@ -153,6 +153,7 @@ pub enum Command {
         id: Target,
         token: Token,
         queue: u8,
+        name: Option<u8>,
         delay: Option<i64>,
         priority: Option<i32>,
         payload: bool,

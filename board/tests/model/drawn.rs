@@ -79,9 +79,12 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
         4 => (named(), any::<[bool; 3]>(), retain).prop_map(|((who, id, token), [result, payload, force], retain)| {
             Command::Consume { who, id, token, result, retain, payload, force }
         }),
-        3 => (named(), 0..4u8, weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(), weighted(0.3, edges())).prop_map(
-            |((who, id, token), queue, delay, priority, payload, after)| {
-                Command::Advance { who, id, token, queue, delay, priority, payload, after }
+        3 => (
+            named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
+            weighted(0.3, edges()),
+        ).prop_map(
+            |((who, id, token), queue, name, delay, priority, payload, after)| {
+                Command::Advance { who, id, token, queue, name, delay, priority, payload, after }
             }
         ),
         4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(

@@ -256,7 +256,7 @@ impl Pair {
                 };
                 same("consume", self.world.consume(&consume), self.model.consume(&consume))
             }
-            Command::Advance { who, id, token, queue, delay, priority, payload, after: edges } => {
+            Command::Advance { who, id, token, queue, name, delay, priority, payload, after: edges } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let edges: Option<Vec<(Bytes, OnFailure)>> =
                     edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
@@ -265,6 +265,7 @@ impl Pair {
                     id: &id,
                     token,
                     queue: QUEUES[*queue as usize],
+                    name: name.map(|n| NAMES[n as usize]),
                     due: delay.map(|ms| self.world.now + ms),
                     priority: *priority,
                     payload: payload.then_some(TEXTS[3]),

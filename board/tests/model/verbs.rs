@@ -399,6 +399,7 @@ impl Model {
         let ageing = self.queue_rule(advance.queue, Setting::Ageing);
         let job = &mut self.jobs[at];
         job.queue = advance.queue.to_vec();
+        job.name = advance.name.map_or(job.name.clone(), <[u8]>::to_vec);
         job.priority = advance.priority.unwrap_or(job.priority);
         job.payload = advance.payload.map_or(job.payload.clone(), <[u8]>::to_vec);
         (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);

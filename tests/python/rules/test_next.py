@@ -42,6 +42,19 @@ def test_attempts_failures_and_lapses_begin_afresh(clocked_board, clock):
     assert clocked_board.history("j")[-1]["text"] == "q"
 
 
+def test_it_may_go_on_under_another_name(clocked_board):
+    clocked_board.post(id_="j", name="resize", user="ann", maxlive=1)
+    token = lives.claim(clocked_board)
+    clocked_board.consume("w1", "j", token=token, next="q", name="publish")
+    assert clocked_board.get("j")["name"] == "publish"
+    assert [clocked_board.count(name=name) for name in ("resize", "publish")] == [0, 1]
+    assert clocked_board.post(name="resize", user="ann", maxlive=1)
+    token = lives.claim(clocked_board)
+    clocked_board.consume("w1", "j", token=token, next="q")
+    assert clocked_board.get("j")["name"] == "publish"
+    check_consistent(clocked_board)
+
+
 def test_it_may_wait_for_a_time_or_for_other_jobs(clocked_board, clock):
     token = lives.claimed(clocked_board)
     assert clocked_board.consume("w1", "j", token=token, next="q", delay=500, priority=7) == "scheduled"
@@ -104,10 +117,10 @@ def test_next_excludes_what_belongs_to_an_end(board, words):
         board.call("MCONSUME", "w1", "ALL", "NEXT", "q", *words)
 
 
-@pytest.mark.parametrize("words", [("DELAY", "1"), ("PRIORITY", "1"), ("AFTER", "1", "x")])
+@pytest.mark.parametrize("words", [("NAME", "n"), ("DELAY", "1"), ("PRIORITY", "1"), ("AFTER", "1", "x")])
 def test_its_options_need_next(board, words):
     lives.claimed(board)
-    with refused("ERR DELAY, PRIORITY and AFTER need NEXT", board):
+    with refused("ERR NAME, DELAY, PRIORITY and AFTER need NEXT", board):
         board.call("CONSUME", "w1", "j", *words)
 
 
@@ -117,7 +130,8 @@ def test_many_go_on_at_once(clocked_board):
     reply = clocked_board.mconsume("w1", ["a", "b", "c"], tokens=[*tokens, 7], next="q", delay=100)
     assert reply == ["scheduled", "scheduled", ["NOTCLAIMED", "ready"]]
     clocked_board.claim("w1")
-    assert clocked_board.mconsume("w1", "ALL", next="q") == [["c", "ready"]]
+    assert clocked_board.mconsume("w1", "ALL", next="q", name="third") == [["c", "ready"]]
+    assert [job.get("name") for job in clocked_board.mget("abc")] == [None, None, "third"]
     check_consistent(clocked_board)
 
 
