@@ -286,7 +286,17 @@ def test_the_rights_that_the_guide_names_are_enough(server: Server, source, thei
     client = server.client()
     reading = ["+@read", "+lrem", "+multi", "+exec", "+discard", "+hello", "+client"]
     client.execute_command(
-        "ACL", "SETUSER", "mover", "on", ">secret", "~work*", "~board", "~{board}.import.*", *words, *reading
+        "ACL",
+        "SETUSER",
+        "mover",
+        "on",
+        ">secret",
+        "~work*",
+        "~board",
+        "~{board}.import.*",
+        "~jobboard-import.*",
+        *words,
+        *reading,
     )
     try:
         client.execute_command("ACL", "DRYRUN", "mover", "JOB.POST", "board", "x")
@@ -301,6 +311,73 @@ def test_the_rights_that_the_guide_names_are_enough(server: Server, source, thei
 def test_the_note_is_in_the_slot_of_its_board(source: redis.Redis):
     assert Board(source, "mails", "rq").note == "{mails}.import.rq"
     assert Board(source, "{a}:mails", "rq").note == "{a}:mails.import.rq"
+
+
+@pytest.fixture
+def killed_at(monkeypatch):
+    """killed_at(2): an import is killed when it has posted its second slice and not yet removed it."""
+
+    def kill(number: int) -> None:
+        remove, calls = WorkQueue.remove, []
+
+        def deadly(self, section: Section, refs: list) -> None:
+            calls.append(refs)
+            if len(calls) == number:
+                raise Killed
+            remove(self, section, refs)
+
+        monkeypatch.setattr(WorkQueue, "remove", deadly)
+
+    return kill
+
+
+def test_a_note_that_outlives_its_board_is_not_believed(
+    server: Server, source, theirs, imported, killed_at, capsys
+):
+    ids = add(source, theirs, 30)
+    killed_at(2)
+    with pytest.raises(Killed):
+        imported("work-queue", "board", "work", "--slice", "10")
+    source.delete("board")
+    assert imported("work-queue", "board", "work", "--slice", "10")[0] == 0
+    assert {job["id"] for job in server.board().claim("w1", count=100)} == set(ids[10:])
+    assert not source.keys("*import*")
+
+
+def test_a_board_that_came_back_is_not_taken_for_the_old_one(
+    server: Server, source, theirs, imported, killed_at
+):
+    """Another import of the same jobs made it meanwhile, or a backup brought it back."""
+    ids = add(source, theirs, 30)
+    killed_at(2)
+    assert not source.exists("board")
+    server.board().post("x", id_="first")
+    backup = source.dump("board")
+    with pytest.raises(Killed):
+        imported("work-queue", "board", "work", "--slice", "10")
+    source.restore("board", 0, backup, replace=True)
+    assert imported("work-queue", "board", "work", "--slice", "10")[0] == 0
+    assert {job["id"] for job in server.board().claim("w1", count=100)} == {"first", *ids[10:]}
+
+
+@pytest.mark.parametrize(
+    "spelling", ["redis://localhost:{}", "redis://127.0.0.1:{}/0", "redis://127.0.0.1:{}/?db=0"]
+)
+def test_a_url_may_be_spelled_otherwise_the_second_time(
+    server: Server, source, theirs, imported, killed_at, spelling
+):
+    ids = add(source, theirs, 30)
+    board = server.board()
+    board.set(tombstones=0)
+    killed_at(2)
+    with pytest.raises(Killed):
+        imported("work-queue", "board", "work", "--slice", "10")
+    done = [job["id"] for job in board.claim("w1", count=100)]
+    board.mconsume("w1", "ALL")
+    url = spelling.format(server.port)
+    assert imported("work-queue", "board", "work", "--slice", "10", "--url", url, "--from", url)[0] == 0
+    done += [job["id"] for job in board.claim("w1", count=100)]
+    assert sorted(done) == sorted(ids)
 
 
 def test_states_can_be_chosen(server: Server, source, theirs, imported):

@@ -9,6 +9,7 @@ import os
 import pickle
 import time
 import uuid
+import zlib
 
 import pytest
 
@@ -17,6 +18,7 @@ pytest.importorskip("rq", reason="RQ 3 needs Python 3.10")
 import redis  # noqa: E402
 from expect import ids  # noqa: E402
 from harness import Server  # noqa: E402
+from jobboard.importers import rq as rq_importer  # noqa: E402
 from rq import Queue, Retry, SimpleWorker  # noqa: E402
 from rq.job import Job  # noqa: E402
 from rq.rate_limit import RateLimit  # noqa: E402
@@ -253,3 +255,76 @@ def test_a_job_whose_data_have_gone_stays(server: Server, source: redis.Redis, m
     code, output = imported("rq")
     assert (code, server.board().count()) == (1, 1)
     assert f"stays: {job.id}: its data have gone" in output
+
+
+def test_nothing_empty_is_moved(server: Server, source: redis.Redis, mails: Queue, imported):
+    job = mails.enqueue("tasks.send", "ann")
+    fields = source.hgetall(job.key)
+    assert b"" in fields.values(), "RQ writes empty fields"
+    assert imported("rq")[0] == 0
+    meta = server.board().get(job.id)["meta"]
+    assert set(meta) == {"source", "created", "description"}
+
+
+def test_a_long_description_is_cut(server: Server, mails: Queue, imported):
+    described = mails.enqueue("tasks.send", "ann", description="ö" * 5000)
+    nameless = mails.enqueue("tasks.send", "bob", description="ö" * 5000 + "(1)")
+    source = mails.connection
+    source.hset(nameless.key, "data", zlib.compress(pickle.dumps(object())))
+    assert imported("rq")[0] == 0
+    for job in (described, nameless):
+        description = raw(server, job, "meta")[b"description"].decode()
+        assert description.startswith("ööö") and description.endswith("...")
+        assert len(description.encode()) <= 4096
+    name = raw(server, nameless, "name").decode()
+    assert name.startswith("ööö") and len(name.encode()) <= 255
+
+
+def raw(server: Server, job: Job, field: str):
+    """A field of a record whose payload is no text."""
+    return server.raw_client().execute_command("JOB.GET", "board", job.id, "FIELDS", 1, field)[field.encode()]
+
+
+@pytest.fixture
+def bounded(monkeypatch):
+    """Bombs of this test need not be larger than 1 MiB."""
+    monkeypatch.setattr(rq_importer, "MOST", 1 << 20)
+
+
+def test_what_unpacks_to_too_much_stays(server: Server, source, mails: Queue, imported, bounded):
+    job = mails.enqueue("tasks.send", "ann")
+    bomb = zlib.compress(bytes(2 << 20))
+    assert len(bomb) < 10_000
+    source.hset(job.key, "data", bomb)
+    code, output = imported("rq")
+    assert code == 1
+    assert f"stays: {job.id}: it unpacks to more than 1 MiB" in output
+    assert mails.job_ids == [job.id]
+
+
+def test_a_traceback_that_unpacks_to_too_much_is_not_shown(
+    server: Server, source, mails: Queue, imported, bounded
+):
+    job = mails.enqueue("tasks.send", "ann")
+    source.lrem(mails.key, 0, job.id)
+    source.zadd("rq:failed:mails", {job.id: 2_000_000_000})
+    source.hset(job.key, "exc_info", zlib.compress(bytes(2 << 20)))
+    assert imported("rq")[0] == 0
+    assert "unpacks to more than 1 MiB" in server.board().get(job.id)["message"]
+
+
+@pytest.mark.parametrize("shape", ["shared", "deep", "digits"])
+def test_a_pickle_that_would_become_much_larger_stays_packed(
+    server: Server, source, mails: Queue, imported, bounded, shape
+):
+    number = pickle.encode_long(10**5000)
+    argument = {
+        "shared": b")" + b"2\x86" * 64,  # of an empty tuple, 64 times a pair of the same two
+        "deep": b")" + b"\x85" * 2000,
+        "digits": b"\x8b" + len(number).to_bytes(4, "little") + number,
+    }[shape]
+    packed = pickle.dumps(("tasks.send", None, (1,), {}), 3).replace(b"K\x01", argument)
+    job = mails.enqueue("tasks.send", "ann", meta={})
+    source.hset(job.key, "data", zlib.compress(packed))
+    assert imported("rq")[0] == 0
+    assert raw(server, job, "meta")[b"encoding"] == b"pickle"

@@ -60,7 +60,7 @@ def test_a_field_can_be_the_payload_and_one_the_name(
 def test_entries_that_are_not_idle_stay_with_their_consumer(
     server: Server, source: redis.Redis, entries: list[str], imported
 ):
-    words = ["--group", "senders", "--idle", "60000"]
+    words = ["--group", "senders", "--idle", "1m"]
     code, output = imported("streams", "board", "mails", *words)
     assert (code, server.board().count()) == (1, 3)
     assert "c1 was given it a short while ago" in output
@@ -74,7 +74,7 @@ def test_what_was_read_before_a_kill_is_moved_by_the_next(
     server: Server, source: redis.Redis, entries: list[str], imported
 ):
     source.xreadgroup("senders", "jobboard-import", {"mails": ">"}, count=2)
-    assert imported("streams", "board", "mails", "--group", "senders", "--idle", "60000")[0] == 1
+    assert imported("streams", "board", "mails", "--group", "senders", "--idle", "1m")[0] == 1
     assert sorted(ids(server.board().list()[1])) == entries[3:]
 
 

@@ -35,6 +35,18 @@ def test_leased_items_are_moved_when_it_is_asked_for(server: Server, source: red
     assert source.keys("work*") == []
 
 
+def test_ids_whose_data_have_gone_make_no_jobs(server: Server, source: redis.Redis, imported):
+    """They are complete: an id that was given back may stand in the list twice."""
+    work = WorkQueue(KeyPrefix("work"))
+    for id in ("done", "open"):
+        work.add_item(source, Item(id, id=id))
+    source.delete("work:item:done")
+    code, output = imported("work-queue", "board", "work")
+    assert code == 1
+    assert "stays: done: its data have gone: it is complete" in output
+    assert server.board().list_all(justid=True) == ["open"]
+
+
 def test_several_prefixes_at_once(server: Server, source: redis.Redis, imported):
     for prefix in ("a", "b"):
         WorkQueue(KeyPrefix(prefix)).add_item(source, Item(prefix))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import urllib.parse
+import uuid
 from typing import Any
 
 import redis
 
-from ..commands.common import add_server, connect, say
+from ..commands.common import add_server, connect, duration, say
 from ..commands.progress import progress
+from ..connecting import connect as connect_to
+from ..words import to_ms
 from .bullmq import BullMQ
-from .moving import Board, Busy, Mover, Report, Section, Source
+from .moving import Board, Busy, Mover, Report, Section, Source, text
 from .qless import Qless
 from .rq import RQ
 from .streams import Streams
@@ -74,10 +76,10 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name-field", help="the field that is the name of the job")
     parser.add_argument(
         "--idle",
-        type=int,
-        default=0,
-        metavar="MS",
-        help="leave what was given to a consumer since (default: 0)",
+        type=duration,
+        default="0s",
+        metavar="TIME",
+        help="leave what was given to a consumer since (default: 0s)",
     )
     parser.add_argument("--delete", action="store_true", help="delete what is moved from the stream")
 
@@ -97,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise ValueError("in front of a cluster, say --from")
             arguments.source = arguments.url
         target = connect(arguments)
-        source = make_source(redis.Redis.from_url(arguments.source), arguments)
+        source = make_source(connect_to(arguments.source), arguments)
         sections = chosen(source, arguments)
         if arguments.dry_run:
             return dry_run(source, target, sections, arguments)
@@ -128,7 +130,7 @@ def make_source(client: Any, arguments: argparse.Namespace) -> Source:
             to_queue=queue,
             field=arguments.field,
             name_field=arguments.name_field,
-            idle=arguments.idle,
+            idle=to_ms(arguments.idle),
             delete=arguments.delete,
             dry=arguments.dry_run,
         )
@@ -156,7 +158,7 @@ def chosen(source: Source, arguments: argparse.Namespace) -> list[Section]:
 
 
 def dry_run(source: Source, target: Any, sections: list[Section], arguments: argparse.Namespace) -> int:
-    mover = Mover(source, Board(target, arguments.board, origin(source, arguments)), arguments.slice)
+    mover = Mover(source, Board(target, arguments.board, source.name), arguments.slice)
     with progress("counting", sum(map(source.count, sections))) as mover.told:
         report = mover.count(sections)
     tell(report, moving=False)
@@ -165,21 +167,35 @@ def dry_run(source: Source, target: Any, sections: list[Section], arguments: arg
 
 
 def move(source: Source, target: Any, sections: list[Section], arguments: argparse.Namespace) -> int:
-    mover = Mover(source, Board(target, arguments.board, origin(source, arguments)), arguments.slice)
+    origin = Origin(source, arguments.board)
+    mover = Mover(source, Board(target, arguments.board, origin.name), arguments.slice)
     ended = mover.recover()
     if ended:
         say(f"an import that was broken off had moved {ended} jobs, which are removed now")
+    if mover.again:
+        say(f"the board was deleted since an import was broken off: {mover.again} jobs are moved again")
     with progress("moving", sum(map(source.count, sections))) as mover.told:
         report = mover.move(sections)
+    origin.forget()
     tell(report, moving=True)
     tell_others(source, sections)
     return 1 if any(report.stayed.values()) else 0
 
 
-def origin(source: Source, arguments: argparse.Namespace) -> str:
-    """What tells this import from others to the same board: the library, its keys, its server."""
-    server = urllib.parse.urlsplit(arguments.source)
-    return f"{source.name}.{server.hostname or server.path}:{server.port or 6379}{server.path}"
+class Origin:
+    """What tells this import from others to the same board: the library, its keys, its server. The server is
+    known by a word that is kept there while an import has begun: its URL may be spelled in many ways.
+    """
+
+    def __init__(self, source: Source, board: str) -> None:
+        self.client = source.client
+        self.key = f"jobboard-import.{source.name}.{board}"
+        self.client.set(self.key, uuid.uuid4().hex, nx=True)
+        self.name = f"{source.name}.{text(self.client.get(self.key))}"
+
+    def forget(self) -> None:
+        """The import is at its end."""
+        self.client.delete(self.key)
 
 
 def tell(report: Report, moving: bool) -> None:

@@ -2,11 +2,15 @@
 
 A slice is read from the source, posted in one step together with a note of which jobs it posted, and then
 removed from the source. Who is killed between the last two finds the note when the import is started again,
-removes those jobs, and goes on. Jobs that cannot be posted stay where they are, and are told.
+removes those jobs, and goes on. Along with the note the import is registered on the board as a worker: a note
+that has outlived its board is known by that, and its jobs are posted again. Jobs that cannot be posted stay
+where they are, and are told.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
 import uuid
 from collections import Counter
@@ -16,7 +20,8 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Union
 
 import redis
 
-from .postings import Posting, Recurring, Text
+from ..replies import pairs
+from .postings import WORKER, Posting, Recurring, Text
 
 BYTES = 8 << 20
 """About how much one step posts at most."""
@@ -26,10 +31,11 @@ REASONS = 10
 
 POST = """
 local board, note, run, state, place = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+local worker, slice = ARGV[4], ARGV[5]
 local other = redis.call('LINDEX', note, 0)
 if other and other ~= run then return redis.error_reply('BUSY another import of these jobs has begun') end
-local at, replies, posted = 5, {}, {}
-for item = 1, tonumber(ARGV[4]) do
+local at, replies, posted = 7, {}, {}
+for item = 1, tonumber(ARGV[6]) do
   local ref, id, commands = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   at = at + 3
   local refused = ''
@@ -52,8 +58,11 @@ for item = 1, tonumber(ARGV[4]) do
   replies[item] = refused
   if refused == '' then posted[#posted + 1] = ref end
 end
+if #posted > 0 then
+  redis.call('JOB.WORKER', 'REGISTER', board, worker, 'ROLE', 'import', 'META', 1, 'slice', slice)
+end
 redis.call('DEL', note)
-redis.call('RPUSH', note, run, state, place)
+redis.call('RPUSH', note, run, state, place, slice)
 for item = 1, #posted do redis.call('RPUSH', note, posted[item]) end
 return replies
 """
@@ -82,6 +91,7 @@ class Source(Protocol):
     """Another library's keys."""
 
     name: str
+    client: Any
 
     def sections(self) -> list[Section]:
         """What there is to move, in the order in which it is moved. Sections whose jobs wait for others come
@@ -130,11 +140,13 @@ class Board:
             f"{key if tagged else '{' + key + '}'}.import.{source}"  # in the board's slot of a cluster
         )
         self.run = uuid.uuid4().hex
+        self.worker = f"{WORKER}:{hashlib.sha256(self.note.encode()).hexdigest()[:16]}"
+        """In whose name it is registered on the board."""
         self._post = client.register_script(POST)
 
     def post(self, section: Section, items: list[Item]) -> list[str]:
         """Posts jobs, and notes those that it has posted. Gives for each why it was refused, or nothing."""
-        words: list[Any] = [self.run, section.state, section.place, len(items)]
+        words: list[Any] = [self.run, section.state, section.place, self.worker, uuid.uuid4().hex, len(items)]
         for item in items:
             assert item.posting
             commands = item.posting.commands(self.key)
@@ -153,10 +165,24 @@ class Board:
         found = self.client.lrange(self.note, 0, -1)
         if not found:
             return None
-        return Section(text(found[1]), text(found[2])), found[3:]
+        return Section(text(found[1]), text(found[2])), found[4:]
+
+    def is_noted(self) -> bool:
+        """Whether the board is still the one that the jobs of the note were posted to."""
+        slice, cursor = self.client.lindex(self.note, 3), b"0"
+        while True:
+            words = ["JOB.WORKER", "LIST", self.key, "ROLE", "import", "CURSOR", cursor]
+            cursor, rows = self.client.execute_command(*words, NEVER_DECODE=True)
+            for row in map(dict, map(pairs, rows)):
+                if row[b"worker"] == self.worker.encode():
+                    return bool(dict(pairs(row[b"meta"])).get(b"slice") == slice)
+            if cursor == b"0":
+                return False
 
     def forget(self) -> None:
         self.client.delete(self.note)
+        with contextlib.suppress(redis.ResponseError):  # there is something else under its key
+            self.client.execute_command("JOB.WORKER", "DEREGISTER", self.key, self.worker)
 
 
 class Mover:
@@ -166,6 +192,8 @@ class Mover:
         self.source, self.board, self.size = source, board, size
         self.told: Callable[[int], None] = lambda done: None
         self.report = Report()
+        self.again = 0
+        """Jobs that a killed import had posted to a board that was deleted since: they are moved again."""
         self._looked = 0
 
     def recover(self) -> int:
@@ -174,7 +202,11 @@ class Mover:
         if noted is None:
             return 0
         section, refs = noted
-        self.source.remove(section, refs)
+        if refs and not self.board.is_noted():
+            self.again = len(refs)
+            refs = []
+        if refs:
+            self.source.remove(section, refs)
         self.board.forget()
         return len(refs)
 

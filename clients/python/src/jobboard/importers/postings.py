@@ -70,7 +70,7 @@ class Posting:
             words += ["PRIORITY", self.priority]
         if self.backoff:
             words += ["BACKOFF", *self.backoff]
-        meta = {name: as_text(value) for name, value in self.meta.items() if value not in (None, "")}
+        meta = {name: as_text(value) for name, value in self.meta.items() if value not in (None, "", b"")}
         if meta:
             words += ["META", len(meta), *(part for pair in meta.items() for part in pair)]
         if self.tags:

@@ -15,10 +15,11 @@ import pickle
 import zlib
 from typing import Any, Optional
 
+from jobboard.outcomes import shortened
 from jobboard.plain import compact, is_json
 
 from .moving import Item, Section, text
-from .postings import Posting
+from .postings import LONGEST_MESSAGE, Posting
 
 STATES = ("waiting", "ready", "delayed", "failed", "running", "taken", "deferred")
 
@@ -39,7 +40,6 @@ LISTS = {"waiting", "taken"}
 """Lists; the others are sorted sets."""
 
 NOTES = (
-    "description",
     "success_callback_name",
     "failure_callback_name",
     "stopped_callback_name",
@@ -48,6 +48,16 @@ NOTES = (
     "repeat_intervals",
 )
 """Fields of RQ that a board does not know: kept as meta fields, with dashes."""
+
+
+LONGEST_NAME = 255
+
+MOST = 32 << 20
+"""Bytes that a job, or its traceback, may unpack to."""
+
+
+class TooMuch(ValueError):
+    """It would take too much memory."""
 
 
 class Plain(pickle.Unpickler):
@@ -148,7 +158,10 @@ class RQ:
         if queue not in self.queues:
             return Item(ref, foreign=True)
         posting = Posting(id, b"", queue=self.to_queue or queue)
-        put_call(posting, job["data"])
+        try:
+            put_call(posting, job["data"])
+        except TooMuch as error:
+            return Item(ref, problem=str(error))
         put_options(posting, job, left)
         if section.state == "delayed":
             posting.at = int(score * 1000)
@@ -171,10 +184,7 @@ class RQ:
 
 def put_call(posting: Posting, data: bytes) -> None:
     """The name and the payload of a job from what RQ packed of its call."""
-    try:
-        data = zlib.decompress(data)
-    except zlib.error:
-        pass  # written by an old RQ
+    data = unpacked(data)
     try:
         encoding, call = "json", json.loads(data)
     except ValueError:
@@ -187,8 +197,9 @@ def put_call(posting: Posting, data: bytes) -> None:
         func, instance, args, kwargs = call
         posting.name = func
         plain = {"func": func, "args": list(args), "kwargs": kwargs}
-        if instance is None and is_json(plain):
-            posting.payload = compact(plain)
+        found = as_json(plain) if instance is None else None
+        if found is not None:
+            posting.payload = found
             return
     posting.payload = data
     posting.meta["encoding"] = encoding
@@ -217,9 +228,11 @@ def put_options(posting: Posting, job: dict[str, bytes], left: int) -> None:
     posting.meta["created"] = milliseconds(job.get("created_at", b""))
     for name in NOTES:
         posting.meta[name.replace("_", "-")] = job.get(name)
+    description = text(job.get("description", b""))
+    posting.meta["description"] = cut(description, LONGEST_MESSAGE)
     posting.meta.update(own_meta(job.get("meta")))
-    if posting.name is None and "description" in job:
-        posting.name = text(job["description"]).partition("(")[0] or None
+    if posting.name is None:
+        posting.name = cut(description.partition("(")[0], LONGEST_NAME) or None
 
 
 def own_meta(packed_meta: Optional[bytes]) -> dict[str, Any]:
@@ -230,7 +243,7 @@ def own_meta(packed_meta: Optional[bytes]) -> dict[str, Any]:
         found = json.loads(packed_meta) if packed_meta[:1] == b"{" else Plain(io.BytesIO(packed_meta)).load()
     except Exception:  # a pickle of anything
         return {"meta": packed_meta}
-    if isinstance(found, dict) and is_json(found):
+    if isinstance(found, dict) and as_json(found) is not None:
         return found
     return {"meta": packed_meta}
 
@@ -239,15 +252,55 @@ def failure(job: dict[str, bytes], results: list[Any]) -> tuple[str, str]:
     """The kind and the text of a failure, from its last result or, of an older RQ, from the job."""
     trace = ""
     if results and b"exc_string" in results[0][1]:
-        trace = text(zlib.decompress(base64.b64decode(results[0][1][b"exc_string"])))
+        trace = traceback(base64.b64decode(results[0][1][b"exc_string"]))
     elif "exc_info" in job:
-        try:
-            trace = text(zlib.decompress(job["exc_info"]))
-        except zlib.error:
-            trace = text(job["exc_info"])
+        trace = traceback(job["exc_info"])
     lines = trace.strip().splitlines()
     kind = lines[-1].partition(":")[0].strip() if lines else ""
     return (kind.rpartition(".")[2] if kind and " " not in kind else "failed")[:100], trace
+
+
+def traceback(data: bytes) -> str:
+    try:
+        return text(unpacked(data))
+    except TooMuch as error:
+        return f"a traceback that is not shown: {error}"
+
+
+def unpacked(data: bytes) -> bytes:
+    """What zlib has packed, as it is when an old RQ has written it; raises `TooMuch`."""
+    packed = zlib.decompressobj()
+    try:
+        found = packed.decompress(data, MOST)
+    except zlib.error:
+        return data
+    if packed.unconsumed_tail:
+        raise TooMuch(f"it unpacks to more than {MOST >> 20} MiB")
+    return found
+
+
+def as_json(value: Any) -> Optional[str]:
+    """JSON of a plain value; None of one that JSON does not hold, or that it would make much larger: a pickle
+    may name one part any number of times.
+    """
+    left = MOST
+
+    def fits(part: Any) -> bool:
+        nonlocal left
+        if isinstance(part, dict):
+            return all(fits(key) and fits(one) for key, one in part.items())
+        left -= len(part) if isinstance(part, (str, bytes)) else 16
+        return left > 0 and (not isinstance(part, (list, tuple)) or all(map(fits, part)))
+
+    try:
+        return compact(value) if fits(value) and is_json(value) else None
+    except (RecursionError, ValueError):  # nested too deep, or a number of too many digits
+        return None
+
+
+def cut(found: str, most: int) -> str:
+    """Text of at most so many bytes, the end of which goes."""
+    return shortened(found, most).decode() if len(found.encode("utf-8", "replace")) > most else found
 
 
 def number(job: dict[str, bytes], name: str) -> Optional[int]:

@@ -27,12 +27,13 @@ class WorkQueue:
         found = self.client.lrange(self._list(section), -left - size, -left - 1)[::-1]
         if not found:
             return []
-        # An item without data has empty ones, as for its own workers.
+        # An item goes with its data when it is complete; its id may stand in the list once more.
         data = self.client.mget([self._item(section, ref) for ref in found])
         return [
-            Item(
-                ref,
-                Posting(text(ref), value or b"", queue=self.to_queue, meta={"source": "redis-work-queue"}),
+            Item(ref, problem="its data have gone: it is complete")
+            if value is None
+            else Item(
+                ref, Posting(text(ref), value, queue=self.to_queue, meta={"source": "redis-work-queue"})
             )
             for ref, value in zip(found, data)
         ]
