@@ -23,6 +23,7 @@ import redis  # noqa: E402
 from harness import SOON, Server, now, wait_until  # noqa: E402
 from harness.server import free_port  # noqa: E402
 from jobboard.taskflow import JobBoard  # noqa: E402
+from jobboard.taskflow.notifications import Listener  # noqa: E402
 from taskflow import exceptions as exc  # noqa: E402
 from taskflow import states  # noqa: E402
 from taskflow.jobs import backends, base  # noqa: E402
@@ -501,6 +502,31 @@ def test_what_happened_during_a_lost_connection_is_told(server: Server, connect:
     assert sorted(drained(told, 2)) == [(base.POSTED, "meanwhile"), (base.REMOVAL, "old")]
     board.post("later")
     assert drained(told, 1) == [(base.POSTED, "later")]
+
+
+def test_what_happens_while_it_catches_up_is_told_once(
+    server: Server, connect: Connect, told: queue.Queue, monkeypatch
+):
+    board, raw = connect(), server.board("taskflow")
+    old = [board.post(f"old {n}") for n in range(5)]
+    assert drained(told, 5) == [(base.POSTED, f"old {n}") for n in range(5)]
+    catch_up = Listener._catch_up
+
+    def meanwhile(listener: Listener) -> None:
+        """When it listens again, and has not looked yet."""
+        raw.cancel(*(job.uuid for job in old))
+        raw.post("{}", name="flash", id="flash")
+        raw.delete("flash")
+        raw.post("{}", name="new")
+        catch_up(listener)
+
+    monkeypatch.setattr(Listener, "_catch_up", meanwhile)
+    server.client().execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+    expected = [(base.REMOVAL, f"old {n}") for n in range(5)]
+    expected += [(base.POSTED, "flash"), (base.REMOVAL, "flash"), (base.POSTED, "new")]
+    assert sorted(drained(told, 8)) == sorted(expected)
+    board.post("later")
+    assert drained(told, 1) == [(base.POSTED, "later")], "nothing comes twice"
 
 
 def test_a_board_without_callbacks_does_not_listen(server: Server, connect: Connect):

@@ -70,6 +70,10 @@ class Listener:
         self._version: Optional[int] = None
         self._at = 0
         self._latest: set[str] = set()
+        self._caught: dict[tuple[str, str], int] = {}
+        """What catching up has told: notification and id, with the version up to which its event is late."""
+        self._caught_up_to = 0
+        """The greatest of these."""
         self._stopping = threading.Event()
         self._subscribed = threading.Event()
 
@@ -150,19 +154,27 @@ class Listener:
             self._pubsub.close()
 
     def _tell(self, event: dict[str, Any]) -> None:
-        if event["at"] != self._at:
+        version = event["version"]
+        if event["at"] > self._at:
             self._latest.clear()
-        self._version, self._at = event["version"], event["at"]
+            self._at = event["at"]
+        self._version = max(self._version, version)
+        if version > self._caught_up_to:
+            self._caught.clear()
         if event["event"] not in EVENTS or event.get("queue", self._board.queue) != self._board.queue:
             return
         id = event.get("id") or base64.b64decode(event["id64"]).decode("utf-8", "surrogateescape")
-        kind = event["event"]
-        if (kind == "posted" and not event.get("replaced")) or (kind == "retried" and event.get("requeued")):
+        what = _meaning(event)
+        if self._caught.get((what, id), 0) >= version:
+            del self._caught[what, id]  # told already; what came and went meanwhile was not
+        elif what == base.POSTED:
             self._posted(id, event)
-        elif kind == "deleted" and event["state"] in STATES:
+        elif what == base.REMOVAL:
             self._removed(id)
-        elif kind in ("completed", "failed", "cancelled", "trashed"):
-            self._removed(id)
+
+    def _catch(self, what: str, id: str, version: int) -> None:
+        self._caught[what, id] = version
+        self._caught_up_to = max(self._caught_up_to, version)
 
     def _posted(self, id: str, event: dict[str, Any]) -> None:
         """Of a job that has gone since, what the event says of it."""
@@ -198,7 +210,7 @@ class Listener:
             self._version = int(pairs(info)["revision"]) if info else 0
             self._at = int(self._board.time() * 1000)
             return
-        fields = (*FIELDS, "state", "queue", "ended")
+        fields = (*FIELDS, "state", "queue", "ended", "version")
         cursor = "0"
         while True:
             reply = ask(
@@ -211,15 +223,29 @@ class Listener:
                     LOG.warning("Some removals from the board %r were missed", self._board.key)
                 for id in map(text, reply[2] or ()):
                     if id in self._known:  # others may be of another queue, or ended long ago
+                        self._catch(base.REMOVAL, id, reply[3])
                         self._removed(id)
             for record in map(pairs, reply[1]):
                 if text(record["queue"]) != self._board.queue:
                     continue
                 id, live = text(record["id"]), text(record["state"]) in STATES
+                version = int(record["version"])
                 if live and record["posted"] >= seen and id not in told:
+                    self._catch(base.POSTED, id, version)
                     self._notify_posted(self._board.job_of(record))
                 elif not live and record["ended"] >= seen and id in self._known:
+                    self._catch(base.REMOVAL, id, version)
                     self._removed(id)
             cursor = text(reply[0])
             if cursor == "0":
                 return
+
+
+def _meaning(event: dict[str, Any]) -> str:
+    """The notification that an event makes, if any."""
+    kind = event["event"]
+    if kind == "posted":
+        return "" if event.get("replaced") else base.POSTED
+    if kind == "retried":
+        return base.POSTED if event.get("requeued") else ""
+    return "" if kind == "deleted" and event["state"] not in STATES else base.REMOVAL

@@ -39,7 +39,8 @@ class Session:
 
     def __init__(self, client: Any, key: bytes, lease: int) -> None:
         self._shared, self._key, self._lease = client, key, lease
-        self._own = client.client()
+        self._own: Any = client.client()
+        self._own_lock = threading.Lock()
         self._held: dict[str, Held] = {}
         self._entities: dict[str, list] = {}
         self._lock = threading.Lock()
@@ -49,9 +50,9 @@ class Session:
 
     def claim(self, id: str, who: str, expiry: Optional[int]) -> None:
         """Claims a job: until the connection closes, or for `expiry` milliseconds."""
-        client = self._own if expiry is None else self._shared
+        execute = self._execute if expiry is None else self._shared.execute_command
         terms = ["SESSION", "LEASE", self._lease] if expiry is None else ["LEASE", expiry]
-        [record] = client.execute_command(
+        [record] = execute(
             "JOB.CLAIM", self._key, who, "ID", id, *terms, "FIELDS", 1, "token"
         )  # fmt: skip
         with self._lock:
@@ -80,7 +81,7 @@ class Session:
         """Lets a claim end after `expiry` milliseconds, unless it is extended again."""
         self.let_go(id)
         # By this connection, which carries the claim: by another one it would end with that.
-        self._own.execute_command(
+        self._execute(
             "JOB.HEARTBEAT", self._key, who, id, *self.token(id, who), "LEASE", expiry
         )  # fmt: skip
 
@@ -89,7 +90,7 @@ class Session:
         words = ["JOB.WORKER", "REGISTER", self._key, name, "ROLE", role]
         if meta:
             words += ["META", len(meta), *(part for pair in meta.items() for part in pair)]
-        self._own.execute_command(*words, "SESSION")
+        self._execute(*words, "SESSION")
         with self._lock:
             self._entities[name] = [*words, "SESSION"]
 
@@ -99,10 +100,26 @@ class Session:
         self._disconnect()
         self._keeper.join(PATIENCE)
 
+    def _execute(self, *words: Any) -> Any:
+        """Sends a command over its connection. After trouble the next takes another out of the pool, which
+        alone asks a Sentinel what server is the primary now.
+        """
+        with self._own_lock:
+            own = self._own = self._own or self._shared.client()
+        try:
+            return own.execute_command(*words)
+        except (redis.ConnectionError, redis.TimeoutError):
+            with self._own_lock:
+                if self._own is own:
+                    self._disconnect()
+                    own.close()
+                    self._own = None
+            raise
+
     def _disconnect(self) -> None:
-        connection = self._own.connection
-        if connection is not None:
-            connection.disconnect()
+        own = self._own
+        if own is not None and own.connection is not None:
+            own.connection.disconnect()
 
     def _keep(self) -> None:
         while not self._closing.wait(self._lease / 3000):
@@ -112,7 +129,8 @@ class Session:
                 if not self._closing.is_set():
                     LOG.warning("The claims on %r could not be renewed: %s", self._key, error)
         self._disconnect()  # again: a command that was under way may have connected anew
-        self._own.close()
+        if self._own is not None:
+            self._own.close()
 
     def _renew(self) -> None:
         """All claims and registrations; a new connection takes over what the old one carried."""
@@ -120,7 +138,7 @@ class Session:
             entities = list(self._entities.values())
             kept = [(id, held) for id, held in self._held.items() if held.kept]
         for words in entities:
-            self._own.execute_command(*words)
+            self._execute(*words)
         owners = defaultdict(list)
         for id, held in kept:
             owners[held.who].append((id, held))
@@ -129,7 +147,7 @@ class Session:
                 self._renew_some(who, claims[start : start + BATCH])
 
     def _renew_some(self, who: str, claims: list[tuple[str, Held]]) -> None:
-        replies = self._own.execute_command(
+        replies = self._execute(
             "JOB.MHEARTBEAT", self._key, who, len(claims), *(id for id, _ in claims),
             "TOKENS", len(claims), *(held.token for _, held in claims),
         )  # fmt: skip
