@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 import redis
-import redis.asyncio
 
 from . import codecs
+from .connecting import given, given_async
 from .errors import translated
 from .handlers import Handlers
 from .hooks import NO_HOOK, Hook
@@ -21,11 +21,9 @@ from .verbs import Async, Plain, Request, Sync
 from .words import Name
 
 if TYPE_CHECKING:
-    Client = Union[redis.Redis, redis.RedisCluster]
-    AsyncClient = Union[redis.asyncio.Redis, redis.asyncio.RedisCluster]
+    from .connecting import AsyncClient, Client
 
 T = TypeVar("T")
-URL = "redis://127.0.0.1:6379"
 BLOCK = 2000
 """The longest wait of one command, ms."""
 
@@ -41,6 +39,8 @@ class Verbs(Administering, Listing, Operating, Reading, Waiting, Working):
         hook: Hook = NO_HOOK,
         block: int = BLOCK,
     ) -> None:
+        if not isinstance(name, (str, bytes)) or not name:
+            raise TypeError(f"the name of a board is text, not {name!r:.100}: Board('mails', client)")
         self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
 
 
@@ -54,8 +54,9 @@ class Board(Verbs, Sync):
         board = Board("mails", redis.Redis())
         board.post({"to": "ann"}, name="welcome")
 
-    `client` is a `redis.Redis` or `redis.RedisCluster`, or a URL; without it, redis://127.0.0.1:6379. Its
-    protocol and decoding do not matter. `codec` is how payloads and results become bytes: `json`, `msgpack`,
+    `client` is a `redis.Redis` or `redis.RedisCluster`, or a URL; without it, the URL in $JOBBOARD_URL, or
+    redis://127.0.0.1:6379. `sentinel://host1:26379,host2:26379/service` is a primary that Sentinels watch.
+    Protocol and decoding do not matter. `codec` is how payloads and results become bytes: `json`, `msgpack`,
     `raw`, or an object with `encode` and `decode`. A board may be used by several threads.
 
     `handlers` are what a `Worker` of this board runs; `handler` is the decorator that adds one.
@@ -69,7 +70,9 @@ class Board(Verbs, Sync):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        self.client: Client = connect(client) if isinstance(client, (str, type(None))) else client
+        self.client: Client = given(client)
+        self.by_default = client is None
+        """Its server is that of $JOBBOARD_URL."""
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
         self.handlers = Handlers()
 
@@ -118,9 +121,7 @@ class AsyncBoard(Verbs, Async):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        if isinstance(client, (str, type(None))):
-            client = redis.asyncio.Redis.from_url(client or URL)
-        self.client: AsyncClient = client
+        self.client: AsyncClient = given_async(client)
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
 
     async def send(self, request: Request[T]) -> T:
@@ -138,11 +139,6 @@ class AsyncBoard(Verbs, Async):
 
     def __repr__(self) -> str:
         return f"AsyncBoard({self.key!r})"
-
-
-def connect(url: Optional[str]) -> redis.Redis:
-    """A client of a server at a URL."""
-    return redis.Redis.from_url(url or URL)
 
 
 def encoded(words: list[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ redis-py's own.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, Optional
 
 import redis
@@ -20,7 +21,7 @@ class BoardError(redis.ResponseError):
     def __init__(self, detail: str = "", code: Optional[str] = None) -> None:
         self.code = code or type(self).code
         self.detail = detail
-        super().__init__(f"{self.code} {detail}".rstrip())
+        super().__init__(f"{self.code} {detail}".strip())
 
 
 class NoJob(BoardError):
@@ -119,6 +120,15 @@ class Broken(BoardError):
     code = "BROKEN"
 
 
+class NoModule(BoardError):
+    """The server has not loaded the module, or one that is older than the command."""
+
+    code = ""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(f"this server has no jobboard module: {detail}")
+
+
 class Refused(NamedTuple):
     """What the M-forms and the wait of a flow tell of one id that was refused."""
 
@@ -133,7 +143,8 @@ class Refused(NamedTuple):
 class JobFailed(Exception):
     """The job that was waited for did not complete. `job` is its record, as far as it was kept.
 
-    `state` is `failed`, `cancelled` or `trashed`; `gone` when no record was kept.
+    `state` is `failed`, `cancelled` or `trashed`; `unknown` when the board does not know it: it was never
+    posted, or was deleted, or its record was dropped longer than `tombstone-ttl` ago.
     """
 
     def __init__(self, id: str, state: str, text: str = "", job: Optional[object] = None) -> None:
@@ -161,6 +172,9 @@ LOST = frozenset({"NOJOB", "NOTCLAIMED", "NOTOWNER", "STALE", "ENDED", "CANCELLE
 """Codes that tell a worker that a job is no longer its own."""
 
 
+_UNKNOWN = re.compile(r"(?:ERR )?unknown command .?JOB\.", re.IGNORECASE)
+
+
 def of_code(code: str, detail: str) -> BoardError:
     kind = BY_CODE.get(code)
     return BoardError(detail, code) if kind is None else kind(detail)
@@ -171,6 +185,8 @@ def translated(error: redis.ResponseError) -> redis.ResponseError:
     if type(error) is not redis.ResponseError:
         return error  # redis-py knows it: OutOfMemoryError, NoPermissionError, ReadOnlyError …
     code, _, detail = str(error).partition(" ")
+    if _UNKNOWN.match(str(error)):
+        return NoModule(str(error))
     if code in BY_CODE:
         return of_code(code, detail)
     if code in SERVERS:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import redis
+import redis.sentinel
 from redis.connection import ConnectionPool
 
 
@@ -25,10 +26,24 @@ class Spec:
         return self.kind(connection_pool=pool)
 
 
-def spec(client: Any) -> Spec:
-    """Raises TypeError for a client that cannot be made anew: one of a sentinel, or with a pool of its
-    own.
-    """
+@dataclass
+class SentinelSpec:
+    """The same of a client whose server Sentinels name."""
+
+    hosts: list[tuple[str, int]]
+    own: dict[str, Any]
+    options: dict[str, Any]
+    service: str
+    primary: bool
+
+    def __call__(self) -> Any:
+        watching: Any = redis.sentinel.Sentinel
+        watched = watching(self.hosts, sentinel_kwargs=self.own, **self.options)
+        return (watched.master_for if self.primary else watched.slave_for)(self.service)
+
+
+def spec(client: Any) -> Callable[[], Any]:
+    """Raises TypeError for a client that cannot be made anew: one with a pool of its own."""
     if isinstance(client, redis.RedisCluster):
         nodes = [
             redis.cluster.ClusterNode(str(node.host), node.port)  # type: ignore[no-untyped-call]
@@ -41,6 +56,16 @@ def spec(client: Any) -> Spec:
         }
         return Spec(type(client), None, None, {"startup_nodes": nodes, **options})
     pool = client.connection_pool
+    if type(pool) is redis.sentinel.SentinelConnectionPool:
+        watched = pool.sentinel_manager
+        hosts = [one.connection_pool.connection_kwargs for one in watched.sentinels]
+        return SentinelSpec(
+            [(one["host"], one["port"]) for one in hosts],
+            watched.sentinel_kwargs,
+            {name: value for name, value in watched.connection_kwargs.items() if name not in DROPPED},
+            pool.service_name,
+            pool.is_master,
+        )
     if not issubclass(type(pool), ConnectionPool) or type(pool).__module__ != "redis.connection":
         raise TypeError(f"a {type(pool).__name__} cannot be sent to another process")
     options = {name: value for name, value in pool.connection_kwargs.items() if name not in DROPPED}

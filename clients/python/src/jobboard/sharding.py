@@ -7,7 +7,8 @@ import zlib
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 from . import codecs
-from .board import AsyncBoard, Board, Requests, connect, longest_block
+from .board import AsyncBoard, Board, Requests, longest_block
+from .connecting import given
 from .handlers import Handlers
 from .hooks import NO_HOOK, Hook
 from .requests.sharded_operating import ShardedOperating
@@ -17,7 +18,7 @@ from .verbs import Async, Request, Sync
 from .words import Name
 
 if TYPE_CHECKING:
-    from .board import AsyncClient, Client
+    from .connecting import AsyncClient, Client
 
 T = TypeVar("T")
 
@@ -73,7 +74,8 @@ class ShardedBoard(ShardedVerbs, Sync):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        self.client: Client = connect(client) if isinstance(client, (str, type(None))) else client
+        self.client: Client = given(client)
+        self.by_default = client is None
         super().__init__(name, shards, codec=codec, hook=hook, block=longest_block(self.client))
         self.handlers = Handlers()
         self.boards = [Board(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]

@@ -43,7 +43,8 @@ def line(client: Any) -> Union[Line, ClusterLine]:
 
 
 class Line:
-    """One connection out of the client's pool; it comes back by itself at the next `ask` after trouble.
+    """One connection out of the client's pool. After trouble it goes back there, and the next `ask` takes one
+    anew: the pool alone asks a Sentinel which server is the primary now.
 
     redis-py's own resending is not used: what is sent again, and when, is the worker's business.
     """
@@ -65,8 +66,7 @@ class Line:
             _check(found)
             return found
         except BaseException:
-            if self._connection is not None:
-                self._connection.disconnect()
+            self.close()
             raise
 
     def interrupt(self) -> None:
@@ -78,10 +78,10 @@ class Line:
                 connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.disconnect()
-            self._pool.release(self._connection)
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.disconnect()
+            self._pool.release(connection)
 
     def _connect(self) -> Any:
         try:
