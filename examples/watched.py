@@ -3,20 +3,18 @@
     jobboard worker examples.watched:board --session
     jobboard post watched 30 --name walk
 
-A job's payload is how many seconds it takes. JOBBOARD_URL says where the server is.
+A job's payload is how many seconds it takes. $JOBBOARD_URL or `--url` says where the server is.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
-import redis
 from jobboard import Board
 
 STEPS = 50
 
-board = Board("watched", redis.Redis.from_url(os.environ.get("JOBBOARD_URL", "redis://127.0.0.1:6379")))
+board = Board("watched")
 
 
 @board.handler("walk")
