@@ -9,13 +9,13 @@ import asyncio
 import os
 import signal
 import time
+from datetime import timedelta
 from typing import Any
 
 import jobboard
-import redis
 
-client = redis.Redis.from_url(os.environ.get("JOBBOARD_URL", "redis://127.0.0.1:1"))
-board = jobboard.Board("board", client)
+board = jobboard.Board("board")
+client = board.client
 
 
 def tell(context: jobboard.Context, what: str) -> None:
@@ -37,7 +37,7 @@ def wait(context: jobboard.Context, payload: int) -> str:
     """Works for `payload` ms, and looks at its context."""
     tell(context, "began")
     try:
-        context.sleep(payload)
+        context.sleep(timedelta(milliseconds=payload))
     except jobboard.Stopped as reason:
         tell(context, type(reason).__name__)
         raise
@@ -90,6 +90,6 @@ def report(context: jobboard.Context, payload: Any) -> str:
     context.set_meta(shard=3)
     context.log("second line")
     context.save({"from": 25})
-    flushed = context.flush(5000)
+    flushed = context.flush("5s")
     context.board.post(1, id="another")
     return f"{flushed} {context.meta.get('a')}"

@@ -54,7 +54,7 @@ TABLE = {
     "list": Row("", "r", "Oo"),
     "count": Row("", "r", "Oo"),
     "history": Row("j", "r", "wOo"),
-    "explain": Row("j", "r", "Oo"),
+    "explain": Row("j", "r", "pwOo"),
     "queues": Row("", "r", "Oo"),
     "groups": Row("", "r", "Oo"),
     "limits": Row("", "r", "Oo"),

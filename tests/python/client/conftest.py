@@ -32,7 +32,7 @@ class Running:
     """A worker in a thread."""
 
     def __init__(self, board: Any, **options: Any) -> None:
-        options.setdefault("lease", 3000)
+        options.setdefault("lease", "3s")
         self.worker = jobboard.Worker(board, **options)
         self.result: Any = None
         self.thread = threading.Thread(target=self._run, daemon=True)

@@ -37,7 +37,7 @@ def test_verbs_are_awaited(server, protocol) -> None:
         found = [job.payload async for job in board.list(queue="bulk", page=400)]
         assert found == list(range(1500))
         assert (await board.cancel_where({"queue": "bulk"})).count == 1500
-        await board.settings_set({"lease": 60_000})
+        await board.settings_set({"lease": "1m"})
         assert (await board.settings_get("lease"))["lease"].value == 60_000
 
     run(server, main, protocol=protocol)
@@ -46,15 +46,15 @@ def test_verbs_are_awaited(server, protocol) -> None:
 def test_a_result_is_awaited_without_blocking_the_loop(server) -> None:
     async def main(board: AsyncBoard) -> None:
         async def answer() -> None:
-            [job] = await board.claim("w", block=30_000)
+            [job] = await board.claim("w", block="30s")
             await board.consume("w", job.id, job.token, result=job.payload * 2)
 
-        waiting = asyncio.create_task(board.call(21, within=30_000))
+        waiting = asyncio.create_task(board.call(21, within="30s"))
         await asyncio.sleep(0.05)
         await answer()
         assert await waiting == 42
         with pytest.raises(TimeoutError):
-            await board.call(1, within=20)
+            await board.call(1, within="20ms")
 
     run(server, main)
 

@@ -91,7 +91,7 @@ def test_list_and_requeue(cli, jobs) -> None:
 
 def test_other_verbs(cli, jobs) -> None:
     jobs.post_many([1, 2], ids=["a", "b"], after=["c"])
-    jobs.post(3, id="c", delay=60_000)
+    jobs.post(3, id="c", delay="1m")
     jobs.post_many([1, 2], ids=["d", "e"], after=["c"])
     status, out, _ = cli("explain", "board", "d")
     assert out.startswith("d is blocked in default\n- It waits")
@@ -147,7 +147,7 @@ def test_top_is_live_in_a_terminal(server, jobs) -> None:
         os.environ.update(TERM="xterm", COLUMNS="120", LINES="40")
         os.execv(
             JOBBOARD,
-            ["jobboard", "top", "board", "--url", f"redis://127.0.0.1:{server.port}", "--every", "0.1"],
+            ["jobboard", "top", "board", "--url", f"redis://127.0.0.1:{server.port}", "--every", "100ms"],
         )
     try:
         seen = read_until(terminal, b"first")

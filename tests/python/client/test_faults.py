@@ -66,7 +66,7 @@ def test_children_end_with_a_killed_parent(jobs, process, told, until) -> None:
 
 
 def test_a_killed_child_costs_a_retry_and_is_replaced(jobs, process, until) -> None:
-    jobs.post(None, id="a", name="die-once", backoff=Fixed(10), retries=1)
+    jobs.post(None, id="a", name="die-once", backoff=Fixed("10ms"), retries=1)
     process("--processes", "1")
     until(lambda: jobs.get("a").state == "complete", what="complete")
     [failed] = [entry for entry in jobs.history("a") if entry["event"] == "failed"]
@@ -80,7 +80,7 @@ def test_handlers_that_hear_nothing_are_killed(jobs, process, told, until) -> No
     jobs.cancel("a")
     until(lambda: jobs.get("a").state == "cancelled", what="cancelled")
     jobs.post(3, id="b", name="square")
-    assert jobs.result("b", within=30_000) == 9  # in a new child
+    assert jobs.result("b", within="30s") == 9  # in a new child
 
 
 def test_a_worker_that_was_stopped_too_long_is_told(jobs, process, work, told, until) -> None:
@@ -94,7 +94,7 @@ def test_a_worker_that_was_stopped_too_long_is_told(jobs, process, work, told, u
     until(lambda: sorted(told()) == ["a began", "b began"], what="both run")
     end = now() + 4000
     first.signal(signal.SIGSTOP)
-    second = work(board, lease=60_000)
+    second = work(board, lease="1m")
     until(lambda: [job.worker for job in jobs.list(state="claimed")] == [second.name] * 2, what="taken over")
     past(end)
     first.signal(signal.SIGCONT)
@@ -123,10 +123,10 @@ def test_a_cut_connection_costs_nothing(proxied, work, until) -> None:
         began.set()
         go_on.wait(60)
         context.progress(50)
-        return context.flush(30_000)
+        return context.flush("30s")
 
     board.post(1, id="a", name="x")
-    work(board, lease=30_000)
+    work(board, lease="30s")
     assert began.wait(30)
     proxy.refusing = True
     assert proxy.cut() >= 2
@@ -173,7 +173,7 @@ def test_a_fault_of_the_client_library_is_a_lost_connection(server, work, until,
     sends = {"send_packed_command": lambda *words, **options: send(*words, **options)}
     monkeypatch.setattr(pool, "connection_class", type("Faulty", (redis.Connection,), sends))
     monkeypatch.setattr(redis.client.PubSub, "get_message", lambda *words, **options: hear(*words, **options))
-    work(board, lease=60_000)
+    work(board, lease="1m")
     Board("board", server.client(decode_responses=False)).post(1, id="a", name="x")
     assert began.wait(30)
     until(lambda: hear.left == connect.left == send.left == 0, what="it has failed")
@@ -197,7 +197,7 @@ def test_cuts_under_load_lose_nothing_and_repeat_nothing(server, proxied, work, 
 
     direct = Board("board", server.client(decode_responses=False))
     direct.post_many(range(1500))
-    work(board, concurrency=4, prefetch=prefetch, lease=60_000)
+    work(board, concurrency=4, prefetch=prefetch, lease="1m")
     while cuts < most:
         until(lambda: len(runs) >= 100 * cuts + 50, what="jobs run")  # noqa: B023
         until(lambda: proxy.cut(), what="it is connected")
@@ -223,7 +223,7 @@ def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
     board.post_many(range(600))
     replica.wait_synced(primary)
     try:
-        work(board, concurrency=4, lease=5000)
+        work(board, concurrency=4, lease="5s")
         until(lambda: len(runs) > 100, what="it works")
         replica.wait_synced(primary)
         primary.kill()
@@ -255,7 +255,7 @@ def test_a_failover_in_a_cluster(server_kind, work) -> None:
             runs[payload] += 1
 
         board.post_many(range(1200), ids=[f"j{n}" for n in range(1200)])
-        work(board, concurrency=4, lease=5000)
+        work(board, concurrency=4, lease="5s")
         wait_until(lambda: len(runs) > 100, what="it works")
         owner = cluster.owner(board.place("j1"))
         cluster.failover(cluster.replica_of(owner))

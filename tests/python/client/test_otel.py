@@ -53,7 +53,7 @@ def test_failures_are_errors_and_cancels_are_not(board, spans) -> None:
 
     def stop(context, payload):
         board.cancel(context.id)
-        context.sleep(5000)
+        context.sleep("5s")
 
     board.handlers.handler("fail")(fail)
     board.handlers.handler("stop")(stop)

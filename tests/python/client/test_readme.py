@@ -27,13 +27,14 @@ def test_the_examples_run(server, capsys) -> None:
             assert Worker(names["board"]).run(burst=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["Hello ann", "complete"]
-    assert lines[-1] == "3"
+    assert lines[-2:] == ["cat.png: 100 bytes", "3"]
     board = names["board"]
     board.resume()
     board.post({"n": 1}, id="r", name="resize")
     Worker(board, queues=["default"]).run(burst=True)
     job = board.get("r")
-    assert (job.queue, job.payload, job.meta) == ("publish", {"small": True}, {"host": "web-1"})
+    assert (job.queue, job.name, job.payload) == ("web", "publish", {"small": True})
+    assert job.meta == {"host": "web-1"}
 
 
 def test_the_commands_are_understood(monkeypatch) -> None:

@@ -27,7 +27,7 @@ def test_what_of_an_id_decides(id, tag) -> None:
 
 
 def test_an_id_tells_where_its_job_is(board) -> None:
-    ids = board.post_many(range(200), ids=[f"j{n}" for n in range(200)], retain=60_000)
+    ids = board.post_many(range(200), ids=[f"j{n}" for n in range(200)], retain="1m")
     assert {board.place(id) for id in ids} == {f"jobs:{{{n}}}" for n in range(5)}
     assert [job.payload for job in board.get_many(ids)] == list(range(200))
     assert board.get("j7").payload == 7
@@ -69,14 +69,14 @@ def test_what_belongs_together_shares_a_shard(board) -> None:
 
 def test_schedules_live_where_their_children_do(board) -> None:
     for n in range(4):
-        board.schedule_set(f"tick{n}", n, every=60_000)
+        board.schedule_set(f"tick{n}", n, every="1m")
     ran = [board.schedule_run(f"tick{n}") for n in range(4)]
     assert [board.get(id).payload for id in ran] == [0, 1, 2, 3]
     assert {row["id"] for row in board.schedule_list()} == {f"tick{n}" for n in range(4)}
 
 
 def test_settings_and_pauses_hold_everywhere(board) -> None:
-    board.settings_set({"lease": 5000})
+    board.settings_set({"lease": "5s"})
     assert {one.settings_get("lease")["lease"].value for one in board.boards} == {5000}
     board.post_many(range(20), ids=[f"j{n}" for n in range(20)])
     board.pause()
@@ -88,9 +88,9 @@ def test_settings_and_pauses_hold_everywhere(board) -> None:
 
 
 def test_waiting_over_shards(board) -> None:
-    ids = board.post_many([1, 2, 3], ids=["j1", "j2", "j3"], retain=60_000)
-    assert board.wait(*ids, within=50) is None
-    assert board.wait(*ids, within=50, until="any") is None
+    ids = board.post_many([1, 2, 3], ids=["j1", "j2", "j3"], retain="1m")
+    assert board.wait(*ids, within="50ms") is None
+    assert board.wait(*ids, within="50ms", until="any") is None
     board.handlers.handler()(lambda context, payload: payload + 1)
     Worker(board).run(burst=True)
     assert [job.result for job in board.wait(*ids)] == [2, 3, 4]
@@ -106,7 +106,7 @@ def test_workers_of_a_cluster_find_all_work(cluster, work, until) -> None:
     def handler(context, payload):
         runs[payload] += 1
         if payload == "more":
-            context.board.post("posted within", retain=60_000)
+            context.board.post("posted within", retain="1m")
         return payload
 
     board.post_many(range(300), ids=[f"j{n}" for n in range(300)])
@@ -114,11 +114,11 @@ def test_workers_of_a_cluster_find_all_work(cluster, work, until) -> None:
     until(lambda: board.count() == 0, what="all done")
     assert set(runs) == set(range(300)) and max(runs.values()) == 1
     for n in range(6):  # a job on any shard is found by workers that wait elsewhere
-        assert board.call(f"call{n}", within=30_000) == f"call{n}"
+        assert board.call(f"call{n}", within="30s") == f"call{n}"
     board.post("more", id="m")
     until(lambda: runs["posted within"] == 1, what="posted within")
     assert len(list(board.worker_list())) == 2 * 6
-    id = board.post("stop", delay=100)
+    id = board.post("stop", delay="100ms")
     assert board.cancel(id) == ["cancelled"]
     assert all(one.stop() is True for one in workers)
 
@@ -130,9 +130,9 @@ def test_a_cancel_reaches_a_worker_of_a_cluster(cluster, work, until) -> None:
     @board.handler()
     def handler(context, payload):
         seen.append("began")
-        context.sleep(20_000)
+        context.sleep("20s")
 
-    work(board, lease=30_000)
+    work(board, lease="30s")
     board.post(1, id="a")
     until(lambda: seen, what="it runs")
     board.cancel("a")
@@ -141,8 +141,8 @@ def test_a_cancel_reaches_a_worker_of_a_cluster(cluster, work, until) -> None:
 
 def test_verbs_with_the_key_second_find_their_node(cluster) -> None:
     board = jobboard.Board("somewhere", cluster.client(decode_responses=False))
-    board.settings_set({"lease": 5000})
-    board.schedule_set("s", 1, every=60_000)
+    board.settings_set({"lease": "5s"})
+    board.schedule_set("s", 1, every="1m")
     assert board.schedule_get("s")["payload"] == 1
     assert board.worker_register("w").expires == -1
     board.post_many([1, 2], ids=["a", "b"])

@@ -79,7 +79,7 @@ def test_an_idle_worker_stops_on_a_signal(jobs, process, until) -> None:
 
 def test_a_worker_that_waits_for_jobs_stops_at_once(jobs, work, until) -> None:
     jobs.handlers.handler()(lambda context, payload: None)
-    running = work(jobs, block=35_000)
+    running = work(jobs, block="35s")
     until(lambda: jobs.client.info("clients")["blocked_clients"] == 1, what="it waits")
     assert running.stop(within=25) is True
 

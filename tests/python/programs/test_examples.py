@@ -57,6 +57,14 @@ def test_flow(server) -> None:
     ]
 
 
+def test_steps(server) -> None:
+    assert sorted(run("steps", server.port).splitlines()) == [
+        "cat.png published with 700 bytes",
+        "dog.png published with 700 bytes",
+        "tiger.png published with 900 bytes",
+    ]
+
+
 OUTBOX = """paid: True and again: False
 bought: {shop}:order:1
 bought: {shop}:order:2

@@ -108,7 +108,8 @@ class Context:
     def flush(self, timeout: Optional[Duration] = None) -> bool:
         """Waits until the server has taken all reports; False when it has not within `timeout`."""
         self.check()
-        done = self._reports.flush(self, None if timeout is None else to_ms(timeout) / 1000)
+        seconds = None if timeout is None else to_ms(timeout, "timeout") / 1000
+        done = self._reports.flush(self, seconds)
         self.check()
         return done
 

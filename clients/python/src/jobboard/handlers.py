@@ -22,52 +22,70 @@ class Handler:
 
 
 class NoHandler(LookupError):
-    """No handler has the job's name. The try fails with the kind `NoHandler`: another worker may know it."""
+    """There is no handler for a job. A worker gives the job back at no cost: another one may have it."""
+
+
+Key = tuple[Optional[str], Optional[str]]
+"""A name and a queue; None is any."""
 
 
 class Handlers:
-    """Handlers by job name.
+    """Handlers by job name, by queue, or by both.
 
         handlers = Handlers()
 
         @handlers.handler("resize")
         def resize(context, payload): ...
 
+        @handlers.handler(queue="publish")
+        def publish(context, payload): ...
+
     A board has its own (`board.handler`); several boards may share one.
     """
 
     def __init__(self) -> None:
-        self._named: dict[Optional[str], Handler] = {}
+        self._handlers: dict[Key, Handler] = {}
 
     def handler(
-        self, name: Optional[str] = None, *, noretry: tuple[type[BaseException], ...] = ()
+        self,
+        name: Optional[str] = None,
+        *,
+        queue: Optional[str] = None,
+        noretry: tuple[type[BaseException], ...] = (),
     ) -> Callable[[T], T]:
-        """Decorates the function that does jobs of this name; without a name, all that no other does."""
+        """Decorates the function that does jobs of this name, in this queue, or of this name in this queue;
+        without both, all that no other does. One of the job's queue goes before one of its name alone.
+        """
+        if callable(name):
+            raise TypeError("a handler is decorated with @board.handler('name') or @board.handler()")
 
         def decorate(function: T) -> T:
-            if name in self._named:
-                raise ValueError(f"there is a handler of {name!r} already")
-            self._named[name] = Handler(function, noretry)  # type: ignore[arg-type]
+            if (name, queue) in self._handlers:
+                raise ValueError(f"there is a handler of name={name!r}, queue={queue!r} already")
+            self._handlers[name, queue] = Handler(function, noretry)  # type: ignore[arg-type]
             return function
 
         return decorate
 
     def include(self, others: Handlers) -> None:
-        """Adds the handlers of another module. Raises ValueError when both have one of the same name."""
-        twice = set(self._named) & set(others._named)
-        if twice:
-            raise ValueError(f"there are handlers of {twice} already")
-        self._named.update(others._named)
+        """Adds the handlers of another module. Raises ValueError when both have one of the same name and
+        queue.
+        """
+        for name, queue in self._handlers:
+            if (name, queue) in others._handlers:
+                raise ValueError(f"there is a handler of name={name!r}, queue={queue!r} already")
+        self._handlers.update(others._handlers)
 
-    def find(self, name: Optional[str]) -> Handler:
-        """The handler of a name; raises `NoHandler`."""
-        found = self._named.get(name) or self._named.get(None)
-        if found is None:
-            raise NoHandler(f"no handler for {name!r}" if name else "no handler for jobs without a name")
-        return found
+    def find(self, name: Optional[str], queue: str) -> Handler:
+        """The handler of a job; raises `NoHandler`."""
+        for key in ((name, queue), (None, queue), (name, None), (None, None)):
+            if key in self._handlers:
+                return self._handlers[key]
+        shown = "jobs without a name" if name is None else f"the name {name!r}"
+        raise NoHandler(f"no handler of {shown} in the queue {queue!r}")
 
-    def __iter__(self) -> Iterator[Optional[str]]:
-        return iter(self._named)
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._handlers)
 
     def __len__(self) -> int:
-        return len(self._named)
+        return len(self._handlers)

@@ -8,6 +8,7 @@ from . import replies
 from .codecs import Codec, Json
 
 _JSON = Json()
+ENDED = ("complete", "failed", "cancelled", "trashed")
 
 
 def _float(value: Any) -> float:
@@ -115,7 +116,7 @@ class Job:
 
     @property
     def is_ended(self) -> bool:
-        return self.state in ("complete", "failed", "cancelled", "trashed")
+        return self.state in ENDED
 
     def as_dict(self) -> dict[str, Any]:
         """The fields that it has, decoded; what the codec does not understand as text."""

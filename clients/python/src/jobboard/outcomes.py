@@ -40,7 +40,7 @@ class Complete(Outcome):
     __slots__ = ("result", "force", "retain", "data", "alone")
 
     def __init__(self, result: Any = None, *, force: bool = False, retain: Optional[Duration] = None) -> None:
-        self.result, self.force, self.retain = result, force, retain
+        self.result, self.force, self.retain = result, force, _checked("retain", retain)
         self.data: Optional[bytes] = None
         self.alone = False
         """It has been refused together with others, and is sent on its own."""
@@ -62,21 +62,26 @@ class Complete(Outcome):
 
 
 class Next(Outcome):
-    """Sends the job on to another queue, under the same id: `return Next("publish", payload)`."""
+    """Sends the job on to another queue, under the same id: `return Next("web", payload, name="publish")`.
+
+    `name` decides which handler does the next step, unless the queue has a handler of its own. Without it the
+    job keeps its name; a try that would lead to the same handler again has failed for good.
+    """
 
     verb = "JOB.CONSUME"
-    __slots__ = ("queue", "payload", "delay", "priority", "after", "data")
+    __slots__ = ("queue", "payload", "name", "delay", "priority", "after", "data")
 
     def __init__(
         self,
         queue: Name,
         payload: Any = None,
         *,
+        name: Optional[Name] = None,
         delay: Optional[Duration] = None,
         priority: Optional[int] = None,
         after: Sequence[Name] = (),
     ) -> None:
-        self.queue, self.payload, self.delay = queue, payload, delay
+        self.queue, self.payload, self.name, self.delay = queue, payload, name, _checked("delay", delay)
         self.priority, self.after = priority, list(after)
         self.data: Optional[bytes] = None
 
@@ -87,7 +92,7 @@ class Next(Outcome):
 
     def options(self) -> list[Any]:
         words: list[Any] = [] if self.data is None else ["PAYLOAD", self.data]
-        words += ["NEXT", self.queue]
+        words += ["NEXT", self.queue, *([] if self.name is None else ["NAME", self.name])]
         words += [] if self.delay is None else ["DELAY", to_ms(self.delay)]
         words += [] if self.priority is None else ["PRIORITY", self.priority]
         return words + (["AFTER", len(self.after), *self.after] if self.after else [])
@@ -127,6 +132,12 @@ class GiveBack(Outcome):
         return words if self.delay is None else [*words, "DELAY", to_ms(self.delay)]
 
 
+class Unknown(GiveBack):
+    """Back to the queue: this worker has no handler for it. How long it then waits, the engine decides."""
+
+    __slots__ = ()
+
+
 class PutAside(Outcome):
     """To the trash."""
 
@@ -153,7 +164,7 @@ class Retry(Exception):
 
     def __init__(self, message: str = "", delay: Optional[Duration] = None, kind: str = "Retry") -> None:
         super().__init__(message)
-        self.message, self.delay, self.kind = message, delay, kind
+        self.message, self.delay, self.kind = message, _checked("delay", delay), kind
 
 
 class NoRetry(Exception):
@@ -169,7 +180,7 @@ class Abandon(Exception):
 
     def __init__(self, reason: str = "", delay: Optional[Duration] = None) -> None:
         super().__init__(reason)
-        self.reason, self.delay = reason, delay
+        self.reason, self.delay = reason, _checked("delay", delay)
 
 
 class Trash(Exception):
@@ -195,6 +206,13 @@ class CancelRequested(Stopped):
 
 class GoHome(Stopped):
     """The worker has to stop now: its time for finishing work is over. The job has been given back."""
+
+
+def _checked(name: str, duration: Optional[Duration]) -> Optional[Duration]:
+    """The duration; raises here, in the handler, when it is none."""
+    if duration is not None:
+        to_ms(duration, name)
+    return duration
 
 
 def shortened(text: str, most: int) -> bytes:

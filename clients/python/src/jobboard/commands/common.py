@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Union
 
 import redis
 
-from ..board import URL, Board
+from ..board import Board
 from ..codecs import CODECS
+from ..connecting import URL, default_url
+from ..connecting import connect as connect_to
 from ..requests.filters import NAMES, Filters
 from ..sharding import ShardedBoard
+from ..words import UNITS, to_ms
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -26,7 +27,6 @@ else:
 AnyBoard = Union[Board, ShardedBoard]
 
 STATES = ["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def add_board(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +42,8 @@ def add_board(parser: argparse.ArgumentParser) -> None:
 def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url",
-        default=os.environ.get("JOBBOARD_URL", URL),
-        help=f"of the server (default: $JOBBOARD_URL, or {URL})",
+        default=default_url(),
+        help=f"of the server, or of its Sentinels (default: $JOBBOARD_URL, or {URL})",
     )
     parser.add_argument("--cluster", action="store_true", help="the server is a node of a cluster")
 
@@ -52,8 +52,7 @@ def connect(arguments: argparse.Namespace) -> Union[redis.Redis, redis.RedisClus
     if arguments.cluster:
         cluster: redis.RedisCluster = redis.RedisCluster.from_url(arguments.url)
         return cluster
-    client: redis.Redis = redis.Redis.from_url(arguments.url)
-    return client
+    return connect_to(arguments.url)
 
 
 def board_of(arguments: argparse.Namespace) -> AnyBoard:
@@ -92,12 +91,14 @@ def filters_of(arguments: argparse.Namespace) -> Filters:
     return found  # type: ignore[return-value]
 
 
-def duration(text: str) -> int:
-    """Milliseconds of `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is ms, as everywhere."""
-    found = re.fullmatch(r"(-1|\d+(?:\.\d+)?)(ms|s|m|h|d)?", text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration: 500ms, 30s, 5m, 2h, 1d")
-    return int(float(found[1]) * UNITS[found[2] or "ms"])
+def duration(text: str) -> str:
+    """`500ms`, `30s`, `5m`, `2h`, `1d`."""
+    try:
+        to_ms(text)
+    except ValueError:
+        unit = f": write {text}s or {text}ms" if text.isdecimal() else ": 500ms, 30s, 5m, 2h, 1d"
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration{unit}") from None
+    return text
 
 
 def as_json(value: Any) -> str:

@@ -36,7 +36,7 @@ def add(subparsers: Subparsers) -> None:
         parser.add_argument("--queue", help="only this queue")
         parser.add_argument("--group", help="only this group of it")
         if verb == "pause":
-            parser.add_argument("--for", dest="for_", type=duration, metavar="MS")
+            parser.add_argument("--for", dest="for_", type=duration, metavar="TIME")
             parser.add_argument("--release", action="store_true", help="take running jobs back")
         parser.set_defaults(run=run_pause, verb=verb)
 

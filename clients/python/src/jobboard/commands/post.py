@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..jobs import Job
+from ..errors import JobFailed
 from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, say
 from .progress import progress
 
@@ -19,7 +19,9 @@ def add(subparsers: Subparsers) -> None:
     add_board(parser)
     parser.add_argument("payload", nargs="?", help="JSON (with --codec raw: text)")
     parser.add_argument("--lines", metavar="FILE", help="a job for each line; - is standard input")
-    parser.add_argument("--wait", type=duration, metavar="MS", help="wait for the job, and print its result")
+    parser.add_argument(
+        "--wait", type=duration, metavar="TIME", help="wait for the job, and print its result"
+    )
     parser.add_argument("--id", help="its id")
     parser.add_argument("--name", help="its type: which handler does it")
     for name in ("queue", "group", "user", "parent", "unique"):
@@ -27,7 +29,7 @@ def add(subparsers: Subparsers) -> None:
     for name in ("priority", "retries", "cost"):
         parser.add_argument(f"--{name}", type=int)
     for name in ("delay", "timeout", "expire", "retain", "lease"):
-        parser.add_argument(f"--{name}", type=duration, metavar="MS", help="30s, 5m, 2h …")
+        parser.add_argument(f"--{name}", type=duration, metavar="TIME", help="30s, 5m, 2h …")
     parser.add_argument("--tag", action="append", dest="tags")
     parser.add_argument("--meta", action="append", metavar="FIELD=VALUE")
     parser.add_argument("--after", action="append", metavar="ID", help="wait for this job; repeatable")
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.lines is not None:
         return post_lines(board, arguments, options)
     if arguments.wait is not None:
-        options.setdefault("retain", 60_000)
+        options.setdefault("retain", "60s")
     id = board.post(value_of(arguments, arguments.payload), id=arguments.id, **options)
     if arguments.wait is None or id is None:
         print(id)
@@ -78,20 +80,13 @@ def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str
     return 0
 
 
-def wait(board: AnyBoard, id: str, within: int) -> int:
-    found = board.wait(id, within=within)
-    if found is None:
-        say(f"{id} has not ended in time")
-        return 1
-    job: Job | None = found[0]
-    if job is None:
-        say(f"{id} has ended, its record was not kept")
-        return 1
-    if job.state == "complete":
-        print(as_json(job.as_dict().get("result")))
+def wait(board: AnyBoard, id: str, within: str) -> int:
+    try:
+        print(as_json(board.result(id, within=within)))
         return 0
-    say(f"{id} {job.state}: {job.message or job.reason or ''}")
-    return 1
+    except (TimeoutError, JobFailed) as error:
+        say(str(error))
+        return 1
 
 
 def value_of(arguments: argparse.Namespace, text: str) -> Any:

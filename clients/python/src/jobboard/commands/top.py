@@ -7,7 +7,8 @@ import sys
 import time
 from typing import Any
 
-from .common import AnyBoard, Subparsers, add_board, board_of, columns, span
+from ..words import to_ms
+from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, span
 
 HEADS = ["QUEUE", "READY", "CLAIMED", "SCHEDULED", "BLOCKED", "FAILED", "IN/S", "OUT/S", "OLDEST", "DRAIN"]
 WORKERS = ["WORKER", "HOLDS", "ACTIVE"]
@@ -17,7 +18,7 @@ JOBS = ["JOB", "NAME", "WORKER", "PROGRESS", "STAGE"]
 def add(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("top", help="a board, live: queues, workers, running jobs")
     add_board(parser)
-    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS")
+    parser.add_argument("--every", type=duration, default="1s", metavar="TIME")
     parser.add_argument("--jobs", type=int, default=10, metavar="N", help="running jobs shown (default: 10)")
     parser.add_argument("--once", action="store_true", help="print it once, and end")
     parser.set_defaults(run=run)
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             live.update(drawn(read(board, arguments.jobs), arguments.board), refresh=True)
-            time.sleep(arguments.every)
+            time.sleep(to_ms(arguments.every) / 1000)
 
 
 class View:

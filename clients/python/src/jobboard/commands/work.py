@@ -10,6 +10,7 @@ from typing import Any
 
 from ..worker import Worker
 from ..worker.child import LOG_FORMAT, load
+from ..worker.worker import check_board
 from .common import Subparsers, duration
 
 
@@ -20,6 +21,7 @@ def add(subparsers: Subparsers) -> None:
         description="Runs the handlers of a board until SIGTERM; then they may finish for --stop-within.",
     )
     parser.add_argument("target", metavar="module:board", help="the board, with its handlers and its client")
+    parser.add_argument("--url", help="of the server, or of its Sentinels (default: $JOBBOARD_URL)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--processes", type=int, metavar="N", help="N child processes")
     how.add_argument("--threads", type=int, metavar="N", help="N threads (default: 8)")
@@ -29,15 +31,15 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("--order", choices=["best", "listed", "rotate"])
     parser.add_argument("--name", help="unique; after a restart the same one gets its claims back")
     parser.add_argument("--role", default="worker")
-    parser.add_argument("--lease", type=duration, default=30_000, metavar="MS", help="(default: 30s)")
+    parser.add_argument("--lease", type=duration, default="30s", metavar="TIME", help="(default: 30s)")
     parser.add_argument("--prefetch", type=int, default=0, metavar="N", help="claim N more than can run")
     parser.add_argument(
-        "--stop-within", type=duration, default=20_000, metavar="MS", help="after SIGTERM (default: 20s)"
+        "--stop-within", type=duration, default="20s", metavar="TIME", help="after SIGTERM (default: 20s)"
     )
     parser.add_argument(
         "--interrupt", choices=["raise", "flag", "kill"], default="raise", help="how handlers are stopped"
     )
-    parser.add_argument("--kill-after", type=duration, default=0, metavar="MS")
+    parser.add_argument("--kill-after", type=duration, default="0s", metavar="TIME")
     parser.add_argument("--session", action="store_true", help="claims end when the connection closes")
     parser.add_argument("--burst", action="store_true", help="end when there is no job")
     parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
@@ -48,10 +50,15 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(level=arguments.log_level.upper(), format=LOG_FORMAT)
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m` does: modules of this folder are found
+    if arguments.url:
+        os.environ["JOBBOARD_URL"] = arguments.url  # for the board, and for child processes
     try:
         board = load(arguments.target)
-    except (ImportError, AttributeError) as error:
+        check_board(board)
+    except (ImportError, AttributeError, TypeError) as error:
         raise ValueError(f"{arguments.target}: {error}") from error
+    if arguments.url and not board.by_default:
+        raise ValueError(f"{arguments.target} names its own client: without one, Board(name), it heeds --url")
     worker = Worker(board, **options_of(arguments))
     return 0 if worker.run(burst=arguments.burst) else 1
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import replies
 from ..verbs import Page, Request, command, pages
-from ..words import Duration, Name, Time, encode_options, pairs, plain, to_ms, to_unix
+from ..words import Duration, Name, Time, encode_options, pairs, plain, time, to_ms
 from ..words import duration as duration_words
 from .posting import OPTIONS, PostOptions
 from .shape import Verbs, page_of
@@ -30,13 +30,20 @@ class Registration(NamedTuple):
     quiet: bool
 
 
+DURATIONS = frozenset(
+    "lease backoff-base backoff-max timeout expire retain-complete retain-result retain-failed "
+    "retain-trashed retain-cancelled session-grace tombstone-ttl grace cancel-grace "
+    "ageing rate-period".split()
+)
+"""The settings that are durations."""
+
 SCHEDULE = {
     **{name: words for name, words in OPTIONS.items() if name not in ("at", "after", "strict", "jitter")},
     "every": ("EVERY", duration_words),
     "cron": ("CRON", plain),
     "tz": ("TZ", plain),
-    "start": ("START", lambda word, value: [word, to_unix(value)]),
-    "end": ("END", lambda word, value: [word, to_unix(value)]),
+    "start": ("START", time),
+    "end": ("END", time),
     "max": ("MAX", plain),
     "backlog": ("BACKLOG", plain),
     "overlap": ("OVERLAP", plain),
@@ -141,7 +148,7 @@ class Administering(Verbs):
         group: Optional[Name] = None,
         limit: Optional[Name] = None,
     ) -> Request[None]:
-        """Sets settings: `{"lease": 60_000, "limits": ["api"]}`. Durations may be timedeltas."""
+        """Sets settings: `{"lease": "1m", "rate": 100, "limits": ["api"]}`."""
         words: list[Any] = []
         for name, value in settings.items():
             words += _setting_words(name, value)
@@ -171,7 +178,7 @@ class Administering(Verbs):
     ) -> Request[None]:
         """Lets nothing be claimed from the board, a queue or a group; `release` takes running jobs back."""
         words: list[Any] = _scope(queue, group, None)
-        words += [] if for_ is None else ["FOR", to_ms(for_)]
+        words += [] if for_ is None else ["FOR", to_ms(for_, "for_")]
         return self._request("JOB.PAUSE", [*words, *(["RELEASE"] if release else [])], replies.ok)
 
     @command
@@ -192,7 +199,7 @@ class Administering(Verbs):
         """Registers a worker, or refreshes it."""
         words: list[Any] = [] if role is None else ["ROLE", role]
         words += pairs("META", meta) if meta else []
-        words += [] if for_ is None else ["FOR", to_ms(for_)]
+        words += [] if for_ is None else ["FOR", to_ms(for_, "for_")]
         words += ["SESSION"] if session else []
 
         def parse(reply: Any) -> Registration:
@@ -253,4 +260,6 @@ def _setting_words(name: str, value: Any) -> list[Any]:
         return [name, len(value), *value]
     if isinstance(value, bool):
         return [name, int(value)]
-    return [name, value if isinstance(value, (str, bytes, int)) else to_ms(value)]
+    if name.lower().replace("_", "-") in DURATIONS:
+        return [name, to_ms(value, name)]
+    return [name, value]

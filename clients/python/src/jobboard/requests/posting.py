@@ -94,7 +94,7 @@ class Node:
 
 
 def _backoff(word: str, value: Union[Fixed, Exponential]) -> list[Any]:
-    return [word, type(value).__name__.upper(), *map(to_ms, value)]
+    return [word, type(value).__name__.upper(), *(to_ms(one, "a back-off's wait") for one in value)]
 
 
 def _after(word: str, value: Sequence[Any]) -> list[Any]:

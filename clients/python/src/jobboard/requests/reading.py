@@ -29,8 +29,22 @@ REASON = replies.mapping(
 class Reading(Verbs):
     @command
     def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Request[Optional[Job]]:
-        """The record of a job, or None."""
+        """The record of a job, or None: unknown, or dropped at its end, as when it completes without a
+        result. `state` tells these apart.
+        """
         return self._request("JOB.GET", [id, *fields_words(fields)], replies.optional(self._job))
+
+    @command
+    def state(self, id: Name) -> Request[Optional[str]]:
+        """The state of a job, also of one whose record was dropped a short while ago (`tombstone-ttl`): that
+        in which it was then. None for an unknown one.
+        """
+
+        def parse(reply: Any) -> str:
+            found: str = replies.mapping(reasons=replies.ok)(reply)["state"]
+            return found
+
+        return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
 
     @command
     def get_many(

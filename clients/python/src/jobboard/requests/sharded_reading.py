@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ..jobs import Job
 from ..verbs import Page, Request, Steps, one, pages, steps
-from ..words import Duration, Name, to_ms
+from ..words import Duration, Name, of_ms, to_ms
 from .filters import Filters
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class ShardedReading:
     def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Steps[Optional[Job]]:
         """The record of a job, or None."""
         return one(self._place(id).get(id, fields=fields))
+
+    @steps
+    def state(self, id: Name) -> Steps[Optional[str]]:
+        """The state of a job, also of one whose record was dropped a short while ago."""
+        return one(self._place(id).state(id))
 
     @steps
     def get_many(
@@ -120,17 +125,17 @@ class ShardedReading:
         """Waits until all of the jobs, or any, have ended, as `Board.wait` does; over shards, one after
         the other.
         """
-        deadline = None if within is None else time.monotonic() + to_ms(within) / 1000
+        deadline = None if within is None else time.monotonic() + to_ms(within, "within") / 1000
         parts = self._by_shard(ids)
         while until == "any" and len(parts) > 1:
             for shard, own in parts:
-                if (yield from shard.wait(*own, within=TURN, until="any", fields=fields)) is not None:
+                if (yield from shard.wait(*own, within=of_ms(TURN), until="any", fields=fields)) is not None:
                     return (yield from self._records(ids, fields))
             if deadline is not None and time.monotonic() >= deadline:
                 return None
         found: dict[Name, Optional[Job]] = {}
         for shard, own in parts:
-            left = None if deadline is None else max(round((deadline - time.monotonic()) * 1000), 0)
+            left = None if deadline is None else of_ms(max(deadline - time.monotonic(), 0) * 1000)
             jobs: Optional[list[Optional[Job]]] = yield from shard.wait(
                 *own, within=left, until=until, fields=fields
             )

@@ -6,20 +6,23 @@ import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
+import redis
+
 from .. import replies
 from ..errors import JobFailed
-from ..jobs import Job
+from ..jobs import ENDED, Job
 from ..verbs import Request, Steps, steps
 from ..words import Duration, Name, counted, to_ms
 from .posting import Posting, PostOptions
+from .reading import Reading
 from .shape import fields_words
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
 
 T = TypeVar("T")
-RETAIN = 60_000
-"""How long `call` lets the record stay for itself, ms."""
+RETAIN = "60s"
+"""How long `call` lets the record stay for itself."""
 
 
 class Waiting(Posting):
@@ -59,9 +62,10 @@ class Waiting(Posting):
 
     @steps
     def result(self, id: Name, *, within: Optional[Duration] = None) -> Steps[Any]:
-        """Waits for a job and returns its result; None when it completed without one.
+        """Waits for a job and returns its result; None when it completed without one, or with one that is no
+        longer kept (setting `retain-result`).
 
-        Raises `JobFailed` when it did not complete, or when its record was not kept (state `gone`);
+        Raises `JobFailed` when it did not complete, or when the board does not know it (state `unknown`);
         `TimeoutError` when `within` has passed.
         """
         fields = ["id", "state", "result", "kind", "message", "reason"]
@@ -71,7 +75,7 @@ class Waiting(Posting):
             raise TimeoutError(f"{replies.text(id)} has not ended in time")
         [job] = found
         if job is None:
-            raise JobFailed(replies.text(id), "gone")
+            return (yield from self._dropped(id))
         if job.state != "complete":
             raise JobFailed(job.id, job.state, job.message or job.reason or "", job)
         return job.result
@@ -83,19 +87,36 @@ class Waiting(Posting):
         """Posts a job and waits for its result, as `result` does. A job that nobody did in time is
         cancelled.
         """
+        if within is not None:
+            to_ms(within, "within")  # raises before anything is posted
         if options.get("retain") is None:
             options["retain"] = RETAIN
         id = yield Posting.post.build(self, payload, **options)
         try:
             return (yield from Waiting.result.build(self, id, within=within))
-        except TimeoutError:
-            yield self._request("JOB.CANCEL", [1, id], replies.ok)
+        except TimeoutError as error:
+            try:
+                yield self._request("JOB.CANCEL", [1, id], replies.ok)
+            except redis.RedisError as refusal:
+                raise TimeoutError(f"{error}, and could not be cancelled: {refusal}") from refusal
             raise
+
+    def _dropped(self, id: Name) -> Generator[Request[Any], Any, None]:
+        """Returns when a job whose record was not kept is complete, else raises `JobFailed`."""
+        try:
+            found: Optional[str] = yield Reading.state.build(self, id)
+        except redis.exceptions.NoPermissionError as error:
+            text = "its record was not kept, and JOB.EXPLAIN, which knows how it ended, may not be asked"
+            raise JobFailed(replies.text(id), "unknown", text) from error
+        if found not in ENDED:
+            raise JobFailed(replies.text(id), "unknown")
+        if found != "complete":
+            raise JobFailed(replies.text(id), found, "its record was not kept")
 
     def _wait(
         self, words: Sequence[Any], within: Optional[Duration], parse: Callable[[Any], T]
     ) -> Generator[Request[Any], Any, Optional[T]]:
-        deadline = None if within is None else time.monotonic() + to_ms(within) / 1000
+        deadline = None if within is None else time.monotonic() + to_ms(within, "within") / 1000
         answer = replies.optional(parse)
         while True:
             left = self.block

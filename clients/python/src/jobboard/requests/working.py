@@ -63,6 +63,7 @@ class ConsumeOptions(TypedDict, total=False):
     payload: Any
     force: Optional[bool]
     next: Optional[Name]
+    name: Optional[Name]
     delay: Optional[Duration]
     priority: Optional[int]
     after: Optional[Sequence[Name]]
@@ -81,7 +82,7 @@ CLAIM = {
     "fields": ("FIELDS", counted),
 }
 CONSUME = {
-    **{name: (name.upper(), plain) for name in "result payload next priority onfailure".split()},
+    **{name: (name.upper(), plain) for name in "result payload next name priority onfailure".split()},
     **{name: (name.upper(), duration) for name in "retain delay".split()},
     **{name: (name.upper(), flag) for name in "force strict".split()},
     "after": ("AFTER", counted),
@@ -146,7 +147,7 @@ class Working(Verbs):
     ) -> Request[Beat]:
         """Keeps a claim alive, and says how far the work is. Raises `Stale`, `NotOwner` … when it is lost."""
         words: list[Any] = [worker, id, *_token(token)]
-        words += [] if lease is None else ["LEASE", to_ms(lease)]
+        words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         words += [] if progress is None else ["PROGRESS", progress]
         words += [] if stage is None else ["STAGE", stage]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
@@ -165,13 +166,13 @@ class Working(Verbs):
     ) -> Request[list[Union[Beat, Refused]]]:
         """Heartbeats of many jobs: for each a `Beat`, or what was `Refused`."""
         words = [worker, len(ids), *ids, *_tokens(tokens)]
-        words += [] if lease is None else ["LEASE", to_ms(lease)]
+        words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(beat))
 
     @command
     def mheartbeat_all(self, worker: Name, *, lease: Optional[Duration] = None) -> Request[list[HeldBeat]]:
         """Heartbeats of all jobs that the worker holds."""
-        words = [worker, "ALL", *([] if lease is None else ["LEASE", to_ms(lease)])]
+        words = [worker, "ALL", *([] if lease is None else ["LEASE", to_ms(lease, "lease")])]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(held_beat))
 
     @command
@@ -214,7 +215,7 @@ class Working(Verbs):
     ) -> Request[Failure]:
         """Says that this try failed. `retry` is the wait before the next one, `noretry`: there is none."""
         words: list[Any] = [worker, id, kind, message, *_token(token)]
-        words += [] if retry is None else ["RETRY", to_ms(retry)]
+        words += [] if retry is None else ["RETRY", to_ms(retry, "retry")]
         words += ["NORETRY"] if noretry else []
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         return self._request("JOB.FAIL", words, failure)
@@ -274,7 +275,7 @@ def _tokens(tokens: Optional[Sequence[int]]) -> list[Any]:
 
 
 def _delay_reason(delay: Optional[Duration], reason: Optional[str]) -> list[Any]:
-    words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay)]
+    words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay, "delay")]
     return words + ([] if reason is None else ["REASON", reason])
 
 

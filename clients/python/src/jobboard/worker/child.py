@@ -38,6 +38,8 @@ class Setup:
     codec: Codec
     hook: Hook
     worker: str
+    queues: list[str]
+    """Those that the worker claims from; every one when empty."""
     raises: bool
     tracebacks: bool
     log_level: Optional[int]
@@ -67,7 +69,7 @@ def serve(pipe: Any, setup: Setup) -> None:
     handlers = setup.handlers or board.handlers
     messages = Messages(pipe)
     messages.send(("ready",))
-    performer = Performer(handlers, setup.hook, setup.tracebacks)
+    performer = Performer(handlers, setup.hook, setup.tracebacks, setup.queues)
     loop = Loop()
     while True:
         found = messages.next_run()

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 from ..board import Board, Requests
 from ..context import Context
 from ..jobs import Job
-from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped
+from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unknown
+from ..words import of_ms
 from .run import Run
+from .strangers import Strangers
 
 if TYPE_CHECKING:
     from ..sharding import ShardedBoard
@@ -79,6 +81,7 @@ class Engine:
         """How many jobs the claim under way may bring."""
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
+        self.strangers = Strangers()
         self.stopping = False
         self.failure: Optional[BaseException] = None
         self.ends = 0
@@ -155,6 +158,8 @@ class Engine:
         with self.lock:
             if run.ended:
                 return  # given back meanwhile, by a worker that had to go
+            if isinstance(outcome, Unknown):
+                outcome.delay = of_ms(self.strangers.wait(outcome.reason) * 1000)
             run.ended = True
             run.interrupt = None
             self.busy -= 1

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..words import Duration, Name, counted, to_ms
+from ..replies import text
+from ..words import Name, counted
 from .engine import FIELDS
 
 if TYPE_CHECKING:
@@ -70,9 +71,10 @@ class Options:
         self.queue_words = [] if self.queues is None else counted("QUEUES", self.queues)
         self.queue_words += [] if self.order is None else ["ORDER", self.order]
 
-
-def ms(duration: Duration) -> int:
-    return to_ms(duration)
+    @property
+    def queue_names(self) -> list[str]:
+        """The queues that it claims from; every one when empty."""
+        return ["default"] if self.queues is None else [text(one) for one in self.queues]
 
 
 def _check(name: str, value: str, known: Sequence[str]) -> None:

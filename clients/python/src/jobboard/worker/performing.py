@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import traceback
+from collections.abc import Collection
 from typing import Any
 
 from ..codecs import PayloadError
@@ -26,7 +28,9 @@ from ..outcomes import (
     PutAside,
     Retry,
     Trash,
+    Unknown,
 )
+from ..replies import text
 
 log = logging.getLogger("jobboard.worker")
 TRACE = 3500
@@ -35,16 +39,24 @@ TRACE = 3500
 NO_HANDLER = Handler(lambda context, payload: None)
 
 
-class Performer:
-    """Runs the handlers of a board. `tracebacks`: those of failures go into the job's history."""
+class SameHandler(ValueError):
+    """A `Next` without a name would lead to the handler that returned it, in this worker, for ever."""
 
-    def __init__(self, handlers: Handlers, hook: Hook, tracebacks: bool = True) -> None:
-        self.handlers, self.hook, self.tracebacks = handlers, hook, tracebacks
+
+class Performer:
+    """Runs the handlers of a board for jobs of `queues`, all when that is empty. `tracebacks`: those of
+    failures go into the job's history.
+    """
+
+    def __init__(
+        self, handlers: Handlers, hook: Hook, tracebacks: bool = True, queues: Collection[str] = ()
+    ) -> None:
+        self.handlers, self.hook, self.tracebacks, self.queues = handlers, hook, tracebacks, queues
 
     def handler(self, context: Context) -> Handler:
         """The handler of a job. One without tells `perform` so."""
         try:
-            return self.handlers.find(context.job.name)
+            return self.handlers.find(context.job.name, context.job.queue)
         except NoHandler:
             return NO_HANDLER
 
@@ -54,7 +66,7 @@ class Performer:
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = handler.function(context, payload)
-            return _completed(value, context)
+            return self._completed(value, handler, context)
         except BaseException as error:
             return self.failed(error, handler, context)
 
@@ -64,14 +76,14 @@ class Performer:
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = await handler.function(context, payload)
-            return _completed(value, context)
+            return self._completed(value, handler, context)
         except BaseException as error:
             return self.failed(error, handler, context)
 
     def _payload(self, handler: Handler, context: Context) -> Any:
         context.check()
         if handler is NO_HANDLER:
-            self.handlers.find(context.job.name)
+            self.handlers.find(context.job.name, context.job.queue)
         return context.payload
 
     def failed(self, error: BaseException, handler: Handler, context: Context) -> Outcome:
@@ -84,6 +96,8 @@ class Performer:
             return GiveBack("cancelled")
         if isinstance(error, GoHome):
             return GiveBack("the worker stops")
+        if isinstance(error, NoHandler):
+            return Unknown(str(error))
         if isinstance(error, Abandon):
             return GiveBack(error.reason, error.delay)
         if isinstance(error, Trash):
@@ -92,17 +106,29 @@ class Performer:
             return Fail(error.kind, error.message, error.delay)
         if isinstance(error, NoRetry):
             return Fail(error.kind, error.message, noretry=True)
-        noretry = isinstance(error, handler.noretry) or isinstance(error, PayloadError)
+        noretry = isinstance(error, (*handler.noretry, PayloadError, SameHandler))
         log.warning("job %s failed: %s: %s", context.id, type(error).__name__, error)
-        if self.tracebacks and not isinstance(error, (NoHandler, PayloadError)):
+        if self.tracebacks and not isinstance(error, (PayloadError, SameHandler)):
             trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
             context._reports.report(context, {"log": trace[-TRACE:]})
         return Fail(type(error).__name__, str(error), noretry=noretry)
 
+    def _completed(self, value: Any, handler: Handler, context: Context) -> Outcome:
+        if isinstance(value, Next) and value.name is None:
+            self._check_next(value, handler, context)
+        if isinstance(value, (Complete, Next)):
+            return value.encode(context.job._codec)
+        if isinstance(value, Outcome):
+            raise TypeError(f"a handler returns a result, Complete or Next, not {type(value).__name__}")
+        return Complete(value).encode(context.job._codec)
 
-def _completed(value: Any, context: Context) -> Outcome:
-    if isinstance(value, (Complete, Next)):
-        return value.encode(context.job._codec)
-    if isinstance(value, Outcome):
-        raise TypeError(f"a handler returns a result, Complete or Next, not {type(value).__name__}")
-    return Complete(value).encode(context.job._codec)
+    def _check_next(self, value: Next, handler: Handler, context: Context) -> None:
+        queue = text(value.queue)
+        if self.queues and queue not in self.queues:
+            return
+        with contextlib.suppress(NoHandler):
+            if self.handlers.find(context.job.name, queue) is handler:
+                raise SameHandler(
+                    f"Next({queue!r}) would lead to this handler again: name the next step, "
+                    f"Next({queue!r}, name=…), or give the queue a handler of its own"
+                )

@@ -17,14 +17,14 @@ import redis
 
 from ..board import Board
 from ..handlers import Handlers
-from ..words import Duration, Name
+from ..words import Duration, Name, to_ms
 from .child import Setup
 from .children import ProcessPool
 from .claiming import Claimer
 from .engine import FIELDS, Engine, Pool
 from .listening import Listener
 from .loop import LoopPool
-from .options import Options, default_concurrency, default_name, ms
+from .options import Options, default_concurrency, default_name
 from .performing import Performer
 from .sending import Sender
 from .threads import ThreadPool
@@ -74,12 +74,12 @@ class Worker:
         queues: Optional[Sequence[Name]] = None,
         order: Optional[Order] = None,
         name: Optional[str] = None,
-        lease: Duration = 30_000,
+        lease: Duration = "30s",
         prefetch: int = 0,
         block: Optional[Duration] = None,
-        stop_within: Duration = 20_000,
+        stop_within: Duration = "20s",
         interrupt: Interrupt = "raise",
-        kill_after: Duration = 0,
+        kill_after: Duration = "0s",
         register: bool = True,
         session: bool = False,
         role: str = "worker",
@@ -89,6 +89,7 @@ class Worker:
         handlers: Optional[Handlers] = None,
         target: Optional[str] = None,
     ) -> None:
+        check_board(board)
         self.board = board
         self.handlers = board.handlers if handlers is None else handlers
         if not len(self.handlers):
@@ -101,12 +102,12 @@ class Worker:
             queues=queues,
             order=order,
             name=name or default_name(),
-            lease=ms(lease),
+            lease=to_ms(lease, "lease"),
             prefetch=prefetch,
-            block=None if block is None else ms(block),
-            stop_within=ms(stop_within),
+            block=None if block is None else to_ms(block, "block"),
+            stop_within=to_ms(stop_within, "stop_within"),
             interrupt=interrupt,
-            kill_after=ms(kill_after),
+            kill_after=to_ms(kill_after, "kill_after"),
             register=register or session,
             session=session,
             role=role,
@@ -164,7 +165,7 @@ class Worker:
 
     def _pool(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pool:
         options = self.options
-        performer = Performer(self.handlers, self.board.hook, options.tracebacks)
+        performer = Performer(self.handlers, self.board.hook, options.tracebacks, options.queue_names)
         if options.mode == "asyncio":
             return LoopPool(performer, options.concurrency, loop)
         if options.mode == "threads":
@@ -185,6 +186,7 @@ class Worker:
             codec=self.board.codec,
             hook=self.board.hook,
             worker=self.name,
+            queues=self.options.queue_names,
             raises=self.options.interrupt != "flag",
             tracebacks=self.options.tracebacks,
             log_level=logging.getLogger().level if logging.getLogger().handlers else None,
@@ -269,6 +271,17 @@ class Worker:
             thread.join()
             os.close(reader)
             os.close(writer)
+
+
+def check_board(board: Any) -> None:
+    """Raises TypeError for what a worker cannot work on."""
+    if isinstance(board, (list, tuple, set, dict)):
+        raise TypeError(
+            "a worker works on one board: start a Worker for each, in a thread or process of its own"
+        )
+    if not (hasattr(board, "requests") and hasattr(board, "handlers")):
+        kind = type(board).__name__
+        raise TypeError(f"a worker needs a Board or a ShardedBoard with handlers, not an object of {kind}")
 
 
 def _is_main() -> bool:
