@@ -4,7 +4,7 @@
 use board::{mix, Env, Rules};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use crate::server::ctx::system_now;
+use crate::server::clock;
 
 static MANUAL: AtomicBool = AtomicBool::new(false);
 static MANUAL_NOW: AtomicI64 = AtomicI64::new(0);
@@ -18,11 +18,11 @@ static TURN: AtomicU64 = AtomicU64::new(0);
 /// the numbers of all clients.
 pub const LATEST: i64 = (1 << 42) - 1;
 
-/// Unix ms, by the server's clock or the manual one.
+/// Unix ms, by the clock of boards or the manual one.
 pub fn now() -> i64 {
     match MANUAL.load(Relaxed) {
         true => MANUAL_NOW.load(Relaxed),
-        false => system_now(),
+        false => clock::now(),
     }
 }
 
@@ -31,15 +31,15 @@ pub fn clock_is_manual() -> bool {
     MANUAL.load(Relaxed)
 }
 
-/// Makes the manual clock the source of time, standing at the server's.
+/// Makes the manual clock the source of time, standing at the machine's.
 pub fn use_manual_clock() {
-    MANUAL_NOW.store(system_now(), Relaxed);
+    MANUAL_NOW.store(clock::now(), Relaxed);
     MANUAL.store(true, Relaxed);
 }
 
 /// Remembers when the module was loaded.
 pub fn start() {
-    STARTED.store(system_now(), Relaxed);
+    STARTED.store(clock::look(), Relaxed);
 }
 
 /// When the module was loaded, Unix ms.

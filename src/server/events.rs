@@ -13,8 +13,9 @@ use crate::server::{api, blocked, sessions, timer, watched, ERR};
 use crate::world;
 
 /// The events of the server that are listened to; each exists in all supported servers.
-const EVENTS: [(u64, raw::RedisModuleEventCallback); 6] = [
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 7] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
+    (raw::REDISMODULE_EVENT_CRON_LOOP, Some(cron)),
     (raw::REDISMODULE_EVENT_FLUSHDB, Some(flushed)),
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
     (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
@@ -62,6 +63,16 @@ unsafe extern "C" fn event_loop(
             watched::unblock_chosen();
         });
     }
+}
+
+/// Some times a second, as `hz` says.
+extern "C" fn cron(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    _data: *mut c_void,
+) {
+    guard("the server's cron", timer::tick);
 }
 
 unsafe extern "C" fn flushed(

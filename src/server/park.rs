@@ -10,7 +10,7 @@ use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::ctx::Ctx;
 use crate::server::load::guard;
-use crate::server::{api, ERR, OK};
+use crate::server::{api, ends, ERR, OK};
 
 /// The server's handle of a parked client.
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ pub fn park<P: Parked>(call: &Call, timeout: i64, number: u64) -> Option<Handle>
             Some(ready::<P>),
             Some(over::<P>),
             Some(gone::<P>),
-            timeout,
+            0,
             keys.as_mut_ptr(),
             1,
             number as usize as *mut c_void,
@@ -80,7 +80,11 @@ pub fn park<P: Parked>(call: &Call, timeout: i64, number: u64) -> Option<Handle>
     let connection = ctx.caller();
     let caller = Caller { connection, user: ctx.user_of(connection), command: call.command().to_vec() };
     CALLERS.with(|callers| callers.insert(number, caller));
-    Some(Handle(handle))
+    let handle = Handle(handle);
+    if timeout > 0 {
+        ends::add(number, timeout, handle);
+    }
+    Some(handle)
 }
 
 /// Whether the server would let a parked client make its call now, on the board of this name. A
@@ -129,6 +133,7 @@ unsafe extern "C" fn over<P: Parked>(
 extern "C" fn gone<P: Parked>(_ctx: *mut raw::RedisModuleCtx, number: *mut c_void) {
     let number = number as usize as u64;
     guard(P::WHAT, || {
+        ends::remove(number);
         P::gone(number);
         CALLERS.with(|callers| callers.remove(&number));
     });
@@ -184,8 +189,8 @@ pub fn unblock_chosen<C>(chosen: &MainCell<Chosen<C>>) {
 
 impl Handle {
     /// Ends the wait of a client that has not gone.
-    fn unblock(self) {
-        // SAFETY: the server frees a handle after [`Parked::gone`] alone, which takes it out of
+    pub(super) fn unblock(self) {
+        // SAFETY: the server frees a handle after [`Parked::gone`] alone, when it is taken out of
         // wherever it is kept. That the client has been killed, or unblocked already, does not
         // matter: the server sees that by the handle.
         unsafe { api!(RedisModule_UnblockClient(self.0, std::ptr::null_mut())) };

@@ -1,4 +1,4 @@
-//! The one timer of the module.
+//! The one timer of the module, for boards and for clients whose wait has an end.
 //!
 //! It keeps a hint for each board that time will do something with: when to look at it next.
 //! A hint may be early or out of date (the board has moved, or has gone): then looking costs
@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use crate::server::api;
 use crate::server::board_type::{BoardValue, BOARDS};
 use crate::server::cell::MainCell;
+use crate::server::clock;
 use crate::server::ctx::{Ctx, Key};
+use crate::server::ends;
 use crate::turn::Turn;
 use crate::world;
 
@@ -35,10 +37,24 @@ type Hint = (i64, i32, Vec<u8>);
 #[derive(Default)]
 struct Timer {
     hints: BTreeSet<Hint>,
-    armed: Option<(raw::RedisModuleTimerID, i64)>,
+    armed: Option<Armed>,
+    /// The server asks for a look at what is overdue.
+    look: bool,
     /// Where the last sweep ended.
     swept: Hint,
     stats: Stats,
+}
+
+/// The server's timer as we have set it.
+#[derive(Clone, Copy)]
+struct Armed {
+    id: raw::RedisModuleTimerID,
+    /// For this hint, Unix ms.
+    at: i64,
+    /// For this end of a wait, as in [`ends::first`].
+    end: i64,
+    /// The machine's clock then: the server notes by it when the timer is due.
+    offset: i64,
 }
 
 /// What the timer has done since the server began.
@@ -130,41 +146,58 @@ pub fn sweep(ctx: Ctx) {
     with(|timer| timer.swept = last.cloned().unwrap_or_default());
 }
 
-/// Sets the server's timer for the earliest hint. With the manual clock there is none: what
-/// is due is done here. At the end of the event loop's turn.
+/// The server asks some times a second. A step of the machine's clock is seen here, and
+/// whatever is overdue is looked at when the turn ends, however the server's own timers stand.
+pub fn tick() {
+    clock::look();
+    with(|timer| timer.look = true);
+}
+
+/// Sets the server's timer for the earliest hint or end of a wait. With the manual clock what
+/// is due on boards is done here. At the end of the event loop's turn.
 pub fn arm(ctx: Ctx) {
+    let looks = with(|timer| std::mem::take(&mut timer.look));
+    if looks {
+        ends::end_overdue();
+    }
     if world::clock_is_manual() {
-        while with(|timer| timer.hints.first().is_some_and(|(at, _, _)| *at <= world::now())) {
-            if !ctx.may_write() {
-                return;
-            }
+        while is_due() && ctx.may_write() {
             turn(ctx);
         }
-        return;
+    } else if looks && is_due() {
+        run(ctx);
     }
-    let first = with(|timer| timer.hints.first().map(|(at, _, _)| *at));
+    let first = match world::clock_is_manual() {
+        true => board::NEVER,
+        false => with(|timer| timer.hints.first().map_or(board::NEVER, |(at, _, _)| *at)),
+    };
+    let end = ends::first();
     let armed = with(|timer| timer.armed);
-    match (first, armed) {
-        (Some(at), None) => set(ctx, at),
-        (Some(at), Some((_, armed))) if at < armed => set(ctx, at),
-        _ => {}
+    let (at, until) = armed.map_or((board::NEVER, i64::MAX), |armed| (armed.at, armed.end));
+    // A replica does nothing on its boards; clients wait there too.
+    let first = if first < at && !ctx.is_primary() { board::NEVER } else { first };
+    let stepped = armed.is_some_and(|armed| clock::has_stepped(armed.offset));
+    if first < at || end < until || stepped {
+        set(ctx, first, end);
     }
 }
 
-fn set(ctx: Ctx, at: i64) {
-    if !ctx.is_primary() {
-        return;
-    }
-    let wait = (at - world::now()).clamp(0, FURTHEST);
+fn is_due() -> bool {
+    with(|timer| timer.hints.first().is_some_and(|(at, _, _)| *at <= world::now()))
+}
+
+fn set(ctx: Ctx, at: i64, end: i64) {
+    let board = if at < board::NEVER { at - world::now() } else { FURTHEST };
+    let wait = board.min(end.saturating_sub(clock::elapsed_ms())).clamp(0, FURTHEST);
     with(|timer| {
         // SAFETY: the context is that of a callback or command. The timer is one that we set and
         // that has not fired, or `fire` would have taken it out; its data is null.
         unsafe {
-            if let Some((id, _)) = timer.armed.take() {
-                api!(RedisModule_StopTimer(ctx.0, id, std::ptr::null_mut()));
+            if let Some(armed) = timer.armed.take() {
+                api!(RedisModule_StopTimer(ctx.0, armed.id, std::ptr::null_mut()));
             }
             let id = api!(RedisModule_CreateTimer(ctx.0, wait, Some(fire), std::ptr::null_mut()));
-            timer.armed = Some((id, at));
+            timer.armed = Some(Armed { id, at, end, offset: clock::offset() });
         }
     });
 }
@@ -174,11 +207,14 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     let ctx = unsafe { Ctx::of_call(ctx) };
     super::load::guard("the timer", || {
         with(|timer| timer.armed = None);
-        if ctx.may_write() {
+        ends::end_overdue();
+        if world::clock_is_manual() || !ctx.is_primary() {
+            arm(ctx);
+        } else if ctx.may_write() {
             turn(ctx);
             arm(ctx);
-        } else if ctx.is_primary() {
-            set(ctx, world::now() + ASK_AGAIN);
+        } else {
+            set(ctx, world::now() + ASK_AGAIN, ends::first());
         }
     });
 }

@@ -3,6 +3,7 @@
 - `Server` (server.py): one running server with the module loaded; start, stop, restart, kill, read its log.
 - `Board` (board.py): JOB.* commands of one key as methods; keywords become options, records become dicts.
 - `Clock` (clock.py): JOB.CLOCK of a server started with `clock manual`.
+- `WallClock` (wall.py): the machine's clock as servers of one's own see it, for steps of it.
 - `wait_until` (waiting.py): poll a condition instead of sleeping; `past`: until a time has come.
 - `SOON` (waiting.py): a lease or delay that a test has prepared for before it ends.
 - `run_async` (awaiting.py): runs a coroutine.
@@ -15,6 +16,7 @@ from .clock import EPOCH, Clock
 from .kinds import KINDS, executable
 from .server import MODULE, Server
 from .waiting import SOON, now, past, wait_until
+from .wall import WallClock
 
 __all__ = [
     "Board",
@@ -25,6 +27,7 @@ __all__ = [
     "SOON",
     "Selection",
     "Server",
+    "WallClock",
     "executable",
     "from_pairs",
     "now",

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,8 @@ class Server:
 
     `module_args` are the words after the module's path in `loadmodule`; `module=False` loads none. `config`
     are lines of redis.conf; later ones win over the harness's own. `folder` is reused when given (a temporary
-    one otherwise, removed by `close`). `log_file` holds its log and what the module writes to stderr. The
-    server dies with the process that started it.
+    one otherwise, removed by `close`). `environment` is added to this process's. `log_file` holds its log and
+    what the module writes to stderr. The server dies with the process that started it.
     """
 
     def __init__(
@@ -69,8 +69,10 @@ class Server:
         folder: Path | str | None = None,
         module: bool = True,
         wait: bool = True,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
+        self.environment = dict(environment or {})
         self.module_args = [str(word) for word in module_args]
         self.module = module
         self.config = list(config)
@@ -112,6 +114,7 @@ class Server:
                     stdout=log,
                     stderr=log,
                     preexec_fn=_die_with_parent,
+                    env={**os.environ, **self.environment},
                 )
             if not wait:
                 return

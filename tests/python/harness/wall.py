@@ -1,0 +1,48 @@
+"""The wall clock of a server, moved by hand while the real one goes on: for steps of the machine's clock."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("wall_clock.c")
+
+
+@functools.cache
+def _library() -> tuple[Path, tempfile.TemporaryDirectory[str]]:
+    """The shim, compiled once by each process; the folder lives as long."""
+    folder = tempfile.TemporaryDirectory(prefix="wall-clock-")
+    library = Path(folder.name) / "wall_clock.so"
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(SOURCE)], check=True)
+    return library, folder
+
+
+class WallClock:
+    """What the servers started with its `environment` take for the machine's wall clock.
+
+    Their monotonic clock is the machine's. It starts at the machine's time, and stays where it was put over
+    restarts of the server.
+    """
+
+    def __init__(self) -> None:
+        library, _ = _library()
+        file = tempfile.NamedTemporaryFile(prefix="wall-clock-")  # noqa: SIM115
+        file.truncate(8)
+        self._file, self._map = file, mmap.mmap(file.fileno(), 8)
+        self.environment = {"LD_PRELOAD": str(library), "WALL_CLOCK": file.name}
+        self.ahead = 0.0
+
+    def step(self, seconds: float) -> None:
+        """A step ahead, or back."""
+        self.ahead += seconds
+        self._map[:8] = struct.pack("@q", round(self.ahead * 1_000_000))
+
+    def close(self) -> None:
+        self._map.close()
+        self._file.close()
