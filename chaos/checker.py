@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from actors import LIMIT
-from clock import LATE
 from journal import Call
 
 ENDS = ("consume", "fail", "abandon")
@@ -19,8 +18,8 @@ class Checker:
     """The calls of a run, and what was found wrong with them.
 
     A node that has been deposed may answer for a moment as if it were not: what a replicated run promises, it
-    promises of durable answers (WAIT for both replicas) only. `jumps` are moments at which the server's clock
-    went ahead of the machine's: no lease is sure to last over one. `backs` are those at which it went back:
+    promises of durable answers (WAIT for both replicas) only. `jumps` are moments at which the clock of boards
+    went ahead of time: no lease is sure to last over one. `backs` are those at which it may have gone back:
     the order of a group is that of times, so posts before and after one may come the other way round.
     """
 
@@ -123,7 +122,7 @@ class Checker:
                 continue
             until = min(call.begin + call.about["lease"] / 1000, said.get((id, token), NEVER))
             after = bisect.bisect_left(self.jumps, call.begin)
-            until = min([until - (2 * LATE if self.jumps else 0), *self.jumps[after : after + 1]])
+            until = min([until, *self.jumps[after : after + 1]])
             if call.end < until:
                 yield call.end, until, call, id, queue
 

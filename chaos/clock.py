@@ -1,73 +1,66 @@
-"""A manual clock that goes as fast as the machine's, and now and then jumps."""
+"""Steps of the machine's clock, as the server sees it; its timer is its own."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
 
-import redis
-from harness import Server
+from harness import Board, Server, WallClock, wait_until
 
-LATE = 0.03
-"""Where the clock stood still for so many seconds it has jumped."""
+SOON = 200
+"""Ms after which the things that are watched over a step are due."""
 
 
-class Ticker:
-    """Sets the clock of a server some hundred times a second, over its restarts.
+class Steps:
+    """Steps the wall clock of a server, and sees that what is due happens all the same.
 
-    `jumps` are the moments at which it went ahead of the machine's: what a lease promises ends there. `backs`
-    are those at which it went back: what was posted before need not come before what is posted after.
+    `jumps` are the moments at which the clock of boards may have gone ahead of time: what a lease promises
+    ends there. `backs` are those at which it may have gone back: what was posted before need not come before
+    what is posted after. That is at a restart alone, when it begins by the machine's.
     """
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self) -> None:
+        self.wall = WallClock()
         self.jumps: list[float] = []
         self.backs: list[float] = []
-        self.ahead = 0.0
-        self._begin = time.time() - time.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._tick, daemon=True)
-        self._thread.start()
+        self.wrong: list[str] = []
+        self._count = 0
 
-    def now(self) -> int:
-        """Unix ms by this clock."""
-        return round((self._begin + self.ahead + time.monotonic()) * 1000)
+    def step(self, server: Server, seconds: float) -> None:
+        """A step, back when negative, with things that are due soon on both sides of it."""
+        with server.connect(socket_timeout=20) as client:
+            self._count += 1
+            board = Board(client, f"steps-{self._count}")
+            board.post(delay=600_000, queue="far")
+            self._begin(board, "before")
+            self._note(seconds)
+            self.wall.step(seconds)
+            self._note(seconds)
+            self._begin(board, "after")
+            for name in ("before", "after"):
+                try:
+                    wait_until(lambda n=name: self._is_done(board, n), 20, 0.02, what=name)
+                except AssertionError:
+                    self.wrong.append(f"a step of {seconds} s stopped what was due soon, begun {name} it")
+            client.delete(board.key)
 
-    def _note(self) -> None:
-        """It goes wherever it goes."""
-        self.jumps.append(time.monotonic())
+    def _note(self, seconds: float) -> None:
+        if seconds > 0:
+            self.jumps.append(time.monotonic())
+
+    def _begin(self, board: Board, name: str) -> None:
+        board.post(id=f"{name}-delayed", delay=SOON, queue="later")
+        board.post(id=f"{name}-leased", queue=name, lapses=-1)
+        board.claim("w", queues=[name], lease=SOON)
+        board.client.execute_command("JOB.SCHEDULE", "SET", board.key, name, "x", "EVERY", SOON, "QUEUE", "fired")
+
+    def _is_done(self, board: Board, name: str) -> bool:
+        if board.state(f"{name}-delayed") != "ready" or board.state(f"{name}-leased") != "ready":
+            return False
+        return board.client.execute_command("JOB.SCHEDULE", "GET", board.key, name)["fired"] > 1
+
+    def restarts(self) -> None:
+        """The server starts, and the clock of boards with it, by the machine's time."""
         self.backs.append(time.monotonic())
 
-    def jump(self, seconds: float) -> None:
-        """To another time; a negative one goes back. Noted before it happens, and after."""
-        self._note()
-        self.ahead += seconds
-        time.sleep(0.02)
-        self._note()
-
-    def started(self) -> None:
-        """The server starts, and its clock with it, at the machine's time."""
-        self._note()
-
-    def _tick(self) -> None:
-        client, last = None, 0.0
-        while not self._stop.wait(0.005):
-            with contextlib.suppress(redis.RedisError, OSError):
-                fresh = client is None
-                client = client or self.server.connect(socket_timeout=5)
-                begin = time.monotonic()
-                client.execute_command("JOB.CLOCK", "SET", self.now())
-                if fresh:
-                    # Until now it may have stood at the machine's time.
-                    self._note()
-                elif time.monotonic() - last > LATE:
-                    self.jumps.append(time.monotonic())
-                # It stands at this time, however long the server took to set it.
-                last = begin
-                continue
-            client = None
-
     def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
+        self.wall.close()

@@ -48,7 +48,7 @@ class Nemesis:
             self.part_replica,
         ]
         self.deeds: list[Callable[[], None]] = one + (more if run.site.replicated else [])
-        if run.site.ticker is not None:
+        if run.site.steps is not None:
             self.deeds += [self.clock_ahead, self.clock_back] * 2
 
     def act(self) -> str:
@@ -125,10 +125,16 @@ class Nemesis:
     # The clock
 
     def clock_ahead(self) -> None:
-        self.run.site.ticker.jump(self.random.choice([0.05, 0.3, 1, 5, 60]))
+        self._step(self.random.choice([0.05, 0.3, 1, 5, 60]))
 
     def clock_back(self) -> None:
-        self.run.site.ticker.jump(-self.random.choice([0.05, 0.3, 1, 5]))
+        self._step(-self.random.choice([0.05, 0.3, 1, 5]))
+
+    def _step(self, seconds: float) -> None:
+        """And now and then the clock is set right again."""
+        self.run.site.steps.step(self.run.site.primary, seconds)
+        if self.random.random() < 0.5:
+            self.run.site.steps.step(self.run.site.primary, -seconds)
 
     # The primary
 

@@ -2,10 +2,10 @@
 
     make chaos [SECONDS=60] [SEED=n] [SERVER=redis70|redis82|valkey91]
 
-First on one server that writes every command to disk, then on one whose clock jumps, then on a primary with
-two replicas and three Sentinels. All of them talk over links that are made slow, stand still or break. The
-seed draws every deed and every client's choices; the moments are the machine's. Ends with 1 when a promise
-was broken, and then leaves the journals where it says.
+First on one server that writes every command to disk, then on one whose machine's clock makes steps, then on
+a primary with two replicas and three Sentinels. All of them talk over links that are made slow, stand still
+or break. The seed draws every deed and every client's choices; the moments are the machine's. Ends with 1
+when a promise was broken, and then leaves the journals where it says.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from servers import Site  # noqa: E402
 SORTS = ["plain", "plain", "batch", "blocking", "session", "chained"]
 SITES = {
     "one": ("One server, every command on disk", {}),
-    "clock": ("One server whose clock jumps", {"jumps": True}),
+    "clock": ("One server whose machine's clock makes steps", {"steps": True}),
     "replicated": ("Three servers, three Sentinels", {"replicated": True}),
 }
 FORK = multiprocessing.get_context("fork")
@@ -56,11 +56,11 @@ class Run:
     """One run on one site."""
 
     def __init__(
-        self, kind: str, seconds: float, seed: int, replicated: bool = False, jumps: bool = False
+        self, kind: str, seconds: float, seed: int, replicated: bool = False, steps: bool = False
     ) -> None:
         self.seconds, self.seed = seconds, seed
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.site = Site(kind, self.folder, replicated, jumps)
+        self.site = Site(kind, self.folder, replicated, steps)
         self.actors: dict[str, Player] = {}
         self.nemesis = Nemesis(self, seed)
         self.lives: Counter = Counter()
@@ -141,10 +141,10 @@ class Run:
             wrong.append(f"the copies differ: {[board.info() for board in boards]}")
         for server in self.site.servers:
             server.check_health()
-        ticker = self.site.ticker
-        jumps = (ticker.jumps, ticker.backs) if ticker is not None else ()
-        checker = Checker(journal.read(self.folder), self.site.replicated, *jumps)
-        wrong += checker.check()
+        steps = self.site.steps
+        moments = (steps.jumps, steps.backs) if steps is not None else ()
+        checker = Checker(journal.read(self.folder), self.site.replicated, *moments)
+        wrong += checker.check() + (steps.wrong if steps is not None else [])
         self.counted = checker.counted
         self.counted["calls"] = len(checker.calls)
         self.counted["calls of which nobody knows the end"] = sum(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Optional
 
 import redis
-from clock import Ticker
+from clock import Steps
 from harness import Server, executable, wait_until
 from harness.server import free_port
 from links import Links
@@ -68,11 +68,12 @@ class Site:
     """One server (`replicated=False`) or three, and the place where clients read which port serves them.
 
     Clients reach a server over one link (`doors` tells its port), other servers and the Sentinels over
-    another, whose port they take for the server's own (`peers`). With `jumps` a `Ticker` moves its clock.
+    another, whose port they take for the server's own (`peers`). With `steps` its wall clock can be moved.
     """
 
-    def __init__(self, kind: str, folder: Path, replicated: bool, jumps: bool = False) -> None:
+    def __init__(self, kind: str, folder: Path, replicated: bool, steps: bool = False) -> None:
         self.kind, self.folder, self.replicated = kind, folder, replicated
+        self.steps = Steps() if steps else None
         self.links = Links()
         self.doors: dict[Server, int] = {}
         self.peers: dict[Server, int] = {}
@@ -81,8 +82,7 @@ class Site:
         self.address = folder / "primary"
         self.changes: list[tuple[float, int]] = []
         self._stop = threading.Event()
-        first = self._start(*(["clock", "manual"] if jumps else []))
-        self.ticker = Ticker(first) if jumps else None
+        first = self._start()
         if replicated:
             for _ in range(2):
                 self._start(primary=first)
@@ -94,7 +94,7 @@ class Site:
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
-    def _start(self, *words: str, primary: Optional[Server] = None) -> Server:
+    def _start(self, primary: Optional[Server] = None) -> Server:
         door, peer = self.links.open(), self.links.open()
         config = [
             *ALWAYS,
@@ -105,7 +105,8 @@ class Site:
         if primary is not None:
             config.append(f"replicaof 127.0.0.1 {self.peers[primary]}")
         # The links are dead ends until the server has a port.
-        server = Server(self.kind, *words, config=config)
+        environment = self.steps.wall.environment if self.steps is not None else None
+        server = Server(self.kind, config=config, environment=environment)
         self.links.aim(door, server.port)
         self.links.aim(peer, server.port)
         self.doors[server], self.peers[server] = door, peer
@@ -140,8 +141,8 @@ class Site:
         """Waits until every server runs, one is the primary, and the others follow it in step."""
         for server in self.servers:
             if server.process is None:
-                if self.ticker is not None:
-                    self.ticker.started()
+                if self.steps is not None:
+                    self.steps.restarts()
                 server.start(rewrite_config=False)
         if not self.replicated:
             return
@@ -171,6 +172,6 @@ class Site:
             sentinel.close()
         for server in self.servers:
             server.close()
-        if self.ticker is not None:
-            self.ticker.close()
+        if self.steps is not None:
+            self.steps.close()
         self.links.close()
