@@ -1,6 +1,7 @@
 //! The server's context of a call, and strings of its keys.
 
 use redis_module::raw;
+use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_int};
 
@@ -192,17 +193,53 @@ impl Ctx<'_> {
     /// Asks the server whether a command could write to the key now: it refuses for a slot
     /// that it does not own, for want of replicas, for a disk that fails.
     pub fn allows_write_to(self, key: &Key) -> bool {
+        self.allows(c"JOB.PROBE", key)
+    }
+
+    /// Asks a primary of a cluster whether it serves an absent key: it refuses when the key's slot is
+    /// another's, or on its way to another.
+    pub fn serves(self, key: &Key) -> bool {
+        self.allows(c"EXISTS", key)
+    }
+
+    /// Whether the server does not refuse a command on a key.
+    fn allows(self, command: &CStr, key: &Key) -> bool {
         // SAFETY: the format asks for checks as in a script and for errors as replies, and
         // names one server string; the reply is freed.
         unsafe {
             let Some(call) = raw::RedisModule_Call else { return false };
-            let reply = call(self.0, c"JOB.PROBE".as_ptr(), c"SEs".as_ptr(), key.0);
+            let reply = call(self.0, command.as_ptr(), c"SEs".as_ptr(), key.0);
             if reply.is_null() {
                 return false;
             }
             let kind = api!(RedisModule_CallReplyType(reply));
             api!(RedisModule_FreeCallReply(reply));
             kind != raw::REDISMODULE_REPLY_ERROR as c_int
+        }
+    }
+
+    /// What the server's configuration says of a name; `None` when it does not tell.
+    pub fn config(self, name: &CStr) -> Option<Vec<u8>> {
+        // SAFETY: the format asks for errors as replies, and names two C strings; the reply is
+        // freed after its bytes were copied.
+        unsafe {
+            let call = raw::RedisModule_Call?;
+            let reply = call(self.0, c"CONFIG".as_ptr(), c"Ecc".as_ptr(), c"GET".as_ptr(), name.as_ptr());
+            if reply.is_null() {
+                return None;
+            }
+            let value = match api!(RedisModule_CallReplyType(reply)) == raw::REDISMODULE_REPLY_ARRAY as c_int {
+                true => api!(RedisModule_CallReplyArrayElement(reply, 1)),
+                false => std::ptr::null_mut(),
+            };
+            let mut len = 0;
+            let bytes = match value.is_null() {
+                true => std::ptr::null(),
+                false => api!(RedisModule_CallReplyStringPtr(value, &mut len)),
+            };
+            let found = (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
+            api!(RedisModule_FreeCallReply(reply));
+            found
         }
     }
 
@@ -224,7 +261,7 @@ impl Ctx<'_> {
     }
 }
 
-/// Unix ms by the server's clock.
+/// Unix ms by the machine's clock. Boards live by [`super::clock`].
 pub fn system_now() -> i64 {
     // SAFETY: takes nothing.
     unsafe { api!(RedisModule_Milliseconds()) }

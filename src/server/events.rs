@@ -9,13 +9,14 @@ use std::os::raw::{c_char, c_int};
 use crate::config::config;
 use crate::server::ctx::{bytes_of, Ctx};
 use crate::server::load::guard;
-use crate::server::{api, blocked, sessions, timer, watched, ERR};
+use crate::server::{api, blocked, durability, sessions, timer, watched, ERR};
 use crate::world;
 
 /// The events of the server that are listened to; each exists in all supported servers.
-const EVENTS: [(u64, raw::RedisModuleEventCallback); 7] = [
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 8] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
     (raw::REDISMODULE_EVENT_CRON_LOOP, Some(cron)),
+    (raw::REDISMODULE_EVENT_CONFIG, Some(configured)),
     (raw::REDISMODULE_EVENT_FLUSHDB, Some(flushed)),
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
     (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
@@ -56,6 +57,7 @@ unsafe extern "C" fn event_loop(
             blocked::recall_chosen(ctx);
             blocked::serve_touched(ctx);
             sessions::settle(ctx);
+            durability::check(ctx);
             timer::arm(ctx);
             timer::sweep(ctx);
             watched::look_at_touched(ctx);
@@ -72,7 +74,20 @@ extern "C" fn cron(
     _sub: u64,
     _data: *mut c_void,
 ) {
-    guard("the server's cron", timer::tick);
+    guard("the server's cron", || {
+        timer::tick();
+        watched::look_again();
+    });
+}
+
+/// `CONFIG SET` has changed something.
+extern "C" fn configured(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    _data: *mut c_void,
+) {
+    durability::changed();
 }
 
 unsafe extern "C" fn flushed(

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::latency;
 use crate::server::board_type::{BOARDS, BROKEN};
 use crate::server::ctx::Ctx;
-use crate::server::{api, blocked, clock, timer, watched};
+use crate::server::{api, blocked, clock, durability, timer, watched};
 use crate::world;
 
 /// Makes the section known.
@@ -30,6 +30,7 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
         (c"waiting_clients", watched::waiting() as i64),
         (c"manual_clock", i64::from(world::clock_is_manual())),
         (c"clock_ahead_ms", clock::lead()),
+        (c"replies_before_sync", i64::from(durability::replies_before_sync())),
         (c"timer_boards", timer.hints as i64),
         (c"timer_overdue_ms", timer.overdue_ms),
         (c"timer_turns", timer.turns as i64),

@@ -10,6 +10,7 @@ pub mod command_docs;
 pub mod config;
 pub mod ctx;
 pub mod defrag;
+pub mod durability;
 pub mod ends;
 pub mod events;
 pub mod info;

@@ -13,6 +13,7 @@ use crate::commands::write_found;
 use crate::config::config;
 use crate::server::call::Call;
 use crate::server::cell::MainCell;
+use crate::server::clock;
 use crate::server::ctx::{Ctx, Key};
 use crate::server::park::{self, Chosen, Handle, Parked};
 use crate::server::timer;
@@ -25,6 +26,12 @@ static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
 static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 /// Boards that something outside a command has touched.
 static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+/// Boards that are not here, and may have gone elsewhere with their slot: since when, in ms of
+/// [`clock::elapsed_ms`].
+static AWAY: MainCell<BTreeMap<Place, i64>> = MainCell::new(BTreeMap::new());
+/// A replica learns of the deletion of a board before it learns that its slot has moved. It
+/// waits these ms for the server to send its clients after the slot.
+const REPLICA_PATIENCE: i64 = 5_000;
 /// Boards that a transaction has changed, and the queues that got work there.
 static LATER: MainCell<BTreeMap<Place, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
 
@@ -194,8 +201,32 @@ pub fn look_at_touched(ctx: Ctx) {
         });
     }
     for place in TOUCHED.with(std::mem::take) {
-        on_board(ctx, &place, |board| look_at_all(board, &place));
+        on_board(ctx, &place, |board| {
+            if board.is_some() || !may_be_away(ctx, &place) {
+                AWAY.with(|away| away.remove(&place));
+                look_at_all(board, &place);
+            }
+        });
     }
+}
+
+/// Whether a board that is not here may be on another node: then the server tells its clients
+/// where, or it is looked at again.
+fn may_be_away(ctx: Ctx, place: &Place) -> bool {
+    if !ctx.is_cluster() || !with(|watchers| watchers.waits_at(place)) {
+        return false;
+    }
+    let now = clock::elapsed_ms();
+    let since = AWAY.with(|away| *away.entry(place.clone()).or_insert(now));
+    match ctx.is_primary() {
+        true => !ctx.serves(&ctx.key(&place.1)),
+        false => now - since < REPLICA_PATIENCE,
+    }
+}
+
+/// Looks again at boards that may be away. Some times a second.
+pub fn look_again() {
+    AWAY.with(|away| TOUCHED.with(|touched| touched.extend(away.keys().cloned())));
 }
 
 fn on_board(ctx: Ctx, place: &Place, work: impl FnOnce(Option<&mut Board>)) {

@@ -319,3 +319,114 @@ def test_work_goes_on_while_a_slot_moves_to_and_fro(cluster):
         stop.set()
         [thread.join() for thread in threads]
     assert set(done.values()) <= {1} and len(done) >= total - 6
+
+
+# JOB.WAIT where slots move
+
+
+WAITS = [
+    ["JOBS", 1, "j"],
+    ["FOR", "empty"],
+    ["FOR", "claimable", "QUEUES", 1, "none"],
+]
+
+
+def waits_at(server, words: list, readonly: bool = False) -> tuple[threading.Thread, list]:
+    """A client of that node alone that waits in JOB.WAIT, and what it is answered."""
+    answers: list = []
+    before = server.info("clients")["blocked_clients"]
+
+    def wait() -> None:
+        with server.connect(socket_timeout=60, single_connection_client=True) as client:
+            try:
+                if readonly:
+                    client.execute_command("READONLY")
+                answers.append(client.execute_command("JOB.WAIT", "board", 50_000, *words))
+            except redis.RedisError as error:
+                answers.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    wait_until(lambda: server.info("clients")["blocked_clients"] == before + 1, what="it waits")
+    return thread, answers
+
+
+def sent_to(target, waiting: list[tuple[threading.Thread, list]]) -> None:
+    """Each is told where the slot is."""
+    for thread, answers in waiting:
+        thread.join(20)
+        assert len(answers) == 1 and isinstance(answers[0], redis.RedisError), answers
+        assert str(answers[0].args[0]).endswith(f":{target.port}"), answers
+
+
+def move_by_keys(cluster, source, target) -> None:
+    slot = cluster.slot("board")
+    cluster.begin_migration(slot, source, target)
+    cluster.move("board", source, target)
+    # Time for the source to tell its clients something else.
+    time.sleep(0.5)
+    cluster.end_migration(slot, target)
+
+
+def move_at_once(cluster, source, target) -> None:
+    slot = cluster.slot("board")
+    cluster.ask(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id(target))
+    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot has moved")
+
+
+MOVES = {"by keys": move_by_keys, "at once": move_at_once}
+
+
+def move(cluster, how: str) -> tuple:
+    """The nodes between which the board moves, and how."""
+    if how == "at once" and not cluster.kind.startswith("valkey"):
+        pytest.skip("only Valkey has CLUSTER MIGRATESLOTS")
+    source = cluster.owner("board")
+    return source, other_than(cluster, source), MOVES[how]
+
+
+@pytest.mark.parametrize("how", MOVES)
+def test_a_client_that_waits_is_sent_after_a_slot_that_has_moved(cluster, how):
+    source, target, moves = move(cluster, how)
+    lives.claimed(cluster.board(), lease=LONG)
+    waiting = [waits_at(source, words) for words in WAITS]
+    moves(cluster, source, target)
+    sent_to(target, waiting)
+
+
+@pytest.mark.parametrize("how", MOVES)
+def test_a_client_that_waits_on_a_replica_is_sent_after_a_slot_that_has_moved(replicated, how):
+    source, target, moves = move(replicated, how)
+    lives.claimed(replicated.board(), lease=LONG)
+    replica = replicated.replica_of(source)
+    replica.wait_synced(source)
+    waiting = [waits_at(replica, words, readonly=True) for words in WAITS]
+    moves(replicated, source, target)
+    sent_to(target, waiting)
+
+
+def test_a_client_that_waits_is_told_of_a_board_that_is_deleted(replicated):
+    lives.claimed(replicated.board(), lease=LONG)
+    source = replicated.owner("board")
+    replica = replicated.replica_of(source)
+    replica.wait_synced(source)
+    waiting = [waits_at(source, WAITS[0]), waits_at(source, WAITS[1])]
+    waiting += [waits_at(replica, WAITS[0], readonly=True), waits_at(replica, WAITS[1], readonly=True)]
+    replicated.ask(source, "DEL", "board")
+    for thread, _ in waiting:
+        thread.join(20)
+    assert [answers for _, answers in waiting] == [[[None]], ["OK"], [[None]], ["OK"]]
+
+
+def test_a_client_that_waits_is_told_when_a_move_is_given_up_without_its_board(cluster):
+    lives.claimed(cluster.board(), lease=LONG)
+    source, target, _ = move(cluster, "by keys")
+    thread, answers = waits_at(source, WAITS[0])
+    slot = cluster.slot("board")
+    cluster.begin_migration(slot, source, target)
+    cluster.move("board", source, target)
+    time.sleep(0.5)
+    assert answers == []
+    cluster.ask(source, "CLUSTER", "SETSLOT", slot, "STABLE")
+    thread.join(20)
+    assert answers == [[None]]
