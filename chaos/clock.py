@@ -34,6 +34,7 @@ class Steps:
             self._begin(board, "before")
             self._note(seconds)
             self.wall.step(seconds)
+            wait_until(lambda: self.wall.seen_by(client), 20, what="the server sees the step")
             self._note(seconds)
             self._begin(board, "after")
             for name in ("before", "after"):

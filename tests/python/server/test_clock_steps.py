@@ -22,7 +22,7 @@ STEPS = {
     "ahead and right again": [HOUR, -HOUR],
     "a little back": [-0.4],
 }
-SOON = 300
+DUE = 300
 """Ms after which things are due here."""
 
 
@@ -44,6 +44,13 @@ def steps(request: pytest.FixtureRequest) -> list[float]:
     return STEPS[request.param]
 
 
+def make(wall: WallClock, step: float, server: Server) -> None:
+    """The server's clock makes a step."""
+    wall.step(step)
+    client = server.client()
+    wait_until(lambda: wall.seen_by(client), 20, what="the server sees the step")
+
+
 def jobboard(server: Server) -> dict:
     return server.info("jobboard")
 
@@ -55,14 +62,14 @@ def settle_far(server: Server) -> None:
 
 def begin(board, name: str) -> None:
     """Something of each kind that is due soon."""
-    board.post(id=f"{name}-leased", queue=name, lapses=-1)
-    board.claim_one("w1", queues=[name], lease=SOON)
-    board.post(id=f"{name}-retried", queue=name, retries=3, backoff=("FIXED", SOON))
+    board.post(id=f"{name}-leased", queue=f"{name}-l", lapses=-1)
+    board.claim_one("w1", queues=[f"{name}-l"], lease=DUE)
+    board.post(id=f"{name}-retried", queue=name, retries=3, backoff=("FIXED", DUE))
     board.fail("w2", f"{name}-retried", token=board.claim_one("w2", queues=[name])["token"])
-    board.post(id=f"{name}-kept", queue=name, retain=SOON)
+    board.post(id=f"{name}-kept", queue=name, retain=DUE)
     board.consume("w3", f"{name}-kept", token=board.claim_one("w3", queues=[name])["token"])
-    board.post(id=f"{name}-delayed", queue=name, delay=SOON)
-    board.post(id=f"{name}-expired", queue=f"{name}-x", expire=SOON)
+    board.post(id=f"{name}-delayed", queue=f"{name}-d", delay=DUE)
+    board.post(id=f"{name}-expired", queue=f"{name}-x", expire=DUE)
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, f"{name}-every", "x", "EVERY", 200)
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, f"{name}-cron", "x", "CRON", "* * * * * *")
 
@@ -96,7 +103,7 @@ def test_a_step_stops_nothing(stepped, wall, steps, idle):
     for name in names:
         begin(board, name)
     for number, step in enumerate(steps):
-        wall.step(step)
+        make(wall, step, stepped)
         begin(board, f"after-{number}")
         names.append(f"after-{number}")
     for name in names:
@@ -116,10 +123,10 @@ def test_what_waits_ends_by_no_step_and_after_its_time(stepped, wall, steps):
     # Long enough to be seen waiting.
     short = [Waiter(stepped, "w2", block=2000, queues=["no"]), Watcher(stepped, "JOBS", 1, "j", ms=2000)]
     for step in steps:
-        wall.step(step)
+        make(wall, step, stepped)
         later = [
-            Waiter(stepped, "w3", block=SOON, queues=["no"], await_block=False),
-            Watcher(stepped, "JOBS", 1, "j", ms=SOON, await_block=False),
+            Waiter(stepped, "w3", block=DUE, queues=["no"], await_block=False),
+            Watcher(stepped, "JOBS", 1, "j", ms=DUE, await_block=False),
         ]
         assert [waiter.answer(20) for waiter in later] == [None, None]
     assert [waiter.answer(20) for waiter in short] == [None, None]
@@ -135,8 +142,8 @@ def test_a_wait_on_a_replica_ends_after_its_time(fresh_server, wall, steps):
     replica = fresh_server(replicaof=primary, environment=wall.environment)
     replica.wait_synced(primary)
     for step in steps:
-        wall.step(step)
-        assert Watcher(replica, "FOR", "present", ms=SOON, await_block=False).answer(20) is None
+        make(wall, step, replica)
+        assert Watcher(replica, "FOR", "present", ms=DUE, await_block=False).answer(20) is None
 
 
 def test_tokens_of_a_rate_go_on_coming(stepped, wall, steps):
@@ -145,7 +152,7 @@ def test_tokens_of_a_rate_go_on_coming(stepped, wall, steps):
     board.post_many(20)
     for step in steps:
         assert board.claim("w1", block=20_000)
-        wall.step(step)
+        make(wall, step, stepped)
         for _ in range(2):
             assert board.claim("w1", block=20_000), "the rate's tokens have come"
 
@@ -153,10 +160,10 @@ def test_tokens_of_a_rate_go_on_coming(stepped, wall, steps):
 def test_the_time_of_boards_never_goes_back_and_is_the_machines_again(stepped, wall):
     board = stepped.board()
     board.post(id="a")
-    wall.step(-0.5)
+    make(wall, -0.5, stepped)
     board.post(id="b")
     assert board.get("b")["posted"] >= board.get("a")["posted"]
-    assert jobboard(stepped)["jobboard_clock_ahead_ms"] > 0
+    wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] > 0, what="it is ahead")
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] == 0, 20, what="the clocks agree again")
     wall.step(-HOUR)
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] > HOUR * 900, what="it is ahead")
@@ -172,5 +179,5 @@ def test_a_server_that_starts_again_goes_by_its_machines_clock(stepped, wall):
     stepped.restart()
     board = stepped.board()
     assert jobboard(stepped)["jobboard_clock_ahead_ms"] == 0
-    board.post(id="j", delay=SOON)
+    board.post(id="j", delay=DUE)
     wait_until(lambda: board.state("j") == "ready", 20, what="time goes on")

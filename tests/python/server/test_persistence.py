@@ -434,3 +434,36 @@ def test_a_claim_of_many_survives_exactly(fresh_server):
         assert {field: job[field] for field in ("token", "attempt", "deadline")} == {
             field: told[job["id"]][field] for field in ("token", "attempt", "deadline")
         }
+
+
+# Replies before the sync
+
+
+def told_of(server) -> int:
+    return server.info("jobboard")["jobboard_replies_before_sync"]
+
+
+def test_io_threads_that_answer_before_the_sync_are_told(fresh_server):
+    server = fresh_server(appendonly=True, config=["appendfsync always", "io-threads 2"])
+    wait_until(lambda: told_of(server) == 1, what="INFO tells")
+    assert server.log.count("io-threads is above 1") == 1
+    server.client().config_set("appendfsync", "everysec")
+    wait_until(lambda: told_of(server) == 0, what="nothing is promised any more")
+    server.client().config_set("appendfsync", "always")
+    wait_until(lambda: told_of(server) == 1, what="INFO tells again")
+    assert server.log.count("io-threads is above 1") == 2
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ["appendonly yes", "appendfsync always"],
+        ["appendonly yes", "io-threads 2"],
+        ["appendfsync always", "io-threads 2"],
+    ],
+)
+def test_what_promises_less_or_keeps_its_promise_is_not_warned_of(fresh_server, config):
+    server = fresh_server(config=config)
+    server.board().post()
+    assert told_of(server) == 0
+    assert "io-threads is above 1" not in server.log
