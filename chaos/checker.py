@@ -18,7 +18,7 @@ class Checker:
     """The calls of a run, and what was found wrong with them.
 
     A node that has been deposed may answer for a moment as if it were not: what a replicated run promises, it
-    promises of durable answers (WAIT for both replicas) only. `jumps` are moments at which the clock of boards
+    promises of durable answers (WAIT for both replicas) only. `jumps` are moments at which the boards' clock
     went ahead of time: no lease is sure to last over one. `backs` are those at which it may have gone back:
     the order of a group is that of times, so posts before and after one may come the other way round.
     """

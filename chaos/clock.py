@@ -52,7 +52,9 @@ class Steps:
         board.post(id=f"{name}-delayed", delay=SOON, queue="later")
         board.post(id=f"{name}-leased", queue=name, lapses=-1)
         board.claim("w", queues=[name], lease=SOON)
-        board.client.execute_command("JOB.SCHEDULE", "SET", board.key, name, "x", "EVERY", SOON, "QUEUE", "fired")
+        board.client.execute_command(
+            "JOB.SCHEDULE", "SET", board.key, name, "x", "EVERY", SOON, "QUEUE", "fired"
+        )
 
     def _is_done(self, board: Board, name: str) -> bool:
         if board.state(f"{name}-delayed") != "ready" or board.state(f"{name}-leased") != "ready":

@@ -228,7 +228,8 @@ impl Ctx<'_> {
             if reply.is_null() {
                 return None;
             }
-            let value = match api!(RedisModule_CallReplyType(reply)) == raw::REDISMODULE_REPLY_ARRAY as c_int {
+            let value = match api!(RedisModule_CallReplyType(reply)) == raw::REDISMODULE_REPLY_ARRAY as c_int
+            {
                 true => api!(RedisModule_CallReplyArrayElement(reply, 1)),
                 false => std::ptr::null_mut(),
             };
@@ -237,7 +238,8 @@ impl Ctx<'_> {
                 true => std::ptr::null(),
                 false => api!(RedisModule_CallReplyStringPtr(value, &mut len)),
             };
-            let found = (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
+            let found =
+                (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
             api!(RedisModule_FreeCallReply(reply));
             found
         }

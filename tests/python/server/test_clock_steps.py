@@ -92,7 +92,9 @@ def await_all(board, name: str) -> None:
         id = f"{name}-{what}"
         wait_until(lambda id=id, state=state: board.state(id) == state, 20, what=f"{id} is {state}")
     for kind, times in before.items():
-        wait_until(lambda k=kind, n=times: fired(board, f"{name}-{k}") > n + 1, 20, what=f"{name}-{kind} fires")
+        wait_until(
+            lambda k=kind, n=times: fired(board, f"{name}-{k}") > n + 1, 20, what=f"{name}-{kind} fires"
+        )
 
 
 @pytest.mark.parametrize("idle", [False, True], ids=["at work", "idle"])
@@ -169,7 +171,9 @@ def test_the_time_of_boards_never_goes_back_and_is_the_machines_again(stepped, w
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] > HOUR * 900, what="it is ahead")
     wall.step(HOUR)
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] == 0, what="the clocks agree at once")
-    wait_until(lambda: "has gone back by" in stepped.log and "has gone ahead by" in stepped.log, what="the log")
+    wait_until(
+        lambda: "has gone back by" in stepped.log and "has gone ahead by" in stepped.log, what="the log"
+    )
 
 
 def test_a_server_that_starts_again_goes_by_its_machines_clock(stepped, wall):
