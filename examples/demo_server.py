@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import redis
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULE = ROOT / "target" / "release" / "libjobboard.so"
+MODULE = Path(os.environ.get("JOBBOARD_MODULE", ROOT / "target" / "release" / "libjobboard.so"))
 
 
 class DemoServer:

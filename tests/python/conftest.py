@@ -1,4 +1,8 @@
-"""Fixtures of the suite. Every test that uses one of the server fixtures runs once on each kind of server.
+"""Fixtures of the suite.
+
+A test that uses one of the server fixtures runs on each kind of server when it has the marker `every_server`
+or its folder is in `ON_EVERY_SERVER`; any other runs on one kind, chosen by its name. `--every-server` runs
+all of them on all kinds. Tests with the marker `long` start first, then those with servers of their own.
 
 server         a shared server (system clock), empty at the start of the test
 clocked        a shared server with `clock manual`, empty, its clock at harness.EPOCH
@@ -20,21 +24,49 @@ CONFIG SET) calls `server.spoil()`, uses `server.configured(...)`, or takes a `f
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Callable
 
 import pytest
 from harness import EPOCH, KINDS, Board, Clock, Server
 from harness.cluster import Cluster
 
+ON_EVERY_SERVER = {"server"}
+"""The folders with tests of what differs between servers: blocking, time, replication, disk, protocol …"""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--server", action="append", choices=KINDS, help="only this kind of server; repeatable")
+    parser.addoption("--every-server", action="store_true", help="every test on every kind of server")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_kind" in metafunc.fixturenames:
-        metafunc.parametrize("server_kind", metafunc.config.getoption("--server") or KINDS, scope="session")
+        kinds = metafunc.config.getoption("--server") or KINDS
+        if not (metafunc.config.getoption("--every-server") or needs_every_server(metafunc.definition)):
+            name = f"{metafunc.definition.path.name} {metafunc.definition.originalname}"
+            kinds = [kinds[zlib.crc32(name.encode()) % len(kinds)]]
+        metafunc.parametrize("server_kind", kinds, scope="session")
+
+
+def needs_every_server(test: pytest.Item) -> bool:
+    folder = test.path.relative_to(Path(__file__).parent).parts[0]
+    return folder in ON_EVERY_SERVER or test.get_closest_marker("every_server") is not None
+
+
+def turn(item: pytest.Item) -> int:
+    """Tests with lower numbers start first, so that no process ends long after the others."""
+    if item.get_closest_marker("long"):
+        return 0
+    return 1 if {"fresh_server", "cluster"} & set(item.fixturenames) else 2
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=turn)
 
 
 class Pool:

@@ -25,6 +25,7 @@ def other(server) -> Board:
     return board
 
 
+@pytest.mark.every_server
 @pytest.mark.parametrize(
     "words",
     [["--threads", "2", "--lease", "600ms"], ["--processes", "2", "--lease", "60s", "--session"]],
@@ -206,6 +207,7 @@ def test_cuts_under_load_lose_nothing_and_repeat_nothing(server, proxied, work, 
     assert (len(runs), max(runs.values())) == (1500, 1)
 
 
+@pytest.mark.every_server
 def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)
@@ -242,8 +244,6 @@ def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
 
 
 def test_a_failover_in_a_cluster(server_kind, work) -> None:
-    if server_kind != "redis82":
-        pytest.skip("one kind is enough for what redis-py's cluster client does")
     cluster = Cluster(server_kind, replicas=1)
     try:
         board = ShardedBoard("jobs", cluster.client(decode_responses=False), shards=4)
@@ -266,8 +266,6 @@ def test_a_failover_in_a_cluster(server_kind, work) -> None:
 
 
 def test_a_fault_of_the_clusters_client_is_a_lost_connection(server_kind, work, monkeypatch) -> None:
-    if server_kind != "redis82":
-        pytest.skip("one kind is enough for what redis-py's cluster client does")
     cluster = Cluster(server_kind)
     try:
         board = ShardedBoard("jobs", cluster.client(decode_responses=False), shards=2)
@@ -287,6 +285,7 @@ def test_a_fault_of_the_clusters_client_is_a_lost_connection(server_kind, work, 
         cluster.close()
 
 
+@pytest.mark.every_server
 def test_a_worker_outlives_its_server(fresh_server, work, until) -> None:
     server = fresh_server(appendonly=True, config=["appendfsync always"])
     board = jobboard.Board("board", redis.Redis(port=server.port))

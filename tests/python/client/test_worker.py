@@ -190,6 +190,7 @@ def test_results_share_a_command_and_one_that_is_refused_spoils_no_other(server,
         done.wait(30)
         return "x" * payload
 
+    server.client().config_resetstat()
     ids = jobs.post_many([1, 2, 200, 0], retain="1m")
     with server.configured(jobboard__max_payload=100):
         worker = work(jobs, concurrency=4).worker

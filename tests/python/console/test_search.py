@@ -94,6 +94,7 @@ def test_one_field_finds_ids_names_tags_users_and_queues(page: Page, reading: Co
     expect(page.locator("#found")).to_contain_text("No job has this name")
 
 
+@pytest.mark.long
 def test_a_page_is_quick_with_many_jobs(reading: Console, server: Server, board: Board):
     """Each page of a board with 200,000 jobs, also with filters that few jobs pass.
 

@@ -143,6 +143,7 @@ def test_a_kill_before_posting_loses_nothing(
     assert [job["id"] for job in server.board().claim("w1", count=100)] == ids
 
 
+@pytest.mark.long
 def test_an_import_that_is_killed_again_and_again_moves_each_job_once(
     server: Server, source: redis.Redis, theirs: Theirs
 ):

@@ -9,6 +9,8 @@ import sys
 import pytest
 from harness.server import ROOT
 
+pytestmark = pytest.mark.long
+
 VENV = ROOT / "target" / "bench" / "venv" / "bin" / "python"
 
 

@@ -14,6 +14,7 @@ from links import Links
 from run import SITES, Run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.timeout(240)
 def test_nothing_is_lost_in_a_short_run(server_kind, site):

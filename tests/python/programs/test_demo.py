@@ -15,6 +15,8 @@ import pytest
 from harness import executable, wait_until
 from harness.server import ROOT, free_port
 
+pytestmark = pytest.mark.long
+
 DEMO = ROOT / "examples" / "demo.py"
 
 

@@ -21,6 +21,8 @@ import pytest
 from harness import SOON, Board, Server, past, wait_until
 from harness.server import ROOT, _die_with_parent
 
+pytestmark = pytest.mark.long
+
 BUILT = ROOT / "target" / "examples"
 COMMANDS = {
     "node": ["node", str(BUILT / "node" / "checksum_worker.js")],

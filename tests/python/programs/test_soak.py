@@ -8,6 +8,7 @@ from verdicts import Quarters, steady
 from watch import STANDING, Sample
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_the_counts_are_true_after_a_short_run(server_kind):
     soak = Soak(server_kind, 12, seed=5, scale=0.03)

@@ -55,8 +55,10 @@ def each_once(board: Board, id_: str, every: int) -> int:
 # Times
 
 
+@pytest.mark.every_server
 def test_an_interval_posts_with_no_worker_and_no_client_alive(board: Board) -> None:
-    schedule(board, "tick", "EVERY", 50, "QUEUE", "ticks", "NAME", "beat", "META", 1, "k", "v")
+    words = ("QUEUE", "ticks", "NAME", "beat", "META", 1, "k", "v")
+    schedule(board, "tick", "EVERY", 50, "BACKLOG", "all", *words)
     board.client.close()
     time.sleep(0.4)
     wait_until(lambda: each_once(board, "tick", 50) >= 8)
@@ -140,6 +142,7 @@ def test_missed_times(clocked_board: Board, clock: Clock, backlog: str, made: in
     assert len(children(clocked_board, "s")) == made + 1
 
 
+@pytest.mark.every_server
 def test_times_missed_during_a_pause_are_made_up_in_short_turns(fresh_server: Any) -> None:
     server = fresh_server()
     board = server.board()
@@ -329,6 +332,7 @@ def test_replicas_follow_and_a_promoted_one_goes_on(fresh_server: Any) -> None:
     assert shown(copy, "s")["fired"] == before, "a replica has fired"
     replica.client().replicaof("NO", "ONE")
     wait_until(lambda: shown(copy, "s")["fired"] > before + 20)
+    copy.call("SCHEDULE PAUSE", "s")
     made = list(children(copy, "s").values())
     behind = made[fired:]
     assert len(set(made)) == len(made) == shown(copy, "s")["fired"]

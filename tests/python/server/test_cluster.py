@@ -14,6 +14,8 @@ from harness import SOON, Board, now, past, wait_until
 from harness.cluster import Cluster, asking
 from lives import LONG
 
+pytestmark = pytest.mark.long
+
 GRACE = 5000
 """The default of `recovery-grace`."""
 KEYS = ["board", "b1", "b2", "b3", "jobs:{ann}", "jobs:{bob}"]

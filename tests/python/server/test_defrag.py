@@ -11,6 +11,8 @@ import redis
 from expect import check_consistent
 from harness import wait_until
 
+pytestmark = pytest.mark.long
+
 EAGER = {
     "active-defrag-ignore-bytes": 1,
     "active-defrag-threshold-lower": 1,

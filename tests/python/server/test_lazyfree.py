@@ -77,6 +77,7 @@ def test_a_board_with_nothing_but_tombstones_is_freed_there_as_well(fresh_server
     assert freed(server) == 1
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_server_answers_while_300_thousand_jobs_are_freed(fresh_server):
     """And other boards are worked on meanwhile, with the same allocator."""

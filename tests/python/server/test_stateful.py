@@ -19,6 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+pytestmark = pytest.mark.long
+
 START = 3_000_000_000_000
 """Ahead of the wall clock, at which a manual clock begins after a restart: so nothing is due by then."""
 

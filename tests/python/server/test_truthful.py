@@ -140,6 +140,7 @@ def unable(request, fresh_server):
     return server, code, lambda: begin(server)
 
 
+@pytest.mark.long
 def test_a_server_that_cannot_write_refuses_and_decides_nothing(unable):
     server, code, cannot_write = unable
     board = server.board()

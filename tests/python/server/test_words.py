@@ -16,6 +16,8 @@ from expect import check_consistent
 from harness import EPOCH
 from lives import LONG
 
+pytestmark = pytest.mark.long
+
 COUNT = int(os.environ.get("JOBBOARD_WORDS", 3000))
 OTHERS = [
     ("SETTINGS|SET", ("lease", "5")),
