@@ -143,7 +143,13 @@ impl std::error::Error for Refusal {}
 /// Bytes of a client's as a part of one line of text, cut where a name would end.
 pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..255).unwrap_or(bytes));
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    one_line(&text)
+}
+
+/// Text without control characters and what turns the direction of writing: nothing but text in a terminal.
+pub fn one_line(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -154,6 +160,7 @@ mod tests {
     fn a_refusal_is_one_line_whatever_the_names() {
         let refusal = Refusal::NotOwner(Bin::from(&b"a\r\n-b\0\xff"[..]));
         assert_eq!(refusal.to_string(), "NOTOWNER a??-b?\u{fffd}");
+        assert_eq!(one_line("\u{1b}\u{7f}\u{9b}\u{202e}é\u{2028}"), "????é?");
         assert_eq!(Refusal::Ended(State::Complete).of(b"j1").to_string(), "ENDED complete j1");
     }
 }

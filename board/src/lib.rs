@@ -145,7 +145,7 @@ pub use days::{day_of, DAY};
 pub use dist::Dist;
 pub use effect::{Applied, Batch, Effect, Flaw, Happening, Meta, Unfit};
 pub use env::{mix, Env};
-pub use error::{clean, Refusal};
+pub use error::{clean, one_line, Refusal};
 pub use explain::{Detail, Details, Explanation, Reason};
 pub use family::{GENERATIONS, SHARE_MOST};
 pub use filters::{Cursor, Filter, Filters, Page, Start};

@@ -42,7 +42,7 @@ impl Ctx<'_> {
             Level::Notice => c"notice",
             Level::Warning => c"warning",
         };
-        let line: Vec<u8> = text.bytes().map(|b| if b < b' ' { b'?' } else { b }).chain([0]).collect();
+        let line: Vec<u8> = board::one_line(text).into_bytes().into_iter().chain([0]).collect();
         // SAFETY: the format takes one C string, and `line` ends with its only NUL.
         unsafe {
             if let Some(log) = raw::RedisModule_Log {

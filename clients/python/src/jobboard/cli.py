@@ -19,6 +19,7 @@ import redis
 
 from . import __version__
 from .commands import look, operate, post, top, work
+from .visible import visible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except (redis.RedisError, OSError, ValueError) as error:
-        print(f"jobboard: {error}", file=sys.stderr)
+        print(visible(f"jobboard: {error}"), file=sys.stderr)
         return 1
 
 

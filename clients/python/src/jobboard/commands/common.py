@@ -17,6 +17,7 @@ from ..connecting import URL, default_url
 from ..connecting import connect as connect_to
 from ..requests.filters import NAMES, Filters
 from ..sharding import ShardedBoard
+from ..visible import visible, visible_json
 from ..words import UNITS, to_ms
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def duration(text: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_other)
+    return visible_json(json.dumps(value, ensure_ascii=False, default=_other))
 
 
 def _other(value: Any) -> Any:
@@ -126,12 +127,12 @@ def span(ms: Any) -> str:
 
 def say(*words: Any) -> None:
     """To the terminal, beside the output."""
-    print(*words, file=sys.stderr)
+    print(*map(visible, words), file=sys.stderr)
 
 
 def columns(rows: Iterable[list[str]], heads: list[str]) -> str:
     """A plain table."""
-    lines = [heads, *rows]
+    lines = [heads, *([visible(cell) for cell in row] for row in rows)]
     widths = [max(len(line[number]) for line in lines) for number in range(len(heads))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines

@@ -118,7 +118,8 @@ class Batch:
     def _registered(self, reply: Any) -> None:
         if isinstance(reply, redis.ResponseError):
             log.warning("the worker works without being registered: %s", reply)
-            self.not_registered = True
+            # A full server may have room at the next beat.
+            self.not_registered = not isinstance(reply, redis.OutOfMemoryError)
 
     # Ends
 
