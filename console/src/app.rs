@@ -1,5 +1,6 @@
 //! What all requests share, and what each of them is given.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -7,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{header, HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
 use redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::sync::Semaphore;
 
@@ -19,6 +21,8 @@ use crate::options::Options;
 use crate::query::Query;
 use crate::sessions::{lock, Session, Sessions, COOKIE};
 use crate::trends::Trends;
+use crate::turns::Turns;
+use crate::visitors::Visitor;
 
 pub struct App {
     pub options: Options,
@@ -29,8 +33,10 @@ pub struct App {
     pub port: u16,
     pub sessions: Sessions,
     pub trends: Trends,
-    /// Who signs in waits for who signs in: guessing passwords is slow.
-    pub sign_in: Semaphore,
+    /// By address and user: guessing passwords is slow.
+    pub sign_ins: Arc<Turns<(IpAddr, String)>>,
+    /// Pages that are told anew by themselves.
+    pub live: Arc<Semaphore>,
     /// Of those who need no password, all with the same rights.
     open: Mutex<Option<Link>>,
 }
@@ -44,13 +50,14 @@ impl App {
             .map(|password| (settings.username().unwrap_or("default").to_owned(), password.to_owned()));
         let bare = RedisConnectionInfo::default().set_db(settings.db());
         Self {
+            live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
             options,
             server: server.set_redis_settings(bare),
             metrics: Metrics::new(user),
             port,
             sessions: Sessions::default(),
             trends: Trends::default(),
-            sign_in: Semaphore::new(2),
+            sign_ins: Turns::new(),
             open: Mutex::default(),
         }
     }
@@ -73,8 +80,8 @@ impl App {
 
     /// A link that the server gives to anybody, for users of this machine; `None` when it asks for a
     /// password, or when others may come.
-    async fn open_link(&self) -> Result<Option<Link>, Failure> {
-        if self.options.is_exposed() {
+    async fn open_link(&self, visitor: &Visitor) -> Result<Option<Link>, Failure> {
+        if visitor.is_exposed {
             return Ok(None);
         }
         if let Some(link) = lock(&self.open).clone() {
@@ -100,12 +107,18 @@ impl App {
 }
 
 /// Finds the session of a request, or begins one where no password is needed.
-pub async fn with_session(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+pub async fn with_session(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let known = app.session_id(request.headers()).and_then(|id| app.sessions.get(id));
+    let known = known.filter(|session| !(session.open && visitor.is_exposed));
     let mut begun = None;
     let session = match known {
         Some(session) => Some(session),
-        None => match app.open_link().await {
+        None => match app.open_link(&visitor).await {
             Ok(Some(link)) => {
                 let (id, session) = app.sessions.begin("default".into(), true, link);
                 begun = Some(id);

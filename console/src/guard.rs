@@ -10,12 +10,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
+use crate::serving::whole;
+use crate::visitors::{without_port, Visitor};
 
 /// Nothing but our own files; no script, style or image in the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let visitor = Visitor::of(&request, app.options.is_exposed());
+    request.extensions_mut().insert(visitor);
     let headers = request.headers();
     let mut response = if !host_is_ours(headers, &app.options.host) {
         let text = "This console does not answer under that host name: start it with --host <name>.\n";
@@ -24,7 +28,10 @@ pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) ->
     {
         (StatusCode::FORBIDDEN, "Refused: this request comes from another site.\n").into_response()
     } else {
-        next.run(request).await
+        match whole(request).await {
+            Ok(request) => next.run(request).await,
+            Err(refusal) => refusal,
+        }
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -46,17 +53,6 @@ fn host_is_ours(headers: &HeaderMap, ours: &[String]) -> bool {
     digits.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
         || ours.iter().any(|own| own.eq_ignore_ascii_case(name))
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rfind(':') {
-        Some(colon)
-            if !host[colon..].contains(']') && host.matches(':').count() == 1 || host.contains("]:") =>
-        {
-            &host[..colon]
-        }
-        _ => host,
-    }
 }
 
 /// Whether what changes something comes from our own pages, as far as the browser tells. Programs tell

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::Cx;
 use crate::failure::Failure;
@@ -25,11 +27,20 @@ struct Stream {
     told: HashMap<&'static str, String>,
     wait: Duration,
     over: bool,
+    /// Room for one more, of the console's and of the session's.
+    _room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
 /// Events `part` (`{"id": …, "html": …}`), one for each part that has changed, and `look` behind them;
 /// `failure` (a sentence) when the page cannot be told now, and `over` when it never will again.
 pub fn stream(cx: Cx, living: Living) -> Response {
+    let room = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
+    let Some(room) = room(&cx.app.live).zip(room(&cx.session.live)) else {
+        let event = Event::default().event("over").data(
+            "This page stands still: as many are told anew as may be (--connections). Close some and reload it.",
+        );
+        return Sse::new(stream::iter([Ok::<_, Infallible>(event)])).into_response();
+    };
     let state = Stream {
         cx,
         living,
@@ -37,6 +48,7 @@ pub fn stream(cx: Cx, living: Living) -> Response {
         told: HashMap::new(),
         wait: Duration::ZERO,
         over: false,
+        _room: room,
     };
     let events = stream::unfold(state, |mut state| async move {
         if state.over {

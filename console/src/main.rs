@@ -1,6 +1,6 @@
 //! A console for job boards: pages over the `JOB.*` commands of a Redis or Valkey server.
 //!
-//! `link` talks to the server, `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes
+//! `serving` takes connections, `link` talks to the server, `visitors`, `turns`, `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes
 //! commands of what a user wants done, and `live` tells open pages what has changed. Nothing is stored.
 
 mod app;
@@ -20,11 +20,13 @@ mod plan;
 mod query;
 mod reply;
 mod runs;
+mod serving;
 mod sessions;
 mod show;
 mod trends;
+mod turns;
+mod visitors;
 
-use std::future::IntoFuture;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ use clap::Parser;
 use tokio::net::TcpListener;
 
 use crate::app::{with_session, App};
+use crate::link::Link;
 use crate::options::Options;
 
 #[tokio::main]
@@ -59,11 +62,20 @@ async fn serve(options: Options) -> Result<(), String> {
         eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");
     }
     let app = Arc::new(App::new(options, server, address.port()));
+    if app.options.is_exposed() {
+        tokio::spawn(warn_of_open_server(Arc::clone(&app)));
+    }
     println!("http://{address}/");
-    let serving = axum::serve(listener, routes(&app)).into_future();
     tokio::select! {
-        served = serving => served.map_err(|error| error.to_string()),
-        () = told_to_stop() => Ok(()),
+        () = serving::serve(listener, routes(&app), app.options.connections.into()) => {}
+        () = told_to_stop() => {}
+    }
+    Ok(())
+}
+
+async fn warn_of_open_server(app: Arc<App>) {
+    if Link::open(&app.server, None).await.is_ok() {
+        eprintln!("jobboard-console: the server's default user needs no password: nobody is let in as that user here, but whoever reaches the server itself is");
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::State;
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::Extension;
 use redis::cmd;
 use subtle::ConstantTimeEq;
 
@@ -15,6 +16,7 @@ use crate::finder::Finder;
 use crate::link::Link;
 use crate::reply::bytes;
 use crate::sessions::lock;
+use crate::visitors::Visitor;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -44,8 +46,12 @@ impl Metrics {
     }
 }
 
-pub async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if let Err((status, text)) = allowed(&app, &headers) {
+pub async fn get(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err((status, text)) = allowed(&app, &visitor, &headers) {
         return (status, text).into_response();
     }
     match scrape(&app).await {
@@ -63,10 +69,10 @@ pub async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     }
 }
 
-fn allowed(app: &App, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+fn allowed(app: &App, visitor: &Visitor, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
     let Some(token) = &app.options.metrics_token else {
         let text = "Others can reach this console: /metrics needs --metrics-token.\n";
-        return if app.options.is_exposed() { Err((StatusCode::FORBIDDEN, text)) } else { Ok(()) };
+        return if visitor.is_exposed { Err((StatusCode::FORBIDDEN, text)) } else { Ok(()) };
     };
     let given = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
     match bool::from(given.ct_eq(format!("Bearer {token}").as_bytes())) {

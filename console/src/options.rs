@@ -30,6 +30,11 @@ pub struct Options {
     #[arg(long)]
     pub host: Vec<String>,
 
+    /// So many connections of browsers at once; more are turned away. Half of them may be pages that are told
+    /// anew by themselves. Each needs a file descriptor, and so does each user who is signed in.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(2..))]
+    pub connections: u16,
+
     /// Show these boards and look for no others (SCAN). May be given again.
     #[arg(long)]
     pub board: Vec<String>,

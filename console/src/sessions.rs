@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
 use crate::finder::{Finder, Finders};
 use crate::link::Link;
@@ -18,6 +19,9 @@ const IDLE: Duration = Duration::from_secs(8 * 3600);
 /// When there are so many, the one that was used longest ago ends.
 const MOST: usize = 1000;
 
+/// So many pages of one session are told anew by themselves.
+const MOST_LIVE: usize = 20;
+
 pub const COOKIE: &str = "jobboard-console";
 
 pub struct Session {
@@ -27,6 +31,8 @@ pub struct Session {
     pub link: Link,
     pub runs: Runs,
     pub finder: Arc<Finder>,
+    /// Its pages that are told anew by themselves.
+    pub live: Arc<Semaphore>,
     csrf: String,
     message: Mutex<Option<String>>,
 }
@@ -66,6 +72,7 @@ impl Sessions {
             open,
             link,
             runs: Runs::default(),
+            live: Arc::new(Semaphore::new(MOST_LIVE)),
             csrf: random(),
             message: Mutex::default(),
         });
@@ -102,7 +109,7 @@ impl Sessions {
 }
 
 /// 256 random bits of the operating system, in hexadecimal.
-fn random() -> String {
+pub fn random() -> String {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
     hex(&bytes)

@@ -7,13 +7,17 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{header, HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
 use maud::html;
 
 use super::layout::bare_page;
 use crate::app::{App, Cx};
 use crate::failure::Failure;
 use crate::link::Link;
+use crate::names::shown;
 use crate::query::Query;
+use crate::sessions::random;
+use crate::visitors::Visitor;
 
 /// How long a wrong password takes.
 const PENALTY: Duration = Duration::from_millis(500);
@@ -23,20 +27,36 @@ pub async fn get(State(app): State<Arc<App>>, headers: HeaderMap, uri: Uri) -> R
     form(&app, &headers, own_path(query.text("to")), StatusCode::OK, None)
 }
 
-pub async fn post(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
+pub async fn post(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let fields = Query::read(&body);
     let to = own_path(fields.text("to"));
     let user = fields.text("user").unwrap_or("default");
     let password =
         fields.any("password").and_then(|password| std::str::from_utf8(password).ok()).unwrap_or("");
     let refused = |status, text: &str| form(&app, &headers, to, status, Some(text));
-    if password.is_empty() && app.options.is_exposed() {
+    if password.is_empty() && visitor.is_exposed {
         return refused(StatusCode::FORBIDDEN, "A password is needed: others can reach this console.");
     }
-    let Ok(_turn) = app.sign_in.acquire().await else {
-        return refused(StatusCode::SERVICE_UNAVAILABLE, "The console is going down.");
+    let Some(turn) = app.sign_ins.take((visitor.address, user.to_owned())).await else {
+        let text = "Too many sign in as this user from where you are. Try again in a moment.";
+        return refused(StatusCode::TOO_MANY_REQUESTS, text);
     };
-    match Link::open(&app.server, Some((user, password))).await {
+    // In a task of its own: who hangs up early keeps the turn as long as who waits for the answer.
+    let attempt = attempt(Arc::clone(&app), user.to_owned(), password.to_owned(), visitor.is_exposed);
+    let attempt = tokio::spawn(async move {
+        let link = attempt.await;
+        drop(turn);
+        link
+    });
+    let Ok(link) = attempt.await else {
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, "The console has failed.");
+    };
+    match link {
         Ok(link) => {
             if let Some(old) = app.session_id(&headers) {
                 app.sessions.end(old);
@@ -45,10 +65,30 @@ pub async fn post(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) 
             ([(header::SET_COOKIE, app.set_cookie(&id))], Redirect::to(to)).into_response()
         }
         Err(Failure::SignedOut) => {
-            tokio::time::sleep(PENALTY).await;
             refused(StatusCode::UNAUTHORIZED, "The server knows no such user with this password.")
         }
         Err(failure) => refused(failure.status(), &failure.text()),
+    }
+}
+
+/// A link with the rights of this user. Where others can come, the server must have asked for the password.
+async fn attempt(app: Arc<App>, user: String, password: String, is_exposed: bool) -> Result<Link, Failure> {
+    let link = Link::open(&app.server, Some((&user, &password))).await;
+    if matches!(link, Err(Failure::SignedOut)) {
+        tokio::time::sleep(PENALTY).await;
+    }
+    let link = link?;
+    if !is_exposed {
+        return Ok(link);
+    }
+    match Link::open(&app.server, Some((&user, &random()))).await {
+        Err(Failure::SignedOut) => Ok(link),
+        Err(failure) => Err(failure),
+        Ok(_) => Err(Failure::Refused(format!(
+            "The server lets {} in with any password, and others can reach this console. Give this user a password on \
+             the server (ACL SETUSER), or sign in as another one.",
+            shown(user.as_bytes())
+        ))),
     }
 }
 
