@@ -132,6 +132,23 @@ def test_the_command_line_follows_a_failover(shop: Shop, how: list[str], capsys:
             worker.wait()
 
 
+def test_claims_of_taskflow_follow_a_failover(shop: Shop) -> None:
+    backends = pytest.importorskip("taskflow.jobs.backends", reason="TaskFlow 6.5 needs Python 3.11")
+    first, *others = [f"127.0.0.1:{one.port}" for one in shop.sentinels]
+    where = {"host": "127.0.0.1", "port": first.rpartition(":")[2], "sentinel": NAME}
+    conf = {"board": "jobboard", "namespace": "mails", "lease": 1.0, "sentinel_fallbacks": others, **where}
+    with backends.backend("test", conf) as board:
+        job = board.post("work")
+        board.claim(job, "me")
+        shop.servers[1].wait_synced(shop.servers[0])
+        shop.fail_over("kill")
+        raw = shop.servers[1].board("mails")
+        deadline = raw.get(job.uuid)["deadline"]
+        wait_until(lambda: raw.get(job.uuid).get("deadline", 0) > deadline, 60, what="the lease is renewed")
+        assert board.find_owner(job) == "me"
+        board.consume(job, "me")
+
+
 def test_boards_of_asyncio_and_of_other_processes_find_the_primary(shop: Shop) -> None:
     board = board_of(shop)
     board.post(1, id="a")
