@@ -50,6 +50,7 @@ impl<'k> Turn<'k> {
         if value.is_broken() {
             return Err(Refusal::Broken.into());
         }
+        value.board.check_headroom()?;
         let mut batch = BATCH.with(Option::take).unwrap_or_default();
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);
@@ -204,14 +205,15 @@ impl<'k> Turn<'k> {
 
     fn finish(mut self) {
         self.hand_out();
-        let changed = !self.batch.is_empty();
+        // Of a board that went in the notification of its coming nobody is to hear.
+        let changed = !self.batch.is_empty() && !self.open.is_gone();
         if changed {
             self.ctx.replicate(self.key, self.batch.finish());
             self.ctx.signal_modified(self.key);
-            let rules = self.env.rules;
+            let (rules, now) = (self.env.rules, self.env.now);
             self.board().overfull(rules);
             latency::saw(self.board());
-            world::saw_token(self.board().token());
+            world::saw_token(self.board().token(), now);
         }
         // Tokens that time has brought wake queues without a change.
         if changed || !self.woken.is_empty() {

@@ -1,7 +1,7 @@
 //! What the module knows beside its boards: the time, the last token, randomness, and until
 //! when claims are held after a restart.
 
-use board::{mix, Env, Rules};
+use board::{mix, token_at, Env, Rules, DAY, GIVERS};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::server::clock;
@@ -9,14 +9,21 @@ use crate::server::clock;
 static MANUAL: AtomicBool = AtomicBool::new(false);
 static MANUAL_NOW: AtomicI64 = AtomicI64::new(0);
 static TOKEN: AtomicU64 = AtomicU64::new(0);
+static GIVER: AtomicU64 = AtomicU64::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
 static HOLD: AtomicI64 = AtomicI64::new(0);
 static STARTED: AtomicI64 = AtomicI64::new(0);
 static TURN: AtomicU64 = AtomicU64::new(0);
 
-/// The latest time that the manual clock takes: tokens made of later ones would not fit into
-/// the numbers of all clients.
-pub const LATEST: i64 = (1 << 42) - 1;
+/// The latest time that the manual clock takes: of later ones no tokens would be left that fit
+/// into the numbers of all clients.
+pub const LATEST: i64 = (1 << 42) - (1 << 32);
+/// A board's tokens count for others no further ahead of the clock than this, ms: one that came
+/// from elsewhere may be at any.
+const AHEAD: i64 = DAY;
+/// So far ahead of all that it has seen a new primary begins, ms: for so long its tokens are above
+/// those of one that still gives some out.
+const LEAD: i64 = 60_000;
 
 /// Unix ms, by the clock of boards or the manual one.
 pub fn now() -> i64 {
@@ -52,14 +59,25 @@ pub fn set_clock(now: i64) {
     MANUAL_NOW.store(now, Relaxed);
 }
 
-/// Remembers a token that was given out anywhere.
-pub fn saw_token(token: u64) {
-    TOKEN.fetch_max(token, Relaxed);
+/// Remembers the last token of a board, whoever gave it out.
+pub fn saw_token(token: u64, now: i64) {
+    if token > TOKEN.load(Relaxed) {
+        TOKEN.fetch_max(token.min(token_at(now.saturating_add(AHEAD))), Relaxed);
+    }
 }
 
-/// Begins the random numbers.
+/// This server has become a primary, and another may not know yet that it is none any more.
+pub fn promoted() {
+    let seen = TOKEN.load(Relaxed);
+    let others = mix(random()) % (GIVERS - 1);
+    GIVER.store((seen + 1 + others) % GIVERS, Relaxed);
+    TOKEN.store(seen.max(token_at(now())).saturating_add(token_at(LEAD)), Relaxed);
+}
+
+/// Begins the random numbers, and with them the tokens.
 pub fn seed(entropy: u64) {
     SEED.store(entropy, Relaxed);
+    GIVER.store(random() % GIVERS, Relaxed);
 }
 
 fn random() -> u64 {
@@ -82,6 +100,7 @@ pub fn env(rules: &Rules) -> Env<'_> {
         now: now(),
         random: random(),
         token: TOKEN.load(Relaxed),
+        giver: GIVER.load(Relaxed),
         hold: HOLD.load(Relaxed),
         recovery: crate::config::config().recovery_grace,
         turn: TURN.load(Relaxed),

@@ -42,8 +42,16 @@ impl Site {
         // A thousand posts a second.
         self.now += 1;
         let rules = std::mem::take(&mut self.rules);
-        let env =
-            Env { now: self.now, random: self.n, token: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let env = Env {
+            now: self.now,
+            random: self.n,
+            token: 0,
+            giver: 0,
+            hold: 0,
+            recovery: 0,
+            turn: 0,
+            rules: &rules,
+        };
         let group = self.grouped.then(|| format!("tenant-{}", self.n % GROUPS));
         let group = group.as_deref().map(str::as_bytes);
         let post = Post { id, payload: &PAYLOAD, group, ..Post::default() };
@@ -56,10 +64,18 @@ impl Site {
 
     fn claim(&mut self, worker: &[u8]) -> (u32, u64) {
         let rules = std::mem::take(&mut self.rules);
-        let env =
-            Env { now: self.now, random: self.n, token: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let env = Env {
+            now: self.now,
+            random: self.n,
+            token: 0,
+            giver: 0,
+            hold: 0,
+            recovery: 0,
+            turn: 0,
+            rules: &rules,
+        };
         let claim = Claim { worker, queues: &[DEFAULT_QUEUE], ..Claim::default() };
-        let claimed = self.board.claim(&env, &claim, 0).expect("there is work");
+        let claimed = self.board.claim(&env, &claim, 0).ok().flatten().expect("there is work");
         let got = (claimed.slot, claimed.token);
         self.act(claimed);
         self.rules = rules;
@@ -68,8 +84,16 @@ impl Site {
 
     fn heartbeat(&mut self, worker: &[u8], id: &[u8], token: u64) {
         let rules = std::mem::take(&mut self.rules);
-        let env =
-            Env { now: self.now, random: self.n, token: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let env = Env {
+            now: self.now,
+            random: self.n,
+            token: 0,
+            giver: 0,
+            hold: 0,
+            recovery: 0,
+            turn: 0,
+            rules: &rules,
+        };
         let beat = Heartbeat { worker, id, token: Some(token), ..Heartbeat::default() };
         let (_, beaten) = self.board.heartbeat(&env, &beat).expect("it holds the job");
         self.act(beaten);
@@ -78,8 +102,16 @@ impl Site {
 
     fn consume(&mut self, worker: &[u8], id: &[u8], token: u64) {
         let rules = std::mem::take(&mut self.rules);
-        let env =
-            Env { now: self.now, random: self.n, token: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let env = Env {
+            now: self.now,
+            random: self.n,
+            token: 0,
+            giver: 0,
+            hold: 0,
+            recovery: 0,
+            turn: 0,
+            rules: &rules,
+        };
         let consume = Consume { worker, id, token: Some(token), ..Consume::default() };
         match self.board.consume(&env, &consume) {
             Ok(Answer::Do(effect)) => self.act(effect),

@@ -9,6 +9,7 @@ use crate::buckets::{Bucket, Refill};
 use crate::days::{Days, Today};
 use crate::dist::Dist;
 use crate::effect::{Happening, Unfit};
+use crate::error::Refusal;
 use crate::fair::Fair;
 use crate::family::Families;
 use crate::flow::Flow;
@@ -30,6 +31,13 @@ use crate::since::Departed;
 use crate::slab::Slab;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::waits::Waits;
+
+/// Revisions stay below this: they fit into a [`crate::job::U48`].
+pub(crate) const REVISIONS: u64 = NEVER as u64;
+/// Tags of turns stay below this.
+pub(crate) const TURNS: u64 = u64::MAX >> 1;
+/// No command and no turn of the timer counts further than this.
+const HEADROOM: u64 = 1 << 40;
 
 /// Best first: higher priority, then longer known to be ready, then posted earlier.
 pub(crate) type ReadyKey = (Reverse<i32>, i64, i64);
@@ -158,6 +166,8 @@ pub struct Board {
     // What follows is local: in no snapshot, no digest.
     /// The board or a queue has a limit of jobs or bytes.
     pub(crate) bounded: bool,
+    /// The last token that came from elsewhere, with a load or a batch.
+    pub(crate) foreign: u64,
     pub(crate) last_class: u32,
     pub(crate) busy: Vec<u32>,
     /// When the last effect happened.
@@ -280,9 +290,20 @@ impl Board {
             + self.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
     }
 
+    /// Refuses to begin anything on a board whose counters have come near their ends: within one
+    /// command, or one turn of the timer, none of them gets there. O(1).
+    pub fn check_headroom(&self) -> Result<(), Refusal> {
+        match (self.revision < REVISIONS - HEADROOM, self.turns < TURNS - HEADROOM) {
+            (false, _) => Err(Refusal::Limit("revisions")),
+            (_, false) => Err(Refusal::Limit("turns")),
+            _ => Ok(()),
+        }
+    }
+
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
     /// what is not there; then the board may be half changed and is to be marked broken.
     pub fn apply(&mut self, effect: &impl Happening, now: i64) -> Result<(), Unfit> {
+        debug_assert!(effect.fits(self), "no copy would take it: {effect:?}");
         self.revision += 1;
         self.moment = now;
         effect.happen(self, now)

@@ -87,12 +87,16 @@ pub struct Dist {
 }
 
 impl Dist {
-    /// Adds a duration; one that is negative counts as none. O(log bins).
+    /// Adds a duration; one that is negative counts as none. One that is full stays as it is.
+    /// O(log bins).
     pub fn add(&mut self, ms: i64) {
+        if self.count == COUNT_MASK {
+            return;
+        }
         let ms = ms.max(0) as u64;
         self.min = if self.count == 0 { ms } else { self.min.min(ms) };
         self.max = self.max.max(ms);
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         self.sum = self.sum.saturating_add(ms);
         self.squares = self.squares.saturating_add(u128::from(ms) * u128::from(ms));
         self.put(bin_of(ms), 1);
@@ -109,14 +113,14 @@ impl Dist {
         }
     }
 
-    /// Adds all of another. O(bins).
+    /// Adds all of another, if there is room for it. O(bins).
     pub fn merge(&mut self, other: &Dist) {
-        if other.count == 0 {
+        if other.count == 0 || other.count > COUNT_MASK - self.count {
             return;
         }
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
-        self.count = self.count.saturating_add(other.count);
+        self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
         self.squares = self.squares.saturating_add(other.squares);
         for word in &other.bins {
@@ -226,7 +230,7 @@ impl TryFrom<Image> for Dist {
             1 => min == max && sum == min,
             _ => min <= max && sum >= min.saturating_add(max) && u128::from(sum) <= product(count, max),
         };
-        if !(sorted && held && within && first == bin_of(min) && last == bin_of(max)) {
+        if !(sorted && held && within && count <= COUNT_MASK && first == bin_of(min) && last == bin_of(max)) {
             return Err("a distribution that cannot be");
         }
         let bins = pairs.into_iter().map(|(bin, n)| u64::from(bin) << COUNT_BITS | n).collect();

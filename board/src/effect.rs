@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
-use crate::board::Board;
+use crate::board::{Board, REVISIONS, TURNS};
 use crate::dist::Dist;
 use crate::job::NEVER;
 use crate::rates::Rested;
@@ -54,7 +54,8 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// What a decision keeps to and bytes from elsewhere need not: checked in replay only.
+/// What a decision keeps to and bytes from elsewhere need not: checked in replay, and where
+/// debug assertions are on of what was decided here too.
 pub(crate) trait Sound {
     /// Whether every number and name is one that a decision on this board could have given.
     fn sound(&self, _board: &Board) -> bool {
@@ -82,6 +83,8 @@ pub(crate) fn is_grace(ms: i64) -> bool {
 pub trait Happening: fmt::Debug {
     /// Writes it behind what a batch holds.
     fn encode(&self, out: &mut Vec<u8>);
+    /// Whether a copy of that board would take it.
+    fn fits(&self, board: &Board) -> bool;
     /// Does it. For [`Board::apply`] alone, which counts it.
     fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit>;
 }
@@ -89,6 +92,10 @@ pub trait Happening: fmt::Debug {
 impl<T: Happening> Happening for &T {
     fn encode(&self, out: &mut Vec<u8>) {
         (**self).encode(out);
+    }
+
+    fn fits(&self, board: &Board) -> bool {
+        (**self).fits(board)
     }
 
     fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
@@ -120,6 +127,10 @@ macro_rules! effects {
                 let _ = self.serialize(&mut rmp_serde::Serializer::new(out));
             }
 
+            fn fits(&self, board: &Board) -> bool {
+                self.sound(board)
+            }
+
             fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
                 self.apply(board, now)
             }
@@ -129,6 +140,12 @@ macro_rules! effects {
             fn encode(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Effect::$name(effect) => effect.encode(out),)*
+                }
+            }
+
+            fn fits(&self, board: &Board) -> bool {
+                match self {
+                    $(Effect::$name(effect) => effect.sound(board),)*
                 }
             }
 
@@ -154,12 +171,6 @@ macro_rules! effects {
                 match u8::deserialize(&mut *from).or(Err(Flaw::Count))? {
                     $($tag => $name::deserialize(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
                     tag => Err(Flaw::Unknown(tag)),
-                }
-            }
-
-            fn sound(&self, board: &Board) -> bool {
-                match self {
-                    $(Effect::$name(effect) => effect.sound(board),)*
                 }
             }
         }
@@ -356,6 +367,7 @@ impl Board {
             self.set_broken();
             return Applied::Broken(flaw);
         }
+        self.foreign = self.token;
         // Whoever decided these tells how late they were.
         self.late.iter_mut().for_each(Dist::clear);
         Applied::Done
@@ -365,7 +377,8 @@ impl Board {
     fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
         for _ in 0..count {
             let effect = Effect::decode(from)?;
-            if !effect.sound(self) || self.apply(&effect, now).is_err() {
+            let full = self.revision >= REVISIONS || self.turns >= TURNS;
+            if full || !effect.fits(self) || self.apply(&effect, now).is_err() {
                 return Err(Flaw::Unfit(effect.tag()));
             }
         }

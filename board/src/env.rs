@@ -11,6 +11,9 @@ pub struct Env<'a> {
     pub random: u64,
     /// The highest token that this process has seen on any board.
     pub token: u64,
+    /// Which of so many ([`crate::GIVERS`]) this process is that give tokens out: others that do so
+    /// for a copy of a board most likely are another.
+    pub giver: u64,
     /// No claim ends by itself before this time: after loading or promotion live workers get
     /// the chance to go on.
     pub hold: i64,

@@ -92,6 +92,7 @@ impl Children {
         self.number > 0
             && self.height <= GENERATIONS
             && self.shares <= SHARES_MOST + SHARE_MOST as u64
+            && self.count <= self.shares
             && self.done <= self.shares.saturating_mul(u64::from(WHOLE))
     }
 }

@@ -39,6 +39,16 @@ impl Board {
                 job.relocate(mover);
             }
         }
+        let mut next = from.max(end);
+        while let Some(slot) = self.jobs.far_from(next) {
+            if slot > from && mover.is_tired() {
+                return Some(slot);
+            }
+            if let Some(job) = self.jobs.get_mut(slot) {
+                job.relocate(mover);
+            }
+            next = slot + 1;
+        }
         None
     }
 }

@@ -5,11 +5,20 @@
 //! Slots live in chunks of [`CHUNK`]; a chunk comes with its first value and goes with its
 //! last, so growth never copies values and never stalls. All operations are O(1) but for the
 //! walk down the bitmap of occupied slots, which has one level for each factor of 64.
+//!
+//! A board that once was large may be loaded with a few values in slots far apart. They stand
+//! by themselves until there are [`FEW`] in the range of one chunk, or until it is to take the
+//! next value: so a slab takes no more than a small multiple of what stands in it. Then they
+//! move into that chunk. The bitmap knows of chunks alone.
+
+use std::collections::BTreeMap;
 
 use crate::relocate::Mover;
 
 /// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
 const CHUNK: usize = 256;
+/// A range of a chunk's with as many values has one.
+const FEW: usize = 16;
 /// No slot at or above this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
@@ -25,12 +34,14 @@ fn empty_chunk<T>() -> Option<Chunk<T>> {
 pub struct Slab<T> {
     chunks: Vec<Option<Chunk<T>>>,
     used: Bitmap,
+    /// Values in ranges without a chunk: none in that of the lowest free slot.
+    far: BTreeMap<u32, T>,
     len: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { chunks: Vec::new(), used: Bitmap::default(), len: 0 }
+        Slab { chunks: Vec::new(), used: Bitmap::default(), far: BTreeMap::new(), len: 0 }
     }
 }
 
@@ -48,7 +59,8 @@ impl<T> Slab<T> {
     pub fn bytes(&self) -> usize {
         let pointers = std::mem::size_of_val(&*self.chunks);
         let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
-        self.chunks.iter().flatten().count() * chunk + pointers + self.used.bytes()
+        let far = self.far.len() * (std::mem::size_of::<(u32, T)>() + 8);
+        self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
     }
 
     /// The slot that the next [`Slab::insert`] takes.
@@ -70,26 +82,74 @@ impl<T> Slab<T> {
             return false;
         }
         let (at, inside) = split(slot);
-        if at >= self.chunks.len() {
-            self.chunks.resize_with(at + 1, || None);
+        if !matches!(self.chunks.get(at), Some(Some(_))) {
+            if slot != self.next_free() {
+                return self.insert_far(slot, value);
+            }
+            self.add_chunk(at);
         }
-        let Some(place) = self.chunks.get_mut(at) else { return false };
-        if place.is_none() {
-            *place = empty_chunk();
-        }
-        match place.as_mut().and_then(|chunk| chunk.get_mut(inside)) {
+        match self.chunks.get_mut(at).and_then(|chunk| chunk.as_mut()?.get_mut(inside)) {
             Some(free @ None) => *free = Some(value),
             _ => return false,
         }
         self.used.set(slot as usize);
         self.len += 1;
+        if !self.far.is_empty() {
+            self.gather(self.next_free(), 1);
+        }
         true
+    }
+
+    fn add_chunk(&mut self, at: usize) {
+        if at >= self.chunks.len() {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.chunks.get_mut(at) {
+            *place = empty_chunk();
+        }
+    }
+
+    #[cold]
+    fn insert_far(&mut self, slot: u32, value: T) -> bool {
+        if self.far.contains_key(&slot) {
+            return false;
+        }
+        self.far.insert(slot, value);
+        self.len += 1;
+        self.gather(self.next_free(), 1);
+        self.gather(slot, FEW);
+        true
+    }
+
+    /// Gives the range in which a slot lies a chunk if as many values stand in it by themselves.
+    #[cold]
+    fn gather(&mut self, slot: u32, few: usize) {
+        let (at, _) = split(slot);
+        let first = (at * CHUNK) as u32;
+        let range = first..first + CHUNK as u32;
+        if self.far.range(range.clone()).take(few).count() < few {
+            return;
+        }
+        self.add_chunk(at);
+        let mut values = self.far.split_off(&first);
+        self.far.append(&mut values.split_off(&range.end));
+        let Some(Some(chunk)) = self.chunks.get_mut(at) else { return };
+        for (slot, value) in values {
+            if let Some(place) = chunk.get_mut(split(slot).1) {
+                *place = Some(value);
+                self.used.set(slot as usize);
+            }
+        }
     }
 
     /// Takes a value out.
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let (at, inside) = split(slot);
-        let place = self.chunks.get_mut(at)?;
+        let Some(place @ Some(_)) = self.chunks.get_mut(at) else {
+            let value = self.far.remove(&slot)?;
+            self.len -= 1;
+            return Some(value);
+        };
         let value = place.as_mut()?.get_mut(inside)?.take()?;
         self.used.clear(slot as usize);
         self.len -= 1;
@@ -106,18 +166,29 @@ impl<T> Slab<T> {
     /// The value in a slot.
     pub fn get(&self, slot: u32) -> Option<&T> {
         let (at, inside) = split(slot);
-        self.chunks.get(at)?.as_ref()?.get(inside)?.as_ref()
+        match self.chunks.get(at) {
+            Some(Some(chunk)) => chunk.get(inside)?.as_ref(),
+            _ => self.far.get(&slot),
+        }
     }
 
     /// The value in a slot, to change.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let (at, inside) = split(slot);
-        self.chunks.get_mut(at)?.as_mut()?.get_mut(inside)?.as_mut()
+        match self.chunks.get_mut(at) {
+            Some(Some(chunk)) => chunk.get_mut(inside)?.as_mut(),
+            _ => self.far.get_mut(&slot),
+        }
     }
 
-    /// No value stands at or above this slot.
+    /// No chunk stands at or above this slot.
     pub fn end(&self) -> u32 {
         (self.chunks.len() * CHUNK) as u32
+    }
+
+    /// The first slot from one on whose value stands by itself.
+    pub fn far_from(&self, slot: u32) -> Option<u32> {
+        self.far.range(slot..).next().map(|(slot, _)| *slot)
     }
 
     /// Moves the chunk that begins with this slot, if one does.
@@ -137,7 +208,13 @@ impl<T> Slab<T> {
             let all = chunk.iter().enumerate();
             all.filter_map(move |(i, value)| Some(((at * CHUNK + i) as u32, value.as_ref()?)))
         });
-        values.skip_while(move |(at, _)| *at < slot)
+        let mut near = values.skip_while(move |(at, _)| *at < slot).peekable();
+        let mut far = self.far.range(slot..).map(|(at, value)| (*at, value)).peekable();
+        std::iter::from_fn(move || match (near.peek(), far.peek()) {
+            (Some((near, _)), Some((at, _))) if at < near => far.next(),
+            (None, _) => far.next(),
+            _ => near.next(),
+        })
     }
 
     /// All values in the order of their slots.
@@ -275,6 +352,39 @@ mod tests {
         assert_eq!(slab.iter().collect::<Vec<_>>(), vec![(9_999, &9_999)]);
         assert_eq!(slab.iter_from(9_999).count(), 1);
         assert_eq!(slab.iter_from(10_000).count(), 0);
+    }
+
+    #[test]
+    fn a_slab_takes_no_more_than_a_small_multiple_of_what_stands_in_it() {
+        let mut slab = Slab::default();
+        let n = 1_000;
+        let slots = (1..=n).map(|i| i * (MAX_SLOT / n) - 1);
+        for slot in slots.clone() {
+            assert!(slab.insert_at(slot, [slot; 16]));
+        }
+        assert!(slab.bytes() < 200 * n as usize, "{}", slab.bytes());
+        assert!(slots.clone().eq(slab.iter().map(|(slot, _)| slot)));
+        assert_eq!((slab.len(), slab.next_free()), (n as usize, 0));
+        assert_eq!(slab.insert([7; 16]), 0);
+        let last = MAX_SLOT / n * n - 1;
+        assert_eq!(slab.get(last).and_then(|value| value.first()), Some(&last));
+        assert!(slots.clone().all(|slot| slab.remove(slot).is_some() && slab.get(slot).is_none()));
+        assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn what_stands_far_off_changes_no_slot_that_is_taken_next() {
+        // Every seventh of a range, sparse and dense ones, then the holes, lowest first.
+        let mut slab = Slab::default();
+        let taken = |slot: &u32| slot % 7 == 3 && slot % 1_000 < 400 || slot % 1_024 == 1_000;
+        for slot in (0..20_000).filter(taken) {
+            assert!(slab.insert_at(slot, slot) && !slab.insert_at(slot, slot));
+        }
+        for slot in (0..20_000).filter(|slot| !taken(slot)) {
+            assert_eq!(slab.insert(slot), slot);
+        }
+        assert!(slab.iter().eq((0..20_000).zip(&(0..20_000).collect::<Vec<_>>())));
+        assert!(slab.far.is_empty());
     }
 
     #[test]

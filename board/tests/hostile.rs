@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use site::*;
-use whole::{full, live_on, load, parts};
+use whole::{full, live_on, load, marked, parts, with_number};
 use world::{Bytes, World};
 
 /// The most memory that this process has had, in bytes; 0 where nobody tells.
@@ -48,6 +48,22 @@ fn the_parts_of_a_snapshot_may_come_in_other_pieces_but_not_in_another_order() {
     assert!(load([]).is_err() && load([&b""[..]]).is_err());
     all.reverse();
     assert!(all.len() == 1 || load(all.iter().map(|p| &p[..])).is_err());
+}
+
+#[test]
+fn a_board_whose_counters_are_near_their_ends_loads_and_goes_on_until_it_refuses() {
+    let w = marked();
+    let (revision, token) = (w.board.revision(), w.board.token());
+    for (from, end) in [(revision, NEVER as u64), (token, (1 << 53) - 1)] {
+        assert!(load([&with_number(&w.board, from, end + 1)[..]]).is_err());
+        for less in [0, 1, 100, 1 << 40, (1 << 40) + 1, 1 << 42] {
+            let board = load([&with_number(&w.board, from, end - less)[..]]).unwrap();
+            if from == revision {
+                assert_eq!(board.check_headroom().is_err(), less <= 1 << 40, "{less}");
+            }
+            live_on(board);
+        }
+    }
 }
 
 #[test]

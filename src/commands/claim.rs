@@ -226,7 +226,12 @@ fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> R
     }
     let count = count.min(slots.len().saturating_add(turn.board().most_for(request)));
     while slots.len() < count {
-        let Some(claimed) = turn.board().claim(&env, request, slots.len() as u64) else { break };
+        let claimed = match turn.board().claim(&env, request, slots.len() as u64) {
+            Ok(Some(claimed)) => claimed,
+            // Those that it has got are its own.
+            Err(refusal) if slots.is_empty() => return Err(refusal.into()),
+            _ => break,
+        };
         slots.push(claimed.slot);
         turn.apply(&claimed)?;
     }

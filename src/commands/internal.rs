@@ -73,7 +73,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
         let woken = watched::woken(&value.board);
         value.board.woken(|_, _| ());
         watched::notice(call.ctx, &key, &mut value.board, woken);
-        world::saw_token(value.board.token());
+        world::saw_token(value.board.token(), world::now());
         timer::bring_forward(call.ctx, &key, value);
         blocked::touch((call.ctx.db(), key.bytes().to_vec()));
     }

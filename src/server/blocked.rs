@@ -316,7 +316,7 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
     let done = waiter.wait.with_claim(|claim| {
         let count = waiter.wait.count.min(turn.board().most_for(claim));
         while claims.len() < count {
-            let Some(claimed) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
+            let Ok(Some(claimed)) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));
             let waited = turn.board().waited_for(slot, env.now);

@@ -2,8 +2,9 @@
 
 use board::{Board, Loader, NEVER};
 use redis_module::raw;
+use std::cell::UnsafeCell;
 use std::os::raw::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, Ordering};
 
 use crate::server::ctx::{bytes_of, Ctx, Level};
 use crate::server::{api, timer, watched};
@@ -25,7 +26,7 @@ pub struct BoardValue {
 /// The server may free a board on a thread of its own.
 const _: () = {
     const fn goes_to_another_thread<T: Send>() {}
-    goes_to_another_thread::<BoardValue>();
+    goes_to_another_thread::<Kept>();
 };
 
 /// How many boards there are in this process, those that wait to be freed included.
@@ -37,7 +38,9 @@ impl BoardValue {
     /// A value around a board.
     pub fn new(board: Board) -> Self {
         BOARDS.fetch_add(1, Ordering::Relaxed);
-        world::saw_token(board.token());
+        if board.token() > 0 {
+            world::saw_token(board.token(), world::now());
+        }
         let mut value = BoardValue { board, hint: NEVER, loader: None, counted: false };
         value.count_broken();
         value
@@ -54,6 +57,62 @@ impl BoardValue {
         if self.counted != self.is_broken() {
             self.counted = !self.counted;
             BROKEN.fetch_add(if self.counted { 1 } else { -1 }, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A value and who has it: what is under a key.
+pub(super) struct Kept {
+    /// [`OPEN`], [`GONE`].
+    hold: AtomicU8,
+    value: UnsafeCell<BoardValue>,
+}
+
+/// Somebody works on it, and nobody else may.
+const OPEN: u8 = 1;
+/// The server has freed it: whoever works on it is the last who does.
+const GONE: u8 = 2;
+
+impl Kept {
+    /// Around a value, ready to be put under a key.
+    pub(super) fn new(value: BoardValue) -> Box<Kept> {
+        Box::new(Kept { hold: AtomicU8::new(0), value: UnsafeCell::new(value) })
+    }
+
+    /// Opens it, for the main thread; false when it is open already.
+    pub(super) fn enter(&self) -> bool {
+        let free = self.hold.load(Ordering::Relaxed) == 0;
+        if free {
+            self.hold.store(OPEN, Ordering::Relaxed);
+        }
+        free
+    }
+
+    /// Whether the server has freed it, though it is open.
+    pub(super) fn is_gone(&self) -> bool {
+        self.hold.load(Ordering::Relaxed) & GONE != 0
+    }
+
+    /// The value, for whoever opened it.
+    pub(super) fn value(&self) -> *mut BoardValue {
+        self.value.get()
+    }
+
+    /// The value, for whoever has not shared it yet.
+    pub(super) fn value_mut(&mut self) -> &mut BoardValue {
+        self.value.get_mut()
+    }
+
+    /// Closes one that is open, and frees it if the server would have.
+    ///
+    /// # Safety
+    /// It came from a `Box`, is open, and is not used after this.
+    pub(super) unsafe fn leave(kept: *mut Kept) {
+        // SAFETY: as the caller promises; of the two that let go of it the later one frees it.
+        unsafe {
+            if (*kept).hold.swap(0, Ordering::AcqRel) & GONE != 0 {
+                drop(Box::from_raw(kept));
+            }
         }
     }
 }
@@ -122,9 +181,9 @@ impl TypeHandle {
 /// # Safety
 /// The pointer is null, or one that we put under a key and that has not been freed. While the
 /// reference is in use nothing changes the value.
-unsafe fn board_of<'a>(value: *const c_void) -> Option<&'a BoardValue> {
-    // SAFETY: what is put under keys of the type are `BoardValue`s alone.
-    unsafe { value.cast::<BoardValue>().as_ref() }
+pub unsafe fn board_of<'a>(value: *const c_void) -> Option<&'a BoardValue> {
+    // SAFETY: what is put under keys of the type are `Kept`s alone, and nobody has it open.
+    unsafe { Some(&*value.cast::<Kept>().as_ref()?.value()) }
 }
 
 /// A file, or a stream, that the server lets us write to or read from during a callback.
@@ -192,9 +251,9 @@ unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     let io = Io(io);
     match load_board(&io, encoding) {
         Ok(board) => {
-            let mut value = Box::new(BoardValue::new(board));
-            io.announce(&mut value);
-            Box::into_raw(value).cast::<c_void>()
+            let mut kept = Kept::new(BoardValue::new(board));
+            io.announce(kept.value_mut());
+            Box::into_raw(kept).cast::<c_void>()
         }
         Err(what) => {
             ctx.log(Level::Warning, &format!("a board cannot be loaded: {what}"));
@@ -271,9 +330,15 @@ unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *cons
 
 unsafe extern "C" fn free(value: *mut c_void) {
     if !value.is_null() {
+        let kept = value.cast::<Kept>();
         // SAFETY: a value that came from a `Box`, given back once, when it is under no key any
-        // more. It is `Send`, and counts itself in atomics alone.
-        drop(unsafe { Box::from_raw(value.cast::<BoardValue>()) });
+        // more. It is `Send`, and counts itself in atomics alone. Where it is open whoever opened
+        // it frees it: another module deleted the key in the notification of its coming, say.
+        unsafe {
+            if (*kept).hold.fetch_or(GONE, Ordering::AcqRel) & OPEN == 0 {
+                drop(Box::from_raw(kept));
+            }
+        }
     }
 }
 
@@ -284,7 +349,7 @@ unsafe extern "C" fn copy(
 ) -> *mut c_void {
     // SAFETY: as for `mem_usage`.
     match unsafe { board_of(value) }.map(|value| value.board.copy()) {
-        Some(Ok(board)) => Box::into_raw(Box::new(BoardValue::new(board))).cast::<c_void>(),
+        Some(Ok(board)) => Box::into_raw(Kept::new(BoardValue::new(board))).cast::<c_void>(),
         _ => std::ptr::null_mut(),
     }
 }

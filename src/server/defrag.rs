@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::os::raw::{c_int, c_ulong, c_void};
 
 use crate::server::api;
-use crate::server::board_type::BoardValue;
+use crate::server::board_type::Kept;
 
 /// The server's defragmentation of one key.
 struct Defrag(*mut raw::RedisModuleDefragCtx);
@@ -80,7 +80,8 @@ pub unsafe extern "C" fn defrag(
 ) -> c_int {
     // SAFETY: the server shows where it keeps a value of ours. It defragments between commands, so
     // that nothing else refers to the value.
-    let Some(value) = (unsafe { (*value).cast::<BoardValue>().as_mut() }) else { return 0 };
+    let Some(kept) = (unsafe { (*value).cast::<Kept>().as_mut() }) else { return 0 };
+    let value = kept.value_mut();
     let mut defrag = Defrag(ctx);
     match value.board.relocate(defrag.cursor(), &mut defrag) {
         Some(slot) => {

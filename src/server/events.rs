@@ -135,8 +135,9 @@ unsafe extern "C" fn role_changed(
 ) {
     guard("a change of role", || {
         // SAFETY: the context of this callback; nothing keeps it.
-        if !unsafe { Ctx::of_call(ctx) }.is_primary() {
-            sessions::forget();
+        match unsafe { Ctx::of_call(ctx) }.is_primary() {
+            true => world::promoted(),
+            false => sessions::forget(),
         }
         hold_claims();
     });

@@ -8,7 +8,7 @@ use super::{
     TELLS, TOMBSTONES, WORKERS,
 };
 use crate::bin::Bin;
-use crate::board::Board;
+use crate::board::{Board, REVISIONS, TURNS};
 use crate::buckets::Refill;
 use crate::days::DayImage;
 use crate::effect::is_name;
@@ -162,14 +162,17 @@ impl Loader {
 
     fn head(&mut self, head: Head) -> Result<(), Damage> {
         need(head.format == FORMAT, "a format of another version")?;
-        need(head.token < TOKENS && head.revision <= NEVER as u64, "head")?;
-        need(head.unknown <= head.revision, "head")?;
-        need(head.turns <= u64::MAX >> 1, "head")?;
-        need(head.settings.sound(Level::Board), "settings")?;
         self.headed = true;
+        // Whatever else it says, it loads as one that is broken.
+        self.board.broken = head.broken;
+        need(head.token < TOKENS && head.revision <= REVISIONS, "head")?;
+        need(head.unknown <= head.revision, "head")?;
+        need(head.turns <= TURNS, "head")?;
+        need(head.settings.sound(Level::Board), "settings")?;
         let board = &mut self.board;
         board.revision = head.revision;
         board.token = head.token;
+        board.foreign = head.token;
         board.settings = head.settings;
         board.turns = head.turns;
         board.refill = Refill::set_by(&board.settings);
@@ -177,9 +180,6 @@ impl Loader {
         board.bucket = head.bucket;
         board.set_stats();
         board.gone.unknown = head.unknown;
-        if head.broken {
-            board.set_broken();
-        }
         for (name, settings) in head.queues {
             need((1..=255).contains(&name.len()), "queue")?;
             need(settings.sound(Level::Queue) && !settings.is_empty(), "settings")?;

@@ -11,6 +11,16 @@ use crate::settings::Setting;
 
 /// Tokens stay below this, so that every client's numbers can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;
+/// The low bits of a token say which of so many gave it out: two primaries of one board, each cut
+/// off from the other, give different ones. A token counts in steps of this.
+pub const GIVERS: u64 = 32;
+/// So many tokens there are in a ms by the clock.
+const IN_A_MS: u32 = 11;
+
+/// The first token of a time, Unix ms.
+pub fn token_at(ms: i64) -> u64 {
+    (ms.clamp(0, NEVER) as u64) << IN_A_MS
+}
 
 /// So many times at most one command looks at queues, for all its jobs together.
 const LOOKS: usize = 20_000;
@@ -117,10 +127,17 @@ impl Claimed<'_> {
 
 impl Board {
     /// The token that the next claim gets: higher than any before, on this board or in this
-    /// process, and after a failover too as long as the clocks agree.
-    fn next_token(&self, env: &Env<'_>) -> u64 {
+    /// process, and after a failover too as long as the clocks agree; and never one that the
+    /// giver of the last token that came from elsewhere gives.
+    fn next_token(&self, env: &Env<'_>) -> Result<u64, Refusal> {
         let last = self.token.max(env.token);
-        (last + 1).max((env.now.max(0) as u64) << 11)
+        let giver = (env.giver ^ u64::from((self.foreign ^ env.giver) % GIVERS == 0)) % GIVERS;
+        let by_clock = token_at(env.now) | giver;
+        let token = if by_clock > last { by_clock } else { last / GIVERS * GIVERS + GIVERS + giver };
+        match token < TOKENS {
+            true => Ok(token),
+            false => Err(Refusal::Limit("tokens")),
+        }
     }
 
     /// The job that a queue gives next, if it gives any now. O(log groups).
@@ -171,21 +188,33 @@ impl Board {
     /// Decides the next claim: the best ready job of those queues named that are
     /// neither paused nor full. What time has not been
     /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
-    pub fn claim<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, turn: u64) -> Option<Claimed<'a>> {
-        let slot = self.pick(claim, env.turn.wrapping_add(turn), env.now)?;
-        Some(self.claimed(env, slot, self.jobs.get(slot)?, claim))
+    pub fn claim<'a>(
+        &self,
+        env: &Env<'_>,
+        claim: &Claim<'a>,
+        turn: u64,
+    ) -> Result<Option<Claimed<'a>>, Refusal> {
+        let picked = self.pick(claim, env.turn.wrapping_add(turn), env.now);
+        let picked = picked.and_then(|slot| Some((slot, self.jobs.get(slot)?)));
+        picked.map(|(slot, job)| self.claimed(env, slot, job, claim)).transpose()
     }
 
-    fn claimed<'a>(&self, env: &Env<'_>, slot: u32, job: &Job, claim: &Claim<'a>) -> Claimed<'a> {
+    fn claimed<'a>(
+        &self,
+        env: &Env<'_>,
+        slot: u32,
+        job: &Job,
+        claim: &Claim<'a>,
+    ) -> Result<Claimed<'a>, Refusal> {
         let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, Setting::Lease, env.rules));
-        Claimed {
+        Ok(Claimed {
             slot,
             worker: claim.worker,
-            token: self.next_token(env),
+            token: self.next_token(env)?,
             lease: lease.max(1),
             timeout: self.job_rule(job, Setting::Timeout, env.rules),
             grace: self.job_rule(job, Setting::Grace, env.rules),
-        }
+        })
     }
 
     /// Decides the claim of one job, by id.
@@ -207,7 +236,7 @@ impl Board {
             State::Ready => {
                 self.check_slot(slot, true, env.now)?;
                 self.check_tokens(job, slot, env.now)?;
-                Ok(self.claimed(env, slot, job, claim))
+                self.claimed(env, slot, job, claim)
             }
             state if state.ended() => Err(Refusal::Ended(state)),
             state => Err(Refusal::NotReady(state)),

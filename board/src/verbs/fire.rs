@@ -48,6 +48,7 @@ impl Sound for Fired {
             && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
             && self.turn.is_none_or(|at| (0..NEVER).contains(&at))
             && board.find(&child_id(&self.id, self.n)).is_none()
+            && self.slot == board.jobs.next_free()
     }
 }
 
@@ -134,8 +135,11 @@ impl Board {
         Ok(Some(fired))
     }
 
-    /// Refuses a child whose key is taken, or that would exceed a limit.
+    /// Refuses a child whose number or key is taken, or that would exceed a limit.
     fn check_fired(&self, env: &Env<'_>, schedule: &Schedule, fired: &Fired) -> Result<(), Refusal> {
+        if fired.n >= NUMBERS {
+            return Err(Refusal::Limit("numbers"));
+        }
         let template = &schedule.template;
         let gone = fired.replaces.map(|(slot, _)| slot);
         if let Some(unique) = &template.unique {
@@ -185,7 +189,7 @@ impl Board {
             self.find(&child).is_some() || self.tombstone(&child, env.now).is_some()
         };
         let numbers = (0..53).map(|power| schedule.last + (1 << power));
-        let n = numbers.clone().find(|n| !taken(n)).unwrap_or(schedule.last + 1);
+        let n = numbers.clone().find(|n| *n >= NUMBERS || !taken(n)).unwrap_or(schedule.last + 1);
         let queue = schedule.template.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
         let number = self.queues.find(queue).unwrap_or(u32::MAX);
         let expire = self.rule(Setting::Expire, number, env.rules);

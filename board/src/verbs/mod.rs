@@ -36,7 +36,7 @@ pub use adopt::{Adopted, Parted};
 pub use advance::{Advance, Advanced};
 pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
 pub(crate) use claim::TOKENS;
-pub use claim::{Claim, Claimed, Order};
+pub use claim::{token_at, Claim, Claimed, Order, GIVERS};
 pub use clock::{ClockLine, Elapsed, Freed, Settled, Trimmed};
 pub use configure::{Configured, Scope, Source};
 pub use consume::{Consume, Consumed};

@@ -87,7 +87,7 @@ impl Sound for Posted<'_> {
             && self.name.is_none_or(|name| name.len() <= 255)
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
-            && (self.replaces || free())
+            && (self.replaces || free() && self.slot == board.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
                 let More { meta: _, after, user, tags, unique } = &**more;
                 user.is_none_or(is_name)

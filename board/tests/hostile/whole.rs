@@ -148,6 +148,34 @@ pub fn parts(board: &Board) -> Vec<Bytes> {
     parts
 }
 
+/// The same with a revision and a token that stand out in its bytes.
+pub fn marked() -> World {
+    let mut w = full();
+    while w.board.revision() <= 0xff {
+        w.configure(None, Setting::Retries, Some(w.board.revision() as i64));
+    }
+    w
+}
+
+/// MessagePack of a number, as it is written.
+fn number(n: u64) -> Bytes {
+    match n {
+        0..=0x7f => vec![n as u8],
+        0x80..=0xff => vec![0xcc, n as u8],
+        0x100..=0xffff => [&[0xcd][..], &(n as u16).to_be_bytes()].concat(),
+        0x1_0000..=0xffff_ffff => [&[0xce][..], &(n as u32).to_be_bytes()].concat(),
+        _ => [&[0xcf][..], &n.to_be_bytes()].concat(),
+    }
+}
+
+/// The snapshot with another number in the place of the first that is `from`.
+pub fn with_number(board: &Board, from: u64, to: u64) -> Bytes {
+    let bytes = parts(board).concat();
+    let from = number(from);
+    let at = bytes.windows(from.len()).position(|seen| seen == from).unwrap();
+    [&bytes[..at], &number(to), &bytes[at + from.len()..]].concat()
+}
+
 pub fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, Damage> {
     let mut loader = Loader::default();
     for part in parts {
@@ -173,7 +201,7 @@ pub fn live_on(board: Board) {
         .into_iter()
         .map(|s| w.board.record_of(s).unwrap().id().to_vec())
         .collect();
-    if w.board.token() > 1 << 52 || w.board.revision() > 1 << 47 {
+    if w.board.check_headroom().is_err() {
         return;
     }
     for id in &ids {
@@ -207,4 +235,9 @@ pub fn live_on(board: Board) {
     let all: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
     w.delete_all(&all).unwrap();
     w.sound();
+    // Whatever was made of it can be saved and loaded again.
+    w.reload();
+    let _ = w.post(&Post { id: Some(b"last"), ..Post::default() });
+    let _ = w.take(ANN);
+    w.reload();
 }

@@ -144,13 +144,13 @@ fn tokens_rise_and_follow_the_clock() {
         w.put(id);
     }
     let first = w.take(ANN).unwrap().token;
-    assert_eq!(first, (w.now as u64) << 11);
-    assert_eq!(w.take(ANN).unwrap().token, first + 1);
+    assert_eq!(first, token_at(w.now) + w.giver);
+    assert_eq!(w.take(ANN).unwrap().token, first + GIVERS);
     w.now -= 5_000;
-    assert_eq!(w.take(ANN).unwrap().token, first + 2);
+    assert_eq!(w.take(ANN).unwrap().token, first + 2 * GIVERS);
     w.pass(6_000);
     w.release(b"a").unwrap().unwrap();
-    assert_eq!(w.take(ANN).unwrap().token, (w.now as u64) << 11);
+    assert_eq!(w.take(ANN).unwrap().token, token_at(w.now) + w.giver);
 }
 
 #[test]
@@ -161,7 +161,55 @@ fn a_token_of_this_process_is_not_given_out_again_by_another_board() {
     w.board = Board::default();
     w.copy = Board::default();
     w.put("a");
-    assert_eq!(w.take(ANN).unwrap().token, first + 1);
+    assert_eq!(w.take(ANN).unwrap().token, first + GIVERS);
+}
+
+#[test]
+fn two_that_give_out_tokens_for_copies_of_a_board_never_give_the_same() {
+    for giver in 0..GIVERS {
+        let mut one = World::default();
+        one.giver = giver;
+        for id in ["a", "b", "c", "d", "e"] {
+            one.put(id);
+        }
+        one.take(ANN).unwrap();
+        // Both say that they are the same giver: the copy has seen a token of the other's.
+        let mut other = World::on(one.copy.copy().unwrap());
+        other.giver = giver;
+        let mut tokens: Vec<u64> = Vec::new();
+        for ms in [0, 0, 1, 0] {
+            for w in [&mut one, &mut other] {
+                w.now += ms;
+                tokens.extend(w.take(BOB).map(|got| got.token));
+            }
+        }
+        let all = tokens.len();
+        tokens.sort_unstable();
+        tokens.dedup();
+        assert_eq!((all, tokens.len()), (8, 8));
+    }
+}
+
+#[test]
+fn a_board_without_tokens_left_refuses_claims() {
+    let mut w = World::default();
+    w.put("a");
+    w.put("b");
+    w.now = 1 << 42;
+    let claim = Claim { worker: ANN, ..Claim::default() };
+    assert_eq!(w.claim_id(&claim, b"a").map(|_| ()), refused("LIMIT tokens"));
+    assert!(w.claim(&claim, 2).is_empty());
+    w.now -= 1;
+    let mut taken = 0;
+    while w.take(ANN).is_some_and(|got| got.token < 1 << 53) {
+        taken += 1;
+        w.put(&taken.to_string());
+        w.reload();
+    }
+    assert!(taken > 1);
+    assert_eq!(w.claim_id(&claim, taken.to_string().as_bytes()).map(|_| ()), refused("LIMIT tokens"));
+    w.reload();
+    w.sound();
 }
 
 #[test]

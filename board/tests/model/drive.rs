@@ -482,6 +482,7 @@ impl Pair {
             Command::List { .. } => compare::listing(&self.world, &self.model, command),
             Command::Reload => {
                 self.world.reload();
+                self.model.foreign = self.model.token;
                 self.model.forget_connections();
                 Ok(())
             }

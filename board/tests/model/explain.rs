@@ -110,7 +110,7 @@ pub fn explained(world: &World, model: &Model, job: &Job) -> Result<(), String> 
     }
     if job.state == State::Ready {
         let claim = Claim { worker: b"somebody", queues: &[&job.queue], ..Claim::default() };
-        let given = world.board.claim(&world.peek(), &claim, 0).map(|claimed| claimed.slot);
+        let given = world.board.claim(&world.peek(), &claim, 0).unwrap().map(|claimed| claimed.slot);
         let next = given.is_some() && given == world.board.find(&job.id);
         // One that has expired goes before anybody can claim it.
         let next = next && job.expires() > model.now;

@@ -203,6 +203,8 @@ pub struct Model {
     pub pauses: BTreeMap<Place, Pause>,
     pub rules: Rules,
     pub token: u64,
+    /// The last one when it was loaded.
+    pub foreign: u64,
     pub posts: u64,
     pub now: i64,
     /// The latest that it has ever been.

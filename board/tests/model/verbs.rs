@@ -3,12 +3,12 @@
 
 use board::{
     Advance, Claim, Consume, Exists, Fail, Heartbeat, OnConflict, Order, Post, Report, Retry, Setting, State,
-    Tally,
+    Tally, GIVERS,
 };
 
 use crate::limits::Unique;
 use crate::naive::*;
-use crate::world::Done;
+use crate::world::{Done, GIVER};
 
 enum Stand {
     /// And whether somebody else may say it.
@@ -159,7 +159,10 @@ impl Model {
         let job = &self.jobs[at];
         let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, job.options.lease, Setting::Lease));
         let timeout = self.job_rule(job, job.options.timeout, Setting::Timeout);
-        self.token = (self.token + 1).max((self.now as u64) << 11);
+        let giver = if self.foreign % GIVERS == GIVER { GIVER ^ 1 } else { GIVER };
+        let next = self.token - self.token % GIVERS + GIVERS + giver;
+        let by_clock = ((self.now as u64) << 11) + giver;
+        self.token = if by_clock > self.token { by_clock } else { next };
         let hold = Hold {
             worker: claim.worker.to_vec(),
             token: self.token,

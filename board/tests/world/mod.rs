@@ -15,6 +15,9 @@ mod work;
 /// For how long nothing ends by itself after a load, ms.
 pub const RECOVERY: i64 = 700;
 
+/// Who gives tokens out, where nothing else is said.
+pub const GIVER: u64 = 9;
+
 pub type Bytes = Vec<u8>;
 
 pub struct World {
@@ -23,6 +26,7 @@ pub struct World {
     pub now: i64,
     pub hold: i64,
     pub turn: u64,
+    pub giver: u64,
     pub rules: Rc<Rules>,
     /// Every batch so far.
     pub sent: Vec<Bytes>,
@@ -63,6 +67,7 @@ impl Default for World {
             now: 1_700_000_000_000,
             hold: 0,
             turn: 0,
+            giver: GIVER,
             rules: Rc::default(),
             sent: Vec::new(),
             tags: BTreeSet::new(),
@@ -91,6 +96,7 @@ impl World {
             now: self.now,
             random,
             token: self.token,
+            giver: self.giver,
             hold: self.hold,
             recovery: RECOVERY,
             turn: self.turn,
@@ -209,8 +215,8 @@ impl World {
 
     /// The world for one who only looks.
     pub fn peek(&self) -> Env<'_> {
-        let Self { now, hold, turn, .. } = *self;
-        Env { now, random: 0, token: 0, hold, recovery: RECOVERY, turn, rules: &self.rules }
+        let Self { now, hold, turn, giver, .. } = *self;
+        Env { now, random: 0, token: 0, giver, hold, recovery: RECOVERY, turn, rules: &self.rules }
     }
 
     pub fn record(&self, id: &[u8]) -> Option<Record<'_>> {

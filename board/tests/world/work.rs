@@ -74,7 +74,7 @@ impl World {
         let mut all = Vec::new();
         for n in 0..count {
             let env = self.env(&rules);
-            let Some(claimed) = self.board.claim(&env, claim, n as u64) else { break };
+            let Ok(Some(claimed)) = self.board.claim(&env, claim, n as u64) else { break };
             all.push(self.got(claimed));
         }
         self.commit();

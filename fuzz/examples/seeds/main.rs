@@ -29,6 +29,10 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> Result<()> {
 fn main() -> Result<()> {
     let w = whole::full();
     write("snapshot", "full", &whole::parts(&w.board).concat())?;
+    let marked = whole::marked().board;
+    let end = |name: &str, from, to| write("snapshot", name, &whole::with_number(&marked, from, to));
+    end("last-revision", marked.revision(), (1 << 48) - 2)?;
+    end("last-token", marked.token(), (1 << 53) - 40)?;
     let batches = |from: usize, to: usize| -> Vec<u8> {
         let framed = |batch: &Vec<u8>| [&(batch.len() as u16).to_le_bytes()[..], batch].concat();
         w.sent[from..to].iter().flat_map(framed).collect()

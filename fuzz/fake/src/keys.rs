@@ -186,7 +186,7 @@ pub unsafe extern "C" fn open(
     let server = server();
     let place = (of(ctx).db.get(), bytes(key).to_vec());
     let writable = mode as u32 & raw::REDISMODULE_WRITE != 0;
-    let alone = server.open.borrow().iter().all(|open| open.place != place || !(writable || open.writable));
+    let alone = server.open.borrow().iter().all(|open| open.place != place);
     assert!(alone, "{place:?} is open already");
     if !writable && !server.keys.borrow().contains_key(&place) {
         return std::ptr::null_mut();

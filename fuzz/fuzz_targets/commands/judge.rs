@@ -1,8 +1,9 @@
 //! What must hold after whatever happens.
 
 use fake_server::{server, Place, DATABASES, REPLICA};
-use jobboard::server::board_type::BoardValue;
+use jobboard::server::board_type::{board_of, BoardValue};
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 
 /// What there is: the boards, by their revisions and digests.
 pub type Sight = BTreeMap<Place, (u64, u128)>;
@@ -11,8 +12,8 @@ pub type Sight = BTreeMap<Place, (u64, u128)>;
 const MANY: usize = 2_000;
 
 fn value(place: &Place) -> Option<&'static BoardValue> {
-    // SAFETY: what stands under a key is of this type, and nothing happens while it is used.
-    server().value(place).and_then(|value| unsafe { value.cast::<BoardValue>().as_ref() })
+    // SAFETY: what stands under a key is ours, and nothing happens while it is used.
+    server().value(place).and_then(|value| unsafe { board_of(value) })
 }
 
 /// Looks at all boards: each is whole, and its copy equal. One of a revision that was seen last
@@ -43,6 +44,19 @@ pub fn look(last: &Sight) -> Sight {
 /// Whether a board has become too large to go on with.
 pub fn is_large() -> bool {
     server().places().iter().filter_map(value).any(|value| value.board.pieces() > MANY)
+}
+
+/// Whether a value is a board that can be trusted.
+pub fn is_whole(value: *mut c_void) -> bool {
+    // SAFETY: a value of ours, under no key yet.
+    unsafe { board_of(value) }.is_some_and(|value| !value.board.broken())
+}
+
+/// Whatever has come of the boards can be saved and loaded.
+pub fn loads_again() {
+    for place in server().places().into_iter().filter(|(db, _)| *db < DATABASES) {
+        server().reload(&place, true);
+    }
 }
 
 /// What a board comes to as commands of an append-only file is the same board.

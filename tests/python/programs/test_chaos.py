@@ -93,6 +93,11 @@ def test_what_is_wrong_is_found(calls, said):
     assert said in found(calls)
 
 
+def test_a_token_that_two_nodes_gave_out_is_found_though_neither_claim_was_confirmed():
+    calls = [claim("w1", 1, ("a", 1)), claim("w2", 2, ("a", 1))]
+    assert "the token 1 was given to" in found(calls, replicated=True)
+
+
 def test_a_lease_is_not_sure_to_last_over_a_jump_of_the_clock():
     calls = [claim("w1", 1, ("a", 1)), claim("w2", 3, ("a", 2))]
     assert "a was given to w2 (2) while w1 held it" in found(calls)

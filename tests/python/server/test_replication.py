@@ -9,7 +9,7 @@ import lives
 import pytest
 import redis
 from expect import check_consistent, drain, ids, refused, refused_like
-from harness import SOON, Server, now, past, wait_until
+from harness import EPOCH, SOON, Server, now, past, wait_until
 from lives import LONG
 from waiters import Waiter, error_of
 
@@ -314,6 +314,45 @@ def test_tokens_rise_over_a_promotion_even_when_the_last_claims_were_lost(pair):
     board = replica.board()
     assert board.info()["claimed"] == 0
     assert min(job["token"] for job in board.claim("w2", count=200, lease=LONG)) > lost
+
+
+def test_parted_primaries_never_give_equal_tokens(pair_with):
+    """Both claim the same jobs, at the same times by their clocks."""
+    primary, replica = pair_with("clock", "manual")
+    board = primary.board()
+    primary.clock.set(EPOCH)
+    board.post_many(300)
+    board.claim("w1", count=10, lease=LONG)
+    replica.wait_synced(primary)
+    promote(replica)
+    given: dict = {primary: [], replica: []}
+    for at in [EPOCH, EPOCH + 1, EPOCH + 60_000, EPOCH + 120_000, EPOCH + 120_001]:
+        for server, tokens in given.items():
+            server.clock.set(at)
+            claims = server.board().claim("w2", count=20, lease=LONG)
+            tokens.extend(job["token"] for job in claims)
+        if at < EPOCH + 60_000:
+            assert min(given[replica]) > max(given[primary]), "for a minute the new one is ahead"
+    assert len(given[primary]) == len(given[replica]) == 100
+    assert not set(given[primary]) & set(given[replica])
+    tokens = given[replica]
+    assert tokens == sorted(set(tokens)) and given[primary] == sorted(set(given[primary]))
+
+
+def test_a_primary_that_was_none_for_a_while_goes_on_above_both(pair):
+    primary, replica = pair
+    board = primary.board()
+    board.post_many(50)
+    board.claim("w1", count=10, lease=LONG)
+    replica.wait_synced(primary)
+    promote(replica)
+    primary.client().replicaof("127.0.0.1", replica.port)
+    replica.board().post("x")
+    primary.wait_synced(replica)
+    last = max(job["token"] for job in replica.board().claim("w2", count=10, lease=LONG))
+    primary.wait_synced(replica)
+    promote(primary)
+    assert min(job["token"] for job in board.claim("w3", count=10, lease=LONG)) > last
 
 
 def test_no_lease_ends_for_a_grace_after_a_promotion(pair_with):
