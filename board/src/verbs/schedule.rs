@@ -174,10 +174,8 @@ impl Schedule {
         self.template.delay = set.delay.or(self.template.delay);
         let changed = before != (self.every, self.cron.clone(), self.zone.clone(), self.start);
         if changed {
-            self.anchor = match self.start {
-                Some(start) if before.3 != Some(start) || start > now => start,
-                _ => now.saturating_add(self.every),
-            };
+            // With a START the same words give the same times, whatever stood there before.
+            self.anchor = self.start.unwrap_or_else(|| now.saturating_add(self.every));
         }
         changed
     }

@@ -133,10 +133,7 @@ impl Model {
         s.unique = child.unique.as_ref().map(Unique::of).or(s.unique);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
-            s.anchor = match s.start {
-                Some(start) if before.start != Some(start) || start > now => start,
-                _ => now + s.every,
-            };
+            s.anchor = s.start.unwrap_or(now + s.every);
         }
         let past_end = s.next != NEVER && s.end.is_some_and(|end| s.next > end);
         if fresh || moved || s.next == NEVER || s.full() || past_end {
