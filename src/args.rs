@@ -13,6 +13,9 @@ pub struct Args<'a> {
     at: usize,
 }
 
+/// The queues that a command names, and by which option.
+pub type Queues<'a> = (&'static str, Vec<&'a [u8]>);
+
 /// What is said of a cursor that is none, or of a listing in another order.
 pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
 
@@ -138,10 +141,27 @@ impl<'a> Args<'a> {
 
     /// A whole number.
     pub fn int(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, "")
+    }
+
+    /// A duration.
+    pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, " milliseconds")
+    }
+
+    /// A time.
+    pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, " Unix milliseconds")
+    }
+
+    fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
         let word = self.value(name)?;
         match whole(word).filter(|n| range.contains(n)) {
             Some(n) => Ok(n),
-            None => syntax(format!("{name} must be an integer from {} to {}", range.start(), range.end())),
+            None => {
+                let (least, most) = (range.start(), range.end());
+                syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
+            }
         }
     }
 
@@ -228,6 +248,17 @@ impl<'a> Args<'a> {
     pub fn names(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
         let n = self.length(name, least)?;
         self.many(n, name, |args| args.name(name))
+    }
+
+    /// What follows QUEUE or QUEUES, if the word is one of them; false when it is another.
+    pub fn queues(&mut self, word: &str, place: &mut Option<Queues<'a>>) -> Result<bool, Fault> {
+        const EITHER: &str = "QUEUE and QUEUES";
+        match word {
+            "QUEUE" => one_of(place, EITHER, "QUEUE", vec![self.name("QUEUE")?])?,
+            "QUEUES" => one_of(place, EITHER, "QUEUES", self.names("QUEUES", 0)?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// A fencing token.

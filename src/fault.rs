@@ -4,11 +4,16 @@ use board::{clean, Refusal};
 
 use crate::server::keyspace::WrongType;
 
+/// So much of a client's word is shown in an error.
+const SHOWN: usize = 64;
+
 /// Ends a command; nothing has been replied yet.
 #[derive(Debug)]
 pub enum Fault {
     /// Arguments that cannot be understood.
     Syntax(String),
+    /// A word that no option has, and where it stands.
+    Unexpected(String, String),
     /// The board refuses.
     Refused(Refusal),
     /// The key holds something else.
@@ -36,6 +41,7 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Fault::Syntax(text) => write!(f, "ERR {text}"),
+            Fault::Unexpected(word, place) => write!(f, "ERR syntax error near '{word}'{place}"),
             Fault::Refused(refusal) => refusal.fmt(f),
             Fault::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
@@ -52,6 +58,38 @@ pub fn syntax<T>(text: impl Into<String>) -> Result<T, Fault> {
 
 /// A word that no option has.
 pub fn unexpected<T>(word: &[u8]) -> Result<T, Fault> {
-    let text: String = clean(word).chars().take(64).collect();
-    syntax(format!("syntax error near '{text}'"))
+    Err(Fault::Unexpected(shown(word), String::new()))
+}
+
+/// A name that is none of those known: the one that it resembles, or all of them.
+pub fn unknown<'n, T>(what: &str, name: &[u8], known: impl IntoIterator<Item = &'n str>) -> Result<T, Fault> {
+    let name = shown(name);
+    let known: Vec<String> = known.into_iter().map(str::to_ascii_lowercase).collect();
+    syntax(match nearest(&name, known.iter().map(|known| &**known)) {
+        Some(near) => format!("unknown {what} '{name}': did you mean '{near}'?"),
+        None => format!("unknown {what} '{name}': it must be one of {}", known.join(", ")),
+    })
+}
+
+/// A client's word as an error shows it.
+fn shown(word: &[u8]) -> String {
+    clean(word.get(..4 * SHOWN).unwrap_or(word)).chars().take(SHOWN).collect()
+}
+
+impl Fault {
+    /// The option that was meant, out of those in the syntax of a command.
+    pub fn hint(&self, syntax: &str) -> Option<String> {
+        let Fault::Unexpected(word, _) = self else { return None };
+        let words = syntax.split(|c: char| !c.is_ascii_uppercase() && c != '-').filter(|w| w.len() > 1);
+        nearest(word, words).map(str::to_string)
+    }
+}
+
+/// The known name that is written most like this one; `None` when it is one of them, or like none.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let name = name.to_ascii_lowercase();
+    let far = |other: &str| strsim::osa_distance(&name, &other.to_ascii_lowercase());
+    let (distance, near) = known.map(|other| (far(other), other)).min_by_key(|(distance, _)| *distance)?;
+    // About a third of the letters may be wrong.
+    (1..=(name.len().max(near.len()) + 1) / 3).contains(&distance).then_some(near)
 }

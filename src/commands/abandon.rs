@@ -47,7 +47,7 @@ impl Command for Abandon {
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
-                "DELAY" => once(&mut request.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+                "DELAY" => once(&mut request.delay, "DELAY", args.ms("DELAY", 0..=LONGEST)?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
                 "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
@@ -81,7 +81,7 @@ impl Command for MAbandon {
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
-                "DELAY" => once(&mut request.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+                "DELAY" => once(&mut request.delay, "DELAY", args.ms("DELAY", 0..=LONGEST)?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
                 _ => return unexpected(word),
             }

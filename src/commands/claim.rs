@@ -6,7 +6,7 @@ use smallvec::{smallvec, SmallVec};
 
 use super::ending::{begin, Ending};
 use super::{fields, write_records, Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword};
+use crate::args::{flag, once, Args, Keyword, Queues};
 use crate::config::config;
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::blocked::park;
@@ -16,7 +16,7 @@ use crate::turn::Turn;
 use crate::waiters::Wait;
 use crate::world;
 
-/// `JOB.CLAIM board worker [QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
+/// `JOB.CLAIM board worker [QUEUE q|QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
 /// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
 /// `Beaten` for each that SEEN hands back. Settles up to 64 overdue things first.
 pub struct Claim;
@@ -30,7 +30,7 @@ pub(super) const NO_CONNECTION: &str = "SESSION needs a connection of its own, w
 #[derive(Default)]
 struct Options<'a> {
     id: Option<&'a [u8]>,
-    queues: Option<Vec<&'a [u8]>>,
+    queues: Option<Queues<'a>>,
     order: Option<Order>,
     count: Option<usize>,
     lease: Option<i64>,
@@ -45,20 +45,20 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "ID" => once(&mut o.id, "ID", args.name("ID")?)?,
-            "QUEUES" => once(&mut o.queues, "QUEUES", args.names("QUEUES", 0)?)?,
             "ORDER" => once(&mut o.order, "ORDER", order(args)?)?,
             "COUNT" => once(&mut o.count, "COUNT", args.length("COUNT", 1)?)?,
-            "LEASE" => once(&mut o.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
-            "BLOCK" => once(&mut o.block, "BLOCK", args.int("BLOCK", 0..=LONGEST)?)?,
+            "LEASE" => once(&mut o.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
+            "BLOCK" => once(&mut o.block, "BLOCK", args.ms("BLOCK", 0..=LONGEST)?)?,
             "SEEN" => once(&mut o.seen, "SEEN", args.token("SEEN")?)?,
             "SESSION" => flag(&mut o.session, "SESSION")?,
             "FIELDS" => once(&mut o.fields, "FIELDS", fields(args)?)?,
+            other if args.queues(other, &mut o.queues)? => {}
             _ => return unexpected(word),
         }
     }
     let alone = o.queues.is_none() && o.order.is_none() && o.count.is_none();
     match o.id.is_some() && !(alone && o.block.is_none() && o.seen.is_none()) {
-        true => syntax("ID excludes QUEUES, ORDER, COUNT, BLOCK and SEEN"),
+        true => syntax("ID excludes QUEUE, QUEUES, ORDER, COUNT, BLOCK and SEEN"),
         false => Ok(o),
     }
 }
@@ -81,7 +81,7 @@ impl Command for Claim {
         summary: "Takes jobs under a lease, best first, or waits for some.",
         complexity: "O(n (Q + log N)) for n jobs from Q queues",
         syntax:
-            "board worker <[QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
+            "board worker <[QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
             [BLOCK ms] [SEEN token] [SESSION] [FIELDS n field [field ...]]|ID id [LEASE ms] [SESSION] \
             [FIELDS n field [field ...]]>",
         ..Spec::NONE
@@ -96,7 +96,7 @@ impl Command for Claim {
 /// The options of a claim, as a verb that ends work shows them.
 macro_rules! next_claim {
     () => {
-        "[CLAIM [QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] [BLOCK ms] \
+        "[CLAIM [QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] [BLOCK ms] \
         [SEEN token] [SESSION] [FIELDS n field [field ...]]]"
     };
 }
@@ -144,7 +144,7 @@ impl<'a> Wanted<'a> {
         let default = [board::DEFAULT_QUEUE];
         let request = Request {
             worker,
-            queues: options.queues.as_deref().unwrap_or(&default),
+            queues: options.queues.as_ref().map_or(&default, |(_, queues)| queues),
             order: options.order.unwrap_or_default(),
             lease: options.lease,
         };

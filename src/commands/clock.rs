@@ -1,19 +1,23 @@
 //! `JOB.CLOCK GET`, `SET` and `ADVANCE`: the only source of time where the module was loaded
 //! with `clock manual`, for tests. What is due is done before the reply is sent.
 
-use super::{Command, Spec};
+use super::{Command, Family, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
 use crate::world;
 
 /// The parent of the subcommands.
-pub const PARENT: Spec = Spec {
-    name: "job.clock",
-    arity: -2,
-    flags: "",
-    summary: "Reads and moves the manual clock.",
-    ..Spec::NONE
-};
+pub struct Parent;
+
+impl Family for Parent {
+    const SPEC: Spec = Spec {
+        name: "job.clock",
+        arity: -2,
+        flags: "",
+        summary: "Reads and moves the manual clock.",
+        ..Spec::NONE
+    };
+}
 
 /// `JOB.CLOCK GET` → Unix ms.
 pub struct Get;
@@ -52,7 +56,7 @@ impl Command for Set {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        world::set_clock(call.args.int("unix-ms", 0..=world::LATEST)?);
+        world::set_clock(call.args.time("unix-ms", 0..=world::LATEST)?);
         call.ctx.reply().ok();
         Ok(())
     }
@@ -71,7 +75,7 @@ impl Command for Advance {
 
     fn run(call: &mut Call<'_>) -> Done {
         let now = world::now();
-        let ms = call.args.int("ms", -now..=world::LATEST - now)?;
+        let ms = call.args.ms("ms", -now..=world::LATEST - now)?;
         world::set_clock(now + ms);
         call.ctx.reply().int(now + ms);
         Ok(())

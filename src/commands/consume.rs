@@ -41,7 +41,7 @@ impl<'a> Options<'a> {
     fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
         match option {
             "RESULT" => once(&mut self.result, "RESULT", args.payload("RESULT")?)?,
-            "RETAIN" => once(&mut self.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+            "RETAIN" => once(&mut self.retain, "RETAIN", args.ms("RETAIN", -1..=LONGEST)?)?,
             "FORCE" => flag(&mut self.force, "FORCE")?,
             "NEXT" => once(&mut self.next, "NEXT", args.name("NEXT")?)?,
             "NAME" => once(&mut self.name, "NAME", args.name("NAME")?)?,

@@ -3,15 +3,24 @@
 use board::{After, Depend, Refusal};
 
 use super::after::on_failure;
-use super::{Command, KeyUse, Spec};
+use super::{Command, Family, KeyUse, Spec};
 use crate::args::{flag, once, Keyword};
 use crate::fault::{unexpected, Done};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
 /// The parent of the subcommands.
-pub const PARENT: Spec =
-    Spec { name: "job.depend", arity: -2, flags: "", summary: "Changes what a job waits for.", ..Spec::NONE };
+pub struct Parent;
+
+impl Family for Parent {
+    const SPEC: Spec = Spec {
+        name: "job.depend",
+        arity: -2,
+        flags: "",
+        summary: "Changes what a job waits for.",
+        ..Spec::NONE
+    };
+}
 
 /// `JOB.DEPEND ADD board id n id… [ONFAILURE p] [STRICT]` → state. Replicates `Depended`.
 pub struct Add;

@@ -46,7 +46,7 @@ impl Command for Fail {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
                 "RETRY" => {
-                    let ms = args.int("RETRY", 0..=LONGEST)?;
+                    let ms = args.ms("RETRY", 0..=LONGEST)?;
                     one_of(&mut retry, RETRY, "RETRY", Retry::After(ms))?;
                 }
                 "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,

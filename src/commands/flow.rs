@@ -28,6 +28,7 @@ fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, Fault> {
     let mut read = read;
     read().map_err(|fault| match fault {
         Fault::Syntax(text) => Fault::Syntax(within(text)),
+        Fault::Unexpected(word, place) => Fault::Unexpected(word, within(place)),
         other => other,
     })
 }
@@ -57,7 +58,7 @@ impl Command for Flow {
         key: Some(KeyUse::Insert),
         summary: "Posts several jobs that wait for each other or are parts of each other, all or none.",
         complexity: "O(n log N) for n nodes and all that they wait for",
-        syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [PRIORITY priority] \
+        syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
             [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] \
             [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \

@@ -59,7 +59,7 @@ impl Command for Heartbeat {
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
-                "LEASE" => once(&mut request.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+                "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
                 "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
                 "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
                 "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
@@ -102,7 +102,7 @@ impl Command for MHeartbeat {
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
-                "LEASE" => once(&mut lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+                "LEASE" => once(&mut lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
                 _ => return unexpected(word),
             }
         }

@@ -5,7 +5,7 @@ use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 use super::pages::Paging;
 use super::{fields, read, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword, NO_CURSOR};
-use crate::fault::{syntax, unexpected, Done, Fault};
+use crate::fault::{syntax, unexpected, unknown, Done, Fault};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 
@@ -16,6 +16,11 @@ pub struct List;
 /// So many filters at most: each is asked of each job that is looked at.
 const FILTERS_MOST: usize = 100;
 
+fn state(args: &mut Args<'_>) -> Result<State, Fault> {
+    let name = args.value("STATE")?;
+    State::named(name).map_or_else(|| unknown("state", name, State::ALL.map(State::name)), Ok)
+}
+
 /// Reads one filter if the word begins one.
 pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, Fault> {
     let mut keyword = Keyword::of(word);
@@ -25,10 +30,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         keyword = Keyword::of(args.value("NOT")?);
     }
     let filter = match keyword.text() {
-        "STATE" => match State::named(args.value("STATE")?) {
-            Some(state) => Filter::State(state),
-            None => return syntax("STATE must be the name of a state"),
-        },
+        "STATE" => Filter::State(state(args)?),
         "QUEUE" => Filter::Queue(args.name("QUEUE")?),
         "GROUP" => Filter::Group(args.name("GROUP")?),
         "WORKER" => Filter::Worker(args.name("WORKER")?),

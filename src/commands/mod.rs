@@ -4,7 +4,7 @@ use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
 
 use crate::args::Args;
 use crate::config::config;
-use crate::fault::{syntax, Done, Fault};
+use crate::fault::{unknown, Done, Fault};
 use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::register::Registrar;
@@ -26,6 +26,7 @@ mod flow;
 mod get;
 mod groups;
 mod heartbeat;
+mod help;
 mod history;
 mod info;
 mod internal;
@@ -51,6 +52,7 @@ mod wait;
 mod worker;
 
 pub use ending::{begin, Ending};
+pub use help::{Family, Help};
 
 /// What a command does with its key.
 #[derive(Clone, Copy)]
@@ -147,7 +149,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<requeue::Requeue>();
     to.add::<delete::Delete>();
     to.add::<update::Update>();
-    to.parent(&depend::PARENT);
+    to.family::<depend::Parent>();
     to.add::<depend::Add>();
     to.add::<depend::Remove>();
     to.add::<depend::Clear>();
@@ -169,11 +171,11 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<info::Info>();
     to.add::<stats::Stats>();
     to.add::<metrics::Metrics>();
-    to.parent(&settings::PARENT);
+    to.family::<settings::Parent>();
     to.add::<settings::Get>();
     to.add::<settings::Set>();
     to.add::<settings::Reset>();
-    to.parent(&schedule::PARENT);
+    to.family::<schedule::Parent>();
     to.add::<schedule::Set>();
     to.add::<schedule::Get>();
     to.add::<schedule::List>();
@@ -181,7 +183,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<schedule::Pause>();
     to.add::<schedule::Resume>();
     to.add::<schedule::Run>();
-    to.parent(&worker::PARENT);
+    to.family::<worker::Parent>();
     to.add::<worker::Register>();
     to.add::<worker::Deregister>();
     to.add::<worker::List>();
@@ -191,7 +193,7 @@ pub fn register(to: &mut Registrar, manual_clock: bool) {
     to.add::<internal::Load>();
     to.add::<internal::Probe>();
     if manual_clock {
-        to.parent(&clock::PARENT);
+        to.family::<clock::Parent>();
         to.add::<clock::Get>();
         to.add::<clock::Set>();
         to.add::<clock::Advance>();
@@ -351,7 +353,7 @@ pub fn fields(args: &mut Args<'_>) -> Result<FieldList, Fault> {
         match Fields::named(name) {
             Some(field) if fields.contains(&field) => {}
             Some(field) => fields.push(field),
-            None => return syntax(format!("unknown field '{}'", board::clean(name))),
+            None => return unknown("field", name, Fields::all().iter_names().map(|(name, _)| name)),
         }
     }
     Ok(fields.into())

@@ -44,7 +44,7 @@ impl Command for Pause {
             match Keyword::of(word).text() {
                 "QUEUE" => once(&mut halt.queue, "QUEUE", args.name("QUEUE")?)?,
                 "GROUP" => once(&mut halt.group, "GROUP", args.group()?)?,
-                "FOR" => once(&mut halt.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+                "FOR" => once(&mut halt.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
                 "RELEASE" => flag(&mut halt.release, "RELEASE")?,
                 _ => return unexpected(word),
             }

@@ -53,10 +53,10 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
         "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
         "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
-        "LEASE" => once(&mut options.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+        "LEASE" => once(&mut options.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
         "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
         "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
-        "RETAIN" => once(&mut options.retain, "RETAIN", args.int("RETAIN", -1..=LONGEST)?)?,
+        "RETAIN" => once(&mut options.retain, "RETAIN", args.ms("RETAIN", -1..=LONGEST)?)?,
         "USER" => once(&mut post.user, "USER", args.name("USER")?)?,
         "MAXLIVE" => once(&mut post.most_live, "MAXLIVE", args.int("MAXLIVE", 1..=MOST)?)?,
         "META" if !post.meta.is_empty() => return syntax("META is given twice"),
@@ -93,7 +93,7 @@ pub fn options<'a>(
             "XX" => one_of(&mut exists, MODES, "XX", Exists::OnlyReplace)?,
             "REPLACE" => one_of(&mut exists, MODES, "REPLACE", Exists::Replace)?,
             "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
-            "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
+            "AT" => one_of(&mut start, START, "AT", args.time("AT", 0..=LATEST)?)?,
             "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
             other if attribute(other, args, post)? => {}
             other if waits.take(other, args)? => {}
@@ -125,16 +125,16 @@ pub fn options<'a>(
 
 /// The time that is so many ms away.
 pub fn delay(args: &mut Args<'_>) -> Result<i64, Fault> {
-    Ok(world::now().saturating_add(args.int("DELAY", 0..=LONGEST)?))
+    Ok(world::now().saturating_add(args.ms("DELAY", 0..=LONGEST)?))
 }
 
 fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
     let kind = args.value("BACKOFF")?;
     match Keyword::of(kind).text() {
-        "FIXED" => args.int("BACKOFF FIXED", 0..=LONGEST).map(|ms| (ms, ms)),
+        "FIXED" => args.ms("BACKOFF FIXED", 0..=LONGEST).map(|ms| (ms, ms)),
         "EXPONENTIAL" => {
-            let base = args.int("BACKOFF EXPONENTIAL base", 0..=LONGEST)?;
-            Ok((base, args.int("BACKOFF EXPONENTIAL max", base..=LONGEST)?))
+            let base = args.ms("BACKOFF EXPONENTIAL base", 0..=LONGEST)?;
+            Ok((base, args.ms("BACKOFF EXPONENTIAL max", base..=LONGEST)?))
         }
         _ => syntax("BACKOFF must be FIXED or EXPONENTIAL"),
     }
@@ -142,8 +142,8 @@ fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
 
 /// A duration, or -1 for none.
 fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
-    match args.int(name, -1..=LONGEST)? {
-        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST}")),
+    match args.ms(name, -1..=LONGEST)? {
+        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST} milliseconds")),
         ms => Ok(ms),
     }
 }

@@ -8,7 +8,7 @@ use board::{
 use super::pages::{self, Paging};
 use super::post::{attribute, LATEST};
 use super::unique::Key;
-use super::{read, Command, KeyUse, Spec};
+use super::{read, Command, Family, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -16,13 +16,17 @@ use crate::server::reply::Reply;
 use crate::turn::Turn;
 
 /// The parent of the subcommands.
-pub const PARENT: Spec = Spec {
-    name: "job.schedule",
-    arity: -2,
-    flags: "",
-    summary: "Makes, changes, reads and runs schedules of recurring jobs.",
-    ..Spec::NONE
-};
+pub struct Parent;
+
+impl Family for Parent {
+    const SPEC: Spec = Spec {
+        name: "job.schedule",
+        arity: -2,
+        flags: "",
+        summary: "Makes, changes, reads and runs schedules of recurring jobs.",
+        ..Spec::NONE
+    };
+}
 
 const COMPLEXITY: &str = "O(log N + n) for n schedules listed";
 /// What an interval and an expression are.
@@ -66,12 +70,12 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     let (mut when, mut key) = (None, Key::default());
     while let Some(text) = args.next() {
         match Keyword::of(text).text() {
-            "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.int("EVERY", 1..=LONGEST)?))?,
+            "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.ms("EVERY", 1..=LONGEST)?))?,
             "CRON" => one_of(&mut when, WHENS, "CRON", When::Cron(args.upto("CRON", board::CRON_LONGEST)?))?,
             "TZ" => once(&mut set.zone, "TZ", args.upto("TZ", board::ZONE_LONGEST)?)?,
-            "START" => once(&mut set.start, "START", args.int("START", 0..=LATEST)?)?,
+            "START" => once(&mut set.start, "START", args.time("START", 0..=LATEST)?)?,
             "END" => {
-                let end = args.int("END", -1..=LATEST)?;
+                let end = args.time("END", -1..=LATEST)?;
                 once(&mut set.end, "END", (end >= 0).then_some(end))?;
             }
             "MAX" => match args.int("MAX", -1..=MANY)? {
@@ -89,8 +93,8 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
                 let all = "allow, skip or replace";
                 once(&mut set.overlap, "OVERLAP", word(args, "OVERLAP", all, Overlap::named)?)?;
             }
-            "JITTER" => once(&mut set.jitter, "JITTER", args.int("JITTER", 0..=LONGEST)?)?,
-            "DELAY" => once(&mut set.delay, "DELAY", args.int("DELAY", 0..=LONGEST)?)?,
+            "JITTER" => once(&mut set.jitter, "JITTER", args.ms("JITTER", 0..=LONGEST)?)?,
+            "DELAY" => once(&mut set.delay, "DELAY", args.ms("DELAY", 0..=LONGEST)?)?,
             "BACKOFF-JITTER" => {
                 let percent = args.int("BACKOFF-JITTER", 0..=100)?;
                 once(&mut set.child.options.jitter, "BACKOFF-JITTER", percent)?;

@@ -3,24 +3,28 @@
 
 use board::{
     clean, Board, Configured, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting, Source, Topic,
-    ALL_TOPICS, NAMED_MOST, SPECS,
+    ALL_TOPICS, LONGEST, NAMED_MOST, SPECS,
 };
 
-use super::{read, Command, KeyUse, Spec};
+use super::{read, Command, Family, KeyUse, Spec};
 use crate::args::{whole, Args};
 use crate::config::config;
-use crate::fault::{syntax, Done, Fault};
+use crate::fault::{syntax, unknown, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
 
 /// The parent of the subcommands.
-pub const PARENT: Spec = Spec {
-    name: "job.settings",
-    arity: -2,
-    flags: "",
-    summary: "Reads and changes the settings of a board, of its queues and their groups, and of limits.",
-    ..Spec::NONE
-};
+pub struct Parent;
+
+impl Family for Parent {
+    const SPEC: Spec = Spec {
+        name: "job.settings",
+        arity: -2,
+        flags: "",
+        summary: "Reads and changes the settings of a board, of its queues and their groups, and of limits.",
+        ..Spec::NONE
+    };
+}
 
 /// `JOB.SETTINGS GET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → for each name value and source.
 pub struct Get;
@@ -202,7 +206,7 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, Fault> {
         };
     }
     let Some(setting) = Setting::named(name) else {
-        return syntax(format!("unknown setting '{}'", clean(name)));
+        return unknown("setting", name, scope.all().iter().map(|name| name.text()));
     };
     let spec = setting.spec();
     match scope.level() {
@@ -259,6 +263,7 @@ fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, Fault> {
         }
         _ if switch && args.take("YES") => Ok(1),
         _ if switch && args.take("NO") => Ok(0),
+        _ if spec.max == LONGEST => args.ms(spec.name, spec.min..=spec.max),
         _ => args.int(spec.name, spec.min..=spec.max),
     }
 }
@@ -273,17 +278,13 @@ fn events(words: &[u8]) -> Result<i64, Fault> {
             named.map(Topic::bit)
         }
     };
+    let names = || Topic::ALL.into_iter().map(Topic::name).chain(["all", "none"]);
     let mut bits = 0;
     for word in words.split(|byte| *byte == b',') {
-        match bits_of(word) {
-            Some(more) => bits |= i64::from(more),
-            None => {
-                return syntax(format!(
-                    "events must be an integer from 0 to {ALL_TOPICS} or names of events, not '{}'",
-                    clean(word)
-                ))
-            }
-        }
+        bits |= match bits_of(word) {
+            Some(more) => i64::from(more),
+            None => unknown("event", word, names())?,
+        };
     }
     Ok(bits)
 }

@@ -28,7 +28,7 @@ impl<'a> Key<'a> {
         match option {
             "UNIQUE" => once(&mut self.key, "UNIQUE", args.name("UNIQUE")?)?,
             "UNTIL" => once(&mut self.until, "UNTIL", until(args)?)?,
-            "FOR" => once(&mut self.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+            "FOR" => once(&mut self.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -28,10 +28,10 @@ fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'
             }
             "QUEUE" => once(&mut change.queue, "QUEUE", args.name("QUEUE")?)?,
             "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
-            "AT" => one_of(&mut start, START, "AT", args.int("AT", 0..=LATEST)?)?,
+            "AT" => one_of(&mut start, START, "AT", args.time("AT", 0..=LATEST)?)?,
             "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
             "RETRIES" => once(&mut change.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
-            "LEASE" => once(&mut change.lease, "LEASE", args.int("LEASE", 1..=LONGEST)?)?,
+            "LEASE" => once(&mut change.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
             "META" => once(&mut meta, "META", args.meta()?)?,
             "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
             "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,

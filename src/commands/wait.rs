@@ -10,7 +10,7 @@ use crate::server::watched::{claimable, sight, wait};
 use crate::watchers::{Until, Want};
 
 /// `JOB.WAIT board ms JOBS n id… [ALL|ANY|CHANGED version] [FIELDS n f…]` → records and nulls,
-/// in place; `JOB.WAIT board ms FOR claimable|present|empty [QUEUES n q…]` → OK. Null at the
+/// in place; `JOB.WAIT board ms FOR claimable|present|empty [QUEUE q|QUEUES n q…]` → OK. Null at the
 /// timeout.
 pub struct Wait;
 
@@ -49,17 +49,16 @@ fn want_board(args: &mut Args<'_>) -> Result<Want, Fault> {
     let word = Keyword::of(args.value("FOR")?);
     let mut queues = None;
     while let Some(word) = args.next() {
-        match Keyword::of(word).text() {
-            "QUEUES" => once(&mut queues, "QUEUES", args.names("QUEUES", 0)?)?,
-            _ => return unexpected(word),
+        if !args.queues(Keyword::of(word).text(), &mut queues)? {
+            return unexpected(word);
         }
     }
     match word.text() {
         "CLAIMABLE" => {
-            let queues = queues.unwrap_or_else(|| vec![board::DEFAULT_QUEUE]);
+            let queues = queues.map_or_else(|| vec![board::DEFAULT_QUEUE], |(_, queues)| queues);
             Ok(Want::Claimable(queues.into_iter().map(<[u8]>::to_vec).collect()))
         }
-        "PRESENT" | "EMPTY" if queues.is_some() => syntax("QUEUES goes with FOR claimable"),
+        "PRESENT" | "EMPTY" if queues.is_some() => syntax("QUEUE and QUEUES go with FOR claimable"),
         "PRESENT" => Ok(Want::Present),
         "EMPTY" => Ok(Want::Empty),
         _ => syntax("FOR must be claimable, present or empty"),
@@ -95,12 +94,12 @@ impl Command for Wait {
         summary: "Waits until jobs have ended or changed, or until a board has work or none.",
         complexity: "O(n) for n ids or queues",
         syntax: "board ms <JOBS n id [id ...] [ALL|ANY|CHANGED version] [FIELDS n field [field ...]]|\
-            FOR <claimable|present|empty> [QUEUES n queue [queue ...]]>",
+            FOR <claimable|present|empty> [QUEUE queue|QUEUES n queue [queue ...]]>",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let timeout = call.args.int("ms", 0..=LONGEST)?;
+        let timeout = call.args.ms("ms", 0..=LONGEST)?;
         let want = want(&mut call.args)?;
         let reply = call.ctx.reply();
         let met = read(call, |board| {

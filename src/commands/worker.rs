@@ -4,7 +4,7 @@ use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
 use super::pages::{self, Paging};
-use super::{read, Command, KeyUse, Spec};
+use super::{read, Command, Family, KeyUse, Spec};
 use crate::args::{flag, once, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -13,13 +13,17 @@ use crate::turn::Turn;
 use crate::world;
 
 /// The parent of the subcommands.
-pub const PARENT: Spec = Spec {
-    name: "job.worker",
-    arity: -2,
-    flags: "",
-    summary: "Registers workers, lists them, and lets them be quiet.",
-    ..Spec::NONE
-};
+pub struct Parent;
+
+impl Family for Parent {
+    const SPEC: Spec = Spec {
+        name: "job.worker",
+        arity: -2,
+        flags: "",
+        summary: "Registers workers, lists them, and lets them be quiet.",
+        ..Spec::NONE
+    };
+}
 
 /// `JOB.WORKER REGISTER board worker [ROLE r] [META n f v…] [FOR ms|SESSION]` → until when, and
 /// whether it is quiet. Replicates `Registered`.
@@ -75,7 +79,7 @@ impl Command for Register {
             match Keyword::of(word).text() {
                 "ROLE" => once(&mut request.role, "ROLE", args.name("ROLE")?)?,
                 "META" => once(&mut meta, "META", args.meta()?)?,
-                "FOR" => once(&mut request.time, "FOR", args.int("FOR", 1..=LONGEST)?)?,
+                "FOR" => once(&mut request.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
                 "SESSION" => flag(&mut request.session, "SESSION")?,
                 _ => return unexpected(word),
             }

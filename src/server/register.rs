@@ -3,8 +3,9 @@
 use redis_module::raw;
 use std::ffi::CString;
 use std::os::raw::c_int;
+use std::sync::OnceLock;
 
-use crate::commands::{self, Command, KeyUse, Spec};
+use crate::commands::{self, Command, Family, Help, KeyUse, Spec};
 use crate::server::call::{Call, Words};
 use crate::server::command_docs::Arguments;
 use crate::server::ctx::{Ctx, Level};
@@ -32,7 +33,8 @@ unsafe extern "C" fn handle<C: Command>(
             return OK;
         }
         if let Err(fault) = C::run(&mut call) {
-            ctx.reply().error(&fault.to_string());
+            let meant = fault.hint(C::SPEC.syntax).map(|word| format!(": did you mean {word}?"));
+            ctx.reply().error(&format!("{fault}{}", meant.unwrap_or_default()));
         }
         OK
     })
@@ -43,6 +45,14 @@ pub struct Registrar<'c> {
     ctx: Ctx<'c>,
     own_category: bool,
     failed: Option<String>,
+    specs: Vec<Spec>,
+}
+
+static SPECS: OnceLock<Vec<Spec>> = OnceLock::new();
+
+/// All commands, in the order in which they were made known.
+pub fn registered() -> impl Iterator<Item = &'static Spec> {
+    SPECS.get().into_iter().flatten()
 }
 
 /// Makes all commands known.
@@ -50,8 +60,9 @@ pub fn all(ctx: Ctx) -> Result<(), String> {
     // SAFETY: the context is that of the load. Redis 7.0 and 7.2 have no such function.
     let own_category =
         unsafe { raw::RedisModule_AddACLCategory.is_some_and(|add| add(ctx.0, c"jobs".as_ptr()) == OK) };
-    let mut registrar = Registrar { ctx, own_category, failed: None };
+    let mut registrar = Registrar { ctx, own_category, failed: None, specs: Vec::new() };
     commands::register(&mut registrar, world::clock_is_manual());
+    SPECS.get_or_init(|| registrar.specs);
     registrar.failed.map_or(Ok(()), |name| Err(format!("the command {name} cannot be registered")))
 }
 
@@ -63,11 +74,13 @@ impl Registrar<'_> {
     /// Makes one command known.
     pub fn add<C: Command>(&mut self) {
         self.named(&C::SPEC, Some(handle::<C>));
+        self.specs.push(C::SPEC);
     }
 
-    /// Makes the parent of subcommands known.
-    pub fn parent(&mut self, spec: &Spec) {
-        self.named(spec, None);
+    /// Makes the parent of subcommands known, and its HELP; the others follow.
+    pub fn family<F: Family>(&mut self) {
+        self.named(&F::SPEC, None);
+        self.add::<Help<F>>();
     }
 
     fn named(&mut self, spec: &Spec, handler: Option<Handler>) {

@@ -1,6 +1,7 @@
 //! Replies, written straight to the client.
 
 use redis_module::raw;
+use std::ffi::CString;
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_long};
 
@@ -39,6 +40,13 @@ impl Reply<'_> {
     pub fn ok(self) {
         // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, c"OK".as_ptr())) };
+    }
+
+    /// A line of ours.
+    pub fn status(self, line: &str) {
+        let line = CString::new(line).unwrap_or_default();
+        // SAFETY: as above; a C string.
+        unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, line.as_ptr())) };
     }
 
     /// A whole number.

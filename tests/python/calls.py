@@ -29,6 +29,7 @@ TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
 ONWARD = {"NAME": ("n",), "DELAY": ("1",), "PRIORITY": ("1",)}
 CLAIM = {
+    "QUEUE": ("q",),
     "QUEUES": ("1", "q"),
     "ORDER": ("best",),
     "COUNT": ("1",),
@@ -169,7 +170,7 @@ CALLS = [
     ),
     Call("COUNT", (), FILTERS),
     Call("WAIT", ("5", "JOBS", *ONE_ID), {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS}),
-    Call("WAIT", ("5", "FOR", "claimable"), {"QUEUES": ("1", "q")}),
+    Call("WAIT", ("5", "FOR", "claimable"), {"QUEUE": ("q",), "QUEUES": ("1", "q")}),
     Call("HISTORY", ("j",), {}),
     Call("EXPLAIN", ("j",), {}),
     Call("QUEUES", (), {}),

@@ -135,4 +135,5 @@ def verbs(server: Server) -> list[str]:
             found += subs[::2]
         elif name not in parents and name not in INTERNAL:
             found.append(name)
-    return sorted(name.lower().removeprefix("job.") for name in found)
+    # HELP tells of no board.
+    return sorted(name.lower().removeprefix("job.") for name in found if not name.lower().endswith("|help"))

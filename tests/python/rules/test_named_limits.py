@@ -277,7 +277,10 @@ def test_a_limit_stays_while_something_names_it(board):
         (["LIMIT", "api", "lease", 1], "ERR 'lease' is not a setting of limits"),
         (["LIMIT", "", "rate", 1], "ERR LIMIT must be 1 to 255 bytes long"),
         (["LIMIT", "api", "rate", -2], "ERR rate must be an integer from -1 to 2147483647"),
-        (["LIMIT", "api", "QUEUE", "q"], "ERR unknown setting 'QUEUE'"),
+        (
+            ["LIMIT", "api", "QUEUE", "q"],
+            "ERR unknown setting 'QUEUE': it must be one of concurrency, rate, rate-period, burst",
+        ),
     ],
 )
 def test_bad_words_are_refused(board, words, error):

@@ -36,7 +36,7 @@ def test_the_setting_is_off_and_takes_yes_and_no(board):
         board.set(ownerless="maybe")
     with refused("ERR 'ownerless' is a setting of the whole board", board):
         board.set(queue="mail", ownerless=1)
-    with refused("ERR lease must be an integer from 1 to 1099511627776", board):
+    with refused("ERR lease must be an integer from 1 to 1099511627776 milliseconds", board):
         board.set(lease="yes")
 
 

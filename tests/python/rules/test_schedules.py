@@ -118,6 +118,26 @@ def test_start_end_and_max(clocked_board: Board, clock: Clock) -> None:
     assert shown(board, "b")["next"] == EPOCH + 6000
 
 
+@pytest.mark.parametrize("start", [-2500, 300, 4500])
+@pytest.mark.parametrize(
+    "before", [["EVERY", 700], ["EVERY", 1000, "START", EPOCH - 100], ["CRON", "@daily"]]
+)
+def test_the_same_words_give_the_same_times_whatever_stood_there(
+    clocked_board: Board, clock: Clock, before: list, start: int
+) -> None:
+    """With START: changed and made anew, and when only the interval is changed afterwards."""
+    words = ["EVERY", 1000, "START", EPOCH + start]
+    schedule(clocked_board, "changed", *before)
+    schedule(clocked_board, "interval", "EVERY", 700, "START", EPOCH + start)
+    clock.advance(250)
+    schedule(clocked_board, "made", *words)
+    schedule(clocked_board, "changed", *words)
+    schedule(clocked_board, "interval", "EVERY", 1000)
+    first = EPOCH + (start if start > 250 else 500)
+    nexts = {id_: shown(clocked_board, id_)["next"] for id_ in ("made", "changed", "interval")}
+    assert nexts == dict.fromkeys(nexts, first)
+
+
 def test_jitter_delays_the_post_and_not_the_intended_time(clocked_board: Board, clock: Clock) -> None:
     schedule(clocked_board, "s", "EVERY", 1000, "JITTER", 900)
     for _ in range(300):
@@ -267,7 +287,7 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
     ("words", "error"),
     [
         ([], "ERR EVERY or CRON is needed for a new schedule"),
-        (["EVERY", 0], f"ERR EVERY must be an integer from 1 to {2**40}"),
+        (["EVERY", 0], f"ERR EVERY must be an integer from 1 to {2**40} milliseconds"),
         (["EVERY", 5, "CRON", "* * * * *"], "ERR EVERY and CRON exclude each other"),
         (["EVERY", 5, "TZ", "UTC"], "ERR TZ goes with CRON"),
         (["CRON", "* *"], "ERR CRON is not a cron expression: it must have five or six fields"),
@@ -278,12 +298,15 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
         (["EVERY", 5, "BACKLOG", "some"], "ERR BACKLOG must be skip, one or all"),
         (["EVERY", 5, "OVERLAP", "some"], "ERR OVERLAP must be allow, skip or replace"),
         (["EVERY", 5, "MAX", 0], f"ERR MAX must be -1 or an integer from 1 to {2**53 - 1}"),
-        (["EVERY", 5, "JITTER", -1], f"ERR JITTER must be an integer from 0 to {2**40}"),
+        (["EVERY", 5, "JITTER", -1], f"ERR JITTER must be an integer from 0 to {2**40} milliseconds"),
         (["EVERY", 5, "JITTER", 1, "JITTER", 1], "ERR JITTER is given twice"),
         (["EVERY", 5, "AT", 5], "ERR syntax error near 'AT'"),
         (["EVERY", 5, "ID", "j"], "ERR syntax error near 'ID'"),
         (["EVERY"], "ERR EVERY needs a value"),
-        (["EVERY", 5, "START", 2**47 + 1], f"ERR START must be an integer from 0 to {2**47}"),
+        (
+            ["EVERY", 5, "START", 2**47 + 1],
+            f"ERR START must be an integer from 0 to {2**47} Unix milliseconds",
+        ),
     ],
     ids=str,
 )

@@ -53,12 +53,15 @@ def test_a_selection_without_a_filter_is_refused(board, verb):
         board.where(verb, count=5, **change(verb))
 
 
+STATE_NAMES = "scheduled, blocked, ready, claimed, complete, failed, cancelled, trashed"
+
+
 @pytest.mark.parametrize("verb", TAKES)
 def test_bad_input_is_refused_and_named(board, verb):
     lives.ready(board)
     tail = ["SET", "PRIORITY", "1"] if verb == "update" else []
     for words, error in [
-        (["STATE", "lost"], "ERR STATE must be the name of a state"),
+        (["STATE", "lost"], f"ERR unknown state 'lost': it must be one of {STATE_NAMES}"),
         (["STATE", "ready", "COUNT", "0"], "ERR COUNT must be an integer from 1 to 10000"),
         (["STATE", "ready", "COUNT", "10001"], "ERR COUNT must be an integer from 1 to 10000"),
         (["STATE", "ready", "CURSOR", "x"], "ERR CURSOR must be 0 or one that the last call gave"),

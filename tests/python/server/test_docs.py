@@ -22,15 +22,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 import redis
+from command_docs import command_names, module_docs, render_arguments
 from harness import MODULE, SOON, Board, Clock, Server, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = (ROOT / "commands.md").read_text()
 README = (ROOT / "README.md").read_text()
 REDIS_CONF = (ROOT / "redis.conf").read_text()
-
-INTERNAL = {"JOB.APPLY", "JOB.LOAD", "JOB.PROBE"}
-"""Commands of the replication stream, the append-only file and the timer: not for clients."""
 
 LOAD_ONLY = {"jobboard.clock"}
 """Settings that are load arguments only and have no line in redis.conf."""
@@ -303,18 +301,6 @@ def documented() -> set[str]:
     return set(re.findall(r"^### (JOB\.[A-Z]+)", COMMANDS, re.MULTILINE))
 
 
-def ask(server: Server, *words: str) -> Any:
-    """A reply as it came: redis-py would parse some replies of COMMAND as others."""
-    client = server.client()
-    client.response_callbacks.clear()
-    return client.execute_command(*words)
-
-
-def command_names(server: Server) -> list[str]:
-    names = ask(server, "COMMAND", "LIST", "FILTERBY", "MODULE", "jobboard")
-    return [name.upper() for name in names if "|" not in name and name.upper() not in INTERNAL]
-
-
 def test_commands_md_has_a_section_for_each_command_and_no_other(clocked: Server) -> None:
     assert sorted(documented()) == sorted(command_names(clocked))
 
@@ -327,7 +313,9 @@ def test_each_section_has_a_syntax_line_and_an_example() -> None:
         assert {"syntax", "redis-cli"} <= infos.get(name, set()), name
 
 
-SUBCOMMANDS = "GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR|REGISTER|DEREGISTER|QUIET"
+SUBCOMMANDS = (
+    "GET|SET|RESET|ADVANCE|LIST|DEL|PAUSE|RESUME|RUN|ADD|REMOVE|CLEAR|REGISTER|DEREGISTER|QUIET|HELP"
+)
 
 
 def syntax_lines() -> dict[str, str]:
@@ -340,38 +328,6 @@ def syntax_lines() -> dict[str, str]:
                 name = re.match(rf"JOB\.[A-Z]+(?: (?:{SUBCOMMANDS})\b)?", line)
                 assert name, line
                 found[name.group()] = line
-    return found
-
-
-def render_arguments(arguments: list) -> str:
-    return " ".join(render_argument(argument) for argument in arguments)
-
-
-def render_argument(argument: Any) -> str:
-    """An argument of COMMAND DOCS as `redis-cli` prints it in its help."""
-    kind, flags, token = argument["type"], argument.get("flags", ()), argument.get("token")
-    if kind == "oneof":
-        out = "|".join(render_argument(one) for one in argument["arguments"])
-    elif kind == "block":
-        out = render_arguments(argument["arguments"])
-    elif kind == "pure-token":
-        out, token = token, None
-    else:
-        out = argument.get("display_text", argument["name"])
-    if "multiple" in flags:
-        again = f"{token} {out}" if token and "multiple_token" in flags else out
-        out = f"{out} [{again} ...]"
-    if token:
-        out = f"{token} {out}"
-    return f"[{out}]" if "optional" in flags else out
-
-
-def module_docs(server: Server) -> dict[str, dict]:
-    """COMMAND DOCS of the module's commands, with subcommands as `JOB.SETTINGS GET`."""
-    found = {}
-    for name, doc in ask(server, "COMMAND DOCS", *command_names(server)).items():
-        parts = doc.get("subcommands") or {name: doc}
-        found.update({part.replace("|", " ").upper(): partdoc for part, partdoc in parts.items()})
     return found
 
 
@@ -396,7 +352,8 @@ def test_complexities_are_those_of_command_docs(server: Server) -> None:
         re.findall(r"^### (JOB\.[A-Z]+)$(?:(?!^###).)*?^\*\*Complexity\*\* (.*?)\.$", COMMANDS, re.M | re.S)
     )
     for name, doc in module_docs(server).items():
-        assert lines[name.split()[0]] == doc["complexity"], name
+        expected = "O(1)" if name.endswith(" HELP") else lines[name.split()[0]]
+        assert expected == doc["complexity"], name
 
 
 def test_links_and_paths_of_the_readme_exist() -> None:

@@ -481,11 +481,11 @@ def test_a_primary_that_becomes_a_replica_ends_the_waits(pair):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["x", "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776"),
-        ([-1, "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776"),
+        (["x", "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776 milliseconds"),
+        ([-1, "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776 milliseconds"),
         ([1, "UNTIL", "empty"], "ERR JOBS or FOR is needed"),
         ([1, "FOR", "ever"], "ERR FOR must be claimable, present or empty"),
-        ([1, "FOR", "empty", "QUEUES", 1, "q"], "ERR QUEUES goes with FOR claimable"),
+        ([1, "FOR", "empty", "QUEUES", 1, "q"], "ERR QUEUE and QUEUES go with FOR claimable"),
         ([1, "FOR", "empty", "SOON"], "ERR syntax error near 'SOON'"),
         ([1, "JOBS", 1, "j", "ALL", "ANY"], "ERR ALL, ANY and CHANGED exclude each other"),
         ([1, "JOBS", 1, "j", "ALL", "ALL"], "ERR ALL is given twice"),
@@ -493,7 +493,7 @@ def test_a_primary_that_becomes_a_replica_ends_the_waits(pair):
         ([1, "JOBS", 1, "j", "CHANGED", -1], "ERR CHANGED must be an integer from 0 to 281474976710655"),
         ([1, "JOBS", 2, "j"], "ERR n names 2 but fewer follow"),
         ([1, "JOBS", 0, "j"], "ERR n must be an integer from 1 to 10000"),
-        ([1, "JOBS", 1, "j", "FIELDS", 1, "colour"], "ERR unknown field 'colour'"),
+        ([1, "JOBS", 1, "j", "FIELDS", 1, "kinds"], "ERR unknown field 'kinds': did you mean 'kind'?"),
     ],
     ids=str,
 )

@@ -1,0 +1,43 @@
+//! `HELP` of each command with subcommands.
+
+use std::marker::PhantomData;
+
+use super::{Command, Spec};
+use crate::fault::Done;
+use crate::server::call::Call;
+use crate::server::register::registered;
+
+/// A command with subcommands.
+pub trait Family {
+    /// What the server is told of the command itself.
+    const SPEC: Spec;
+}
+
+/// `HELP` of a family → lines, as the server's own commands give them.
+pub struct Help<F>(PhantomData<F>);
+
+impl<F: Family> Command for Help<F> {
+    const SPEC: Spec = Spec {
+        name: F::SPEC.name,
+        sub: Some("help"),
+        arity: 2,
+        flags: "fast",
+        summary: "Lists the subcommands.",
+        ..Spec::NONE
+    };
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let name = F::SPEC.name.to_ascii_uppercase();
+        let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
+        let others = registered().filter(|spec| spec.name == F::SPEC.name && spec.sub != Self::SPEC.sub);
+        for spec in others.chain([&Self::SPEC]) {
+            let Some(sub) = spec.sub else { continue };
+            lines.push(format!("{} {}", sub.to_ascii_uppercase(), spec.syntax).trim_end().to_string());
+            lines.push(format!("    {}", spec.summary));
+        }
+        let reply = call.ctx.reply();
+        reply.array(lines.len());
+        lines.iter().for_each(|line| reply.status(line));
+        Ok(())
+    }
+}
