@@ -104,7 +104,8 @@ def debian_package() -> None:
 
 
 def python_package() -> None:
-    run(TOOLS / "venv" / "bin" / "python", "-m", "build", "-o", DIST, ROOT / "clients" / "python")
+    python = TOOLS / "venv" / "bin" / "python"
+    run(python, "-m", "build", "--no-isolation", "-o", DIST, ROOT / "clients" / "python")
 
 
 def checksums() -> None:
