@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist deny lock console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -39,6 +39,8 @@ PROCESSES ?= 4
 VENV   := .venv/bin
 HOST    = $(shell rustc -vV | sed -n 's/^host: //p')
 BENCH  := target/bench/venv/bin
+# No folder of the machine that builds stands in what it builds.
+REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/jobboard
 # The module that pytest loads.
 MODULE := target/checked/libjobboard.so
 # Tests go out one by one, so that the long ones, which stand first, do not wait behind each other.
@@ -55,7 +57,7 @@ setup: ## Install what is missing: Debian packages (with sudo when not root), .v
 	@scripts/setup
 
 build: ## Compile the module: target/release/libjobboard.so
-	cargo build --release --locked
+	RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' cargo build --release --locked
 
 checked: setup ## Compile the module and the console as the tests want them: target/checked
 	cargo build $(CHECKED)
@@ -73,9 +75,10 @@ check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
 test: check test-python instructions ## All that a change needs: make check, pytest, the instructions of the hot verbs
 
-ci: ## make test with every test on every server and a million random steps, fuzzing, packages, the demo
+ci: ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so
 	$(MAKE) fuzz SECONDS=10
+	$(MAKE) deny
 	$(MAKE) test-dist
 	$(MAKE) run ONCE=1
 
@@ -133,6 +136,12 @@ fuzz: setup ## Hostile bytes, guided by coverage, to snapshots, effects, texts a
 dist: setup build ## Packages in target/dist: the module in a tarball and for Debian, the Python wheel and sdist
 	@scripts/packaging
 	$(VENV)/python packaging/build.py
+
+deny: ## Check the licences, sources and known faults of all crates (installs cargo-deny: some minutes, once)
+	@scripts/deny
+
+lock: setup ## Pin what each requirements.in needs, with hashes, in the requirements.txt beside it
+	@scripts/lock
 
 test-dist: dist ## Install each package in a clean place, and use it
 	$(PYTEST) tests/dist
