@@ -110,13 +110,20 @@ def test_the_module_is_stripped_and_its_notices_are_whole(unpacked: Path) -> Non
     assert (unpacked / "commands.md").read_text() == (ROOT / "commands.md").read_text()
 
 
+def test_no_folder_of_the_building_machine_stands_in_the_module(unpacked: Path) -> None:
+    module = (unpacked / "libjobboard.so").read_bytes()
+    cargo = os.environ.get("CARGO_HOME", Path.home() / ".cargo")
+    assert not [folder for folder in (ROOT, cargo, Path.home()) if f"{folder}/".encode() in module]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="dpkg installs as root only")
 def test_the_debian_package_is_installed_used_and_purged(tmp_path: Path) -> None:
     root = tmp_path / "root"
     for folder in ("info", "updates", "triggers"):
         (root / "var/lib/dpkg" / folder).mkdir(parents=True)
     (root / "var/lib/dpkg/status").touch()
-    dpkg = ("dpkg", f"--root={root}", "--force-depends")
+    # The empty root has no shell: the package's script runs outside, and is told the root.
+    dpkg = ("dpkg", f"--root={root}", "--force-depends", "--force-script-chrootless")
     run(*dpkg, "--install", one("*.deb"))
     assert all((root / name).stat().st_size for name in FILES)
     listed = {line[1:] for line in run(*dpkg, "--listfiles", "jobboard").splitlines()}
@@ -138,6 +145,11 @@ def test_the_debian_package_is_installed_used_and_purged(tmp_path: Path) -> None
     finally:
         server.close()
 
+    including = root / "etc/redis/redis.conf"
+    including.write_text("include /etc/redis/jobboard.conf\n")
+    refused = subprocess.run([*dpkg, "--purge", "jobboard"], capture_output=True, text=True)
+    assert refused.returncode and str(including) in refused.stderr
+    including.unlink()
     run(*dpkg, "--purge", "jobboard")
     left = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
     assert not {name for name in left if not name.startswith("var/")}

@@ -1,0 +1,103 @@
+"""The module is taken out of a server as docs/install.md says, and copies of its data are put back."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import MODULE, Server
+
+ROOT = Path(__file__).resolve().parents[3]
+PRERM = ROOT / "packaging" / "debian" / "prerm"
+
+
+def ends(server: Server) -> str:
+    """Starts it, and waits until it has given up; what it said."""
+    server.start(wait=False)
+    assert server.process is not None
+    server.process.wait(timeout=60)
+    server.process = None
+    said = server.log_end()
+    server.spoil()
+    return said
+
+
+@pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
+def test_a_server_with_a_board_does_not_start_without_the_module(fresh_server, appendonly: bool) -> None:
+    server = fresh_server(appendonly=appendonly)
+    server.board().post("x")
+    server.client().save()
+    server.stop()
+    server.module = False
+    assert re.search("jobboard1|JOB.|module", ends(server))
+
+
+@pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
+def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool) -> None:
+    server = fresh_server(appendonly=appendonly)
+    for key in ("a", "b"):
+        server.board(key).post("x")
+    client = server.client()
+    client.set("other", "stays")
+    boards = list(client.scan_iter(_type="jobboard1"))
+    assert sorted(boards) == ["a", "b"]
+    client.unlink(*boards)
+    if appendonly:
+        client.bgrewriteaof()
+        while True:
+            state = server.info("persistence")
+            if not state["aof_rewrite_in_progress"] and not state["aof_rewrite_scheduled"]:
+                break
+        assert state["aof_last_bgrewrite_status"] == "ok"
+    client.save()
+    server.stop()
+    server.module = False
+    server.start()
+    assert server.client().get("other") == "stays"
+    assert "jobboard" not in [module["name"] for module in server.client().module_list()]
+
+
+def test_a_copy_of_the_snapshot_brings_the_boards_back(fresh_server, tmp_path: Path) -> None:
+    server = fresh_server()
+    board = server.board()
+    board.post("x", id_="j")
+    server.client().save()
+    shutil.copy(server.folder / "dump.rdb", tmp_path)
+    before = board.digest()
+    board.cancel("j")
+    other = fresh_server(folder=tmp_path)
+    assert other.board().digest() == before
+
+
+def prerm(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DPKG_ROOT": str(root)}
+    return subprocess.run([str(PRERM), *words], capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("include /etc/redis/jobboard.conf", True),
+        ("  LOADMODULE /usr/lib/redis/modules/libjobboard.so lease 1000", True),
+        ("# include /etc/redis/jobboard.conf", False),
+        ("include /etc/redis/other.conf", False),
+    ],
+)
+@pytest.mark.parametrize("folder", ["redis", "valkey"])
+def test_the_package_stays_while_a_configuration_loads_the_module(
+    tmp_path: Path, folder: str, line: str, kept: bool
+) -> None:
+    etc = tmp_path / "etc"
+    (etc / "redis").mkdir(parents=True)
+    (etc / "redis" / "jobboard.conf").write_text(f"loadmodule {MODULE}\n")
+    assert prerm(tmp_path, "remove").returncode == 0
+    (etc / folder).mkdir(exist_ok=True)
+    (etc / folder / "server.conf").write_text(f"port 6379\n{line}\n")
+    done = prerm(tmp_path, "remove")
+    assert done.returncode == int(kept), done.stderr
+    assert ("server.conf" in done.stderr) == kept
+    assert prerm(tmp_path, "upgrade", "0.2.0").returncode == 0
