@@ -7,6 +7,8 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use croner::parser::{CronParser, Year};
+use croner::Weekday;
+use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 
@@ -14,6 +16,20 @@ use jiff::{Timestamp, Zoned};
 pub const CRON_LONGEST: usize = 255;
 /// The name of a time zone is no longer than this, bytes.
 pub const ZONE_LONGEST: usize = 64;
+
+/// What does not come within so many years never comes: 29 February falls on each day of the week
+/// within 40, also around a year like 2100.
+const YEARS: i16 = 41;
+
+const WEEKDAYS: [Weekday; 7] = [
+    Weekday::Sunday,
+    Weekday::Monday,
+    Weekday::Tuesday,
+    Weekday::Wednesday,
+    Weekday::Thursday,
+    Weekday::Friday,
+    Weekday::Saturday,
+];
 
 /// Why an expression or a zone is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +82,23 @@ impl Cron {
         Ok(Cron { cron, zone })
     }
 
+    /// Whether any day of the years from that one on matches: without one the search for a time
+    /// would look through thousands of years.
+    fn has_day(&self, year: i16) -> bool {
+        let days =
+            (year..year.saturating_add(YEARS)).flat_map(|year| (1..=12).map(move |month| (year, month)));
+        let months = days.filter(|(_, month)| self.cron.pattern.month_match(*month as u32).unwrap_or(false));
+        let mut days = months.flat_map(|(year, month)| (1..=31).map(move |day| (year, month, day)));
+        days.any(|(year, month, day)| {
+            let Ok(date) = Date::new(year, month, day) else { return false };
+            let weekday = WEEKDAYS.get(date.weekday().to_sunday_zero_offset() as usize);
+            let matches = |weekday: &Weekday| {
+                self.cron.pattern.day_match(year.into(), month as u32, day as u32, *weekday).unwrap_or(false)
+            };
+            weekday.is_some_and(matches)
+        })
+    }
+
     fn at_second(&self, second: i64) -> Option<Zoned> {
         Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
     }
@@ -88,6 +121,10 @@ impl Cron {
 /// Whether an expression in a zone can be read and has a time from `now` on.
 pub fn check_cron(expression: &[u8], zone: &[u8], now: i64) -> Result<(), CronFault> {
     let cron = Cron::read(expression, zone)?;
+    let year = cron.at_second(now.div_euclid(1000)).map(|now| now.year());
+    if !year.is_some_and(|year| cron.has_day(year)) {
+        return Err(CronFault::NoTime);
+    }
     cron.first_from(now).map(|_| ()).ok_or(CronFault::NoTime)
 }
 
@@ -175,7 +212,14 @@ mod tests {
         }
         assert_eq!(check_cron(b"* * * * *", b"Mars/Olympus", 0), Err(CronFault::Zone));
         assert_eq!(check_cron(b"* * * * *", &[b'x'; 65], 0), Err(CronFault::Zone));
-        assert_eq!(check_cron(b"0 0 30 2 *", b"", 0), Err(CronFault::NoTime));
+        for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2 +MON", "0 0 0 31 9 *"] {
+            assert_eq!(check_cron(never.as_bytes(), b"", 0), Err(CronFault::NoTime), "{never}");
+        }
+        // The longest pause of all: 29 February 2096 is a Wednesday, the next one 2104 a Friday.
+        for day in 0..7 {
+            let rare = format!("0 0 29 2 +{day}");
+            assert_eq!(check_cron(rare.as_bytes(), b"", ms("2076-03-01T00:00:00Z")), Ok(()), "{rare}");
+        }
         assert!(check_cron(&[b'*'; 256], b"", 0).is_err());
     }
 
