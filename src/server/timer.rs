@@ -24,6 +24,9 @@ use crate::world;
 const BUDGET: Duration = Duration::from_micros(900);
 /// So many jobs are done between two looks at the watch.
 const SLICE: u32 = 64;
+/// So many slices are done at once after the manual clock was moved; the rest in later turns of the
+/// event loop.
+const JUMP: u64 = 100_000;
 /// After so many ms the server is asked again whether it may write.
 const ASK_AGAIN: i64 = 100;
 /// The server's timer is set no further ahead than these ms, and then looks again. Redis 7.0
@@ -43,6 +46,8 @@ struct Timer {
     /// Where the last sweep ended.
     swept: Hint,
     stats: Stats,
+    /// Slices done.
+    steps: u64,
 }
 
 /// The server's timer as we have set it.
@@ -161,7 +166,8 @@ pub fn arm(ctx: Ctx) {
         ends::end_overdue();
     }
     if world::clock_is_manual() {
-        while is_due() && ctx.may_write() {
+        let last = with(|timer| timer.steps) + JUMP;
+        while with(|timer| timer.steps < last) && is_due() && ctx.may_write() {
             turn(ctx);
         }
     } else if looks && is_due() {
@@ -267,6 +273,7 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
     hint_at(ctx, &key, db, LOOKED_AT);
     let next = Turn::run(ctx, &key, |turn| {
         while turn.settle_some(SLICE)? {
+            with(|timer| timer.steps += 1);
             if begin.elapsed() >= BUDGET {
                 return Ok(turn.env.now);
             }
