@@ -19,6 +19,9 @@ pub type Queues<'a> = (&'static str, Vec<&'a [u8]>);
 /// What is said of a cursor that is none, or of a listing in another order.
 pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
 
+/// A claim and a wait name no more queues than this.
+const QUEUES_MOST: i64 = 1_000;
+
 /// The longest option word.
 const LONGEST_WORD: usize = 16;
 
@@ -255,10 +258,16 @@ impl<'a> Args<'a> {
         const EITHER: &str = "QUEUE and QUEUES";
         match word {
             "QUEUE" => one_of(place, EITHER, "QUEUE", vec![self.name("QUEUE")?])?,
-            "QUEUES" => one_of(place, EITHER, "QUEUES", self.names("QUEUES", 0)?)?,
+            "QUEUES" => one_of(place, EITHER, "QUEUES", self.several_queues()?)?,
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// The queues of one that may wait: whatever serves it takes it out of the line of each.
+    fn several_queues(&mut self) -> Result<Vec<&'a [u8]>, Fault> {
+        let n = self.int("QUEUES", 0..=config().max_batch.min(QUEUES_MOST))? as usize;
+        self.many(n, "QUEUES", |args| args.name("QUEUES"))
     }
 
     /// A fencing token.

@@ -20,6 +20,10 @@ pub struct Config {
     pub max_text: i64,
     /// The most items that one command may name or ask for.
     pub max_batch: i64,
+    /// The most bytes that what one command gives to several jobs may come to, all copies together.
+    pub max_shared: i64,
+    /// A reply of several records ends at so many bytes.
+    pub max_reply: i64,
     /// Lets any client send effects, to pipe a log into a server.
     pub foreign_effects: bool,
 }
@@ -37,6 +41,10 @@ pub enum Entry {
     MaxText,
     /// See [`Config::max_batch`].
     MaxBatch,
+    /// See [`Config::max_shared`].
+    MaxShared,
+    /// See [`Config::max_reply`].
+    MaxReply,
     /// See [`Config::foreign_effects`].
     ForeignEffects,
 }
@@ -59,8 +67,15 @@ impl Entry {
     /// All entries.
     pub fn all() -> impl Iterator<Item = Entry> {
         let rules = SPECS.iter().filter(|spec| spec.module).map(|spec| Entry::Rule(spec.setting));
-        let own =
-            [Entry::RecoveryGrace, Entry::MaxPayload, Entry::MaxText, Entry::MaxBatch, Entry::ForeignEffects];
+        let own = [
+            Entry::RecoveryGrace,
+            Entry::MaxPayload,
+            Entry::MaxText,
+            Entry::MaxBatch,
+            Entry::MaxShared,
+            Entry::MaxReply,
+            Entry::ForeignEffects,
+        ];
         rules.chain(own)
     }
 
@@ -76,6 +91,8 @@ impl Entry {
             Entry::MaxPayload => own("max-payload", 16 << 20, 1, 512 << 20),
             Entry::MaxText => own("max-text", 4_096, 1, 1 << 20),
             Entry::MaxBatch => own("max-batch", 10_000, 1, 1_000_000),
+            Entry::MaxShared => own("max-shared", 8 << 20, 1 << 10, 1 << 40),
+            Entry::MaxReply => own("max-reply", 64 << 20, 1 << 10, 1 << 40),
             Entry::ForeignEffects => Shape { switch: true, ..own("foreign-effects", 0, 0, 1) },
         }
     }
@@ -89,6 +106,8 @@ impl Entry {
             Entry::MaxPayload => config.max_payload,
             Entry::MaxText => config.max_text,
             Entry::MaxBatch => config.max_batch,
+            Entry::MaxShared => config.max_shared,
+            Entry::MaxReply => config.max_reply,
             Entry::ForeignEffects => i64::from(config.foreign_effects),
         }
     }
@@ -102,6 +121,8 @@ impl Entry {
             Entry::MaxPayload => fresh.max_payload = value,
             Entry::MaxText => fresh.max_text = value,
             Entry::MaxBatch => fresh.max_batch = value,
+            Entry::MaxShared => fresh.max_shared = value,
+            Entry::MaxReply => fresh.max_reply = value,
             Entry::ForeignEffects => fresh.foreign_effects = value != 0,
         }
         CONFIG.with(|all| all.put(fresh));
@@ -146,6 +167,8 @@ impl Default for Config {
             max_payload: Entry::MaxPayload.shape().default,
             max_text: Entry::MaxText.shape().default,
             max_batch: Entry::MaxBatch.shape().default,
+            max_shared: Entry::MaxShared.shape().default,
+            max_reply: Entry::MaxReply.shape().default,
             foreign_effects: false,
         }
     }

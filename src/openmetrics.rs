@@ -38,6 +38,7 @@ const BOUNDS: [u64; 18] = [
 pub struct Text {
     families: &'static [Family],
     samples: Vec<String>,
+    len: usize,
 }
 
 /// Labels of a sample: names and values, the values as they are.
@@ -46,12 +47,18 @@ pub type Labels<'a> = &'a [(&'a str, &'a [u8])];
 impl Text {
     /// No samples yet, of these families.
     pub fn new(families: &'static [Family]) -> Text {
-        Text { families, samples: vec![String::new(); families.len()] }
+        Text { families, samples: vec![String::new(); families.len()], len: 0 }
+    }
+
+    /// Bytes of all samples so far.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     fn line(&mut self, name: &str, suffix: &str, labels: Labels<'_>, value: &str) {
         let at = self.families.iter().position(|family| family.name == name);
         let Some(out) = at.and_then(|at| self.samples.get_mut(at)) else { return };
+        let before = out.len();
         out.push_str(name);
         out.push_str(suffix);
         for (n, (label, value)) in labels.iter().enumerate() {
@@ -67,6 +74,7 @@ impl Text {
         out.push(' ');
         out.push_str(value);
         out.push('\n');
+        self.len += out.len() - before;
     }
 
     /// A sample of a gauge.

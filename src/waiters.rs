@@ -131,11 +131,6 @@ impl<H> Waiters<H> {
         numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
     }
 
-    /// One that waits.
-    pub fn get(&self, number: u64) -> Option<&Waiter<H>> {
-        self.waiters.get(&number)
-    }
-
     /// Whether anybody waits for that board.
     pub fn waits_for(&self, place: &Place) -> bool {
         self.lines.contains_key(place)

@@ -4,6 +4,7 @@
 //! hand knows where today's record of it stands, so an event costs no search; that knowledge is
 //! local, the records are state. A day is dropped by time, `stats-days` days after its begin.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,8 @@ pub(crate) struct Days {
     by_day: BTreeMap<(i32, Bin), u32>,
     /// Nothing is counted.
     off: bool,
+    /// A day, and how many records there are of it. Local.
+    counted: Cell<(i32, usize)>,
     /// Counts the removals: a queue's knowledge of before is worth nothing.
     epoch: u32,
 }
@@ -139,6 +142,17 @@ impl Days {
         }
     }
 
+    /// How many records there are of a day. O(1) but for another day than the last.
+    fn of(&self, day: i32) -> usize {
+        let (counted, n) = self.counted.get();
+        if counted == day && n > 0 {
+            return n;
+        }
+        let n = self.by_day.range((day, Bin::default())..).take_while(|(key, _)| key.0 == day).count();
+        self.counted.set((day, n));
+        n
+    }
+
     /// The first day that there is a record of. O(1).
     fn first(&self) -> Option<i32> {
         self.by_day.first_key_value().map(|((day, _), _)| *day)
@@ -150,6 +164,7 @@ impl Days {
             let Some(first) = self.by_day.first_entry().filter(|e| e.key().0 < day) else { return };
             self.records.remove(first.remove());
             self.epoch = self.epoch.wrapping_add(1);
+            self.counted.set((0, 0));
         }
     }
 }
@@ -182,9 +197,13 @@ impl Board {
         let key = (day, self.queues.key(queue)?.clone());
         let number = match self.days.by_day.get(&key) {
             Some(number) => *number,
+            // Names of queues come and go; those of one day stay for `stats-days`.
+            None if self.days.of(day) >= self.own(Setting::MaxQueues).max(0) as usize => return None,
             None => {
                 let number = self.days.records.insert(Stats::default());
                 self.days.by_day.insert(key, number);
+                let (_, counted) = self.days.counted.get();
+                self.days.counted.set((day, counted + 1));
                 self.wake_at(self.day_ends(day));
                 number
             }

@@ -64,6 +64,7 @@
 //! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `named` | limits that queues and groups share | what runs is counted where it is named |
 //! | `limits` | what a board, a queue, a user may have | a command is refused whole |
+//! | `bounds` | how many queues, groups, schedules and keys a board may have | what is there is never refused |
 //! | `owners` | live jobs of each user and name | counted where they stand |
 //! | `keys` | keys that jobs have taken | one holder each |
 //! | `selection` | the jobs that an operator's verb is for | a loop ends, each job once |
@@ -80,6 +81,7 @@ mod apart;
 mod asides;
 mod bin;
 mod board;
+mod bounds;
 mod buckets;
 mod check;
 mod classes;

@@ -7,7 +7,9 @@
 //! cursor to go on from.
 
 use std::cmp::Reverse;
+use std::ops::Bound;
 
+use crate::bin::Bin;
 use crate::board::{Board, Queue, ReadyKey};
 use crate::filters::{Cursor, Filter, Filters, Page, Start};
 use crate::job::State;
@@ -136,35 +138,39 @@ impl Board {
     /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
     /// of one sort, unless they are several tags; O(queues) for groups. Otherwise it walks the
     /// smallest set of: what the workers hold, the jobs that bear the labels, the states and
-    /// queues allowed.
-    pub fn count_jobs(&self, filters: &Filters<'_>) -> u64 {
+    /// queues allowed; `None` when that has more than `most` jobs.
+    pub fn count_jobs(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
         if filters.is_empty() {
-            return WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum();
+            return Some(WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum());
         }
         let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_) | Filter::Group(_));
         if filters.none.is_empty() && filters.any.iter().all(by_count) {
-            return self.count_from_tallies(filters);
+            return Some(self.count_from_tallies(filters));
         }
         if let Some(n) = self.count_bearers(filters) {
-            return n;
+            return Some(n);
         }
         let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
+        let count = |slots: &mut dyn Iterator<Item = u32>| slots.filter(holds).count() as u64;
         let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
         let bearers = self.fewest_bearers(filters).filter(|b| b.most() < walked);
         let least = bearers.as_ref().map_or(walked, Bearers::most);
         if let Some(slots) = self.changed_since(filters, least) {
-            return slots.iter().filter(|slot| holds(slot)).count() as u64;
+            return Some(count(&mut slots.into_iter()));
+        }
+        if least > most {
+            return None;
         }
         if let Some(bearers) = bearers {
-            return self.walk_bearers(&bearers, None, false).filter(holds).count() as u64;
+            return Some(count(&mut self.walk_bearers(&bearers, None, false)));
         }
         let workers = filters.workers();
         if !workers.is_empty() {
-            return workers.into_iter().flat_map(|w| self.held(w, 0)).filter(holds).count() as u64;
+            return Some(count(&mut workers.into_iter().flat_map(|w| self.held(w, 0))));
         }
         let page = Page { filters: filters.clone(), ..Page::default() };
         let states = WALK.into_iter().filter(|s| self.most_in(*s, filters) > 0);
-        states.flat_map(|s| self.walk(s, None, &page)).filter(holds).count() as u64
+        Some(count(&mut states.flat_map(|s| self.walk(s, None, &page))))
     }
 
     /// How many jobs a walk over a state would look at for those filters; 0 when none can pass.
@@ -221,25 +227,58 @@ impl Board {
         lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
     }
 
+    /// Whether a queue holds jobs, has settings of its own or of groups, or is paused.
+    pub(crate) fn is_queue(queue: &Queue) -> bool {
+        let set = !queue.settings.is_empty() || !queue.limits.is_empty();
+        queue.counts.iter().any(|n| *n > 0)
+            || set
+            || queue.paused > 0
+            || queue.fair.as_ref().is_some_and(|f| f.is_known())
+    }
+
+    fn named_queues(&self) -> impl Iterator<Item = &[u8]> {
+        self.queues.iter().filter(|(_, _, q)| Self::is_queue(q)).map(|(_, name, _)| &**name)
+    }
+
+    /// How many queues [`Board::queue_names`] has. O(queues).
+    pub fn queue_count(&self) -> usize {
+        self.named_queues().count()
+    }
+
     /// The queues that hold jobs, have settings of their own or of groups, or are paused, by name. O(queues).
     pub fn queue_names(&self) -> Vec<&[u8]> {
-        let own = |q: &Queue| {
-            let set = !q.settings.is_empty() || !q.limits.is_empty();
-            set || q.paused > 0 || q.fair.as_ref().is_some_and(|f| f.is_known())
-        };
-        let used = self.queues.iter().filter(|(_, _, q)| q.counts.iter().any(|n| *n > 0) || own(q));
-        let mut names: Vec<&[u8]> = used.map(|(_, name, _)| &**name).collect();
+        let mut names: Vec<&[u8]> = self.named_queues().collect();
         names.sort_unstable();
         names
+    }
+
+    /// The first `n` of them behind a name, and whether there are more. O(queues + n log n).
+    pub fn queues_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<&[u8]>, bool) {
+        first(self.named_queues().filter(|name| after.is_none_or(|after| *name > after)), n)
+    }
+
+    fn holding_workers(&self) -> impl Iterator<Item = (&[u8], usize, i64)> {
+        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.seen));
+        held.filter(|(_, n, _)| *n > 0)
+    }
+
+    /// How many workers hold jobs. O(workers).
+    pub fn worker_count(&self) -> usize {
+        self.holding_workers().count()
     }
 
     /// The workers that hold jobs, by name: how many, and when they last spoke, as far as
     /// this copy knows. O(workers).
     pub fn worker_names(&self) -> Vec<(&[u8], usize, i64)> {
-        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.seen));
-        let mut names: Vec<(&[u8], usize, i64)> = held.filter(|(_, n, _)| *n > 0).collect();
+        let mut names: Vec<(&[u8], usize, i64)> = self.holding_workers().collect();
         names.sort_unstable();
         names
+    }
+
+    /// The first `n` of them behind a name, and whether there are more. O(workers + n log n).
+    #[allow(clippy::type_complexity)]
+    pub fn workers_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<(&[u8], usize, i64)>, bool) {
+        first(self.holding_workers().filter(|(name, ..)| after.is_none_or(|after| *name > after)), n)
     }
 
     /// The kinds of the failed jobs that are kept, and how many of each. O(kinds).
@@ -247,8 +286,26 @@ impl Board {
         self.kinds.iter().map(|(kind, n)| (&**kind, *n))
     }
 
+    /// The kinds behind one. O(log kinds), and what is taken.
+    pub fn kinds_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = (&[u8], u64)> {
+        let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(Bin::from(kind)));
+        self.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
+    }
+
     /// How many ended jobs are remembered after they went.
     pub fn tombstones(&self) -> usize {
         self.tombstones.len()
     }
+}
+
+/// The first `n` in order, and whether there are more. O(all + n log n).
+fn first<T: Ord>(all: impl Iterator<Item = T>, n: usize) -> (Vec<T>, bool) {
+    let mut all: Vec<T> = all.collect();
+    let more = all.len() > n;
+    if more && n > 0 {
+        all.select_nth_unstable(n - 1);
+    }
+    all.truncate(n);
+    all.sort_unstable();
+    (all, more)
 }

@@ -25,6 +25,8 @@ pub struct Pool<K, V> {
     idle: VecDeque<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// How many something refers to.
+    used: usize,
     /// What was found last: mostly the next that is asked for.
     last: Cell<u32>,
 }
@@ -37,6 +39,7 @@ impl<K, V> Default for Pool<K, V> {
             idle: VecDeque::new(),
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
+            used: 0,
             last: Cell::new(0),
         }
     }
@@ -108,6 +111,7 @@ impl<K: Hash + Eq, V: Default> Pool<K, V> {
     /// One reference more.
     pub fn hold(&mut self, number: u32) {
         if let Some(Some(entry)) = self.entries.get_mut(number as usize) {
+            self.used += usize::from(entry.refs == 0);
             entry.refs += 1;
         }
     }
@@ -115,6 +119,7 @@ impl<K: Hash + Eq, V: Default> Pool<K, V> {
     /// One reference less. Gives the key of an entry that had to go, if one had to.
     pub fn release(&mut self, number: u32) -> Option<K> {
         let Some(Some(entry)) = self.entries.get_mut(number as usize) else { return None };
+        self.used -= usize::from(entry.refs == 1);
         entry.refs = entry.refs.saturating_sub(1);
         if entry.refs == 0 && !entry.idle {
             return self.rest(number);
@@ -143,6 +148,16 @@ impl<K: Hash + Eq, V: Default> Pool<K, V> {
         }
         self.free.push(oldest);
         place.take().map(|entry| entry.key)
+    }
+
+    /// How many entries something refers to. O(1).
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The keys of entries that nothing refers to, and that stay for a while.
+    pub fn unused(&self) -> impl Iterator<Item = &K> {
+        self.idle.iter().filter(|number| self.refs(**number) == 0).filter_map(|number| self.key(*number))
     }
 
     /// All entries that something refers to, in no order that means anything.

@@ -48,6 +48,10 @@ pub enum Setting {
     MaxJobs = 34,
     MaxBytes = 35,
     EventsTracked = 36,
+    MaxQueues = 37,
+    MaxGroups = 38,
+    MaxSchedules = 39,
+    MaxKeys = 40,
 }
 
 /// Whose settings.
@@ -153,7 +157,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 37] = {
+pub const SPECS: [Spec; 41] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -193,6 +197,10 @@ pub const SPECS: [Spec; 37] = {
         also_group(own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST)))),
         own_total(spec(MaxBytes, "max-bytes", -1, (-1, 1 << 53))),
         whole_board(spec(EventsTracked, "events-tracked", 0, (0, 1))),
+        board_only(spec(MaxQueues, "max-queues", 100_000, (1, 10_000_000))),
+        board_only(spec(MaxGroups, "max-groups", 1_000_000, (1, 100_000_000))),
+        board_only(spec(MaxSchedules, "max-schedules", 10_000, (1, 1_000_000))),
+        board_only(spec(MaxKeys, "max-keys", 10_000_000, (1, 1_000_000_000))),
     ]
 };
 
@@ -235,12 +243,18 @@ mod values {
 
     type Values = [i64; SPECS.len()];
 
+    /// The settings above are those of single boards: no server has a value for them.
+    const OF_SERVERS: usize = 37;
+
     pub fn serialize<S: Serializer>(values: &Values, to: S) -> Result<S::Ok, S::Error> {
-        values.as_slice().serialize(to)
+        values.iter().take(OF_SERVERS).collect::<Vec<_>>().serialize(to)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Values, D::Error> {
-        let values = Vec::<i64>::deserialize(from)?;
+        let mut values = Vec::<i64>::deserialize(from)?;
+        if values.len() == OF_SERVERS {
+            values.extend(SPECS.iter().skip(OF_SERVERS).map(|spec| spec.default));
+        }
         values.try_into().map_err(|_| Error::custom("the number of settings"))
     }
 }

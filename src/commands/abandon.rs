@@ -5,7 +5,7 @@ use board::{Abandon as Request, Answer, LONGEST};
 use super::claim::{next_claim, Wanted};
 use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
-use super::{Command, KeyUse, Spec};
+use super::{shared, Command, KeyUse, Spec};
 use crate::args::{once, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -91,6 +91,8 @@ impl Command for MAbandon {
         end(call, None, |turn| {
             turn.hear(request.worker)?;
             let targets = targets.paired(given, request.worker, turn);
+            let reason = request.reason.map_or(0, <[u8]>::len);
+            shared::check(targets.len(), if all { "ALL" } else { "n" }, &[("REASON", reason)])?;
             for_each(turn, targets, all, |turn, id, token| {
                 abandon(turn, &Request { id, token, ..request.clone() })
             })

@@ -1,11 +1,11 @@
 //! `JOB.CLAIM`: a worker takes jobs, or waits for some; also at the end of a verb that ends work.
 
-use board::{Claim as Request, FieldList, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
+use board::{Claim as Request, FieldList, Fields, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
 
 use smallvec::{smallvec, SmallVec};
 
 use super::ending::{begin, Ending};
-use super::{fields, write_records, Command, KeyUse, Spec};
+use super::{fields, write_records, Command, KeyUse, Room, Spec};
 use crate::args::{flag, once, Args, Keyword, Queues};
 use crate::config::config;
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -155,7 +155,7 @@ impl<'a> Wanted<'a> {
             ending = before(turn)?;
             let slots = match options.id {
                 Some(id) => smallvec![claim_id(turn, &request, id)?],
-                None => claim(turn, &request, &options)?,
+                None => claim(turn, &request, &options, &fields)?,
             };
             if slots.is_empty() && options.block.is_some() {
                 let env = turn.env;
@@ -207,17 +207,28 @@ fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32
     Ok(slot)
 }
 
-fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> Result<Slots, Fault> {
+fn claim(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+    options: &Options<'_>,
+    fields: &[Fields],
+) -> Result<Slots, Fault> {
     turn.settle_due()?;
     turn.serve()?;
     let mut env = turn.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
-    let mut slots = Slots::new();
+    let (mut slots, mut room) = (Slots::new(), Room::new(fields));
+    let mut fits = true;
     if let Some(seen) = options.seen {
-        slots = turn.board().held(request.worker, seen).take(count).collect();
-        for slot in &slots {
-            if let Some(beaten) = turn.board().keep(*slot, options.lease) {
+        let held: Vec<u32> = turn.board().held(request.worker, seen).take(count).collect();
+        for slot in held {
+            if let Some(beaten) = turn.board().keep(slot, options.lease) {
                 turn.apply(beaten)?;
+            }
+            slots.push(slot);
+            fits = count == 1 || room.take(turn.board(), &slots);
+            if !fits {
+                break;
             }
         }
     }
@@ -225,7 +236,7 @@ fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> R
         env.turn = world::next_turn();
     }
     let count = count.min(slots.len().saturating_add(turn.board().most_for(request)));
-    while slots.len() < count {
+    while fits && slots.len() < count {
         let claimed = match turn.board().claim(&env, request, slots.len() as u64) {
             Ok(Some(claimed)) => claimed,
             // Those that it has got are its own.
@@ -234,6 +245,7 @@ fn claim(turn: &mut Turn<'_>, request: &Request<'_>, options: &Options<'_>) -> R
         };
         slots.push(claimed.slot);
         turn.apply(&claimed)?;
+        fits = count == 1 || room.take(turn.board(), &slots);
     }
     Ok(slots)
 }

@@ -7,6 +7,7 @@ use super::claim::{next_claim, Wanted};
 use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
 use super::post::delay;
+use super::shared::{self, EDGE};
 use super::{Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -89,6 +90,18 @@ enum Way<'a> {
     Done(Request<'a>),
     /// It goes on in another queue.
     On(Advance<'a>),
+}
+
+/// Refuses that so many jobs end in the same way when that is too long: see [`shared`].
+fn check_shared(n: usize, jobs: &str, way: &Way<'_>) -> Done {
+    match way {
+        Way::Done(request) => shared::check(n, jobs, &[("RESULT", request.result.map_or(0, <[u8]>::len))]),
+        Way::On(advance) => {
+            let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
+            let name = advance.name.map_or(0, <[u8]>::len);
+            shared::check(n, jobs, &[("AFTER", edges), ("NEXT", advance.queue.len()), ("NAME", name)])
+        }
+    }
 }
 
 /// Who speaks of which job.
@@ -217,6 +230,7 @@ impl Command for MConsume {
         end(call, next, |turn| {
             turn.hear(worker)?;
             let targets = targets.paired(given, worker, turn);
+            check_shared(targets.len(), if all { "ALL" } else { "n" }, &way)?;
             let mut results = results.into_iter().flatten();
             for_each(turn, targets, all, |turn, id, token| {
                 let said = Said { worker, id, token, payload: None, result: results.next() };

@@ -1,14 +1,19 @@
 //! `JOB.COUNT`: how many jobs pass filters.
 
-use board::Filters;
+use board::{Filters, Page, Start};
 
 use super::list::filter;
 use super::{read, Command, KeyUse, Spec};
-use crate::fault::{unexpected, Done};
+use crate::args::{once, Keyword, NO_CURSOR};
+use crate::fault::{syntax, unexpected, Done};
 use crate::server::call::Call;
 
-/// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended.
+/// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended. With
+/// `CURSOR c` → cursor and how many of those that were looked at.
 pub struct Count;
+
+/// One call looks at no more jobs than this.
+const LOOKS: usize = 100_000;
 
 impl Command for Count {
     const SPEC: Spec = Spec {
@@ -18,22 +23,52 @@ impl Command for Count {
         key: Some(KeyUse::Read),
         summary: "Counts jobs by filters; without any, those that have not ended.",
         complexity: "O(1) by states and queues, or by names, kinds, users, one tag or TRACKED alone, O(Q) by groups for Q queues; \
-            else O(n) for n jobs of the smallest set named",
+            else O(n) for n jobs of the smallest set named, 100,000 at most",
         syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version]",
+            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version] \
+            [CURSOR cursor]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        let mut filters = Filters::default();
-        while let Some(word) = call.args.next() {
-            if !filter(&mut call.args, word, &mut filters)? {
-                return unexpected(word);
+        let args = &mut call.args;
+        let (mut filters, mut cursor) = (Filters::default(), None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "CURSOR" => once(&mut cursor, "CURSOR", args.cursor(Start::read)?)?,
+                _ if filter(args, word, &mut filters)? => {}
+                _ => return unexpected(word),
             }
+        }
+        let page = Page { filters, from: cursor.flatten(), ..Page::default() };
+        if !page.fits() {
+            return syntax(NO_CURSOR);
         }
         let reply = call.ctx.reply();
         read(call, |board| {
-            reply.int(board.count_jobs(&filters) as i64);
+            let counted = match page.from {
+                None => board.count_jobs(&page.filters, LOOKS),
+                Some(_) => None,
+            };
+            match (counted, cursor) {
+                (Some(n), None) => reply.int(n as i64),
+                (None, None) => {
+                    return syntax(format!(
+                        "the count would look at more than {LOOKS} jobs: give CURSOR 0, and go on with the cursor returned"
+                    ))
+                }
+                (Some(n), Some(_)) => {
+                    reply.array(2);
+                    reply.text("0");
+                    reply.int(n as i64);
+                }
+                (None, Some(_)) => {
+                    let (slots, next) = board.list(&Page { count: LOOKS / 10, ..page });
+                    reply.array(2);
+                    reply.text(&next.map_or_else(|| "0".into(), |next| next.text()));
+                    reply.int(slots.len() as i64);
+                }
+            }
             Ok(())
         })
     }

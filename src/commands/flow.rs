@@ -4,7 +4,9 @@
 use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
 
 use super::post::{options, Form};
+use super::shared::EDGE;
 use super::{Command, KeyUse, Spec};
+use crate::config::config;
 use crate::fault::{syntax, Done, Fault};
 use crate::server::call::Call;
 use crate::turn::Turn;
@@ -76,6 +78,14 @@ impl Command for Flow {
             nodes.push(node(call)?);
         }
         call.args.end()?;
+        let edges: usize = nodes.iter().flat_map(|node| &node.post.after).map(|after| after.jobs.len()).sum();
+        if edges as i64 > config().max_shared / EDGE as i64 {
+            return syntax(format!(
+                "AFTER of all nodes (n) names {edges} jobs, more than {}, which max-shared ({}) allows: send several flows",
+                config().max_shared / EDGE as i64,
+                config().max_shared
+            ));
+        }
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {

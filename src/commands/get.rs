@@ -2,7 +2,7 @@
 
 use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{fields, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec};
+use super::{fields, fit, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec};
 use crate::args::{once, Args, Keyword};
 use crate::fault::{unexpected, Done, Fault};
 use crate::server::call::Call;
@@ -49,12 +49,13 @@ impl Children {
 
     /// Answers with a record, where to go on, and records of its children.
     fn write(&self, reply: Reply, board: &Board, slot: u32, fields: &FieldList) {
-        let mut children = board.children_from(slot, self.from.unwrap_or(0));
-        let page: Vec<u32> =
-            children.by_ref().take(self.count.unwrap_or(COUNT)).map(|(_, child)| child).collect();
+        let children = || board.children_from(slot, self.from.unwrap_or(0));
+        let mut page: Vec<u32> =
+            children().take(self.count.unwrap_or(COUNT)).map(|(_, child)| child).collect();
+        page.truncate(fit(board, &page, fields));
         reply.array(3);
         write_record(reply, board, slot, fields);
-        reply.text(&children.next().map_or(0, |(seq, _)| seq).to_string());
+        reply.text(&children().nth(page.len()).map_or(0, |(seq, _)| seq).to_string());
         write_records(reply, board, &page, fields);
     }
 }
@@ -116,9 +117,6 @@ impl Command for MGet {
         let ids = selection::ids(&mut call.args)?;
         let fields = options(&mut call.args)?;
         let reply = call.ctx.reply();
-        read(call, |board| {
-            write_found(reply, Some(board), ids.iter().copied(), &fields);
-            Ok(())
-        })
+        read(call, |board| write_found(reply, Some(board), ids.iter().copied(), &fields))
     }
 }

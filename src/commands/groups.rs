@@ -2,6 +2,7 @@
 
 use board::{Board, GroupOf, Setting, State, ALL_GROUPS};
 
+use super::fitting::fit_rows;
 use super::pages::{self, Paging};
 use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::args::{once, Keyword};
@@ -69,10 +70,8 @@ impl Command for Groups {
         let (from, count) = paging.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let (groups, next) = board.groups(from, queue, count);
-            pages::begin(reply, next.map(|next| cursor_of(&next)).as_deref());
-            reply.array(groups.len());
-            for group in groups {
+            let (mut groups, mut next) = board.groups(from, queue, count);
+            let row = |reply: Reply<'_>, group: &GroupOf<'_>| {
                 reply.map(4 + SETTINGS.len() + State::ALL.len());
                 reply.text("queue");
                 reply.bytes(group.queue());
@@ -89,7 +88,14 @@ impl Command for Groups {
                     reply.int(group.setting(setting));
                 }
                 write_limits(reply, board, group.queue(), Some(group.name()));
+            };
+            let fits = fit_rows(&groups, row);
+            if fits < groups.len() {
+                next = groups.drain(fits..).next();
             }
+            pages::begin(reply, next.map(|next| cursor_of(&next)).as_deref());
+            reply.array(groups.len());
+            groups.iter().for_each(|group| row(reply, group));
             Ok(())
         })
     }

@@ -44,8 +44,8 @@ impl Command for Info {
         let env = world::env(&config().rules);
         let (wake, next) = (board.soonest(&env), board.next_event(&env));
         let numbers = [
-            ("queues", board.queue_names().len() as i64),
-            ("workers", board.worker_names().len() as i64),
+            ("queues", board.queue_count() as i64),
+            ("workers", board.worker_count() as i64),
             ("schedules", board.schedule_count() as i64),
             ("limits", board.limit_count() as i64),
             ("tombstones", board.tombstones() as i64),

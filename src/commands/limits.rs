@@ -33,27 +33,32 @@ impl Command for Limits {
             let now = world::now();
             let mut behind = board.limits_after(from);
             let page: Vec<LimitOf<'_>> = behind.by_ref().take(count).collect();
-            pages::begin(reply, behind.next().and(page.last()).map(LimitOf::name));
-            reply.array(page.len());
-            for limit in page {
-                reply.map(4 + SETTINGS.len());
-                reply.text("limit");
-                reply.bytes(limit.name());
-                reply.text("queues");
-                reply.int(limit.queues() as i64);
-                reply.text("claimed");
-                reply.int(limit.claimed() as i64);
-                for setting in SETTINGS {
-                    reply.text(setting.spec().name);
-                    reply.int(limit.setting(setting).0);
-                }
-                reply.text("dry");
-                reply.int(match limit.dry_until(1, now) {
-                    None => 0,
-                    Some(NEVER) => -1,
-                    Some(until) => until,
-                });
-            }
+            let more = behind.next().is_some();
+            pages::write(
+                reply,
+                page,
+                more,
+                |limit| limit.name(),
+                |reply, limit| {
+                    reply.map(4 + SETTINGS.len());
+                    reply.text("limit");
+                    reply.bytes(limit.name());
+                    reply.text("queues");
+                    reply.int(limit.queues() as i64);
+                    reply.text("claimed");
+                    reply.int(limit.claimed() as i64);
+                    for setting in SETTINGS {
+                        reply.text(setting.spec().name);
+                        reply.int(limit.setting(setting).0);
+                    }
+                    reply.text("dry");
+                    reply.int(match limit.dry_until(1, now) {
+                        None => 0,
+                        Some(NEVER) => -1,
+                        Some(until) => until,
+                    });
+                },
+            );
             Ok(())
         })
     }

@@ -3,7 +3,7 @@
 use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
 use super::pages::Paging;
-use super::{fields, read, write_records, Command, KeyUse, Spec};
+use super::{fields, fit, read, write_records, Command, KeyUse, Spec};
 use crate::args::{flag, once, Args, Keyword, NO_CURSOR};
 use crate::fault::{syntax, unexpected, unknown, Done, Fault};
 use crate::server::call::Call;
@@ -11,6 +11,7 @@ use crate::server::reply::Reply;
 
 /// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
 /// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.
+/// A page ends early where its records would be longer than `max-reply`.
 pub struct List;
 
 /// So many filters at most: each is asked of each job that is looked at.
@@ -114,7 +115,13 @@ impl Command for List {
         }
         let reply = call.ctx.reply();
         read(call, |board| {
-            let (slots, next) = board.list(&page);
+            let (mut slots, mut next) = board.list(&page);
+            let asked = asked.unwrap_or_else(all_fields);
+            let fits = if justid { slots.len() } else { fit(board, &slots, &asked) };
+            if fits < slots.len() {
+                page.count = fits;
+                (slots, next) = board.list(&page);
+            }
             let since = page.filters.since();
             reply.array(if since.is_some() { 4 } else { 2 });
             match next {
@@ -127,7 +134,7 @@ impl Command for List {
                     record.id().text(|id| reply.bytes(id));
                 }
             } else {
-                write_records(reply, board, &slots, &asked.unwrap_or_else(all_fields));
+                write_records(reply, board, &slots, &asked);
             }
             if let Some(version) = since {
                 write_gone(reply, board, version, page.from.is_none());

@@ -1,18 +1,28 @@
 //! `JOB.METRICS`: boards and this server as OpenMetrics text.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
-use board::{day_of, Board, Late, Setting, State, Tally, DAY};
+use board::{day_of, Board, Late, Setting, State, Stats, Tally, DAY};
 
 use super::{Command, KeyUse, Spec};
 use crate::config::config;
 use crate::fault::{syntax, Done};
 use crate::latency;
-use crate::openmetrics::{Family, Kind, Text};
+use crate::openmetrics::{Family, Kind, Labels, Text};
 use crate::server::board_type::{BOARDS, BROKEN};
 use crate::server::call::Call;
 use crate::server::{blocked, timer};
 use crate::world;
+
+/// So many queues are told by name in one text.
+const QUEUES: usize = 1_000;
+/// The text is no longer than about so many bytes.
+const LONGEST: usize = 16 << 20;
+/// A board's name, which stands in each line, is no longer.
+const NAME_LONGEST: usize = 1_024;
+/// Stands in place of the label `queue`, which may have any value.
+const OTHERS: (&str, &[u8]) = ("queues", b"other");
 
 /// `JOB.METRICS [board …]` → text: this server's own numbers, and those of the boards named.
 pub struct Metrics;
@@ -70,7 +80,8 @@ impl Command for Metrics {
         key: Some(KeyUse::Read),
         many_keys: true,
         summary: "Returns numbers of boards and of the server as OpenMetrics text.",
-        complexity: "O(Q log Q + W) for the Q queues and W workers of the boards named",
+        complexity:
+            "O(Q + W) for the Q queues and W workers of the boards named, and what is told of 1,000 queues",
         syntax: "[board [board ...]]",
         ..Spec::NONE
     };
@@ -80,20 +91,25 @@ impl Command for Metrics {
         if call.keys().count() as i64 > most {
             return syntax(format!("no more than {most} boards can be named"));
         }
+        if call.keys().any(|key| key.bytes().len() > NAME_LONGEST) {
+            return syntax(format!("board must be at most {NAME_LONGEST} bytes long"));
+        }
         let mut text = Text::new(&FAMILIES);
-        let mut seen: Vec<Vec<u8>> = Vec::new();
+        let (mut seen, mut room) = (HashSet::new(), QUEUES);
         for key in call.keys() {
             // Twice the same sample would be no valid text.
-            if seen.iter().any(|name| *name == key.bytes()) {
+            if !seen.insert(key.bytes().to_vec()) {
                 continue;
             }
-            seen.push(key.bytes().to_vec());
+            if text.len() > LONGEST {
+                return syntax(format!("the text is longer than {LONGEST} bytes: name fewer boards"));
+            }
             let mut open = call.ctx.open(&key)?;
             if let Some(value) = open.value() {
                 let broken = value.is_broken();
                 text.gauge("jobboard_broken", &[("board", key.bytes())], f64::from(u8::from(broken)));
                 if !broken {
-                    board(&mut text, key.bytes(), &value.board);
+                    board(&mut text, key.bytes(), &value.board, &mut room);
                 }
             }
         }
@@ -103,33 +119,83 @@ impl Command for Metrics {
     }
 }
 
-fn board(text: &mut Text, name: &[u8], board: &Board) {
+/// The names of queues have no end: those that hold jobs, or are set or paused, are told by name
+/// first, then those in which something happened today; all others together, under a label that
+/// no queue has.
+fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
     let env = world::env(&config().rules);
     let own = [("board", name)];
-    text.gauge("jobboard_workers", &own, board.worker_names().len() as f64);
+    text.gauge("jobboard_workers", &own, board.worker_count() as f64);
     text.gauge("jobboard_schedules", &own, board.schedule_count() as f64);
     text.gauge("jobboard_overdue", &own, f64::from(u8::from(board.soonest(&env) <= env.now)));
     text.gauge("jobboard_memory_bytes", &own, board.bytes() as f64);
-    for queue in board.queue_names() {
-        let labels = [("board", name), ("queue", queue)];
-        for state in State::ALL {
-            let labels = [("board", name), ("queue", queue), ("state", state.name().as_bytes())];
-            text.gauge("jobboard_jobs", &labels, board.count_in(queue, state) as f64);
+    let today = day_of(env.now);
+    let (mut told, more) = board.queues_after(None, *room);
+    let mut by_name: HashSet<&[u8]> = HashSet::new();
+    told.retain(|queue| {
+        let fits = text.len() < LONGEST / 2;
+        if fits {
+            queue_now(text, name, board, queue, env.now);
+            by_name.insert(queue);
         }
-        let pace = board.pace(Some(queue), env.now);
-        if let Some(ms) = pace.oldest {
-            text.gauge("jobboard_oldest_ready_age_seconds", &labels, ms as f64 / 1e3);
-        }
-        if let Some(ms) = pace.drain() {
-            text.gauge("jobboard_drain_seconds", &labels, ms as f64 / 1e3);
-        }
-        let paused = board.paused(Some(queue), env.now).is_some();
-        text.gauge("jobboard_paused", &labels, f64::from(u8::from(paused)));
-        let most = board.concurrency(queue);
-        if most >= 0 {
-            text.gauge("jobboard_concurrency_limit", &labels, most as f64);
+        fits
+    });
+    if more || told.len() < board.queue_count() {
+        others_now(text, name, board, &by_name, env.now);
+    }
+    limits(text, name, board);
+    let mut others: Option<Stats> = None;
+    let idle = board.stats_of(today).filter(|(queue, _)| !by_name.contains(queue));
+    let left = (*room).saturating_sub(by_name.len());
+    let idle: HashSet<&[u8]> = idle.take(left).map(|(queue, _)| queue).collect();
+    for (queue, stats) in board.stats_of(today) {
+        match (by_name.contains(queue) || idle.contains(queue)) && text.len() < LONGEST {
+            true => queue_today(text, &[("board", name), ("queue", queue)], stats, today),
+            false => others.get_or_insert_default().merge(stats),
         }
     }
+    if let Some(stats) = others {
+        queue_today(text, &[("board", name), OTHERS], &stats, today);
+    }
+    *room = (*room).saturating_sub(by_name.len() + idle.len());
+}
+
+fn queue_now(text: &mut Text, name: &[u8], board: &Board, queue: &[u8], now: i64) {
+    let labels = [("board", name), ("queue", queue)];
+    for state in State::ALL {
+        let labels = [("board", name), ("queue", queue), ("state", state.name().as_bytes())];
+        text.gauge("jobboard_jobs", &labels, board.count_in(queue, state) as f64);
+    }
+    let pace = board.pace(Some(queue), now);
+    if let Some(ms) = pace.oldest {
+        text.gauge("jobboard_oldest_ready_age_seconds", &labels, ms as f64 / 1e3);
+    }
+    if let Some(ms) = pace.drain() {
+        text.gauge("jobboard_drain_seconds", &labels, ms as f64 / 1e3);
+    }
+    let paused = board.paused(Some(queue), now).is_some();
+    text.gauge("jobboard_paused", &labels, f64::from(u8::from(paused)));
+    let most = board.concurrency(queue);
+    if most >= 0 {
+        text.gauge("jobboard_concurrency_limit", &labels, most as f64);
+    }
+}
+
+/// What there is in the queues that are not told by name: all that there is, less what is in those.
+fn others_now(text: &mut Text, name: &[u8], board: &Board, told: &HashSet<&[u8]>, now: i64) {
+    for state in State::ALL {
+        let there: u64 = told.iter().map(|queue| board.count_in(queue, state)).sum();
+        let labels = [("board", name), OTHERS, ("state", state.name().as_bytes())];
+        text.gauge("jobboard_jobs", &labels, board.count(state).saturating_sub(there) as f64);
+    }
+    let queues = board.queue_names().into_iter().filter(|queue| !told.contains(queue));
+    let oldest = queues.filter_map(|queue| board.pace(Some(queue), now).oldest).max();
+    if let Some(ms) = oldest {
+        text.gauge("jobboard_oldest_ready_age_seconds", &[("board", name), OTHERS], ms as f64 / 1e3);
+    }
+}
+
+fn limits(text: &mut Text, name: &[u8], board: &Board) {
     for limit in board.limits_after(None) {
         let labels = [("board", name), ("limit", limit.name())];
         text.gauge("jobboard_limit_claimed", &labels, limit.claimed() as f64);
@@ -138,21 +204,21 @@ fn board(text: &mut Text, name: &[u8], board: &Board) {
             text.gauge("jobboard_limit_concurrency", &labels, most as f64);
         }
     }
-    let today = day_of(env.now);
+}
+
+fn queue_today(text: &mut Text, labels: Labels<'_>, stats: &Stats, today: i32) {
     let midnight = i64::from(today) * DAY;
-    for (queue, stats) in board.stats_of(today) {
-        for tally in Tally::ALL {
-            let labels = [("board", name), ("queue", queue), ("event", tally.name().as_bytes())];
-            text.counter("jobboard_events", &labels, stats.count(tally), midnight);
-        }
-        let labels = [("board", name), ("queue", queue)];
-        text.histogram("jobboard_wait_seconds", &labels, stats.wait(), midnight);
-        text.histogram("jobboard_run_seconds", &labels, stats.run(), midnight);
-        for late in Late::ALL {
-            if let Some(dist) = stats.late(late) {
-                let labels = [("board", name), ("queue", queue), ("what", late.name().as_bytes())];
-                text.histogram("jobboard_lateness_seconds", &labels, dist, midnight);
-            }
+    let with = |label| [labels, &[label]].concat();
+    for tally in Tally::ALL {
+        let labels = with(("event", tally.name().as_bytes()));
+        text.counter("jobboard_events", &labels, stats.count(tally), midnight);
+    }
+    text.histogram("jobboard_wait_seconds", labels, stats.wait(), midnight);
+    text.histogram("jobboard_run_seconds", labels, stats.run(), midnight);
+    for late in Late::ALL {
+        if let Some(dist) = stats.late(late) {
+            let labels = with(("what", late.name().as_bytes()));
+            text.histogram("jobboard_lateness_seconds", &labels, dist, midnight);
         }
     }
 }

@@ -22,6 +22,7 @@ mod depend;
 mod ending;
 mod explain;
 mod fail;
+mod fitting;
 mod flow;
 mod get;
 mod groups;
@@ -42,6 +43,7 @@ mod requeue;
 mod schedule;
 mod selection;
 mod settings;
+mod shared;
 mod stats;
 mod tables;
 mod tags;
@@ -52,6 +54,7 @@ mod wait;
 mod worker;
 
 pub use ending::{begin, Ending};
+pub use fitting::{fit, Room};
 pub use help::{Family, Help};
 
 /// What a command does with its key.
@@ -230,20 +233,27 @@ pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Field
     }
 }
 
-/// Answers with records by id and nulls, in place; without a board all are null.
+/// Answers with records by id and nulls, in place; without a board all are null. Refused, and
+/// nothing is written, when the records do not fit into one reply.
 pub fn write_found<'a>(
     reply: Reply,
     board: Option<&Board>,
     ids: impl ExactSizeIterator<Item = &'a [u8]>,
     fields: &[Fields],
-) {
-    reply.array(ids.len());
-    for id in ids {
-        match board.and_then(|board| Some((board, board.find(id)?))) {
+) -> Done {
+    let slots: Vec<Option<u32>> = ids.map(|id| board?.find(id)).collect();
+    if let Some(board) = board.filter(|_| slots.len() > 1) {
+        let known: Vec<u32> = slots.iter().flatten().copied().collect();
+        fitting::check_fit(board, &known, fields)?;
+    }
+    reply.array(slots.len());
+    for slot in slots {
+        match board.zip(slot) {
             Some((board, slot)) => write_record(reply, board, slot, fields),
             None => reply.null(),
         }
     }
+    Ok(())
 }
 
 /// Answers with the asked fields of one record that it has.

@@ -1,6 +1,7 @@
 //! What listings that are told page by page have in common: `[CURSOR c] [COUNT n]`, and the
 //! cursor that comes with each page.
 
+use super::fitting::fit_rows;
 use crate::args::{once, Args, Keyword};
 use crate::fault::{unexpected, Fault};
 use crate::server::reply::Reply;
@@ -53,6 +54,23 @@ impl<C> Paging<C> {
 /// Reads a cursor that names the last one given.
 pub fn after(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b">")
+}
+
+/// Answers with a page of rows, as many of them as fit into one reply: the cursor first, which names
+/// the last when `more` stand behind them. `name` is what a row is named by.
+pub fn write<T>(
+    reply: Reply,
+    mut rows: Vec<T>,
+    more: bool,
+    name: impl Fn(&T) -> &[u8],
+    write: impl Fn(Reply<'_>, &T),
+) {
+    let fits = fit_rows(&rows, &write);
+    let more = more || fits < rows.len();
+    rows.truncate(fits);
+    begin(reply, rows.last().filter(|_| more).map(name));
+    reply.array(rows.len());
+    rows.iter().for_each(|row| write(reply, row));
 }
 
 /// Begins the reply: the cursor of what comes behind the last one, `0` when nothing does.

@@ -52,6 +52,10 @@ impl Command for Pause {
         needs_queue(halt.queue, halt.group)?;
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
+            if let Some(queue) = halt.queue {
+                turn.board().check_queue(queue)?;
+                turn.board().check_new_group(queue, halt.group)?;
+            }
             let paused = turn.board().pause(&env, &halt);
             turn.apply(paused)?;
             match turn.board().reclaim(&env, RELEASES) {

@@ -4,6 +4,7 @@ use board::{Exists, Growth, OnConflict, Post as Request, PostAnswer, LONGEST, MO
 use std::collections::HashSet;
 
 use super::after::Waits;
+use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
@@ -65,6 +66,22 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// Refuses `n` jobs that would have too much in common: see [`shared`].
+fn check_shared(n: usize, post: &Request<'_>) -> Done {
+    let len = |name: Option<&[u8]>| name.map_or(0, <[u8]>::len);
+    let meta = post.meta.iter().map(|(field, value)| field.len() + value.len() + PIECE).sum();
+    let options = [
+        ("META", meta),
+        ("TAGS", post.tags.as_deref().map_or(0, pieces)),
+        ("AFTER", post.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE)),
+        ("NAME", len(post.name)),
+        ("QUEUE", len(post.queue)),
+        ("GROUP", len(post.group)),
+        ("USER", len(post.user)),
+    ];
+    shared::check(n, "n", &options)
 }
 
 /// Reads options up to the end, or the next node of a flow, into the post, or what each of
@@ -233,6 +250,7 @@ impl Command for MPost {
         if request.unique.is_some() && n > 1 {
             return syntax("UNIQUE goes with a single payload");
         }
+        check_shared(n, &request)?;
         let ids = ids.unwrap_or_default();
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {

@@ -43,6 +43,9 @@ impl Command for Requeue {
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
             let env = turn.env;
+            if let Some(queue) = queue {
+                turn.board().check_queue(queue)?;
+            }
             let requeue = |turn: &mut Turn<'_>, slot| -> Result<(), Fault> {
                 let effect = turn.board().requeue(&env, slot, queue)?;
                 turn.apply(effect)

@@ -304,9 +304,14 @@ impl Command for List {
         read(call, |board: &Board| {
             let mut behind = board.schedules_after(from);
             let page: Vec<&Schedule> = behind.by_ref().take(count).collect();
-            pages::begin(reply, behind.next().and(page.last()).map(|last| &*last.id));
-            reply.array(page.len());
-            page.into_iter().for_each(|schedule| write(reply, schedule));
+            let more = behind.next().is_some();
+            pages::write(
+                reply,
+                page,
+                more,
+                |schedule| &*schedule.id,
+                |reply, schedule| write(reply, schedule),
+            );
             Ok(())
         })
     }

@@ -143,8 +143,14 @@ impl<'a> Scope<'a> {
 
     /// Refuses what the board has no room for, or does not know, before anything is set.
     fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), Fault> {
-        if let Scope::Limit(limit) = self {
-            board.check_new_limit(limit)?;
+        match self {
+            Scope::Limit(limit) => board.check_new_limit(limit)?,
+            Scope::Queue(queue) => board.check_queue(queue)?,
+            Scope::Group(queue, group) => {
+                board.check_queue(queue)?;
+                board.check_new_group(queue, Some(group).filter(|group| *group != board::ALL_GROUPS))?;
+            }
+            Scope::Board => {}
         }
         for (_, value) in values {
             let (Value::Limits(names), Some((queue, group))) = (value, self.place()) else { continue };

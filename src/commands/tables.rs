@@ -1,63 +1,74 @@
 //! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: what is on a board, counted.
 
-use board::{day_of, Dist, Pace, State};
+use board::{day_of, Board, Dist, Pace, State};
 
 use super::groups::write_limits;
+use super::pages::{self, Paging};
 use super::{pause_end, read, Command, KeyUse, Spec};
 use crate::fault::Done;
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use crate::world;
 
-/// `JOB.QUEUES board` → queues with their counts by state.
+/// `JOB.QUEUES board [CURSOR c] [COUNT n]` → cursor, and queues with their counts by state.
 pub struct Queues;
 
-/// `JOB.WORKERS board` → workers with the number of jobs that they hold.
+/// `JOB.WORKERS board [CURSOR c] [COUNT n]` → cursor, and workers with the number of jobs that they
+/// hold.
 pub struct Workers;
 
-/// `JOB.KINDS board` → kinds of failure with the number of failed jobs of each.
+/// `JOB.KINDS board [CURSOR c] [COUNT n]` → cursor, and kinds of failure with the number of failed
+/// jobs of each.
 pub struct Kinds;
 
 impl Command for Queues {
     const SPEC: Spec = Spec {
         name: "job.queues",
-        arity: 2,
+        arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs of each queue by state, and tells which are paused.",
-        complexity: "O(Q log Q) for Q queues",
-        syntax: "board",
+        summary: "Counts the jobs of each queue by state, and tells which are paused, page by page.",
+        complexity: "O(Q + n log n) for Q queues and n returned",
+        syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
+        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let queues = board.queue_names();
+            let (queues, more) = board.queues_after(from, count);
             let now = world::now();
-            reply.array(queues.len());
-            for queue in queues {
-                reply.map(11 + State::ALL.len());
-                reply.text("queue");
-                reply.bytes(queue);
-                for state in State::ALL {
-                    reply.text(state.name());
-                    reply.int(board.count_in(queue, state) as i64);
-                }
-                reply.text("paused");
-                reply.int(pause_end(board.paused(Some(queue), now)));
-                reply.text("concurrency");
-                reply.int(board.concurrency(queue));
-                write_limits(reply, board, queue, None);
-                reply.text("record-bytes");
-                reply.int(board.record_bytes_in(queue) as i64);
-                write_pace(reply, &board.pace(Some(queue), now));
-                let late = board.stats(Some(queue), day_of(now)).unwrap_or_default().lateness();
-                write_late(reply, "lateness", &late);
-            }
+            pages::write(
+                reply,
+                queues,
+                more,
+                |queue| queue,
+                |reply, queue| write_queue(reply, board, queue, now),
+            );
             Ok(())
         })
     }
+}
+
+fn write_queue(reply: Reply, board: &Board, queue: &[u8], now: i64) {
+    reply.map(11 + State::ALL.len());
+    reply.text("queue");
+    reply.bytes(queue);
+    for state in State::ALL {
+        reply.text(state.name());
+        reply.int(board.count_in(queue, state) as i64);
+    }
+    reply.text("paused");
+    reply.int(pause_end(board.paused(Some(queue), now)));
+    reply.text("concurrency");
+    reply.int(board.concurrency(queue));
+    write_limits(reply, board, queue, None);
+    reply.text("record-bytes");
+    reply.int(board.record_bytes_in(queue) as i64);
+    write_pace(reply, &board.pace(Some(queue), now));
+    let late = board.stats(Some(queue), day_of(now)).unwrap_or_default().lateness();
+    write_late(reply, "lateness", &late);
 }
 
 /// How fast jobs come and end, four fields.
@@ -83,30 +94,36 @@ pub fn write_late(reply: Reply, name: &str, late: &Dist) {
 impl Command for Workers {
     const SPEC: Spec = Spec {
         name: "job.workers",
-        arity: 2,
+        arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs that each worker holds.",
-        complexity: "O(W log W) for W workers that hold jobs",
-        syntax: "board",
+        summary: "Counts the jobs that each worker holds, page by page.",
+        complexity: "O(W + n log n) for W workers that hold jobs and n returned",
+        syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
+        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let workers = board.worker_names();
-            reply.array(workers.len());
+            let (workers, more) = board.workers_after(from, count);
             let now = world::now();
-            for (worker, claims, seen) in workers {
-                reply.map(3);
-                reply.text("worker");
-                reply.bytes(worker);
-                reply.text("claimed");
-                reply.int(claims as i64);
-                reply.text("active");
-                reply.int((now - seen).max(0));
-            }
+            pages::write(
+                reply,
+                workers,
+                more,
+                |(worker, ..)| worker,
+                |reply, (worker, claims, seen)| {
+                    reply.map(3);
+                    reply.text("worker");
+                    reply.bytes(worker);
+                    reply.text("claimed");
+                    reply.int(*claims as i64);
+                    reply.text("active");
+                    reply.int((now - seen).max(0));
+                },
+            );
             Ok(())
         })
     }
@@ -115,24 +132,34 @@ impl Command for Workers {
 impl Command for Kinds {
     const SPEC: Spec = Spec {
         name: "job.kinds",
-        arity: 2,
+        arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the failed jobs that are kept by kind of failure.",
-        complexity: "O(K) for K kinds",
-        syntax: "board",
+        summary: "Counts the failed jobs that are kept by kind of failure, page by page.",
+        complexity: "O(log K + n) for n kinds returned out of K",
+        syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
     };
 
     fn run(call: &mut Call<'_>) -> Done {
+        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
         let reply = call.ctx.reply();
         read(call, |board| {
-            let kinds = board.kinds();
-            reply.map(kinds.len());
-            for (kind, n) in kinds {
-                reply.bytes(kind);
-                reply.int(n as i64);
-            }
+            let mut behind = board.kinds_after(from);
+            let kinds: Vec<(&[u8], u64)> = behind.by_ref().take(count).collect();
+            pages::write(
+                reply,
+                kinds,
+                behind.next().is_some(),
+                |(kind, _)| kind,
+                |reply, (kind, n)| {
+                    reply.map(2);
+                    reply.text("kind");
+                    reply.bytes(kind);
+                    reply.text("jobs");
+                    reply.int(*n as i64);
+                },
+            );
             Ok(())
         })
     }

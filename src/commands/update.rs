@@ -4,6 +4,7 @@ use board::{Deed, Label, Report, Update as Change, LONGEST, MOST};
 
 use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
+use super::shared::{self, pieces, PIECE};
 use super::{Command, KeyUse, Spec};
 use crate::args::{once, one_of, Args, Keyword};
 use crate::fault::{syntax, unexpected, Done, Fault};
@@ -13,6 +14,20 @@ use crate::turn::Turn;
 /// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
 /// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.
 pub struct Update;
+
+/// Refuses a change of so many jobs that is too long: see [`shared`].
+fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>) -> Done {
+    let report = change.and_then(|change| change.report.as_ref());
+    let meta = |report: &Report<'_>| report.meta.iter().map(|(f, v)| f.len() + v.len() + PIECE).sum();
+    let options = [
+        ("PAYLOAD", report.and_then(|report| report.payload).map_or(0, <[u8]>::len)),
+        ("META", report.map_or(0, meta)),
+        ("LOG", report.and_then(|report| report.log).map_or(0, <[u8]>::len)),
+        ("TAG", label.map_or(0, |label| pieces(&label.tag))),
+        ("UNTAG", label.map_or(0, |label| pieces(&label.untag))),
+    ];
+    shared::check(n, "n", &options)
+}
 
 /// What SET names: attributes of jobs that have not ended, and labels of any.
 fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), Fault> {
@@ -87,8 +102,14 @@ impl Command for Update {
         }
         jobs.check()?;
         let (change, label) = change(args)?;
+        if let Named::Ids(ids) = &jobs {
+            check_shared(ids.len(), change.as_ref(), label.as_ref())?;
+        }
         let reply = call.ctx.reply();
         Turn::run(call.ctx, &call.key(), |turn| {
+            if let Some(queue) = change.as_ref().and_then(|change| change.queue) {
+                turn.board().check_queue(queue)?;
+            }
             let ids = match &jobs {
                 Named::Ids(ids) => ids,
                 Named::Where(chosen) => {

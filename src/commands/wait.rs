@@ -107,7 +107,7 @@ impl Command for Wait {
             match &want {
                 _ if !met => {}
                 Want::Jobs { ids, fields, .. } => {
-                    write_found(reply, Some(board), ids.iter().map(|id| &id[..]), fields);
+                    write_found(reply, Some(board), ids.iter().map(|id| &id[..]), fields)?;
                 }
                 _ => reply.ok(),
             }

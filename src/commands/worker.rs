@@ -3,6 +3,7 @@
 use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
+use super::fitting::fit_rows;
 use super::pages::{self, Paging};
 use super::{read, Command, Family, KeyUse, Spec};
 use crate::args::{flag, once, Keyword};
@@ -265,9 +266,15 @@ impl Command for List {
                     break;
                 }
             }
-            pages::begin(reply, behind.next().and(last).map(|last| &**last));
-            reply.array(page.len());
             let now = world::now();
+            let mut last = behind.next().and(last);
+            let fits = fit_rows(&page, |reply, (name, worker)| write(reply, board, name, worker, now));
+            if fits < page.len() {
+                page.truncate(fits);
+                last = page.last().map(|(name, _)| *name);
+            }
+            pages::begin(reply, last.map(|last| &**last));
+            reply.array(page.len());
             page.into_iter().for_each(|(name, worker)| write(reply, board, name, worker, now));
             Ok(())
         })

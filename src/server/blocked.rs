@@ -1,9 +1,8 @@
 //! Blocked claims: parking them, and handing them work.
 //!
-//! The server parks a client on its board's key, so that whatever happens to the key, the
-//! slot or the server's role ends the wait as for the server's own commands. Who is served is
-//! chosen from a line of our own: the server would ask every client parked on the key, for
-//! each job.
+//! The server parks a client beside its board's key (see `park`), so that whatever happens to
+//! the slot or the server's role ends the wait as for the server's own commands. Who is served
+//! is chosen from a line of our own: the server would ask every client, for each job.
 //!
 //! A command or the timer chooses at its end: the jobs are claimed for the client then. The
 //! client is told when the event loop's turn ends, by unblocking it: the server runs its
@@ -16,7 +15,7 @@ use std::collections::BTreeSet;
 
 use board::{Board, Refusal};
 
-use crate::commands::{begin, write_records};
+use crate::commands::{begin, write_records, Room};
 use crate::fault::Fault;
 use crate::latency;
 use crate::server::call::Call;
@@ -80,13 +79,6 @@ struct BlockedClaim;
 
 impl Parked for BlockedClaim {
     const WHAT: &'static str = "a blocked claim";
-
-    /// Looked at when the event loop's turn ends.
-    fn ready(number: u64) {
-        if let Some(place) = with(|w| w.get(number).map(|waiter| waiter.place.clone())) {
-            touch(place);
-        }
-    }
 
     fn over(ctx: Ctx, number: u64) {
         let waiter = with(|waiters| waiters.remove(number));
@@ -312,7 +304,8 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         return Ok(true);
     }
     let env = turn.env;
-    let mut claims = Vec::new();
+    let (mut claims, mut slots) = (Vec::new(), Vec::new());
+    let mut room = Room::new(&waiter.wait.fields);
     let done = waiter.wait.with_claim(|claim| {
         let count = waiter.wait.count.min(turn.board().most_for(claim));
         while claims.len() < count {
@@ -324,6 +317,10 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
             turn.apply(claimed)?;
             if let Some(connection) = waiter.wait.session {
                 turn.bind(slot, connection)?;
+            }
+            slots.push(slot);
+            if count > 1 && !room.take(turn.board(), &slots) {
+                break;
             }
         }
         if claims.is_empty() {

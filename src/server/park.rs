@@ -1,5 +1,9 @@
-//! Parking clients on their board's key, so that whatever happens to the key, the slot or the
-//! server's role ends the wait as for the server's own commands.
+//! Parking clients, so that whatever happens to the slot or the server's role ends the wait as
+//! for the server's own commands.
+//!
+//! The server wakes every client parked on a key that comes, one after the other (Valkey 9.1
+//! searches its list for each). So they are parked on a name beside their board's, in the same
+//! slot, under which nothing comes: who is served is chosen from lines of our own.
 
 use redis_module::raw;
 use std::collections::BTreeMap;
@@ -20,9 +24,6 @@ pub struct Handle(*mut raw::RedisModuleBlockedClient);
 pub trait Parked {
     /// What they wait for, for the log.
     const WHAT: &'static str;
-
-    /// The key has come, or come back.
-    fn ready(number: u64);
 
     /// The wait is over, by [`Handle::unblock`] or because it has lasted long enough: answers.
     fn over(ctx: Ctx, number: u64);
@@ -56,16 +57,31 @@ pub fn next_number() -> u64 {
     })
 }
 
+/// The name beside that of a board, in the same slot of a cluster. A board whose name gives
+/// none is parked on itself.
+fn beside(board: &[u8]) -> Vec<u8> {
+    let open = board.iter().position(|byte| *byte == b'{');
+    let inner = open.and_then(|at| board.get(at + 1..)).unwrap_or_default();
+    let tagged = open.is_some() && inner.iter().position(|byte| *byte == b'}').is_some_and(|len| len > 0);
+    match tagged {
+        true => [board, b":\0waiting"].concat(),
+        // The whole name is what counts for the slot, and it can stand as a tag.
+        false if !board.is_empty() && !board.contains(&b'}') => [b"{", board, b"}:\0waiting"].concat(),
+        false => board.to_vec(),
+    }
+}
+
 /// Parks the client of a call for `timeout` ms; 0 for ever. `None` when the server refuses.
 pub fn park<P: Parked>(call: &Call, timeout: i64, number: u64) -> Option<Handle> {
-    let (ctx, key) = (call.ctx, call.key());
-    let mut keys = [key.0];
+    let ctx = call.ctx;
+    let beside = ctx.key(&beside(call.key().bytes()));
+    let mut keys = [beside.0];
     // SAFETY: the context is that of a command; the server copies the one key. The private data
     // is a number and no pointer, so that nobody has to free it.
     let handle = unsafe {
         api!(RedisModule_BlockClientOnKeys(
             ctx.0,
-            Some(ready::<P>),
+            Some(ready),
             Some(over::<P>),
             Some(gone::<P>),
             0,
@@ -107,15 +123,13 @@ unsafe fn number(ctx: *mut raw::RedisModuleCtx) -> u64 {
     data as usize as u64
 }
 
-unsafe extern "C" fn ready<P: Parked>(
-    ctx: *mut raw::RedisModuleCtx,
+/// Something has come under the name. The client stays parked: who is served is not the server's
+/// to choose, and what comes to a board is told by events.
+extern "C" fn ready(
+    _ctx: *mut raw::RedisModuleCtx,
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    // SAFETY: called by the server for a client that was parked with it.
-    let number = unsafe { number(ctx) };
-    guard(P::WHAT, || P::ready(number));
-    // It stays parked: who is served is not the server's to choose.
     ERR
 }
 
@@ -194,5 +208,43 @@ impl Handle {
         // wherever it is kept. That the client has been killed, or unblocked already, does not
         // matter: the server sees that by the handle.
         unsafe { api!(RedisModule_UnblockClient(self.0, std::ptr::null_mut())) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the slot of a name is made from.
+    fn tag(name: &[u8]) -> &[u8] {
+        let Some(open) = name.iter().position(|byte| *byte == b'{') else { return name };
+        let inner = &name[open + 1..];
+        match inner.iter().position(|byte| *byte == b'}') {
+            None | Some(0) => name,
+            Some(len) => &inner[..len],
+        }
+    }
+
+    #[test]
+    fn the_name_beside_a_board_is_in_its_slot() {
+        let names: [&[u8]; 12] = [
+            b"b",
+            b"{a}b",
+            b"a{b}c",
+            b"a{b",
+            b"a}b",
+            b"{}b",
+            b"}{a",
+            b"",
+            b"{",
+            b"}",
+            b"a{}{b}",
+            b"a{b{c}d}",
+        ];
+        for name in names {
+            assert_eq!(tag(&beside(name)), tag(name), "{}", name.escape_ascii());
+        }
+        assert_ne!(beside(b"b"), b"b");
+        assert_ne!(beside(b"{a}b"), b"{a}b");
     }
 }

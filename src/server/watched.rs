@@ -85,9 +85,6 @@ struct Waiting;
 impl Parked for Waiting {
     const WHAT: &'static str = "a wait";
 
-    /// Whoever brought the key has told of it.
-    fn ready(_number: u64) {}
-
     fn over(ctx: Ctx, number: u64) {
         let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
         match CHOSEN.with(|chosen| chosen.remove(number)) {
@@ -114,7 +111,9 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
         return ctx.reply().error(&Refusal::Broken.to_string());
     }
     let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
-    write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields);
+    if let Err(fault) = write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields) {
+        ctx.reply().error(&fault.to_string());
+    }
 }
 
 /// Tells a board, before it changes, whether anybody wants to know which of its jobs do.

@@ -125,6 +125,7 @@ impl Board {
             Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
+        self.check_queue(advance.queue)?;
         let after = match &advance.after {
             Some(after) => self.decide_edges(env, slot, None, after)?,
             None => Vec::new(),

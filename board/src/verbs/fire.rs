@@ -141,6 +141,7 @@ impl Board {
             return Err(Refusal::Limit("numbers"));
         }
         let template = &schedule.template;
+        self.check_queue(template.queue.as_deref().unwrap_or(DEFAULT_QUEUE))?;
         let gone = fired.replaces.map(|(slot, _)| slot);
         if let Some(unique) = &template.unique {
             // The end of the child that is replaced frees its key, unless that is taken for a time.

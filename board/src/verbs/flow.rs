@@ -13,7 +13,7 @@ use crate::family::{GENERATIONS, SHARES_MOST, SHARE_MOST};
 use crate::limits::Growth;
 use crate::verbs::adopt::Adopted;
 use crate::verbs::depend::After;
-use crate::verbs::post::{Exists, Post};
+use crate::verbs::post::{Exists, Post, DEFAULT_QUEUE};
 use crate::waits::{Outcome, AFTER_MOST};
 
 /// A job to come, under a name that the others in its flow use for it.
@@ -92,6 +92,9 @@ impl Board {
             ids: vec![Vec::new(); nodes.len()],
             nodes: Vec::new(),
         };
+        let queues = nodes.iter().map(|node| node.post.queue.unwrap_or(DEFAULT_QUEUE));
+        let fresh: BTreeSet<&[u8]> = queues.filter(|queue| !self.has_queue(queue)).collect();
+        self.check_queues(fresh.len())?;
         let mut growth = Growth::default();
         for (at, node) in nodes.iter().enumerate() {
             let within = |refusal: Refusal| refusal.in_node(node.label);

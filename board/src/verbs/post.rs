@@ -154,6 +154,9 @@ impl Board {
         let (mut taken, mut holder, mut keeps) = (taken, None, false);
         if let Some(key) = &post.unique {
             let held = self.holder_of(key.key, env.now);
+            if held.is_none() {
+                self.check_new_key()?;
+            }
             if let Some((id, slot)) = held.filter(|(_, slot)| slot.is_none() || *slot != taken) {
                 let waits = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| job.state < State::Claimed);
                 match (key.on_conflict, slot.filter(waits)) {
@@ -181,9 +184,12 @@ impl Board {
             None => None,
         };
         let mut options = (post.options != Options::default()).then_some(post.options);
+        let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE));
+        if (taken.is_none() || post.queue.is_some()) && queue.is_none_or(|q| self.queues.refs(q) == 0) {
+            self.check_queues(1)?;
+        }
         if taken.is_none() && post.options.expire.is_none() {
-            let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE)).unwrap_or(u32::MAX);
-            let expire = self.rule(Setting::Expire, queue, env.rules);
+            let expire = self.rule(Setting::Expire, queue.unwrap_or(u32::MAX), env.rules);
             if expire > 0 {
                 options.get_or_insert_default().expire = Some(expire);
             }

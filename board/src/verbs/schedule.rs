@@ -231,6 +231,9 @@ impl Board {
         if old.is_none() && set.when.is_none() {
             return refuse("EVERY or CRON is needed for a new schedule");
         }
+        if old.is_none() {
+            self.check_new_schedule()?;
+        }
         let fresh = || Schedule { id: set.id.into(), next: NEVER, at: NEVER, ..Schedule::default() };
         let mut schedule = old.cloned().unwrap_or_else(fresh);
         let changed = schedule.take(set, env.now);

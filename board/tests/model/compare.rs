@@ -268,7 +268,7 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
     }
     same(
         "count",
-        world.board.count_jobs(&filters),
+        world.board.count_jobs(&filters, usize::MAX).unwrap(),
         match filters.is_empty() {
             true => model.jobs.iter().filter(|j| !j.state.ended()).count() as u64,
             false => want.len() as u64,

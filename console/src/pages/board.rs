@@ -8,11 +8,14 @@ use crate::app::Cx;
 use crate::failure::Failure;
 use crate::link::board_command;
 use crate::names::{address, shown};
-use crate::reply::{page, records, Record};
+use crate::reply::{page, Record};
 use crate::show::{board_address, count_link, name, number, paused, rate, size, span, when, STATES};
 
 /// Rows of one table. A page never has more, whatever there is.
 pub const ROWS: usize = 100;
+
+/// Rows of one answer where all are asked for.
+const PAGE: usize = 1000;
 
 /// One page of a listing of the server's, from the cursor that the address has under `which`, and where it
 /// goes on.
@@ -28,6 +31,21 @@ pub async fn rows(
     }
     command.arg("COUNT").arg(ROWS);
     Ok(page(cx.ask(board, command).await?))
+}
+
+/// All rows of a listing of the server's, page by page.
+pub async fn all_rows(cx: &Cx, board: &[u8], verb: &str) -> Result<Vec<Record>, Failure> {
+    let (mut rows, mut cursor) = (Vec::new(), b"0".to_vec());
+    loop {
+        let mut command = board_command(verb, board);
+        command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(PAGE);
+        let (next, found) = page(cx.ask(board, command).await?);
+        rows.extend(found);
+        match next {
+            Some(next) => cursor = next,
+            None => return Ok(rows),
+        }
+    }
 }
 
 pub async fn view(cx: &Cx) -> Result<View, Failure> {
@@ -107,7 +125,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
 }
 
 async fn queues(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let mut rows = records(cx.ask(board, board_command("QUEUES", board)).await?);
+    let mut rows = all_rows(cx, board, "QUEUES").await?;
     let all = rows.len();
     let wanted = cx.query.text("queues").unwrap_or_default().to_lowercase();
     rows.retain(|row| row.text("queue").to_lowercase().contains(&wanted));

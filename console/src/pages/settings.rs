@@ -14,7 +14,7 @@ use crate::reply::{list, text, Record};
 use crate::show::name;
 
 /// What the settings mean, for the page; commands.md says more.
-const MEANINGS: [(&str, &str); 37] = [
+const MEANINGS: [(&str, &str); 41] = [
     ("lease", "how long a claim holds without a heartbeat, ms"),
     ("retries", "failures that are followed by another try; -1: for ever"),
     ("lapses", "lost leases that are followed by another try; -1: for ever"),
@@ -55,6 +55,10 @@ const MEANINGS: [(&str, &str); 37] = [
     ("events-tracked", "1: only events of tracked jobs are published"),
     ("max-jobs", "how many jobs that have not ended there may be; -1: any number"),
     ("max-bytes", "how many bytes all records may have; -1: any number"),
+    ("max-queues", "how many queues there may be"),
+    ("max-groups", "how many groups a queue has when no new one is set or paused any more"),
+    ("max-schedules", "how many schedules there may be"),
+    ("max-keys", "how many unique keys may be taken at a time"),
 ];
 
 const LIMITS: &str = "the named limits that it draws from, with spaces between";

@@ -6,20 +6,19 @@ use futures_util::future::join;
 use maud::{html, Markup};
 use redis::Value;
 
-use super::board::{next_page, rows, ROWS};
+use super::board::{all_rows, next_page, rows, ROWS};
 use super::boards::age;
 use crate::app::Cx;
 use crate::failure::Failure;
-use crate::link::board_command;
 use crate::names::address;
-use crate::reply::{records, Record};
+use crate::reply::Record;
 use crate::show::{count_link, name, number, soon};
 
 /// Who is registered, and who holds jobs without being so.
 pub async fn workers(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
     let (holding, registered) =
-        join(cx.ask(board, board_command("WORKERS", board)), rows(cx, board, "WORKER LIST", "workers")).await;
-    let holding = records(holding?);
+        join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", "workers")).await;
+    let holding = holding?;
     let (next, registered) = match registered {
         Ok(page) => page,
         Err(Failure::NotAllowed(_)) => (None, Vec::new()),
@@ -81,12 +80,8 @@ pub fn meta(value: Option<&Value>) -> Markup {
 }
 
 pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
-    let reply = cx.ask(board, board_command("KINDS", board)).await?;
-    let mut kinds = match reply {
-        Value::Map(pairs) => pairs,
-        _ => Vec::new(),
-    };
-    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(crate::reply::int(count)));
+    let mut kinds = all_rows(cx, board, "KINDS").await?;
+    kinds.sort_by_key(|row| std::cmp::Reverse(row.int("jobs")));
     let all = kinds.len();
     kinds.truncate(ROWS);
     Ok(html! {
@@ -96,12 +91,12 @@ pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
                 caption.unseen { "Failed jobs that are kept, by kind" }
                 thead { tr { th scope="col" { "Kind" } th.number scope="col" { "failed jobs" } @if cx.may_write() { th scope="col" { "actions" } } } }
                 tbody {
-                    @for (kind, count) in &kinds {
-                        @let kind = crate::reply::bytes(kind);
+                    @for row in &kinds {
+                        @let kind = row.bytes("kind");
                         @let filters = [("state", &b"failed"[..]), ("kind", kind.as_slice())];
                         tr {
                             th scope="row" { (name(&kind)) }
-                            td.number { (count_link(crate::reply::int(count).unwrap_or(0), board, &filters)) }
+                            td.number { (count_link(row.int("jobs"), board, &filters)) }
                             @if cx.may_write() {
                                 td.actions {
                                     a href=(address("/confirm", &[("b", board), ("verb", b"requeue"), ("where", b"1"), filters[0], filters[1]])) { "requeue" }

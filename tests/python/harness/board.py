@@ -278,9 +278,18 @@ class Board:
         """The words of a job's history, oldest first."""
         return [text(entry["event"]) for entry in self.history(id) or []]
 
+    def rows(self, name: str, **keywords: Any) -> list[dict]:
+        """All rows of a listing, page by page."""
+        found, cursor = [], "0"
+        while True:
+            cursor, page = self.call(name, cursor=cursor, **keywords)
+            found += map(from_pairs, page)
+            if text(cursor) == "0":
+                return found
+
     def queues(self) -> dict:
         """Queue name to its counts by state."""
-        rows = [from_pairs(one) for one in self.call("QUEUES")]
+        rows = self.rows("QUEUES")
         return {text(row.pop("queue")): row for row in rows}
 
     def groups(self, **keywords: Any) -> dict:
@@ -313,11 +322,11 @@ class Board:
 
     def workers(self) -> dict:
         """Worker name to the rest of its row."""
-        rows = [from_pairs(one) for one in self.call("WORKERS")]
+        rows = self.rows("WORKERS")
         return {text(row.pop("worker")): row for row in rows}
 
     def kinds(self) -> dict:
-        return from_pairs(self.call("KINDS"))
+        return {text(row["kind"]): row["jobs"] for row in self.rows("KINDS")}
 
     def tags(self, **keywords: Any) -> tuple:
         """One page: (cursor, tag to number of jobs)."""

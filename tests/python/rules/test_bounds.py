@@ -216,6 +216,9 @@ LISTS = {
     "COUNT of groups": ("GROUPS", "COUNT", None),
     "COUNT of limits": ("LIMITS", "COUNT", None),
     "COUNT of tags": ("TAGS", "COUNT", None),
+    "COUNT of queues": ("QUEUES", "COUNT", None),
+    "COUNT of workers that hold jobs": ("WORKERS", "COUNT", None),
+    "COUNT of kinds": ("KINDS", "COUNT", None),
     "COUNT of schedules": ("SCHEDULE", "LIST", "COUNT", None),
     "COUNT of workers": ("WORKER", "LIST", "COUNT", None),
 }

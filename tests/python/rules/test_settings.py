@@ -58,10 +58,22 @@ OF_BOARDS_ALONE = {
     "history-last": (15, 0, 1_000),
     "ownerless": (0, 0, 1),
     "stats-days": (30, 0, 3_650),
+    "max-queues": (100_000, 1, 10_000_000),
+    "max-groups": (1_000_000, 1, 100_000_000),
+    "max-schedules": (10_000, 1, 1_000_000),
+    "max-keys": (10_000_000, 1, 1_000_000_000),
 }
 ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_EACH_LEVEL, **TOTALS, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}
-MODULE_ALONE = ["recovery-grace", "max-payload", "max-text", "max-batch", "foreign-effects"]
+MODULE_ALONE = [
+    "recovery-grace",
+    "max-payload",
+    "max-text",
+    "max-batch",
+    "max-shared",
+    "max-reply",
+    "foreign-effects",
+]
 
 
 def test_an_absent_board_has_the_values_of_the_module(clocked_board):

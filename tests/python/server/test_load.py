@@ -38,6 +38,8 @@ DEFAULTS = {
     "max-payload": 16777216,
     "max-text": 4096,
     "max-batch": 10000,
+    "max-shared": 8388608,
+    "max-reply": 67108864,
     "foreign-effects": "no",
 }
 """Each setting of the module that is a configuration, and its default."""

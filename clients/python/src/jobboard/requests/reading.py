@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import replies
 from ..jobs import Job
-from ..verbs import Page, Request, command, pages
+from ..verbs import Page, Request, Steps, command, pages, steps
 from ..words import Name
 from .filters import Filters, filter_words
 from .shape import Verbs, fields_words, page_of
@@ -24,6 +24,14 @@ REASON = replies.mapping(
     jobs=replies.list_of(replies.mapping()),
     holders=replies.list_of(replies.mapping()),
 )
+
+
+ROWS = 1000
+"""Rows of one page where all are fetched."""
+
+
+def _counted(reply: Any) -> tuple[str, int]:
+    return replies.text(reply[0]), int(reply[1])
 
 
 class Reading(Verbs):
@@ -71,10 +79,16 @@ class Reading(Verbs):
             if cursor == "0":
                 return
 
-    @command
-    def count(self, **filters: Unpack[Filters]) -> Request[int]:
+    @steps
+    def count(self, **filters: Unpack[Filters]) -> Steps[int]:
         """How many jobs pass the filters; without any, how many have not ended."""
-        return self._request("JOB.COUNT", filter_words(filters), int)
+        cursor, total = "0", 0
+        while True:
+            words = [*filter_words(filters), "CURSOR", cursor]
+            found: tuple[str, int] = yield self._request("JOB.COUNT", words, _counted)
+            cursor, total = found[0], total + found[1]
+            if cursor == "0":
+                return total
 
     @command
     def history(self, id: Name) -> Request[Optional[list[dict[str, Any]]]]:
@@ -88,10 +102,10 @@ class Reading(Verbs):
         parse = replies.mapping(reasons=replies.list_of(REASON))
         return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
 
-    @command
-    def queues(self) -> Request[list[dict[str, Any]]]:
+    @steps
+    def queues(self) -> Steps[list[dict[str, Any]]]:
         """The queues with their jobs by state and their pace, sorted by name."""
-        return self._request("JOB.QUEUES", [], replies.list_of(replies.mapping(**PACE)))
+        return (yield from self._all_rows("JOB.QUEUES", PACE))
 
     @pages
     def groups(
@@ -115,15 +129,15 @@ class Reading(Verbs):
         """Walks over the tags, those that most jobs have first."""
         return (yield from self._rows("JOB.TAGS", [], page))
 
-    @command
-    def workers(self) -> Request[list[dict[str, Any]]]:
+    @steps
+    def workers(self) -> Steps[list[dict[str, Any]]]:
         """The workers that hold jobs. Registered ones: `worker_list`."""
-        return self._request("JOB.WORKERS", [], replies.list_of(replies.mapping()))
+        return (yield from self._all_rows("JOB.WORKERS"))
 
-    @command
-    def kinds(self) -> Request[dict[str, int]]:
+    @steps
+    def kinds(self) -> Steps[dict[str, int]]:
         """How many failed jobs are held of each kind of failure."""
-        return self._request("JOB.KINDS", [], replies.mapping())
+        return {row["kind"]: row["jobs"] for row in (yield from self._all_rows("JOB.KINDS"))}
 
     @command
     def stats(
@@ -146,6 +160,18 @@ class Reading(Verbs):
     def metrics(self) -> Request[str]:
         """The numbers of the server and of this board, for Prometheus."""
         return self._request("JOB.METRICS", [], replies.text)
+
+    def _all_rows(
+        self, name: str, shapes: Optional[Mapping[str, replies.Shape]] = None
+    ) -> Steps[list[dict[str, Any]]]:
+        cursor, found = "0", []
+        while True:
+            words = ["CURSOR", cursor, "COUNT", ROWS]
+            page = yield self._request(name, words, page_of(replies.mapping(**(shapes or {}))))
+            found += page.items
+            cursor = page.cursor
+            if cursor == "0":
+                return found
 
     def _rows(
         self, name: str, words: Sequence[Any], page: int

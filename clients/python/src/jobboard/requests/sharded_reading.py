@@ -68,7 +68,7 @@ class ShardedReading:
         """How many jobs pass the filters, in all shards."""
         total = 0
         for shard in self._shards:
-            total += yield shard.count(**filters)
+            total += yield from shard.count(**filters)
         return total
 
     @steps
@@ -76,7 +76,7 @@ class ShardedReading:
         """How many failed jobs are held of each kind of failure."""
         total: dict[str, int] = {}
         for shard in self._shards:
-            for kind, count in (yield shard.kinds()).items():
+            for kind, count in (yield from shard.kinds()).items():
                 total[kind] = total.get(kind, 0) + count
         return total
 
@@ -88,7 +88,7 @@ class ShardedReading:
         """
         found: dict[str, dict[str, Any]] = {}
         for shard in self._shards:
-            for row in (yield shard.queues()):
+            for row in (yield from shard.queues()):
                 _add(found.setdefault(row["queue"], {}), row)
         return [found[name] for name in sorted(found)]
 
@@ -108,7 +108,7 @@ class ShardedReading:
         """The workers that hold jobs, sorted by name."""
         found: dict[str, dict[str, Any]] = {}
         for shard in self._shards:
-            for row in (yield shard.workers()):
+            for row in (yield from shard.workers()):
                 one = found.setdefault(row["worker"], {**row, "claimed": 0})
                 one["claimed"] += row["claimed"]
                 one["active"] = min(one["active"], row["active"])
