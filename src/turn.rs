@@ -26,6 +26,8 @@ pub struct Turn<'k> {
     batch: Batch,
     /// Others were still to be told of ends when the turn began: the timer is at it.
     telling: bool,
+    /// There was no board under the key when the turn began.
+    pub new: bool,
     /// The queues that have got work, as those who wait without taking it are to hear.
     woken: Vec<Vec<u8>>,
 }
@@ -55,9 +57,10 @@ impl<'k> Turn<'k> {
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);
         let telling = value.board.is_telling();
+        let new = value.board.revision() == 0;
         watched::listen(&mut value.board);
         publish::listen(&mut value.board);
-        let mut turn = Turn { ctx, key, env, open, batch, telling, woken: Vec::new() };
+        let mut turn = Turn { ctx, key, env, open, batch, telling, new, woken: Vec::new() };
         let done = work(&mut turn);
         turn.finish();
         done

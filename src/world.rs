@@ -21,6 +21,8 @@ pub const LATEST: i64 = (1 << 42) - (1 << 32);
 /// A board's tokens count for others no further ahead of the clock than this, ms: one that came
 /// from elsewhere may be at any.
 const AHEAD: i64 = DAY;
+/// One command gives out no more tokens than this.
+const OWN: u64 = GIVERS << 15;
 /// So far ahead of all that it has seen a new primary begins, ms: for so long its tokens are above
 /// those of one that still gives some out.
 const LEAD: i64 = 60_000;
@@ -61,9 +63,16 @@ pub fn set_clock(now: i64) {
 
 /// Remembers the last token of a board, whoever gave it out.
 pub fn saw_token(token: u64, now: i64) {
-    if token > TOKEN.load(Relaxed) {
-        TOKEN.fetch_max(token.min(token_at(now.saturating_add(AHEAD))), Relaxed);
+    let seen = TOKEN.load(Relaxed);
+    if token <= seen {
+        return;
     }
+    // What follows closely is this server's own, also when its clock was put back by more than that.
+    let counts = match token - seen <= OWN {
+        true => token,
+        false => token.min(token_at(now.saturating_add(AHEAD))),
+    };
+    TOKEN.fetch_max(counts, Relaxed);
 }
 
 /// This server has become a primary, and another may not know yet that it is none any more.

@@ -255,7 +255,8 @@ pub fn serve(turn: &mut Turn<'_>) {
         TOUCHED.with(|touched| touched.insert(place));
         return;
     }
-    if turn.board().roused() {
+    // A worker that was quiet on a board that has gone is not on a new one.
+    if turn.board().roused() || turn.new {
         with(|waiters| waiters.rejoin(&place));
         turn.board().wake_all();
     }

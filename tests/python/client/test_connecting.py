@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import sys
 import jobboard
 import pytest
 import redis
+from harness import run_async
 from jobboard import AsyncBoard, Board, ShardedBoard, Worker
 from jobboard.cli import main
 from jobboard.connecting import sentinels
@@ -21,7 +21,7 @@ def test_the_environment_says_where_the_server_is(server, monkeypatch) -> None:
     monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
     Board("board").post(1, id="a")
     assert ShardedBoard("b", shards=2).get("a") is None
-    assert asyncio.run(_get(AsyncBoard("board"))) == 1
+    assert run_async(_get(AsyncBoard("board"))) == 1
     monkeypatch.setenv("JOBBOARD_URL", "")
     assert Board("board").client.connection_pool.connection_kwargs["port"] == 6379
 

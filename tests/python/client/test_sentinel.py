@@ -5,7 +5,6 @@ shop    a primary, a replica and three Sentinels: shop.url, shop.servers, shop.s
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pickle
 import signal
@@ -17,7 +16,7 @@ from typing import Any, Callable
 import jobboard
 import pytest
 import redis
-from harness import Server, wait_until
+from harness import Server, run_async, wait_until
 from jobboard.cli import main
 from servers import NAME, Sentinel
 
@@ -161,4 +160,4 @@ def test_boards_of_asyncio_and_of_other_processes_find_the_primary(shop: Shop) -
         await theirs.client.aclose()
         return found.payload
 
-    assert asyncio.run(look()) == 1
+    assert run_async(look()) == 1

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from harness.server import ROOT
+from harness.server import MODULE, ROOT
 
 pytestmark = pytest.mark.long
 
@@ -61,6 +61,7 @@ def test_the_peers(peer: str) -> None:
     assert "µs of CPU" in printed
 
 
+@pytest.mark.skipif("release" not in MODULE.parts, reason="a module with checks takes other numbers")
 def test_instructions_of_a_whole_life() -> None:
     """A job takes more than three commands that do nothing, and less than half in batches."""
     printed = run(sys.executable, "instructions_beside.py", "--peers", "jobboard,batches")

@@ -262,7 +262,8 @@ def test_an_explanation(talk, protocol):
 def test_queues_workers_and_kinds(talk, protocol):
     lives.claimed(talk)
     lives.failed(talk, "failed", kind="net")
-    [queue] = talk.call("QUEUES")
+    cursor, [queue] = talk.call("QUEUES")
+    assert cursor == "0"
     assert is_map(queue, protocol)
     queue = from_pairs(queue)
     rates = [queue.pop(name) for name in ["arrival-rate", "completion-rate"]]
@@ -286,7 +287,8 @@ def test_queues_workers_and_kinds(talk, protocol):
         "lateness-p99": 0,
         "lateness-max": 0,
     }
-    [worker] = talk.call("WORKERS")
+    cursor, [worker] = talk.call("WORKERS")
+    assert cursor == "0"
     assert is_map(worker, protocol)
     assert list(from_pairs(worker))[:2] == ["worker", "claimed"]
     kinds = talk.call("KINDS")
@@ -328,8 +330,7 @@ def test_the_clock(talk):
 
 
 def test_empty_collections(talk, protocol):
-    assert talk.call("LIST") == ["0", []]
-    assert talk.call("QUEUES") == talk.call("WORKERS") == []
+    assert talk.call("LIST") == talk.call("QUEUES") == talk.call("WORKERS") == ["0", []]
     assert talk.call("KINDS") == ({} if protocol == 3 else [])
     assert talk.call("MCONSUME", "w1", "ALL") == []
 
