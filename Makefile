@@ -73,9 +73,9 @@ lint: setup ## Check format, lints and types of Rust and Python
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
-test: check test-python instructions ## All that a change needs: make check, pytest, the instructions of the hot verbs
+test: check test-python ## All that a change needs: make check and pytest
 
-ci: ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
+ci: instructions ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so
 	$(MAKE) fuzz SECONDS=10
 	$(MAKE) deny
