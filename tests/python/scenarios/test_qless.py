@@ -11,6 +11,7 @@ import json
 
 import lives
 import pytest
+import redis
 from expect import check_consistent, ids, refused
 from harness import Board
 from lives import LONG
@@ -474,3 +475,76 @@ def test_counts_do_not_drift_over_all_these_paths(board, clock):
         ][n % 6](id)
     clock.advance(HEARTBEAT)
     check_consistent(board)
+
+
+# What differs, as docs/migrate/qless.md says
+
+
+def test_grace_begins_when_the_lease_ends(board, clock):
+    board.set(grace=10_000)
+    put(board)
+    pop_one(board)
+    clock.advance(HEARTBEAT + 9_999)
+    assert board.state("j") == "claimed" and board.list(lapsed=True, justid=True)[1] == []
+    clock.advance(1)
+    assert pop_one(board, "w2")["id"] == "j"
+
+
+def test_a_worker_that_lost_a_job_needs_the_token_of_its_new_claim(board, clock):
+    put(board)
+    pop_one(board)
+    clock.advance(HEARTBEAT)
+    token = pop_one(board)["token"]
+    with refused("STALE an earlier claim of yours lapsed, the token is needed", board):
+        board.consume("w1", "j")
+    assert board.consume("w1", "j", token=token) == "complete"
+
+
+def test_a_put_forgets_the_failure_and_a_requeue_keeps_it(board):
+    for id in "ab":
+        lives.failed(board, id, kind="disk", queue="q")
+    put(board, "a", replace=True)
+    board.requeue("b")
+    assert "kind" not in board.get("a") and board.get("b")["kind"] == "disk"
+    board.consume("w1", "b", token=board.claim_one(id="b", worker="w1")["token"])
+    job = board.get("b")
+    assert (job["kind"], job["queue"]) == ("disk", "q")
+
+
+def test_a_failed_job_is_deleted_not_cancelled(board):
+    lives.failed(board, "j", queue="q")
+    with refused("ENDED failed j", board):
+        board.cancel("j")
+    board.delete("j")
+    assert board.get("j") is None
+
+
+def test_waiting_and_scheduled_jobs_can_be_made_to_depend(board):
+    put(board, "a", queue="other")
+    put(board, "ready")
+    put(board, "late", delay=LONG)
+    for id in ("ready", "late"):
+        assert board.depend("ADD", id, ["a"]) == "blocked"
+
+
+def test_lists_have_what_there_is_now(board):
+    """Queues with jobs, workers with jobs, also after they were to be forgotten, tags of one job as well."""
+    put(board, tags=["new"])
+    assert board.call("TAGS")[1] == [{"tag": "new", "jobs": 1}]
+    token = pop_one(board)["token"]
+    board.client.execute_command("JOB.WORKER", "DEREGISTER", board.key, "w1")
+    assert list(board.workers()) == ["w1"]
+    board.consume("w1", "j", token=token, next="other")
+    assert board.workers() == {} and list(board.queues()) == ["other"]
+
+
+def test_failures_of_a_day_stay_counted(board):
+    lives.failed(board, "j", queue="q")
+    board.requeue("j")
+    assert board.call("STATS", "QUEUE", "q")["failed"] == 1
+    assert board.count(state="failed", queue="q") == 0
+
+
+def test_unknown_settings_are_refused(board):
+    with pytest.raises(redis.ResponseError, match="unknown setting 'foo'"):
+        board.set(foo=1)
