@@ -1,8 +1,9 @@
 //! Parts that few have: a pointer, and no memory until something is written to them.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+
+use crate::format::{Unreadable, Written};
 
 /// A part that has a blank form, which is read where there is none.
 pub trait Part: Default + PartialEq + 'static {
@@ -81,14 +82,25 @@ impl<T: Part + fmt::Debug> fmt::Debug for Apart<T> {
     }
 }
 
-impl<T: Part + Serialize> Serialize for Apart<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        (**self).serialize(to)
+impl<'a, T: Part + Written<'a>> Written<'a> for Apart<T> {
+    fn blank() -> Self {
+        Apart(None)
     }
-}
 
-impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for Apart<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        T::deserialize(from).map(Self::from)
+    fn is_blank(&self) -> bool {
+        (**self).is_blank()
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        (**self).write(to);
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        T::read(from).map(Self::from)
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        T::check_growth();
     }
 }

@@ -1,6 +1,5 @@
-//! Small immutable byte strings that serialise as MessagePack binaries.
+//! Small immutable byte strings.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
@@ -37,17 +36,5 @@ impl Borrow<[u8]> for Bin {
 impl fmt::Debug for Bin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(&self.0))
-    }
-}
-
-impl Serialize for Bin {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Bin {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Bin(serde_bytes::ByteBuf::deserialize(from)?.into_vec().into()))
     }
 }

@@ -29,6 +29,7 @@ use crate::sessions::Sessions;
 use crate::settings::{Overrides, Setting};
 use crate::since::Departed;
 use crate::slab::Slab;
+use crate::snapshot::Held;
 use crate::tombstones::{Tombstone, Tombstones};
 use crate::waits::Waits;
 
@@ -149,6 +150,8 @@ pub struct Board {
     pub(crate) registrations: Registrations,
     pub(crate) days: Days,
     pub(crate) broken: bool,
+    /// What this version cannot read: then the board is broken, and holds nothing else.
+    pub(crate) held: Option<Box<Held>>,
     pub(crate) heap: usize,
     /// Counts the tags that groups were given in the rounds of their queues.
     pub(crate) turns: u64,
@@ -225,6 +228,18 @@ impl Board {
         self.broken
     }
 
+    /// Why it keeps a snapshot that this version cannot read, if it does.
+    pub fn why_held(&self) -> Option<&'static str> {
+        self.held.as_ref().map(|held| held.why)
+    }
+
+    /// Keeps one more part behind those that this version cannot read.
+    pub fn hold(&mut self, part: &[u8]) {
+        if let Some(held) = &mut self.held {
+            held.parts.push(part.into());
+        }
+    }
+
     /// Marks this copy as one that cannot be trusted.
     pub fn set_broken(&mut self) {
         self.broken = true;
@@ -248,6 +263,7 @@ impl Board {
             + self.days.len()
             + self.schedules.len()
             + self.registrations.len()
+            + self.held.as_ref().map_or(0, |held| held.parts.len())
     }
 
     /// Whether there is no record.
@@ -287,6 +303,7 @@ impl Board {
             + self.days.bytes()
             + self.keys.bytes()
             + self.limits.bytes()
+            + self.held.as_ref().map_or(0, |held| held.bytes())
             + self.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
     }
 

@@ -2,8 +2,6 @@
 //! numbers: a token is as many drops as its period has ms, and `rate` drops fall each ms, so
 //! that nothing is ever rounded.
 
-use serde::{Deserialize, Serialize};
-
 use crate::job::NEVER;
 use crate::settings::{Overrides, Setting, MOST};
 
@@ -41,15 +39,17 @@ impl Refill {
     }
 }
 
-/// A bucket that is not, or was not always, full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bucket {
-    /// Drops in it then.
-    level: i64,
-    /// When that was, Unix ms.
-    at: i64,
-    /// The period by which drops are counted.
-    period: i64,
+written! {
+    /// A bucket that is not, or was not always, full.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Bucket {
+        /// Drops in it then.
+        1 level: i64,
+        /// When that was, Unix ms.
+        2 at: i64,
+        /// The period by which drops are counted.
+        3 period: i64,
+    }
 }
 
 impl Bucket {

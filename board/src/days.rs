@@ -7,8 +7,6 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::dist::Dist;
@@ -20,12 +18,13 @@ use crate::stats::{Late, Stats, Tally};
 /// A day, ms.
 pub const DAY: i64 = 86_400_000;
 
-/// One record as it stands in a snapshot.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct DayImage {
-    day: i32,
-    queue: Bin,
-    stats: Stats,
+written! {
+    /// One record as it stands in a snapshot.
+    pub(crate) struct DayImage {
+        1 day: i32,
+        2 queue: Bin,
+        3 stats: Stats,
+    }
 }
 
 /// Records by number: a board with one costs little more than it.

@@ -13,7 +13,7 @@
 //! | 10 min | 6 s | | 1000 d | 10 d |
 //! | 1 h | 1 min | | longer | one bin |
 
-use serde::{Deserialize, Serialize};
+use crate::format::{Unreadable, Written};
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -74,8 +74,7 @@ fn span(bin: u64) -> (u64, u64) {
 
 /// Durations: how many, their sum and squares, the shortest and the longest, and how many in
 /// each bin. Integers all, so that copies that saw the same are equal. An empty one has no heap.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Image", try_from = "Image")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dist {
     count: u64,
     sum: u64,
@@ -205,37 +204,70 @@ impl Dist {
     }
 }
 
-/// A distribution as bytes: the squares in two halves, the bins as pairs. The count follows.
-#[derive(Serialize, Deserialize)]
-struct Image(u64, (u64, u64), u64, u64, Vec<(u16, u64)>);
+written! {
+    /// A distribution as it is written down: the squares in two halves, bins with their counts.
+    /// The count follows.
+    struct Image {
+        1 sum: u64,
+        2 squares: u64,
+        3 squares_above: u64,
+        4 min: u64,
+        5 max: u64,
+        6 bins: Vec<(u16, u64)>,
+    }
+}
 
-impl From<Dist> for Image {
-    fn from(dist: Dist) -> Image {
+impl From<&Dist> for Image {
+    fn from(dist: &Dist) -> Image {
         let bins = dist.bins.iter().map(|word| ((word >> COUNT_BITS) as u16, word & COUNT_MASK));
-        let squares = ((dist.squares >> 64) as u64, dist.squares as u64);
-        Image(dist.sum, squares, dist.min, dist.max, bins.collect())
+        let (squares, squares_above) = (dist.squares as u64, (dist.squares >> 64) as u64);
+        Image { sum: dist.sum, squares, squares_above, min: dist.min, max: dist.max, bins: bins.collect() }
     }
 }
 
 impl TryFrom<Image> for Dist {
-    type Error = &'static str;
-    fn try_from(Image(sum, squares, min, max, pairs): Image) -> Result<Dist, &'static str> {
+    type Error = Unreadable;
+    fn try_from(image: Image) -> Result<Dist, Unreadable> {
+        let Image { sum, min, max, bins: pairs, .. } = image;
+        let squares = u128::from(image.squares_above) << 64 | u128::from(image.squares);
         let sorted = pairs.is_sorted_by(|a, b| a.0 < b.0);
         let held = pairs.iter().all(|(bin, n)| u64::from(*bin) < BINS && (1..=COUNT_MASK).contains(n));
         let first = pairs.first().map_or(0, |(bin, _)| u64::from(*bin));
         let last = pairs.last().map_or(0, |(bin, _)| u64::from(*bin));
         let count = pairs.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
         let within = match count {
-            0 => (sum, squares, min, max) == (0, (0, 0), 0, 0),
+            0 => (sum, squares, min, max) == (0, 0, 0, 0),
             1 => min == max && sum == min,
             _ => min <= max && sum >= min.saturating_add(max) && u128::from(sum) <= product(count, max),
         };
         if !(sorted && held && within && count <= COUNT_MASK && first == bin_of(min) && last == bin_of(max)) {
-            return Err("a distribution that cannot be");
+            return Err(Unreadable);
         }
         let bins = pairs.into_iter().map(|(bin, n)| u64::from(bin) << COUNT_BITS | n).collect();
-        let squares = u128::from(squares.0) << 64 | u128::from(squares.1);
         Ok(Dist { count, sum, squares, min, max, bins })
+    }
+}
+
+impl<'a> Written<'a> for Dist {
+    fn blank() -> Self {
+        Dist::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.count == 0
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        Image::from(self).write(to);
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        Image::read(from)?.try_into()
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        Image::check_growth();
     }
 }
 
@@ -314,16 +346,23 @@ mod tests {
 
     #[test]
     fn bytes_that_contradict_themselves_are_no_distribution() {
-        let good = || Image(30, (0, 500), 10, 20, vec![(10, 1), (20, 1)]);
+        let good = || Image {
+            sum: 30,
+            squares: 500,
+            squares_above: 0,
+            min: 10,
+            max: 20,
+            bins: vec![(10, 1), (20, 1)],
+        };
         assert!(Dist::try_from(good()).is_ok());
         let tries: [fn(&mut Image); 7] = [
-            |image| image.0 = 29,
-            |image| image.0 = 41,
-            |image| image.2 = 11,
-            |image| image.3 = 19,
-            |image| image.4 = vec![(20, 1), (10, 1)],
-            |image| image.4 = vec![(10, 0), (20, 1)],
-            |image| image.4 = vec![(10, 1), (20, 1), (1023, 1)],
+            |image| image.sum = 29,
+            |image| image.sum = 41,
+            |image| image.min = 11,
+            |image| image.max = 19,
+            |image| image.bins = vec![(20, 1), (10, 1)],
+            |image| image.bins = vec![(10, 0), (20, 1)],
+            |image| image.bins = vec![(10, 1), (20, 1), (1023, 1)],
         ];
         for spoil in tries {
             let mut image = good();

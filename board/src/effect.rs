@@ -1,25 +1,24 @@
-//! What happens to a board, and how it is written down.
+//! What happens to a board, and how it is sent.
 //!
 //! An effect says what happened, with absolute times, made-up ids and drawn random bits
 //! inside, so that applying it needs nothing but the board. A batch is what one command does
 //! to one board: a MessagePack array of revision before, time of decision and number of
-//! effects, then for each effect its tag and its fields by position. Tags and positions are
-//! the format of replication links and append-only files: they are added to, never changed.
+//! effects, then for each effect its tag and its fields by number ([`crate::format`]). Tags and
+//! numbers are the format of replication links and append-only files: they are added to, never
+//! changed.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_bytes::Bytes;
-
 use crate::board::{Board, REVISIONS, TURNS};
 use crate::dist::Dist;
+use crate::format::{Unreadable, Written};
 use crate::job::NEVER;
 use crate::rates::Rested;
 use crate::settings::LONGEST;
 use crate::verbs::*;
 
 /// Fields and values of a META option.
-pub type Meta<'a> = Vec<(&'a Bytes, &'a Bytes)>;
+pub type Meta<'a> = Vec<(&'a [u8], &'a [u8])>;
 
 /// The copy cannot take the effect: it names what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,8 +122,7 @@ macro_rules! effects {
         impl $(<$life>)? Happening for $name $(<$life>)? {
             fn encode(&self, out: &mut Vec<u8>) {
                 out.push($tag);
-                // Writing to memory cannot fail, nor can any of our types.
-                let _ = self.serialize(&mut rmp_serde::Serializer::new(out));
+                self.write(out);
             }
 
             fn fits(&self, board: &Board) -> bool {
@@ -167,17 +165,21 @@ macro_rules! effects {
                 }
             }
 
-            fn decode<'de: 'a>(from: &mut Decoder<'de>) -> Result<Self, Flaw> {
-                match u8::deserialize(&mut *from).or(Err(Flaw::Count))? {
-                    $($tag => $name::deserialize(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
+            fn decode(from: &mut &'a [u8]) -> Result<Self, Flaw> {
+                match u8::read(from).or(Err(Flaw::Count))? {
+                    $($tag => $name::read(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
                     tag => Err(Flaw::Unknown(tag)),
                 }
+            }
+
+            /// Checks of every effect, and of all that is in it, that it may grow.
+            #[cfg(test)]
+            fn check_growth() {
+                $($name::check_growth();)*
             }
         }
     };
 }
-
-type Decoder<'de> = rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'de, [u8]>>;
 
 effects! {
     /// A job came, or took the place of one with its id.
@@ -344,12 +346,20 @@ pub enum Applied {
     Malformed,
 }
 
+/// The revision before a batch, the time of its decision and how many effects it has.
+fn head(from: &mut &[u8]) -> Result<(u64, i64, u32), Unreadable> {
+    match rmp::decode::read_array_len(from) {
+        Ok(3) => Ok((u64::read(from)?, i64::read(from)?, u32::read(from)?)),
+        _ => Err(Unreadable),
+    }
+}
+
 impl Board {
     /// Applies a batch that another copy of this board decided. Effects apply once and in
     /// order: an old batch is skipped, a gap breaks the copy.
     pub fn replay(&mut self, batch: &[u8]) -> Applied {
-        let mut from = rmp_serde::Deserializer::from_read_ref(batch);
-        let Ok((revision, now, count)) = <(u64, i64, u32)>::deserialize(&mut from) else {
+        let mut from = batch;
+        let Ok((revision, now, count)) = head(&mut from) else {
             return Applied::Malformed;
         };
         if !(0..=NEVER).contains(&now) {
@@ -361,10 +371,12 @@ impl Board {
         let flaw = match self.broken() {
             true => Some(Flaw::Before),
             false if revision > self.revision() => Some(Flaw::Gap(self.revision(), revision)),
-            false => self.take(&mut from, now, count).err(),
+            false => self.take(from, now, count).err(),
         };
         if let Some(flaw) = flaw {
             self.set_broken();
+            // What is held is not the board's state any more.
+            self.held = None;
             return Applied::Broken(flaw);
         }
         self.foreign = self.token;
@@ -374,17 +386,17 @@ impl Board {
     }
 
     /// Applies so many effects, after which nothing may follow.
-    fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
+    fn take(&mut self, mut from: &[u8], now: i64, count: u32) -> Result<(), Flaw> {
         for _ in 0..count {
-            let effect = Effect::decode(from)?;
+            let effect = Effect::decode(&mut from)?;
             let full = self.revision >= REVISIONS || self.turns >= TURNS;
             if full || !effect.fits(self) || self.apply(&effect, now).is_err() {
                 return Err(Flaw::Unfit(effect.tag()));
             }
         }
-        match u8::deserialize(from) {
-            Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(()),
-            _ => Err(Flaw::Count),
+        match from.is_empty() {
+            true => Ok(()),
+            false => Err(Flaw::Count),
         }
     }
 }
@@ -407,9 +419,8 @@ mod tests {
         batch.begin(9, 1_700_000_000_000);
         batch.push(&claimed);
         let bytes = batch.finish().to_vec();
-        let mut from = rmp_serde::Deserializer::from_read_ref(&bytes[..]);
-        let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
-        assert_eq!(head, Some((9, 1_700_000_000_000, 1)));
+        let mut from = &bytes[..];
+        assert_eq!(head(&mut from), Ok((9, 1_700_000_000_000, 1)));
         assert_eq!(Effect::decode(&mut from), Ok(claimed));
         assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
     }
@@ -421,9 +432,8 @@ mod tests {
             for revision in [0, u64::from(u32::MAX) + 1] {
                 batch.begin(revision, 1);
                 (0..n).for_each(|_| batch.push(&Released { slot: 1 }));
-                let mut from = rmp_serde::Deserializer::from_read_ref(batch.finish());
-                let head = <(u64, i64, u32)>::deserialize(&mut from).ok();
-                assert_eq!(head, Some((revision, 1, n)));
+                let mut from = batch.finish();
+                assert_eq!(head(&mut from), Ok((revision, 1, n)));
                 assert!((0..n).all(|_| Effect::decode(&mut from).is_ok()));
                 assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
             }
@@ -443,16 +453,21 @@ mod tests {
             Board::default().replay(&bytes)
         };
         assert_eq!(replayed(|_| ()), Applied::Done);
-        // An array's head, five bytes of revision, nine of time, the count, a tag, an array's head.
+        // An array's head, five bytes of revision, nine of time, the count, a tag, a map's head, a field.
         assert_eq!(replayed(|bytes| bytes[5] = 7), Applied::Broken(Flaw::Gap(0, 7)));
         assert_eq!(replayed(|bytes| bytes[16] = 127), Applied::Broken(Flaw::Unknown(127)));
-        assert_eq!(replayed(|bytes| bytes[17] -= 1), Applied::Broken(Flaw::Unfit(14)));
+        assert_eq!(replayed(|bytes| bytes[18] = 9), Applied::Broken(Flaw::Unfit(14)));
         assert_eq!(replayed(|bytes| bytes[15] = 2), Applied::Broken(Flaw::Count));
         assert_eq!(replayed(|bytes| bytes.push(14)), Applied::Broken(Flaw::Count));
         assert_eq!(
             Flaw::Gap(3, 5).to_string(),
             "it is at revision 3, the next change at 5: some are missing"
         );
+    }
+
+    #[test]
+    fn every_effect_and_all_that_is_in_it_may_grow() {
+        Effect::check_growth();
     }
 
     #[test]

@@ -24,8 +24,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::error::Refusal;
@@ -41,45 +39,51 @@ pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000_000;
 /// Hundredths of a per cent.
 pub(crate) const WHOLE: u16 = 10_000;
 
-/// What a job is to others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Family {
-    /// As a child.
-    pub parent: Option<Tie>,
-    /// As a parent.
-    pub children: Option<Children>,
+written! {
+    /// What a job is to others.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Family {
+        /// As a child.
+        1 pub parent: Option<Tie>,
+        /// As a parent.
+        2 pub children: Option<Children>,
+    }
 }
 
-/// Whose child a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Tie {
-    /// The parent's slot, while that is the parent of the family.
-    pub slot: u32,
-    /// Number of the family.
-    pub number: u64,
-    /// Its weight among the children.
-    pub share: u32,
-    /// What counts of it, in hundredths of a per cent.
-    pub counts: u16,
-    /// It has ended, and its record stays for its parent.
-    pub kept: bool,
+written! {
+    /// Whose child a job is.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Tie {
+        /// The parent's slot, while that is the parent of the family.
+        1 pub slot: u32,
+        /// Number of the family.
+        2 pub number: u64,
+        /// Its weight among the children.
+        3 pub share: u32,
+        /// What counts of it, in hundredths of a per cent.
+        4 pub counts: u16,
+        /// It has ended, and its record stays for its parent.
+        5 pub kept: bool,
+    }
 }
 
-/// A parent's sums.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Children {
-    /// Number of the family: the board's revision when the first child came.
-    pub number: u64,
-    /// How many count, with or without a record.
-    pub count: u64,
-    /// How many have not ended.
-    pub live: u32,
-    /// Sum of their weights.
-    pub shares: u64,
-    /// Sum of weight times hundredths of a per cent.
-    pub done: u64,
-    /// So many generations at most are below; it never falls.
-    pub height: u8,
+written! {
+    /// A parent's sums.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct Children {
+        /// Number of the family: the board's revision when the first child came.
+        1 pub number: u64,
+        /// How many count, with or without a record.
+        2 pub count: u64,
+        /// How many have not ended.
+        3 pub live: u32,
+        /// Sum of their weights.
+        4 pub shares: u64,
+        /// Sum of weight times hundredths of a per cent.
+        5 pub done: u64,
+        /// So many generations at most are below; it never falls.
+        6 pub height: u8,
+    }
 }
 
 impl Children {
@@ -106,13 +110,15 @@ impl Family {
     }
 }
 
-/// A family whose parent has ended or gone: children from an order of posting on are to be let
-/// go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Parting {
-    pub number: u64,
-    pub parent: u32,
-    pub from: i64,
+written! {
+    /// A family whose parent has ended or gone: children from an order of posting on are to be let
+    /// go.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Parting {
+        1 pub number: u64,
+        2 pub parent: u32,
+        3 pub from: i64,
+    }
 }
 
 /// See the module's comment.

@@ -1,12 +1,9 @@
 //! What happened to a job: the first few entries and the last few, oldest first.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 
 /// What an entry tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Event {
@@ -62,36 +59,33 @@ impl Event {
     }
 }
 
-impl From<Event> for u8 {
-    fn from(event: Event) -> u8 {
-        event as u8
+#[rustfmt::skip]
+numbered!(
+    Event, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
+    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
+);
+
+written! {
+    /// One thing that happened.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Entry {
+        /// When, Unix ms.
+        1 pub at: i64,
+        /// What.
+        2 pub event: Event,
+        /// Which worker, if one had part in it.
+        3 pub worker: Option<Bin>,
+        /// A text to it: a failure's kind and message, a reason, a line of log.
+        4 pub text: Option<Bin>,
     }
 }
 
-impl TryFrom<u8> for Event {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<Event, &'static str> {
-        Event::ALL.get(number as usize).map(|(event, _)| *event).ok_or("event")
+written! {
+    /// The entries that are kept. Adding one is O(entries kept), which a setting bounds.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct History {
+        1 entries: Vec<Entry>,
     }
-}
-
-/// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// When, Unix ms.
-    pub at: i64,
-    /// What.
-    pub event: Event,
-    /// Which worker, if one had part in it.
-    pub worker: Option<Bin>,
-    /// A text to it: a failure's kind and message, a reason, a line of log.
-    pub text: Option<Bin>,
-}
-
-/// The entries that are kept. Adding one is O(entries kept), which a setting bounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct History {
-    entries: Vec<Entry>,
 }
 
 impl History {

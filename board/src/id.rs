@@ -3,10 +3,10 @@
 //! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that looking it
 //! up costs no index: the slot is read from the id and the record there compared with it.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::bin::Bin;
+use crate::format::{Unreadable, Written};
 
 /// An id, in whatever holds the bytes of a chosen one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,17 +43,35 @@ impl Id<Bin> {
     }
 }
 
-impl Serialize for Id<Bin> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let made = matches!(self, Id::Made(_));
-        (made, serde_bytes::Bytes::new(self.borrowed().bytes())).serialize(to)
+written! {
+    /// An id as it is written down.
+    struct Image<'a> {
+        1 made: bool,
+        2 bytes: &'a [u8],
     }
 }
 
-impl<'de> Deserialize<'de> for Id<Bin> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let (made, bytes) = <(bool, Bin)>::deserialize(from)?;
-        Id::from_parts(made, &bytes).ok_or_else(|| serde::de::Error::custom("id"))
+impl<'a> Written<'a> for Id<Bin> {
+    fn blank() -> Self {
+        Id::Named(Bin::default())
+    }
+
+    fn is_blank(&self) -> bool {
+        Id::is_blank(self)
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        Image { made: matches!(self, Id::Made(_)), bytes: self.borrowed().bytes() }.write(to);
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        let image = Image::read(from)?;
+        Id::from_parts(image.made, image.bytes).ok_or(Unreadable)
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        Image::check_growth();
     }
 }
 

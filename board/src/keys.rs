@@ -15,8 +15,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::{after, Board};
 use crate::effect::{is_name, Unfit};
@@ -26,8 +24,7 @@ use crate::job::{State, NEVER};
 use crate::settings::LONGEST;
 
 /// When a key is free again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// When the job ends.
     End = 0,
@@ -47,17 +44,19 @@ impl Until {
 
 numbered!(Until, "until": End, Start);
 
-/// The key of a job, and how long it holds it. See the module's comment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unique {
-    /// The key.
-    pub key: Bin,
-    /// When it is free again; only after `time` when that is said alone.
-    pub until: Option<Until>,
-    /// Free after so many ms.
-    pub time: Option<i64>,
-    /// The job has been claimed since it took the key.
-    pub(crate) begun: bool,
+written! {
+    /// The key of a job, and how long it holds it. See the module's comment.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Unique {
+        /// The key.
+        1 pub key: Bin,
+        /// When it is free again; only after `time` when that is said alone.
+        2 pub until: Option<Until>,
+        /// Free after so many ms.
+        3 pub time: Option<i64>,
+        /// The job has been claimed since it took the key.
+        4 pub(crate) begun: bool,
+    }
 }
 
 impl Unique {
@@ -90,16 +89,18 @@ impl Unique {
     }
 }
 
-/// A key that is taken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Taken {
-    pub key: Bin,
-    /// Whose it is, also when the record has gone.
-    pub id: Id<Bin>,
-    /// Its record, while that is there.
-    pub slot: Option<u32>,
-    /// Free from then on, Unix ms, or [`NEVER`].
-    end: i64,
+written! {
+    /// A key that is taken.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(crate) struct Taken {
+        1 pub key: Bin,
+        /// Whose it is, also when the record has gone.
+        2 pub id: Id<Bin>,
+        /// Its record, while that is there.
+        3 pub slot: Option<u32>,
+        /// Free from then on, Unix ms, or [`NEVER`].
+        4 end: i64,
+    }
 }
 
 impl Taken {

@@ -59,7 +59,9 @@
 //! | `dist` | durations in bins | sums exact, percentiles within 5 % |
 //! | `since` | what changed and went since a revision | bounded likewise |
 //! | `settings` | every setting | one table |
+//! | `policy` | what effects of time carry of them | nothing else counts there |
 //! | `effect` | effects and batches | once, in order |
+//! | `format` | how they and snapshots are written down | a struct may get more fields |
 //! | `retry` | the pause after a failure | pure |
 //! | `room` | how many jobs of a queue may run | a claim looks first |
 //! | `named` | limits that queues and groups share | what runs is counted where it is named |
@@ -74,6 +76,8 @@
 //! | `relocate` | moves in memory | the state stays |
 //! | `check` | the invariants, for tests and loads | |
 
+#[macro_use]
+mod format;
 #[macro_use]
 mod numbered;
 
@@ -115,6 +119,7 @@ mod owners;
 mod pauses;
 mod pins;
 mod places;
+mod policy;
 mod pool;
 mod progress;
 mod rates;

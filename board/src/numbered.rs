@@ -1,9 +1,9 @@
 //! Values that are written down as their numbers.
 
-/// The number of a value and back; the values in the order of their numbers, from 0. A number
-/// that none has is refused with the word.
+/// The number of each value, and back. A number that none has is refused with the word; the
+/// first value is the one that stands for nothing.
 macro_rules! numbered {
-    ($name:ident, $word:literal: $($value:ident),* $(,)?) => {
+    ($name:ident, $word:literal: $first:ident $(, $value:ident)* $(,)?) => {
         impl From<$name> for u8 {
             fn from(value: $name) -> u8 {
                 value as u8
@@ -13,7 +13,33 @@ macro_rules! numbered {
         impl TryFrom<u8> for $name {
             type Error = &'static str;
             fn try_from(number: u8) -> Result<$name, &'static str> {
-                [$($name::$value),*].get(number as usize).copied().ok_or($word)
+                [$name::$first $(, $name::$value)*].into_iter().find(|v| *v as u8 == number).ok_or($word)
+            }
+        }
+
+        written_as_number!($name, $name::$first);
+    };
+}
+
+/// A type with numbers is written as its number; one value stands for nothing.
+macro_rules! written_as_number {
+    ($name:ident, $blank:expr) => {
+        impl<'a> $crate::format::Written<'a> for $name {
+            fn blank() -> Self {
+                $blank
+            }
+
+            fn is_blank(&self) -> bool {
+                *self == Self::blank()
+            }
+
+            fn write(&self, to: &mut Vec<u8>) {
+                $crate::format::Written::write(&u8::from(*self), to);
+            }
+
+            fn read(from: &mut &'a [u8]) -> Result<Self, $crate::format::Unreadable> {
+                let number: u8 = $crate::format::Written::read(from)?;
+                Self::try_from(number).or(Err($crate::format::Unreadable))
             }
         }
     };

@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::TimeKey;
 use crate::job::NEVER;
@@ -15,7 +13,7 @@ use crate::job::NEVER;
 pub(crate) type Place = Option<(Bin, Option<Bin>)>;
 
 /// Nothing is claimed there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pause {
     /// Unix ms, or [`NEVER`] when only an operator ends it.
     pub until: i64,
@@ -48,7 +46,7 @@ impl Pauses {
     }
 
     /// All of them, the whole board's first, then by name.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Place, &Pause)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Place, &Pause)> + DoubleEndedIterator {
         self.all.iter()
     }
 

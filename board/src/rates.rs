@@ -6,8 +6,6 @@
 //! whose next job lacks tokens stands in no round until they are there ([`Group::rest`]): many
 //! groups that wait cost a claim nothing.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{Board, Queue};
 use crate::buckets::{ready_at, take};
 use crate::effect::{Effect, Sound, Unfit};
@@ -17,11 +15,13 @@ use crate::fair::PLAIN;
 use crate::job::{Job, NEVER};
 use crate::verbs::Claim;
 
-/// Groups may go on that had to wait for tokens until then: the first `n`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rested {
-    until: i64,
-    n: u32,
+written! {
+    /// Groups may go on that had to wait for tokens until then: the first `n`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Rested {
+        1 until: i64,
+        2 n: u32,
+    }
 }
 
 impl Sound for Rested {}

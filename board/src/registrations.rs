@@ -6,8 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Unfit};
@@ -17,41 +15,47 @@ use crate::settings::LONGEST;
 /// A board has no more registered workers than this.
 pub const REGISTERED_MOST: usize = 10_000;
 
-/// What a board knows of a worker that has registered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Registration {
-    /// What kind of worker it is.
-    pub role: Option<Bin>,
-    /// Fields of its own.
-    pub meta: Vec<(Bin, Bin)>,
-    /// When it first registered, Unix ms.
-    pub registered: i64,
-    /// For how long each time, ms, or -1.
-    pub time: i64,
-    /// When the registration lapses, Unix ms, or [`NEVER`].
-    pub until: i64,
-    /// Nothing is handed to it.
-    pub quiet: bool,
-    /// Leases that it has lost.
-    pub lapsed: u64,
-    /// It stands as long as the connection that carries it.
-    pub session: bool,
+written! {
+    /// What a board knows of a worker that has registered.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Registration {
+        /// What kind of worker it is.
+        1 pub role: Option<Bin>,
+        /// Fields of its own.
+        2 pub meta: Vec<(Bin, Bin)>,
+        /// When it first registered, Unix ms.
+        3 pub registered: i64,
+        /// For how long each time, ms, or -1.
+        4 pub time: i64,
+        /// When the registration lapses, Unix ms, or [`NEVER`].
+        5 pub until: i64,
+        /// Nothing is handed to it.
+        6 pub quiet: bool,
+        /// Leases that it has lost.
+        7 pub lapsed: u64,
+        /// It stands as long as the connection that carries it.
+        8 pub session: bool,
+    }
 }
 
-/// A worker has gone: its claims up to a token are ended one after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Departure {
-    /// Claims under tokens up to this one have ended.
-    pub token: u64,
-    /// As lapses; otherwise as if it had abandoned them.
-    pub lapses: bool,
+written! {
+    /// A worker has gone: its claims up to a token are ended one after the other.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(crate) struct Departure {
+        /// Claims under tokens up to this one have ended.
+        1 pub token: u64,
+        /// As lapses; otherwise as if it had abandoned them.
+        2 pub lapses: bool,
+    }
 }
 
-/// A worker's registration, the end of one before, or both.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub registration: Option<Registration>,
-    pub departure: Option<Departure>,
+written! {
+    /// A worker's registration, the end of one before, or both.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub(crate) struct Entry {
+        1 pub registration: Option<Registration>,
+        2 pub departure: Option<Departure>,
+    }
 }
 
 impl Entry {

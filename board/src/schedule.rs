@@ -10,8 +10,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::effect::is_name;
@@ -30,8 +28,7 @@ pub(crate) const NUMBERS: u64 = 1 << 53;
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$inner:meta])* $value:ident = $number:literal $word:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(into = "u8", try_from = "u8")]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub enum $name { $($(#[$inner])* $value = $number,)* }
 
         impl $name {
@@ -58,6 +55,8 @@ macro_rules! words {
                 match number { $($number => Ok($name::$value),)* _ => Err("word") }
             }
         }
+
+        written_as_number!($name, $name::default());
     };
 }
 
@@ -87,37 +86,39 @@ words! {
     }
 }
 
-/// What a schedule posts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Template {
-    /// Opaque bytes.
-    pub payload: Bin,
-    /// The jobs' type.
-    pub name: Option<Bin>,
-    /// Lane; `default` when not named.
-    pub queue: Option<Bin>,
-    /// Higher first.
-    pub priority: Option<i32>,
-    /// Ready so many ms after the intended time.
-    pub delay: Option<i64>,
-    /// Attributes with defaults in the settings.
-    pub options: Options,
-    /// Fields of the user's own.
-    pub meta: Vec<(Bin, Bin)>,
-    /// With whom the jobs share their turns.
-    pub group: Option<Bin>,
-    /// On whose behalf.
-    pub user: Option<Bin>,
-    /// The jobs' tags.
-    pub tags: Vec<Bin>,
-    /// Id of the job that they are a part of.
-    pub parent: Option<Bin>,
-    /// Their weight among that job's children.
-    pub share: Option<u32>,
-    /// So many live jobs of that user and name at most.
-    pub most_live: Option<i64>,
-    /// The key that a child takes.
-    pub unique: Option<Unique>,
+written! {
+    /// What a schedule posts.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Template {
+        /// Opaque bytes.
+        1 pub payload: Bin,
+        /// The jobs' type.
+        2 pub name: Option<Bin>,
+        /// Lane; `default` when not named.
+        3 pub queue: Option<Bin>,
+        /// Higher first.
+        4 pub priority: Option<i32>,
+        /// Ready so many ms after the intended time.
+        5 pub delay: Option<i64>,
+        /// Attributes with defaults in the settings.
+        6 pub options: Options,
+        /// Fields of the user's own.
+        7 pub meta: Vec<(Bin, Bin)>,
+        /// With whom the jobs share their turns.
+        8 pub group: Option<Bin>,
+        /// On whose behalf.
+        9 pub user: Option<Bin>,
+        /// The jobs' tags.
+        10 pub tags: Vec<Bin>,
+        /// Id of the job that they are a part of.
+        11 pub parent: Option<Bin>,
+        /// Their weight among that job's children.
+        12 pub share: Option<u32>,
+        /// So many live jobs of that user and name at most.
+        13 pub most_live: Option<i64>,
+        /// The key that a child takes.
+        14 pub unique: Option<Unique>,
+    }
 }
 
 impl Template {
@@ -130,47 +131,49 @@ impl Template {
     }
 }
 
-/// A schedule. See the module's comment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Schedule {
-    /// Its id.
-    pub id: Bin,
-    /// So many ms from one time to the next; 0 when there is an expression.
-    pub every: i64,
-    /// A cron expression; empty when there is an interval.
-    pub cron: Bin,
-    /// The zone of the expression; empty for UTC.
-    pub zone: Bin,
-    /// Times are so many intervals from here.
-    pub anchor: i64,
-    /// No time before this.
-    pub start: Option<i64>,
-    /// No time after this.
-    pub end: Option<i64>,
-    /// No more children than this.
-    pub max: Option<u64>,
-    /// What becomes of missed times.
-    pub backlog: Backlog,
-    /// What becomes of a time while the last child lives.
-    pub overlap: Overlap,
-    /// By how much a child may come later, ms.
-    pub jitter: i64,
-    /// Whether it stands still.
-    pub paused: bool,
-    /// See the table above.
-    pub fired: u64,
-    /// See the table above.
-    pub last: u64,
-    /// The intended time of the last child.
-    pub intended: Option<i64>,
-    /// See the table above.
-    pub next: i64,
-    /// See the table above.
-    pub at: i64,
-    /// What it posts.
-    pub template: Template,
-    /// How often times were passed over because a child would have been refused.
-    pub refused: u64,
+written! {
+    /// A schedule. See the module's comment.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Schedule {
+        /// Its id.
+        1 pub id: Bin,
+        /// So many ms from one time to the next; 0 when there is an expression.
+        2 pub every: i64,
+        /// A cron expression; empty when there is an interval.
+        3 pub cron: Bin,
+        /// The zone of the expression; empty for UTC.
+        4 pub zone: Bin,
+        /// Times are so many intervals from here.
+        5 pub anchor: i64,
+        /// No time before this.
+        6 pub start: Option<i64>,
+        /// No time after this.
+        7 pub end: Option<i64>,
+        /// No more children than this.
+        8 pub max: Option<u64>,
+        /// What becomes of missed times.
+        9 pub backlog: Backlog,
+        /// What becomes of a time while the last child lives.
+        10 pub overlap: Overlap,
+        /// By how much a child may come later, ms.
+        11 pub jitter: i64,
+        /// Whether it stands still.
+        12 pub paused: bool,
+        /// See the table above.
+        13 pub fired: u64,
+        /// See the table above.
+        14 pub last: u64,
+        /// The intended time of the last child.
+        15 pub intended: Option<i64>,
+        /// See the table above.
+        16 pub next: i64,
+        /// See the table above.
+        17 pub at: i64,
+        /// What it posts.
+        18 pub template: Template,
+        /// How often times were passed over because a child would have been refused.
+        19 pub refused: u64,
+    }
 }
 
 fn is_time(time: i64) -> bool {

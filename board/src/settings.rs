@@ -1,13 +1,11 @@
 //! Every setting of a board: its name, where it can be set, its default and its range. This
 //! is the only place that knows them; the module's configuration is made from this table.
 
-use serde::{Deserialize, Serialize};
-
+use crate::format::{read_map, write_map, Unreadable, Written};
 use crate::news::ALL_TOPICS;
 
 /// One setting. The numbers are part of the format of effects and snapshots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Setting {
@@ -226,38 +224,16 @@ impl From<Setting> for u8 {
 impl TryFrom<u8> for Setting {
     type Error = &'static str;
     fn try_from(number: u8) -> Result<Setting, &'static str> {
-        SPECS.get(number as usize).map(|s| s.setting).ok_or("setting")
+        SPECS.iter().map(|s| s.setting).find(|s| *s as u8 == number).ok_or("setting")
     }
 }
+
+written_as_number!(Setting, Setting::Lease);
 
 /// The values that the server's configuration gives: the last word where neither the job nor
 /// its queue nor its board has one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules(#[serde(with = "values")] [i64; SPECS.len()]);
-
-/// All values of the rules, as a list: serde knows no arrays of more than 32.
-mod values {
-    use super::SPECS;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    type Values = [i64; SPECS.len()];
-
-    /// The settings above are those of single boards: no server has a value for them.
-    const OF_SERVERS: usize = 37;
-
-    pub fn serialize<S: Serializer>(values: &Values, to: S) -> Result<S::Ok, S::Error> {
-        values.iter().take(OF_SERVERS).collect::<Vec<_>>().serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Values, D::Error> {
-        let mut values = Vec::<i64>::deserialize(from)?;
-        if values.len() == OF_SERVERS {
-            values.extend(SPECS.iter().skip(OF_SERVERS).map(|spec| spec.default));
-        }
-        values.try_into().map_err(|_| Error::custom("the number of settings"))
-    }
-}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules([i64; SPECS.len()]);
 
 impl Default for Rules {
     fn default() -> Self {
@@ -280,7 +256,7 @@ impl Rules {
 }
 
 /// Values of a board's or a queue's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides(Vec<(Setting, i64)>);
 
 impl Overrides {
@@ -324,6 +300,30 @@ impl Overrides {
                 let spec = setting.spec();
                 (spec.min..=spec.max).contains(value) && spec.at(level)
             })
+    }
+}
+
+/// As a map from the number of each setting to its value.
+impl<'a> Written<'a> for Overrides {
+    fn blank() -> Self {
+        Overrides::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        write_map(to, self.0.iter().map(|(setting, value)| (u8::from(*setting), *value)));
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        let mut values = Vec::new();
+        read_map(from, |number, from| {
+            values.push((Setting::try_from(number).or(Err(Unreadable))?, i64::read(from)?));
+            Ok(())
+        })?;
+        Ok(Overrides(values))
     }
 }
 

@@ -5,7 +5,6 @@
 //! remembered: by a tombstone, or, when their id is free, in a ring of their own with the same
 //! bounds. What is forgotten raises the revision up to which the board no longer knows.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use crate::bin::Bin;
@@ -14,15 +13,17 @@ use crate::filters::{Filters, Page, Start};
 use crate::id::Id;
 use crate::settings::Setting;
 
-/// A record that has gone, and whose id is free.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Gone {
-    /// Its id.
-    pub id: Id<Bin>,
-    /// The board's revision when it went.
-    pub version: u64,
-    /// When it went, Unix ms.
-    pub at: i64,
+written! {
+    /// A record that has gone, and whose id is free.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Gone {
+        /// Its id.
+        1 pub id: Id<Bin>,
+        /// The board's revision when it went.
+        2 pub version: u64,
+        /// When it went, Unix ms.
+        3 pub at: i64,
+    }
 }
 
 /// The latest records that have gone, oldest first.

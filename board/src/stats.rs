@@ -1,9 +1,10 @@
 //! What is told of the jobs of one queue on one day: counts, and how long jobs waited and ran and
 //! by how much time was late.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 use crate::dist::Dist;
+use crate::format::{read_map, write_map, Unreadable, Written};
 
 /// What is counted. The numbers are part of the format of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,18 +119,21 @@ impl Late {
 }
 
 /// What happened to the jobs of one queue on one day.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    counts: [u64; Tally::ALL.len()],
+    counts: Counts,
     pub(crate) wait: Dist,
     pub(crate) run: Dist,
     pub(crate) late: Option<Box<[Dist; 3]>>,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Counts([u64; Tally::ALL.len()]);
+
 impl Stats {
     /// How often that happened.
     pub fn count(&self, tally: Tally) -> u64 {
-        self.counts.get(tally as usize).copied().unwrap_or(0)
+        self.counts.0.get(tally as usize).copied().unwrap_or(0)
     }
 
     /// How long jobs waited, from when they became ready to their claim.
@@ -156,7 +160,7 @@ impl Stats {
 
     /// Adds those of another queue or day. O(bins).
     pub fn merge(&mut self, other: &Stats) {
-        for (sum, n) in self.counts.iter_mut().zip(&other.counts) {
+        for (sum, n) in self.counts.0.iter_mut().zip(&other.counts.0) {
             *sum = sum.saturating_add(*n);
         }
         self.wait.merge(&other.wait);
@@ -168,7 +172,7 @@ impl Stats {
     }
 
     pub(crate) fn add(&mut self, tally: Tally) {
-        if let Some(n) = self.counts.get_mut(tally as usize) {
+        if let Some(n) = self.counts.0.get_mut(tally as usize) {
             *n = n.saturating_add(1);
         }
     }
@@ -176,5 +180,81 @@ impl Stats {
     pub(crate) fn heap(&self) -> usize {
         let late = |late: &[Dist; 3]| late.iter().map(Dist::heap).sum::<usize>() + size_of_val(late);
         self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late)
+    }
+}
+
+/// As a map from the numbers of what happened to how often.
+impl<'a> Written<'a> for Counts {
+    fn blank() -> Self {
+        Counts::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.0.iter().all(|n| *n == 0)
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let counts = Tally::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0);
+        write_map(to, counts.map(|(tally, n)| (tally as u8, n)));
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        let mut counts = Counts::default();
+        read_map(from, |number, from| {
+            *counts.0.get_mut(usize::from(number)).ok_or(Unreadable)? = u64::read(from)?;
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+}
+
+written! {
+    /// Statistics as they are written down.
+    struct Image<'a> {
+        1 counts: Cow<'a, Counts>,
+        2 wait: Cow<'a, Dist>,
+        3 run: Cow<'a, Dist>,
+        4 late_leases: Cow<'a, Dist>,
+        5 late_dues: Cow<'a, Dist>,
+        6 late_fires: Cow<'a, Dist>,
+    }
+}
+
+impl<'a> Written<'a> for Stats {
+    fn blank() -> Self {
+        Stats::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        *self == Stats::default()
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let late = |late: Late| self.late(late).map_or_else(Cow::default, Cow::Borrowed);
+        let image = Image {
+            counts: Cow::Borrowed(&self.counts),
+            wait: Cow::Borrowed(&self.wait),
+            run: Cow::Borrowed(&self.run),
+            late_leases: late(Late::Lease),
+            late_dues: late(Late::Due),
+            late_fires: late(Late::Fire),
+        };
+        image.write(to);
+    }
+
+    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+        let image = Image::read(from)?;
+        let late = [image.late_leases, image.late_dues, image.late_fires].map(Cow::into_owned);
+        Ok(Stats {
+            counts: image.counts.into_owned(),
+            wait: image.wait.into_owned(),
+            run: image.run.into_owned(),
+            late: late.iter().any(|dist| dist.count() > 0).then(|| Box::new(late)),
+        })
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        Image::check_growth();
     }
 }

@@ -2,7 +2,6 @@
 //! is answered as before, a resent post finds its id taken.
 
 use hashbrown::DefaultHashBuilder;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
@@ -10,19 +9,21 @@ use crate::bin::Bin;
 use crate::id::Id;
 use crate::job::State;
 
-/// One job that has gone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tombstone {
-    /// Its id.
-    pub id: Id<Bin>,
-    /// The token of its last claim, 0 when there was none.
-    pub token: u64,
-    /// The state in which it went.
-    pub state: State,
-    /// When it ended, Unix ms.
-    pub ended: i64,
-    /// The board's revision when it went.
-    pub version: u64,
+written! {
+    /// One job that has gone.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Tombstone {
+        /// Its id.
+        1 pub id: Id<Bin>,
+        /// The token of its last claim, 0 when there was none.
+        2 pub token: u64,
+        /// The state in which it went.
+        3 pub state: State,
+        /// When it ended, Unix ms.
+        4 pub ended: i64,
+        /// The board's revision when it went.
+        5 pub version: u64,
+    }
 }
 
 struct Entry {

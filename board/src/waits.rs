@@ -13,8 +13,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::error::Refusal;
@@ -29,8 +27,7 @@ pub const AFTER_MOST: usize = 10_000;
 const CHAIN_MOST: usize = 20_000;
 
 /// What becomes of a job when one that it waits for ends without success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OnFailure {
     /// It waits on: the other may be requeued.
@@ -46,22 +43,26 @@ pub enum OnFailure {
 
 numbered!(OnFailure, "on failure": Hold, Cancel, Fail, Run);
 
-/// A job that another waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge {
-    /// Its slot.
-    pub slot: u32,
-    /// What if it does not succeed.
-    pub on_failure: OnFailure,
+written! {
+    /// A job that another waits for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Edge {
+        /// Its slot.
+        1 pub slot: u32,
+        /// What if it does not succeed.
+        2 pub on_failure: OnFailure,
+    }
 }
 
-/// A job that has ended: those who wait for it, from an order of posting on, are to be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tell {
-    pub slot: u32,
-    /// Its order of posting: another job in its slot, or a new life of it, is not meant.
-    pub seq: i64,
-    pub from: i64,
+written! {
+    /// A job that has ended: those who wait for it, from an order of posting on, are to be told.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Tell {
+        1 pub slot: u32,
+        /// Its order of posting: another job in its slot, or a new life of it, is not meant.
+        2 pub seq: i64,
+        3 pub from: i64,
+    }
 }
 
 /// See the module's comment.

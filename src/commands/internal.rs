@@ -1,7 +1,7 @@
 //! Commands that are not for clients: effects from a primary or a log, parts of a snapshot
 //! from an append-only file, and the question whether the server may write.
 
-use board::{Applied, Refusal};
+use board::{Applied, Loader, Refusal};
 
 use super::{Command, KeyUse, Spec};
 use crate::config::config;
@@ -129,12 +129,18 @@ impl Command for Load {
     fn run(call: &mut Call<'_>) -> Done {
         from_elsewhere(call)?;
         let part = call.args.value("part")?;
+        let replay = call.ctx.is_replay();
         change(call, |value| {
-            if value.loader.is_none() && value.board.revision() > 0 {
+            if replay && value.board.why_held().is_some() {
+                value.board.hold(part);
+                return Ok(());
+            }
+            if value.loader.is_none() && (value.board.revision() > 0 || value.board.broken()) {
                 return Err(Trouble::Refused("there is a board already".into()));
             }
             let begins = value.loader.is_none();
-            let mut loader = value.loader.take().unwrap_or_default();
+            let new = || if replay { Loader::holding() } else { Loader::default() };
+            let mut loader = value.loader.take().unwrap_or_else(new);
             if let Err(damage) = loader.part(part) {
                 let what = format!("part: {}", damage.0);
                 return Err(if begins { Trouble::Refused(what) } else { Trouble::Breaks(what) });
@@ -146,7 +152,10 @@ impl Command for Load {
             }
             value.board = loader.finish().map_err(|damage| Trouble::Breaks(format!("part: {}", damage.0)))?;
             watched::touch((call.ctx.db(), call.key().bytes().to_vec()));
-            Ok(())
+            match value.board.why_held() {
+                Some(why) => Err(Trouble::Breaks(format!("{why}, it is kept as it is"))),
+                None => Ok(()),
+            }
         })
     }
 }

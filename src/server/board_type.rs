@@ -136,7 +136,8 @@ pub struct TypeHandle(AtomicPtr<raw::RedisModuleType>);
 /// The type `jobboard1`.
 pub static BOARD_TYPE: TypeHandle = TypeHandle(AtomicPtr::new(std::ptr::null_mut()));
 
-/// The version of what [`rdb_save`] writes.
+/// The version of what [`rdb_save`] writes. It stays: a server does not start with a file that
+/// names another, while boards grow by what is in them.
 const ENCODING: c_int = 1;
 
 impl TypeHandle {
@@ -224,7 +225,7 @@ impl Io {
 
     /// Tells the timer of a board that was loaded, where it is known where it goes: in files and
     /// full resyncs. For RESTORE the key's event tells it.
-    fn announce(&self, value: &mut BoardValue) {
+    fn announce(&self, ctx: Ctx, value: &mut BoardValue) {
         // SAFETY: during a callback that loads, for which the name lives, if there is one.
         let (db, name) = unsafe {
             let name = api!(RedisModule_GetKeyNameFromIO(self.0));
@@ -233,6 +234,10 @@ impl Io {
             }
             (api!(RedisModule_GetDbIdFromIO(self.0)), bytes_of(name))
         };
+        if let Some(why) = value.board.why_held() {
+            let name = board::clean(name);
+            ctx.log(Level::Warning, &format!("board {name} is broken, and kept as it is: {why}"));
+        }
         timer::loaded(db, name, value);
     }
 }
@@ -249,10 +254,11 @@ unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     // SAFETY: the context is that of the callback.
     let ctx = unsafe { Ctx::of_call(api!(RedisModule_GetContextFromIO(io))) };
     let io = Io(io);
-    match load_board(&io, encoding) {
+    // A replica takes what its primary has restored.
+    match load_board(&io, encoding, ctx.is_loading() || !ctx.is_primary()) {
         Ok(board) => {
             let mut kept = Kept::new(BoardValue::new(board));
-            io.announce(kept.value_mut());
+            io.announce(ctx, kept.value_mut());
             Box::into_raw(kept).cast::<c_void>()
         }
         Err(what) => {
@@ -262,11 +268,13 @@ unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     }
 }
 
-fn load_board(io: &Io, encoding: c_int) -> Result<Board, &'static str> {
+/// Loads a board. A server has to start: what cannot be read of its own files is held; RESTORE
+/// is refused.
+fn load_board(io: &Io, encoding: c_int, own: bool) -> Result<Board, &'static str> {
     if encoding != ENCODING {
         return Err("written by a later version");
     }
-    let mut loader = Loader::default();
+    let mut loader = if own { Loader::holding() } else { Loader::default() };
     loop {
         let more = io.load(|part| match part {
             [] => Ok(false),

@@ -1,13 +1,10 @@
 //! A worker's hold on a job, while it lasts and when it has ended.
 
-use serde::{Deserialize, Serialize};
-
 use super::NEVER;
 use crate::bin::Bin;
 
 /// Whether a claim ends with a connection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Session {
     /// It does not.
@@ -70,8 +67,7 @@ impl Claim {
 }
 
 /// How a claim ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum End {
     /// The lease ended; its holder may still come late.
@@ -94,19 +90,21 @@ pub enum End {
 
 numbered!(End, "end": Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced);
 
-/// The last claim of a job that nobody holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Last {
-    /// Name of the worker.
-    pub worker: Bin,
-    /// Token of the claim.
-    pub token: u64,
-    /// How it ended.
-    pub end: End,
-    /// When it began.
-    pub claimed: i64,
-    /// The lease that it had, ms.
-    pub lease: i64,
-    /// When the run would have timed out.
-    pub run_end: i64,
+written! {
+    /// The last claim of a job that nobody holds.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Last {
+        /// Name of the worker.
+        1 pub worker: Bin,
+        /// Token of the claim.
+        2 pub token: u64,
+        /// How it ended.
+        3 pub end: End,
+        /// When it began.
+        4 pub claimed: i64,
+        /// The lease that it had, ms.
+        5 pub lease: i64,
+        /// When the run would have timed out.
+        6 pub run_end: i64,
+    }
 }

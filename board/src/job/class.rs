@@ -1,31 +1,31 @@
 //! What jobs were posted with, kept once for all that are alike.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::settings::{LONGEST, MOST};
 
-/// What a job was posted with, each only if it was named: times in ms, -1 without end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Options {
-    /// Failures that are followed by another try.
-    pub retries: Option<i64>,
-    /// Lost leases that are followed by another claim.
-    pub lapses: Option<i64>,
-    /// First pause after a failure, and the longest.
-    pub backoff: Option<(i64, i64)>,
-    /// Per cent by which a pause is varied either way.
-    pub jitter: Option<i64>,
-    /// How long a claim holds without a heartbeat.
-    pub lease: Option<i64>,
-    /// How long one run may take.
-    pub timeout: Option<i64>,
-    /// How long it may wait to be claimed.
-    pub expire: Option<i64>,
-    /// How long its record stays when it is complete.
-    pub retain: Option<i64>,
-    /// Tokens that a claim of it takes.
-    pub cost: Option<i64>,
+written! {
+    /// What a job was posted with, each only if it was named: times in ms, -1 without end.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub struct Options {
+        /// Failures that are followed by another try.
+        1 pub retries: Option<i64>,
+        /// Lost leases that are followed by another claim.
+        2 pub lapses: Option<i64>,
+        /// First pause after a failure, and the longest.
+        3 pub backoff: Option<(i64, i64)>,
+        /// Per cent by which a pause is varied either way.
+        4 pub jitter: Option<i64>,
+        /// How long a claim holds without a heartbeat.
+        5 pub lease: Option<i64>,
+        /// How long one run may take.
+        6 pub timeout: Option<i64>,
+        /// How long it may wait to be claimed.
+        7 pub expire: Option<i64>,
+        /// How long its record stays when it is complete.
+        8 pub retain: Option<i64>,
+        /// Tokens that a claim of it takes.
+        9 pub cost: Option<i64>,
+    }
 }
 
 impl Options {

@@ -25,8 +25,6 @@ mod claim;
 mod class;
 mod rare;
 
-use serde::{Deserialize, Serialize};
-
 use crate::id::Id;
 
 pub use claim::{Claim, End, Last, Session};
@@ -55,8 +53,7 @@ impl U48 {
 }
 
 /// Where in its life a job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum State {
     /// Waits for its time.
@@ -120,18 +117,7 @@ impl State {
     }
 }
 
-impl From<State> for u8 {
-    fn from(state: State) -> u8 {
-        state as u8
-    }
-}
-
-impl TryFrom<u8> for State {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<State, &'static str> {
-        State::ALL.get(number as usize).copied().ok_or("state")
-    }
-}
+numbered!(State, "state": Scheduled, Blocked, Ready, Claimed, Complete, Failed, Cancelled, Trashed);
 
 /// What every job has. See the module's comment.
 pub struct Job {

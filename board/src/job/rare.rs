@@ -1,7 +1,5 @@
 //! What few jobs have.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Last, NEVER};
 use crate::apart::{Apart, Part};
 use crate::bin::Bin;
@@ -17,83 +15,89 @@ pub const STALE_MOST: usize = 16;
 /// A job has no more fields of its user's than this.
 pub const META_MOST: usize = 64;
 
-/// What few jobs have. See the module's comment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rare {
-    /// Claims so far, while nobody holds it.
-    pub attempt: u32,
-    /// Failures charged against its retries.
-    pub fails: u32,
-    /// Lost leases charged against its lapses.
-    pub lapses: u32,
-    /// What came of it when a try was not the last.
-    pub tried: Apart<Tried>,
-    /// The last claim, while nobody holds it.
-    pub last: Option<Box<Last>>,
-    /// What workers have said of it.
-    pub said: Apart<Said>,
-    /// Hundredths of a per cent.
-    pub progress: Option<u16>,
-    /// The user's own fields.
-    pub meta: Vec<(Bin, Bin)>,
-    /// What happened to it.
-    pub history: History,
-    /// When it ended.
-    pub ended: i64,
-    /// When anything in here last changed.
-    pub modified: i64,
-    /// What a blocked job waits for, by slot.
-    pub after: Vec<Edge>,
-    /// How many jobs wait for it.
-    pub awaited: u32,
-    /// When the record of one that has ended is dropped, once nothing keeps it.
-    pub drop_at: i64,
-    /// The time of its schedule that it was posted for.
-    pub intended: Option<i64>,
-    /// The board's revision when an operator last updated it.
-    pub updated: i64,
-    /// On whose behalf it was posted.
-    pub user: Option<Bin>,
-    /// Its parent and its children.
-    pub family: Option<Box<Family>>,
-    /// The board's revision when it last ended.
-    pub closed: i64,
-    /// The worker that last sent it on to another queue, and the token of that claim.
-    pub advanced: Option<Box<(Bin, u64)>>,
-    /// The key that it took.
-    pub unique: Option<Box<Unique>>,
+written! {
+    /// What few jobs have. See the module's comment.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Rare {
+        /// Claims so far, while nobody holds it.
+        1 pub attempt: u32,
+        /// Failures charged against its retries.
+        2 pub fails: u32,
+        /// Lost leases charged against its lapses.
+        3 pub lapses: u32,
+        /// What came of it when a try was not the last.
+        4 pub tried: Apart<Tried>,
+        /// The last claim, while nobody holds it.
+        5 pub last: Option<Box<Last>>,
+        /// What workers have said of it.
+        6 pub said: Apart<Said>,
+        /// Hundredths of a per cent.
+        7 pub progress: Option<u16>,
+        /// The user's own fields.
+        8 pub meta: Vec<(Bin, Bin)>,
+        /// What happened to it.
+        9 pub history: History,
+        /// When it ended.
+        10 pub ended: i64,
+        /// When anything in here last changed.
+        11 pub modified: i64,
+        /// What a blocked job waits for, by slot.
+        12 pub after: Vec<Edge>,
+        /// How many jobs wait for it.
+        13 pub awaited: u32,
+        /// When the record of one that has ended is dropped, once nothing keeps it.
+        14 pub drop_at: i64,
+        /// The time of its schedule that it was posted for.
+        15 pub intended: Option<i64>,
+        /// The board's revision when an operator last updated it.
+        16 pub updated: i64,
+        /// On whose behalf it was posted.
+        17 pub user: Option<Bin>,
+        /// Its parent and its children.
+        18 pub family: Option<Box<Family>>,
+        /// The board's revision when it last ended.
+        19 pub closed: i64,
+        /// The worker that last sent it on to another queue, and the token of that claim.
+        20 pub advanced: Option<Box<(Bin, u64)>>,
+        /// The key that it took.
+        21 pub unique: Option<Box<Unique>>,
+    }
 }
 
-/// Part of [`Rare`]: a job that came back after a try.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    /// Time in back-off, which does not count towards its expiry, ms.
-    pub idle: i64,
-    /// When the back-off that runs now began, or 0.
-    pub idle_from: i64,
-    /// When it became ready again after it first was, or 0.
-    pub ready: i64,
-    /// Workers whose lease on it lapsed before the last claim.
-    pub stale: Vec<Bin>,
+written! {
+    /// Part of [`Rare`]: a job that came back after a try.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Tried {
+        /// Time in back-off, which does not count towards its expiry, ms.
+        1 pub idle: i64,
+        /// When the back-off that runs now began, or 0.
+        2 pub idle_from: i64,
+        /// When it became ready again after it first was, or 0.
+        3 pub ready: i64,
+        /// Workers whose lease on it lapsed before the last claim.
+        4 pub stale: Vec<Bin>,
+    }
 }
 
 impl Part for Tried {
     const BLANK: &'static Self = &Tried { idle: 0, idle_from: 0, ready: 0, stale: Vec::new() };
 }
 
-/// Part of [`Rare`]: texts of workers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Said {
-    /// Class of the last failure.
-    pub kind: Option<Bin>,
-    /// Text of the last failure.
-    pub message: Option<Bin>,
-    /// The worker's free text on how far it is.
-    pub stage: Option<Bin>,
-    /// Why it was abandoned or trashed.
-    pub reason: Option<Bin>,
-    /// What it completed with.
-    pub result: Option<Bin>,
+written! {
+    /// Part of [`Rare`]: texts of workers.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Said {
+        /// Class of the last failure.
+        1 pub kind: Option<Bin>,
+        /// Text of the last failure.
+        2 pub message: Option<Bin>,
+        /// The worker's free text on how far it is.
+        3 pub stage: Option<Bin>,
+        /// Why it was abandoned or trashed.
+        4 pub reason: Option<Bin>,
+        /// What it completed with.
+        5 pub result: Option<Bin>,
+    }
 }
 
 impl Part for Said {

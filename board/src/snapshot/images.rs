@@ -1,53 +1,96 @@
-//! What stands in the parts of a snapshot. Fields by position: they are added to at the end.
+//! What stands in the parts of a snapshot.
 
 use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
-use serde_bytes::Bytes;
 
 use super::load::{is_time, need};
 use super::{Damage, HISTORY_MOST};
 use crate::bin::Bin;
-use crate::board::Board;
+use crate::board::{Board, TimeKey};
 use crate::buckets::Bucket;
 use crate::effect::{is_grace, is_name};
 use crate::fair::{place, Seat, Tag};
 use crate::job::{Claim, Options, Rare, Session, State, NEVER, STALE_MOST};
-use crate::pauses::{Pause, Place};
+use crate::registrations::Entry;
 use crate::settings::{Overrides, LONGEST};
-use crate::verbs::TOKENS;
+use crate::verbs::{DEFAULT_QUEUE, TOKENS};
 use crate::waits::AFTER_MOST;
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct Head {
-    pub(super) format: u8,
-    pub(super) revision: u64,
-    pub(super) token: u64,
-    pub(super) broken: bool,
-    pub(super) settings: Overrides,
-    pub(super) queues: Vec<(Bin, Overrides)>,
-    pub(super) pauses: Vec<(Place, Pause)>,
-    pub(super) turns: u64,
-    pub(super) bucket: Option<Bucket>,
-    /// Of the queues that have one, by name.
-    pub(super) buckets: Vec<(Bin, Bucket)>,
-    pub(super) unknown: u64,
+written! {
+    pub(super) struct Head {
+        1 pub(super) revision: u64,
+        2 pub(super) token: u64,
+        3 pub(super) broken: bool,
+        4 pub(super) settings: Overrides,
+        5 pub(super) turns: u64,
+        6 pub(super) bucket: Option<Bucket>,
+        7 pub(super) unknown: u64,
+    }
 }
 
-/// Where a group stands in the rounds, or the jobs without one.
-#[derive(Default, Serialize, Deserialize)]
-pub(super) struct SeatImage {
-    pub(super) top: Option<(i32, Tag)>,
-    pub(super) parked: Vec<(i32, Tag)>,
-    /// Whether it stands at its top.
-    pub(super) stands: bool,
+written! {
+    pub(super) struct LimitImage {
+        1 pub(super) number: u32,
+        2 pub(super) name: Bin,
+        3 pub(super) settings: Overrides,
+        4 pub(super) bucket: Option<Bucket>,
+    }
+}
+
+written! {
+    /// A queue with settings or limits.
+    pub(super) struct QueueImage {
+        1 pub(super) name: Bin,
+        2 pub(super) settings: Overrides,
+        3 pub(super) bucket: Option<Bucket>,
+        4 pub(super) limits: Vec<u32>,
+    }
+}
+
+written! {
+    pub(super) struct PauseImage {
+        1 pub(super) queue: Option<Bin>,
+        2 pub(super) group: Option<Bin>,
+        3 pub(super) until: i64 = NEVER,
+        4 pub(super) release: Option<TimeKey>,
+    }
+}
+
+written! {
+    /// A tag at a level.
+    pub(super) struct TagImage {
+        1 level: i32,
+        2 tag: u64,
+        3 order: u64,
+    }
+}
+
+impl From<(i32, Tag)> for TagImage {
+    fn from((level, (tag, order)): (i32, Tag)) -> Self {
+        TagImage { level, tag, order }
+    }
+}
+
+impl From<TagImage> for (i32, Tag) {
+    fn from(image: TagImage) -> Self {
+        (image.level, (image.tag, image.order))
+    }
+}
+
+written! {
+    /// Where a group stands in the rounds, or the jobs without one.
+    pub(super) struct SeatImage {
+        1 top: Option<TagImage>,
+        2 parked: Vec<TagImage>,
+        /// Whether it stands at its top.
+        3 stands: bool,
+    }
 }
 
 impl From<&Seat> for SeatImage {
     fn from(seat: &Seat) -> Self {
         SeatImage {
-            top: seat.top,
-            parked: seat.parked.iter().map(|(level, tag)| (*level, *tag)).collect(),
+            top: seat.top.map(TagImage::from),
+            parked: seat.parked.iter().map(|(level, tag)| (*level, *tag).into()).collect(),
             stands: seat.place.is_some(),
         }
     }
@@ -55,60 +98,63 @@ impl From<&Seat> for SeatImage {
 
 impl SeatImage {
     pub(super) fn load(self, at: u32) -> Result<Seat, Damage> {
-        need(self.parked.is_sorted_by(|a, b| a.0 < b.0), "tags out of order")?;
+        need(self.parked.is_sorted_by(|a, b| a.level < b.level), "tags out of order")?;
         need(self.top.is_some() || !self.stands, "a place without a tag")?;
-        let place = self.top.filter(|_| self.stands).map(|top| place(top, at));
-        Ok(Seat { top: self.top, parked: self.parked.into_iter().collect(), place })
+        let top = self.top.map(Into::into);
+        let place = top.filter(|_| self.stands).map(|top| place(top, at));
+        Ok(Seat { top, parked: self.parked.into_iter().map(Into::into).collect(), place })
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct RoundsImage {
-    pub(super) queue: Bin,
-    pub(super) plain: SeatImage,
-    /// Levels, and the tag of the last turn of each.
-    pub(super) rounds: Vec<(i32, u64)>,
-    pub(super) settings: Overrides,
-    pub(super) review: Option<u32>,
-    pub(super) limits: Vec<u32>,
+written! {
+    /// A level, and the tag of the last turn of it.
+    pub(super) struct LevelImage {
+        1 pub(super) level: i32,
+        2 pub(super) time: u64,
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct LimitImage {
-    pub(super) number: u32,
-    pub(super) name: Bin,
-    pub(super) settings: Overrides,
-    pub(super) bucket: Option<Bucket>,
+written! {
+    /// A queue with groups.
+    pub(super) struct RoundsImage {
+        1 pub(super) queue: Bin,
+        2 pub(super) plain: SeatImage,
+        3 pub(super) rounds: Vec<LevelImage>,
+        4 pub(super) settings: Overrides,
+        5 pub(super) review: Option<u32>,
+        6 pub(super) limits: Vec<u32>,
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct GroupImage {
-    pub(super) queue: Bin,
-    pub(super) number: u32,
-    pub(super) name: Bin,
-    pub(super) seat: SeatImage,
-    pub(super) settings: Overrides,
-    pub(super) paused: i64,
-    pub(super) bucket: Option<Bucket>,
-    pub(super) rest: Option<i64>,
-    pub(super) limits: Option<Vec<u32>>,
+written! {
+    pub(super) struct GroupImage {
+        1 pub(super) queue: Bin,
+        2 pub(super) number: u32,
+        3 pub(super) name: Bin,
+        4 pub(super) seat: SeatImage,
+        5 pub(super) settings: Overrides,
+        6 pub(super) paused: i64,
+        7 pub(super) bucket: Option<Bucket>,
+        8 pub(super) rest: Option<i64>,
+        9 pub(super) limits: Option<Vec<u32>>,
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct ClaimImage<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) worker: &'a [u8],
-    pub(super) token: u64,
-    pub(super) attempt: u32,
-    pub(super) cancel: bool,
-    pub(super) told: bool,
-    pub(super) claimed: i64,
-    pub(super) lease: i64,
-    pub(super) lease_end: i64,
-    pub(super) run_end: i64,
-    pub(super) grace: i64,
-    pub(super) cancel_end: i64,
-    pub(super) session: Session,
+written! {
+    pub(super) struct ClaimImage<'a> {
+        1 pub(super) worker: &'a [u8],
+        2 pub(super) token: u64,
+        3 pub(super) attempt: u32 = 1,
+        4 pub(super) cancel: bool,
+        5 pub(super) told: bool,
+        6 pub(super) claimed: i64,
+        7 pub(super) lease: i64 = 30_000,
+        8 pub(super) lease_end: i64,
+        9 pub(super) run_end: i64 = NEVER,
+        10 pub(super) grace: i64,
+        11 pub(super) cancel_end: i64 = NEVER,
+        12 pub(super) session: Session,
+    }
 }
 
 impl ClaimImage<'_> {
@@ -143,41 +189,53 @@ impl ClaimImage<'_> {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct JobImage<'a> {
-    pub(super) slot: u32,
-    pub(super) made: bool,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) id: Cow<'a, [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) payload: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) queue: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) name: &'a [u8],
-    pub(super) options: Option<Options>,
-    pub(super) priority: i32,
-    pub(super) state: State,
-    pub(super) since: i64,
-    pub(super) posted: i64,
-    pub(super) at: i64,
-    pub(super) seq: i64,
-    pub(super) version: i64,
-    #[serde(borrow)]
-    pub(super) claim: Option<ClaimImage<'a>>,
-    pub(super) rare: Option<Cow<'a, Rare>>,
-    /// The number of its group in its queue.
-    pub(super) group: Option<u32>,
-    pub(super) ageing: i64,
-    #[serde(borrow)]
-    pub(super) marks: Option<MarksImage<'a>>,
+written! {
+    pub(super) struct JobImage<'a> {
+        1 pub(super) slot: u32,
+        2 pub(super) made: bool,
+        3 pub(super) id: Cow<'a, [u8]>,
+        4 pub(super) payload: &'a [u8],
+        5 pub(super) queue: &'a [u8] = DEFAULT_QUEUE,
+        6 pub(super) name: &'a [u8],
+        7 pub(super) options: Option<Options>,
+        8 pub(super) priority: i32,
+        9 pub(super) state: State = State::Ready,
+        10 pub(super) posted: i64,
+        /// Where it is not the time of the post.
+        11 pub(super) since: Option<i64>,
+        12 pub(super) at: i64 = NEVER,
+        13 pub(super) seq: i64,
+        /// Where it is not the order of the post.
+        14 pub(super) version: Option<i64>,
+        15 pub(super) claim: Option<ClaimImage<'a>>,
+        16 pub(super) rare: Option<Cow<'a, Rare>>,
+        /// The number of its group in its queue.
+        17 pub(super) group: Option<u32>,
+        18 pub(super) ageing: i64,
+        19 pub(super) marks: Option<MarksImage<'a>>,
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct MarksImage<'a> {
-    #[serde(borrow)]
-    pub(super) tags: Vec<&'a Bytes>,
-    pub(super) tracked: bool,
+written! {
+    pub(super) struct MarksImage<'a> {
+        1 pub(super) tags: Vec<&'a [u8]>,
+        2 pub(super) tracked: bool,
+    }
+}
+
+written! {
+    /// A worker's registration, the end of one before, or both.
+    pub(super) struct WorkerImage {
+        1 pub(super) name: Bin,
+        2 pub(super) entry: Entry,
+    }
+}
+
+written! {
+    pub(super) struct EndImage {
+        /// How many came before.
+        1 pub(super) items: u64,
+    }
 }
 
 /// Whether every number and name in it is one that could have come about.

@@ -1,12 +1,8 @@
 //! Parts as a board, all of them hostile.
 
-use serde::Deserialize;
-
-use super::images::{sound_rare, GroupImage, Head, JobImage, LimitImage, RoundsImage};
-use super::{
-    Damage, DAYS, END, FORMAT, GONE, GROUPS, HEAD, JOBS, KEYS, LIMITS, LISTS, PARTINGS, ROUNDS, SCHEDULES,
-    TELLS, TOMBSTONES, WORKERS,
-};
+use super::images::*;
+use super::write::Writer;
+use super::{Damage, Held, END, HEAD};
 use crate::bin::Bin;
 use crate::board::{Board, REVISIONS, TURNS};
 use crate::buckets::Refill;
@@ -20,7 +16,7 @@ use crate::job::{Job, State, NEVER, U48};
 use crate::keys::Taken;
 use crate::labels::are_tags;
 use crate::named::{is_list, Limit, List, LIMITS_MOST};
-use crate::registrations::Entry;
+use crate::pauses::Pause;
 use crate::schedule::Schedule;
 use crate::settings::{Level, MOST};
 use crate::since::Gone;
@@ -40,6 +36,10 @@ pub struct Loader {
     fair: Vec<u32>,
     /// The board is broken, and what is left of it cannot be read.
     lost: bool,
+    /// Nothing is refused.
+    holds: bool,
+    /// Something has been refused.
+    held: bool,
 }
 
 pub(super) fn damaged<T>(what: &'static str) -> Result<T, Damage> {
@@ -59,109 +59,66 @@ pub(super) fn is_time(time: i64) -> bool {
 }
 
 impl Loader {
+    /// One that refuses nothing: what this version cannot read is held.
+    pub fn holding() -> Loader {
+        Loader { holds: true, ..Loader::default() }
+    }
+
     /// Takes the next part. A board that is broken may hold what cannot be: then it loads as
     /// one that is broken, and holds nothing.
     pub fn part(&mut self, part: &[u8]) -> Result<(), Damage> {
         if self.lost {
             return Ok(());
         }
-        let taken = self.take(part);
-        self.lost = taken.is_err() && self.board.broken();
-        if self.lost {
-            Ok(())
-        } else {
-            taken
+        if self.held {
+            self.board.hold(part);
+            return Ok(());
         }
+        let mut rest = part;
+        match self.take(&mut rest) {
+            Err(damage) if self.holds => self.hold(damage, rest),
+            Err(_) if self.board.broken() => self.lost = true,
+            taken => return taken,
+        }
+        Ok(())
     }
 
-    fn take(&mut self, part: &[u8]) -> Result<(), Damage> {
-        let mut from = rmp_serde::Deserializer::from_read_ref(part);
-        let mut items = 0;
-        loop {
-            let tag = match u8::deserialize(&mut from) {
-                Ok(tag) => tag,
-                // The bytes end where a tag would begin; a part of no items is none.
-                Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => {
-                    return need(items > 0, "a part of nothing")
-                }
-                Err(_) => return damaged("tag"),
-            };
-            items += 1;
+    /// Reads the items of a part, up to the first that cannot be read.
+    fn take(&mut self, part: &mut &[u8]) -> Result<(), Damage> {
+        need(!part.is_empty(), "a part of nothing")?;
+        while let Some((tag, mut rest)) = part.split_first() {
             need(!self.ended, "something follows the end")?;
-            need(self.headed != (tag == HEAD), "head")?;
-            match tag {
-                HEAD => self.head(Head::deserialize(&mut from).or(damaged("head"))?)?,
-                LIMITS => self.limit(LimitImage::deserialize(&mut from).or(damaged("limit"))?)?,
-                LISTS => {
-                    let (name, list) = <(Bin, Vec<u32>)>::deserialize(&mut from).or(damaged("limits"))?;
-                    self.list(&name, list)?;
-                }
-                ROUNDS => self.rounds(RoundsImage::deserialize(&mut from).or(damaged("rounds"))?)?,
-                GROUPS => self.group(GroupImage::deserialize(&mut from).or(damaged("group"))?)?,
-                JOBS => self.job(JobImage::deserialize(&mut from).or(damaged("job"))?)?,
-                TOMBSTONES => {
-                    let tombstone = Tombstone::deserialize(&mut from).or(damaged("tombstone"))?;
-                    need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
-                    need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
-                    let before = self.board.tombstones.iter().next_back().map_or(0, |t| t.version);
-                    need((before..=self.board.revision).contains(&tombstone.version), "tombstone")?;
-                    self.board.tombstones.restore(tombstone);
-                }
-                SCHEDULES => {
-                    let schedule = Schedule::deserialize(&mut from).or(damaged("schedule"))?;
-                    need(schedule.sound(), "schedule")?;
-                    need(self.board.schedules.get(&schedule.id).is_none(), "a schedule twice")?;
-                    self.board.schedules.put(schedule);
-                }
-                TELLS => {
-                    let tell = Tell::deserialize(&mut from).or(damaged("tell"))?;
-                    need(is_time(tell.seq) && is_time(tell.from), "tell")?;
-                    self.board.waits.tells.push_back(tell);
-                }
-                KEYS => {
-                    let taken = Taken::deserialize(&mut from).or(damaged("key"))?;
-                    need(taken.sound(), "key")?;
-                    need(self.board.keys.get(&taken.key).is_none(), "a key twice")?;
-                    self.board.keys.put(taken);
-                }
-                WORKERS => {
-                    let (name, entry) = <(Bin, Entry)>::deserialize(&mut from).or(damaged("worker"))?;
-                    need(is_name(&name) && entry.sound(self.board.token), "worker")?;
-                    need(
-                        self.board.registrations.iter().next_back().is_none_or(|(n, _)| *n < name),
-                        "order",
-                    )?;
-                    self.board.set_entry(&name, entry).or(damaged("worker"))?;
-                }
-                DAYS => {
-                    let image = DayImage::deserialize(&mut from).or(damaged("statistics"))?;
-                    need(self.board.days.restore(image), "statistics")?;
-                }
-                PARTINGS => {
-                    let parting = Parting::deserialize(&mut from).or(damaged("parting"))?;
-                    need(is_time(parting.from), "parting")?;
-                    self.board.families.partings.push_back(parting);
-                }
-                GONE => {
-                    let gone = Gone::deserialize(&mut from).or(damaged("gone"))?;
-                    let before = self.board.gone.ring.back().map_or(0, |gone| gone.version);
-                    need((1..=255).contains(&gone.id.borrowed().bytes().len()) && is_time(gone.at), "gone")?;
-                    need((before..=self.board.revision).contains(&gone.version), "gone")?;
-                    self.board.gone.ring.push_back(gone);
-                }
-                END => {
-                    let items = u64::deserialize(&mut from).or(damaged("end"))?;
-                    need(items == self.items, "some of it is missing")?;
-                    self.ended = true;
-                }
-                _ => return damaged("tag"),
-            }
+            need(self.headed != (*tag == HEAD), "head")?;
+            self.item(*tag, &mut rest)?;
             self.items += 1;
+            *part = rest;
         }
+        Ok(())
     }
 
-    fn head(&mut self, head: Head) -> Result<(), Damage> {
-        need(head.format == FORMAT, "a format of another version")?;
+    /// From here on the board is held. What was read before is written again: equal boards
+    /// give equal bytes. If that should fail, nothing is held rather than something else.
+    fn hold(&mut self, damage: Damage, rest: &[u8]) {
+        let mut parts: Vec<Bin> = Vec::new();
+        let mut each = |part: &[u8]| parts.push(part.into());
+        let before = self.items - u64::from(self.ended);
+        let mut writer = match before {
+            0 => Writer::default(),
+            _ => self.board.write_items(&mut each),
+        };
+        let same = writer.items == before;
+        if self.ended {
+            writer.put(END, &EndImage { items: before });
+        }
+        writer.add(rest);
+        writer.close(&mut each, 0);
+        let whole = same && !parts.is_empty();
+        let held = Held { why: damage.0, parts };
+        self.board = self.board.unread(whole.then(|| Box::new(held)));
+        self.held = true;
+    }
+
+    pub(super) fn head(&mut self, head: Head) -> Result<(), Damage> {
         self.headed = true;
         // Whatever else it says, it loads as one that is broken.
         self.board.broken = head.broken;
@@ -169,6 +126,7 @@ impl Loader {
         need(head.unknown <= head.revision, "head")?;
         need(head.turns <= TURNS, "head")?;
         need(head.settings.sound(Level::Board), "settings")?;
+        need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         let board = &mut self.board;
         board.revision = head.revision;
         board.token = head.token;
@@ -176,42 +134,73 @@ impl Loader {
         board.settings = head.settings;
         board.turns = head.turns;
         board.refill = Refill::set_by(&board.settings);
-        need(head.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         board.bucket = head.bucket;
         board.set_stats();
         board.gone.unknown = head.unknown;
-        for (name, settings) in head.queues {
-            need((1..=255).contains(&name.len()), "queue")?;
-            need(settings.sound(Level::Queue) && !settings.is_empty(), "settings")?;
-            let number = board.queue(&name);
-            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
-            need(queue.settings.is_empty(), "a queue twice")?;
-            queue.settings = settings;
-            queue.refill = Refill::set_by(&queue.settings);
-            board.queues.hold(number);
-        }
-        for (name, bucket) in head.buckets {
-            let number = board.queues.find(&*name).ok_or(Damage("queue"))?;
-            let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
-            need(bucket.is_sound() && queue.refill.is_some() && queue.bucket.is_none(), "bucket")?;
-            queue.bucket = Some(bucket);
-        }
-        need(head.pauses.is_sorted_by(|a, b| a.0 < b.0), "pauses out of order")?;
-        for (place, pause) in head.pauses {
-            let (time, seq) = pause.release.unwrap_or_default();
-            let names = place.iter().flat_map(|(queue, group)| std::iter::once(queue).chain(group));
-            need(names.into_iter().all(|name| is_name(name)), "queue")?;
-            need(pause.until > 0 && [pause.until, time, seq].into_iter().all(is_time), "pause")?;
-            match place {
-                // Its group comes later, and knows of it.
-                Some((_, Some(_))) => _ = board.pauses.set(&place, Some(pause)),
-                _ => board.set_pause(&place, Some(pause)).or(damaged("pause"))?,
-            }
-        }
         Ok(())
     }
 
-    fn limit(&mut self, image: LimitImage) -> Result<(), Damage> {
+    pub(super) fn tombstone(&mut self, tombstone: Tombstone) -> Result<(), Damage> {
+        need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
+        need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
+        let before = self.board.tombstones.iter().next_back().map_or(0, |t| t.version);
+        need((before..=self.board.revision).contains(&tombstone.version), "tombstone")?;
+        self.board.tombstones.restore(tombstone);
+        Ok(())
+    }
+
+    pub(super) fn schedule(&mut self, schedule: Schedule) -> Result<(), Damage> {
+        need(schedule.sound(), "schedule")?;
+        need(self.board.schedules.get(&schedule.id).is_none(), "a schedule twice")?;
+        self.board.schedules.put(schedule);
+        Ok(())
+    }
+
+    pub(super) fn tell(&mut self, tell: Tell) -> Result<(), Damage> {
+        need(is_time(tell.seq) && is_time(tell.from), "tell")?;
+        self.board.waits.tells.push_back(tell);
+        Ok(())
+    }
+
+    pub(super) fn key(&mut self, taken: Taken) -> Result<(), Damage> {
+        need(taken.sound(), "key")?;
+        need(self.board.keys.get(&taken.key).is_none(), "a key twice")?;
+        self.board.keys.put(taken);
+        Ok(())
+    }
+
+    pub(super) fn worker(&mut self, image: WorkerImage) -> Result<(), Damage> {
+        let WorkerImage { name, entry } = image;
+        need(is_name(&name) && entry.sound(self.board.token), "worker")?;
+        need(self.board.registrations.iter().next_back().is_none_or(|(n, _)| *n < name), "order")?;
+        self.board.set_entry(&name, entry).or(damaged("worker"))
+    }
+
+    pub(super) fn statistics(&mut self, image: DayImage) -> Result<(), Damage> {
+        need(self.board.days.restore(image), "statistics")
+    }
+
+    pub(super) fn parting(&mut self, parting: Parting) -> Result<(), Damage> {
+        need(is_time(parting.from), "parting")?;
+        self.board.families.partings.push_back(parting);
+        Ok(())
+    }
+
+    pub(super) fn gone(&mut self, gone: Gone) -> Result<(), Damage> {
+        let before = self.board.gone.ring.back().map_or(0, |gone| gone.version);
+        need((1..=255).contains(&gone.id.borrowed().bytes().len()) && is_time(gone.at), "gone")?;
+        need((before..=self.board.revision).contains(&gone.version), "gone")?;
+        self.board.gone.ring.push_back(gone);
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, end: EndImage) -> Result<(), Damage> {
+        need(end.items == self.items, "some of it is missing")?;
+        self.ended = true;
+        Ok(())
+    }
+
+    pub(super) fn limit(&mut self, image: LimitImage) -> Result<(), Damage> {
         let LimitImage { number, name, settings, bucket } = image;
         need(is_name(&name) && self.board.limits.len() < LIMITS_MOST, "limit")?;
         need(settings.sound(Level::Limit), "settings")?;
@@ -221,15 +210,38 @@ impl Loader {
         need(self.board.limits.restore(number, limit), "a limit twice")
     }
 
-    fn list(&mut self, name: &Bin, list: Vec<u32>) -> Result<(), Damage> {
-        need(is_name(name) && is_list(&list) && !list.is_empty(), "limits")?;
-        let number = self.board.queue(name);
-        self.names(number, Owner::Queue, &list)?;
-        let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
-        need(lane.limits.is_empty(), "limits twice")?;
-        lane.limits = list.into();
-        self.board.queues.hold(number);
+    pub(super) fn queue(&mut self, image: QueueImage) -> Result<(), Damage> {
+        let QueueImage { name, settings, bucket, limits } = image;
+        need(is_name(&name) && settings.sound(Level::Queue), "queue")?;
+        need(!settings.is_empty() || !limits.is_empty(), "a queue of nothing")?;
+        let number = self.board.queue(&name);
+        self.names(number, Owner::Queue, &limits)?;
+        let holds = [!settings.is_empty(), !limits.is_empty()];
+        let queue = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(queue.settings.is_empty() && queue.limits.is_empty(), "a queue twice")?;
+        queue.refill = Refill::set_by(&settings);
+        need(bucket.is_none_or(|bucket| bucket.is_sound() && queue.refill.is_some()), "bucket")?;
+        (queue.settings, queue.bucket, queue.limits) = (settings, bucket, limits.into());
+        holds.into_iter().filter(|holds| *holds).for_each(|_| self.board.queues.hold(number));
         Ok(())
+    }
+
+    pub(super) fn pause(&mut self, image: PauseImage) -> Result<(), Damage> {
+        let PauseImage { queue, group, until, release } = image;
+        need(queue.is_some() || group.is_none(), "pause")?;
+        need(queue.iter().chain(&group).all(|name| is_name(name)), "queue")?;
+        let (time, seq) = release.unwrap_or_default();
+        need(until > 0 && [until, time, seq].into_iter().all(is_time), "pause")?;
+        let (place, pause) = (queue.map(|queue| (queue, group)), Some(Pause { until, release }));
+        need(self.board.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
+        match place {
+            // Its group comes later, and knows of it.
+            Some((_, Some(_))) => {
+                self.board.pauses.set(&place, pause);
+                Ok(())
+            }
+            _ => self.board.set_pause(&place, pause).or(damaged("pause")),
+        }
     }
 
     fn names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), Damage> {
@@ -238,9 +250,9 @@ impl Loader {
         numbers.try_for_each(|number| self.board.count_list(queue, owner, *number, 1)).or(damaged("limits"))
     }
 
-    fn rounds(&mut self, image: RoundsImage) -> Result<(), Damage> {
+    pub(super) fn rounds(&mut self, image: RoundsImage) -> Result<(), Damage> {
         need(is_name(&image.queue), "queue")?;
-        need(image.rounds.is_sorted_by(|a, b| a.0 < b.0), "rounds out of order")?;
+        need(image.rounds.is_sorted_by(|a, b| a.level < b.level), "rounds out of order")?;
         let number = self.board.queue(&image.queue);
         let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
         need(lane.fair.is_none(), "rounds twice")?;
@@ -248,7 +260,7 @@ impl Loader {
         let rounds = image.rounds.into_iter();
         lane.fair = Some(Box::new(Fair {
             plain: image.plain.load(PLAIN)?,
-            rounds: rounds.map(|(level, time)| (level, Round { time, groups: 0 })).collect(),
+            rounds: rounds.map(|round| (round.level, Round { time: round.time, groups: 0 })).collect(),
             settings: image.settings,
             review: image.review,
             limits: image.limits.clone().into(),
@@ -270,7 +282,7 @@ impl Loader {
         Ok(())
     }
 
-    fn group(&mut self, image: GroupImage) -> Result<(), Damage> {
+    pub(super) fn group(&mut self, image: GroupImage) -> Result<(), Damage> {
         need(is_name(&image.name), "group")?;
         let number = self.board.queues.find(&*image.queue).ok_or(Damage("queue"))?;
         let lane = self.board.queues.get_mut(number).ok_or(Damage("queue"))?;
@@ -301,19 +313,21 @@ impl Loader {
         self.names(number, Owner::Group(image.number), &image.limits.unwrap_or_default())
     }
 
-    fn job(&mut self, image: JobImage<'_>) -> Result<(), Damage> {
+    pub(super) fn job(&mut self, image: JobImage<'_>) -> Result<(), Damage> {
         let board = &mut self.board;
         let revision = board.revision as i64;
         need(image.slot >= self.next_slot, "slots out of order")?;
         self.next_slot = image.slot.saturating_add(1);
         need((1..=255).contains(&image.id.len()), "id")?;
         need((1..=255).contains(&image.queue.len()) && image.name.len() <= 255, "name")?;
-        need([image.since, image.posted, image.at].into_iter().all(is_time), "time")?;
-        need((0..=revision).contains(&image.seq) && (0..=revision).contains(&image.version), "version")?;
+        let since = image.since.unwrap_or(image.posted);
+        need([since, image.posted, image.at].into_iter().all(is_time), "time")?;
+        let version = image.version.unwrap_or(image.seq);
+        need((0..=revision).contains(&image.seq) && (0..=revision).contains(&version), "version")?;
         need(image.options.is_none_or(|o| o.sound()), "options")?;
         need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
         if let Some(marks) = &image.marks {
-            let tags = || marks.tags.iter().map(|tag| &***tag);
+            let tags = || marks.tags.iter().map(|tag| &**tag);
             need(are_tags(tags()) && (marks.tracked || !marks.tags.is_empty()), "tags")?;
             board.mark(image.slot, tags(), marks.tracked).or(damaged("slot"))?;
         }
@@ -342,11 +356,11 @@ impl Loader {
         if image.ageing > 0 {
             job.set_ageing(image.ageing);
         }
-        job.since = U48::new(image.since);
+        job.since = U48::new(since);
         job.posted = U48::new(image.posted);
         job.at = U48::new(image.at);
         job.seq = U48::new(image.seq);
-        job.version = U48::new(image.version);
+        job.version = U48::new(version);
         job.state = image.state;
         job.rare = image.rare.map(|r| Box::new(r.into_owned()));
         if let Some(claim) = image.claim {
@@ -355,21 +369,28 @@ impl Loader {
         board.add_record(image.slot, job).or(damaged("slot"))
     }
 
-    /// Whether the end has come.
+    /// Whether the end has come, or nothing else is read.
     pub fn is_whole(&self) -> bool {
-        self.ended || self.lost
+        self.ended || self.lost || self.held
     }
 
     /// The board, when all parts have come.
-    pub fn finish(self) -> Result<Board, Damage> {
-        let Board { revision, token, broken, .. } = self.board;
-        match self.whole() {
-            Err(_) if broken => Ok(Board { revision, token, broken, ..Board::default() }),
-            loaded => loaded,
+    pub fn finish(mut self) -> Result<Board, Damage> {
+        if self.held {
+            return Ok(self.board);
+        }
+        match self.complete() {
+            Ok(()) => Ok(self.board),
+            Err(damage) if self.holds => {
+                self.hold(damage, &[]);
+                Ok(self.board)
+            }
+            Err(_) if self.board.broken() => Ok(self.board.unread(None)),
+            Err(damage) => Err(damage),
         }
     }
 
-    fn whole(mut self) -> Result<Board, Damage> {
+    fn complete(&mut self) -> Result<(), Damage> {
         need(!self.lost, "not to be read")?;
         need(self.ended, "the end is missing")?;
         for queue in std::mem::take(&mut self.fair) {
@@ -380,6 +401,6 @@ impl Loader {
         if !self.board.broken() {
             self.board.check().or(damaged("a board that cannot be"))?;
         }
-        Ok(self.board)
+        Ok(())
     }
 }

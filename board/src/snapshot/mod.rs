@@ -1,18 +1,22 @@
 //! Whole boards as bytes: for RDB files, `DUMP`, the rewrite of append-only files, slot
 //! migration, and digests.
 //!
-//! A snapshot is a sequence of parts: one head, then named limits in the order of their numbers,
-//! then the queues that name any, then the queues that have groups, each with
-//! its groups in the order of their numbers, then jobs in the order of their slots, then
-//! tombstones, then schedules in the order of their ids, then ends that are still to be told,
-//! then families whose children are still to be let go, then keys that are taken in their order,
-//! then workers that registered or go, by name, then statistics by day and queue, then records
-//! that have gone, then an end, which says how many came before it. Each part is a tag and a
-//! MessagePack value with fields by position. The parts follow from the state alone, so equal
-//! boards give equal bytes.
+//! A snapshot is a sequence of items: one head, then named limits in the order of their numbers,
+//! then the queues that have settings or name limits, then pauses, then the queues that have
+//! groups, each with its groups in the order of their numbers, then jobs in the order of their
+//! slots, then tombstones, then schedules in the order of their ids, then ends that are still to
+//! be told, then keys that are taken in their order, then workers that registered or go, by name,
+//! then statistics by day and queue, then families whose children are still to be let go, then
+//! records that have gone, then an end, which says how many came before it. Each item is a tag
+//! and a map ([`crate::format`]); a part is some of them. The items follow from the state alone,
+//! so equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
+//!
+//! A server has to start, whatever is in its files. There a snapshot that this version cannot
+//! read is *held* ([`Loader::holding`]): the board is broken, and is written again byte for byte
+//! until something is applied to it, so that a version that can read it finds it whole.
 
 mod images;
 mod index;
@@ -21,30 +25,64 @@ mod write;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::bin::Bin;
 use crate::board::Board;
+use crate::days::DayImage;
+use crate::family::Parting;
+use crate::format::Written;
+use crate::keys::Taken;
+use crate::schedule::Schedule;
+use crate::since::Gone;
+use crate::tombstones::Tombstone;
+use crate::waits::Tell;
+use images::*;
 
 pub use load::Loader;
 
-const FORMAT: u8 = 1;
 /// A part is closed when it is this long.
 const PART: usize = 32 * 1024;
 
-// The tags of parts.
-const HEAD: u8 = 1;
-const JOBS: u8 = 2;
-const TOMBSTONES: u8 = 3;
-const END: u8 = 4;
-const SCHEDULES: u8 = 5;
-const TELLS: u8 = 6;
-const KEYS: u8 = 8;
-const GONE: u8 = 9;
-const WORKERS: u8 = 10;
-const DAYS: u8 = 11;
-const PARTINGS: u8 = 12;
-const GROUPS: u8 = 13;
-const ROUNDS: u8 = 14;
-const LIMITS: u8 = 16;
-const LISTS: u8 = 17;
+/// The sorts of items: tag, what it holds, and what loads it. A tag is never used again.
+macro_rules! items {
+    ($($tag:literal $name:ident: $image:ident => $load:ident,)*) => {
+        $(const $name: u8 = $tag;)*
+
+        impl Loader {
+            /// Reads what follows a tag.
+            fn item(&mut self, tag: u8, from: &mut &[u8]) -> Result<(), Damage> {
+                match tag {
+                    $($tag => self.$load($image::read(from).or(Err(Damage(stringify!($load))))?),)*
+                    _ => Err(Damage("an item that this version does not know")),
+                }
+            }
+
+            /// Checks of every item, and of all that is in it, that it may grow.
+            #[cfg(test)]
+            fn check_growth() {
+                $($image::check_growth();)*
+            }
+        }
+    };
+}
+
+items! {
+    1 HEAD: Head => head,
+    2 JOBS: JobImage => job,
+    3 TOMBSTONES: Tombstone => tombstone,
+    4 END: EndImage => end,
+    5 SCHEDULES: Schedule => schedule,
+    6 TELLS: Tell => tell,
+    7 KEYS: Taken => key,
+    8 GONE: Gone => gone,
+    9 WORKERS: WorkerImage => worker,
+    10 DAYS: DayImage => statistics,
+    11 PARTINGS: Parting => parting,
+    12 GROUPS: GroupImage => group,
+    13 ROUNDS: RoundsImage => rounds,
+    14 LIMITS: LimitImage => limit,
+    15 QUEUES: QueueImage => queue,
+    16 PAUSES: PauseImage => pause,
+}
 
 /// No history that settings allow is longer.
 const HISTORY_MOST: usize = 2_000;
@@ -52,6 +90,21 @@ const HISTORY_MOST: usize = 2_000;
 /// Bytes that are no snapshot of ours: what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage(pub &'static str);
+
+/// The parts of a snapshot that this version cannot read, to be written again as they came.
+#[derive(Clone)]
+pub(crate) struct Held {
+    /// Why it cannot.
+    pub why: &'static str,
+    /// All of it.
+    pub parts: Vec<Bin>,
+}
+
+impl Held {
+    pub fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.len() + size_of::<Bin>()).sum()
+    }
+}
 
 impl Board {
     /// A number that two boards share only if they are equal, but for chance. O(n).
@@ -63,6 +116,9 @@ impl Board {
 
     /// A true copy. O(n).
     pub fn copy(&self) -> Result<Board, Damage> {
+        if self.held.is_some() {
+            return Ok(self.unread(self.held.clone()));
+        }
         let mut loader = Loader::default();
         let mut damage = None;
         self.snapshot(|part| {
@@ -71,5 +127,20 @@ impl Board {
             }
         });
         damage.map_or_else(|| loader.finish(), Err)
+    }
+
+    /// A broken board of this revision, with what cannot be read of it.
+    fn unread(&self, held: Option<Box<Held>>) -> Board {
+        Board { revision: self.revision, token: self.token, broken: true, held, ..Board::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_and_all_that_is_in_it_may_grow() {
+        Loader::check_growth();
     }
 }

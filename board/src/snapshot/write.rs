@@ -2,39 +2,36 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-use serde_bytes::Bytes;
-
-use super::images::{ClaimImage, GroupImage, Head, JobImage, LimitImage, MarksImage, RoundsImage};
-use super::{
-    DAYS, END, FORMAT, GONE, GROUPS, HEAD, JOBS, KEYS, LIMITS, LISTS, PART, PARTINGS, ROUNDS, SCHEDULES,
-    TELLS, TOMBSTONES, WORKERS,
-};
+use super::images::*;
+use super::*;
 use crate::bin::Bin;
-use crate::board::Board;
-use crate::buckets::Bucket;
 use crate::fair::Fair;
+use crate::format::Written;
 use crate::id::Id;
-use crate::job::{Job, Options};
-use crate::named::List;
-use crate::settings::Overrides;
+use crate::job::{Job, Options, NEVER};
 
 /// Encodes the parts of a snapshot one by one.
 #[derive(Default)]
-struct Writer {
+pub(super) struct Writer {
     part: Vec<u8>,
-    items: u64,
+    /// How many items there have been.
+    pub(super) items: u64,
 }
 
 impl Writer {
-    fn put(&mut self, tag: u8, value: &impl Serialize) {
+    pub(super) fn put<'a>(&mut self, tag: u8, value: &impl Written<'a>) {
         self.items += 1;
         self.part.push(tag);
-        // Writing to memory cannot fail, nor can any of our types.
-        let _ = value.serialize(&mut rmp_serde::Serializer::new(&mut self.part));
+        value.write(&mut self.part);
     }
 
-    fn close(&mut self, each: &mut impl FnMut(&[u8]), least: usize) {
+    /// Adds bytes as they are.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.part.extend_from_slice(bytes);
+    }
+
+    /// Closes the part if it is longer than that.
+    pub(super) fn close(&mut self, each: &mut impl FnMut(&[u8]), least: usize) {
         if self.part.len() > least {
             each(&self.part);
             self.part.clear();
@@ -46,89 +43,96 @@ impl Board {
     /// Gives the board as a sequence of byte strings, none much longer than a payload and
     /// [`PART`]. O(n).
     pub fn snapshot(&self, mut each: impl FnMut(&[u8])) {
-        let mut queues: Vec<(Bin, Overrides)> = self
-            .queues
-            .iter()
-            .filter(|(_, _, q)| !q.settings.is_empty())
-            .map(|(_, name, q)| (name.clone(), q.settings.clone()))
-            .collect();
-        queues.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let buckets = self.queues.iter().filter(|(_, _, q)| q.refill.is_some());
-        let buckets = buckets.filter_map(|(_, name, q)| Some((name.clone(), q.bucket?)));
-        let mut buckets: Vec<(Bin, Bucket)> = buckets.collect();
-        buckets.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        if let Some(held) = &self.held {
+            return held.parts.iter().for_each(|part| each(part));
+        }
+        let mut writer = self.write_items(&mut each);
+        let items = writer.items;
+        writer.put(END, &EndImage { items });
+        writer.close(&mut each, 0);
+    }
+
+    /// Gives all but the end and the part in which that will be.
+    pub(super) fn write_items(&self, each: &mut impl FnMut(&[u8])) -> Writer {
         let mut writer = Writer::default();
         let head = Head {
-            format: FORMAT,
             revision: self.revision,
             token: self.token,
             broken: self.broken(),
             settings: self.settings.clone(),
-            queues,
-            pauses: self.pauses.iter().map(|(place, pause)| (place.clone(), pause.clone())).collect(),
             turns: self.turns,
             bucket: self.bucket,
-            buckets,
             unknown: self.gone.unknown,
         };
         writer.put(HEAD, &head);
-        writer.close(&mut each, PART);
-        self.write_limits(&mut writer, &mut each);
-        self.write_groups(&mut writer, &mut each);
-        for (slot, job) in self.jobs.iter() {
-            writer.put(JOBS, &self.image(slot, job));
-            writer.close(&mut each, PART);
-        }
-        for tombstone in self.tombstones.iter() {
-            writer.put(TOMBSTONES, tombstone);
-            writer.close(&mut each, PART);
-        }
-        for schedule in self.schedules.after(None) {
-            writer.put(SCHEDULES, schedule);
-            writer.close(&mut each, PART);
-        }
-        for tell in &self.waits.tells {
-            writer.put(TELLS, tell);
-            writer.close(&mut each, PART);
-        }
-        for taken in self.keys.iter() {
-            writer.put(KEYS, taken);
-            writer.close(&mut each, PART);
-        }
-        for worker in self.registrations.iter() {
-            writer.put(WORKERS, &worker);
-            writer.close(&mut each, PART);
-        }
-        for image in self.days.images() {
-            writer.put(DAYS, &image);
-            writer.close(&mut each, PART);
-        }
-        for parting in &self.families.partings {
-            writer.put(PARTINGS, parting);
-            writer.close(&mut each, PART);
-        }
-        for gone in &self.gone.ring {
-            writer.put(GONE, gone);
-            writer.close(&mut each, PART);
-        }
-        let items = writer.items;
-        writer.put(END, &items);
-        writer.close(&mut each, 0);
-    }
-
-    fn write_limits(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
+        writer.close(each, PART);
         for (number, limit) in self.limits.iter() {
             let (name, settings) = (limit.name.clone(), limit.settings.clone());
             writer.put(LIMITS, &LimitImage { number, name, settings, bucket: limit.bucket });
             writer.close(each, PART);
         }
-        let lanes = self.queues.iter().filter(|(_, _, lane)| !lane.limits.is_empty());
-        let mut lists: Vec<(&Bin, &List)> = lanes.map(|(_, name, lane)| (name, &lane.limits)).collect();
-        lists.sort_unstable();
-        for list in lists {
-            writer.put(LISTS, &list);
+        for image in self.queue_images() {
+            writer.put(QUEUES, &image);
             writer.close(each, PART);
         }
+        for (place, pause) in self.pauses.iter() {
+            let (queue, group) = place.clone().map_or((None, None), |(queue, group)| (Some(queue), group));
+            let image = PauseImage { queue, group, until: pause.until, release: pause.release };
+            writer.put(PAUSES, &image);
+            writer.close(each, PART);
+        }
+        self.write_groups(&mut writer, each);
+        for (slot, job) in self.jobs.iter() {
+            writer.put(JOBS, &self.image(slot, job));
+            writer.close(each, PART);
+        }
+        for tombstone in self.tombstones.iter() {
+            writer.put(TOMBSTONES, tombstone);
+            writer.close(each, PART);
+        }
+        for schedule in self.schedules.after(None) {
+            writer.put(SCHEDULES, schedule);
+            writer.close(each, PART);
+        }
+        for tell in &self.waits.tells {
+            writer.put(TELLS, tell);
+            writer.close(each, PART);
+        }
+        for taken in self.keys.iter() {
+            writer.put(KEYS, taken);
+            writer.close(each, PART);
+        }
+        for (name, entry) in self.registrations.iter() {
+            writer.put(WORKERS, &WorkerImage { name: name.clone(), entry: entry.clone() });
+            writer.close(each, PART);
+        }
+        for image in self.days.images() {
+            writer.put(DAYS, &image);
+            writer.close(each, PART);
+        }
+        for parting in &self.families.partings {
+            writer.put(PARTINGS, parting);
+            writer.close(each, PART);
+        }
+        for gone in &self.gone.ring {
+            writer.put(GONE, gone);
+            writer.close(each, PART);
+        }
+        writer
+    }
+
+    /// The queues that have settings or limits, by name.
+    fn queue_images(&self) -> Vec<QueueImage> {
+        let own = self.queues.iter().filter(|(_, _, q)| !q.settings.is_empty() || !q.limits.is_empty());
+        let images = own.map(|(_, name, q)| QueueImage {
+            name: name.clone(),
+            settings: q.settings.clone(),
+            bucket: q.bucket.filter(|_| q.refill.is_some()),
+            limits: q.limits.to_vec(),
+        });
+        let mut images: Vec<QueueImage> = images.collect();
+        images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        images
     }
 
     fn write_groups(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
@@ -136,11 +140,12 @@ impl Board {
         let mut fair: Vec<(&Bin, &Fair)> = fair.collect();
         fair.sort_unstable_by_key(|(name, _)| *name);
         for (queue, fair) in fair {
-            let rounds = fair.rounds.iter().map(|(level, round)| (*level, round.time)).collect();
+            let rounds =
+                fair.rounds.iter().map(|(level, round)| LevelImage { level: *level, time: round.time });
             let image = RoundsImage {
                 queue: queue.clone(),
                 plain: (&fair.plain).into(),
-                rounds,
+                rounds: rounds.collect(),
                 settings: fair.settings.clone(),
                 review: fair.review,
                 limits: fair.limits.to_vec(),
@@ -182,11 +187,11 @@ impl Board {
             options: class.map(|c| c.options).filter(|o| *o != Options::default()),
             priority: job.priority,
             state: job.state,
-            since: job.since.get(),
             posted: job.posted.get(),
-            at: if claim.is_some() { 0 } else { job.at.get() },
+            since: (job.since != job.posted).then(|| job.since.get()),
+            at: if claim.is_some() { NEVER } else { job.at.get() },
             seq: job.seq.get(),
-            version: job.version.get(),
+            version: (job.version != job.seq).then(|| job.version.get()),
             claim: claim.map(|c| ClaimImage {
                 worker: self.worker_name(c),
                 token: c.token,
@@ -211,6 +216,6 @@ impl Board {
     fn marks_image(&self, slot: u32) -> Option<MarksImage<'_>> {
         let (tags, tracked) = (self.labels.tags(slot), self.labels.tracked(slot));
         let some = tracked || tags.len() > 0;
-        some.then(|| MarksImage { tags: tags.map(Bytes::new).collect(), tracked })
+        some.then(|| MarksImage { tags: tags.collect(), tracked })
     }
 }

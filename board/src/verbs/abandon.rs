@@ -1,7 +1,5 @@
 //! Abandoning: a worker gives a job back, at no cost to the job.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
@@ -28,15 +26,16 @@ pub struct Abandon<'a> {
     pub reason: Option<&'a [u8]>,
 }
 
-/// A worker gave a job back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Abandoned<'a> {
-    slot: u32,
-    due: Option<i64>,
-    #[serde(borrow, with = "serde_bytes")]
-    reason: Option<&'a [u8]>,
-    /// Said by one who may not be the holder.
-    apart: bool,
+written! {
+    /// A worker gave a job back.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Abandoned<'a> {
+        1 slot: u32,
+        2 due: Option<i64>,
+        3 reason: Option<&'a [u8]>,
+        /// Said by one who may not be the holder.
+        4 apart: bool,
+    }
 }
 
 impl Sound for Abandoned<'_> {}

@@ -1,8 +1,6 @@
 //! Adopting: a job becomes the child of another; and children of parents that have ended are
 //! let go.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
@@ -10,12 +8,14 @@ use crate::family::SHARE_MOST;
 use crate::verbs::post::Post;
 use crate::verbs::posted::Posted;
 
-/// A job is a child of another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Adopted {
-    slot: u32,
-    parent: u32,
-    share: u32,
+written! {
+    /// A job is a child of another.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Adopted {
+        1 slot: u32,
+        2 parent: u32,
+        3 share: u32,
+    }
 }
 
 impl Sound for Adopted {
@@ -32,11 +32,13 @@ impl Adopted {
     }
 }
 
-/// The next `n` steps of letting children go that were kept for a parent: one child each, or
-/// that all of a family have gone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Parted {
-    n: u32,
+written! {
+    /// The next `n` steps of letting children go that were kept for a parent: one child each, or
+    /// that all of a family have gone.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Parted {
+        1 n: u32,
+    }
 }
 
 impl Sound for Parted {}

@@ -1,8 +1,6 @@
 //! Advancing: this part of the work is done, and the job goes on in another queue under the
 //! same id. Who waits for it waits on.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
@@ -37,21 +35,20 @@ pub struct Advance<'a> {
     pub after: Option<After<'a>>,
 }
 
-/// A job goes on in another queue: attempts, failures and lapses begin afresh.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Advanced<'a> {
-    slot: u32,
-    #[serde(borrow, with = "serde_bytes")]
-    queue: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    name: Option<&'a [u8]>,
-    due: Option<i64>,
-    priority: Option<i32>,
-    #[serde(borrow, with = "serde_bytes")]
-    payload: Option<&'a [u8]>,
-    after: Vec<Edge>,
-    /// Who said it has not shown to be the holder.
-    apart: bool,
+written! {
+    /// A job goes on in another queue: attempts, failures and lapses begin afresh.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Advanced<'a> {
+        1 slot: u32,
+        2 queue: &'a [u8],
+        3 name: Option<&'a [u8]>,
+        4 due: Option<i64>,
+        5 priority: Option<i32>,
+        6 payload: Option<&'a [u8]>,
+        7 after: Vec<Edge>,
+        /// Who said it has not shown to be the holder.
+        8 apart: bool,
+    }
 }
 
 impl Sound for Advanced<'_> {

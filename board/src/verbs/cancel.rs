@@ -1,7 +1,5 @@
 //! Cancelling: an operator calls a job off. One that a worker holds is only asked for.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
@@ -22,12 +20,14 @@ pub enum CancelAnswer {
     Already,
 }
 
-/// Somebody asked the holder of a job to stop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CancelRequested {
-    slot: u32,
-    /// The claim ends then at the latest.
-    end: i64,
+written! {
+    /// Somebody asked the holder of a job to stop.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct CancelRequested {
+        1 slot: u32,
+        /// The claim ends then at the latest.
+        2 end: i64,
+    }
 }
 
 impl Sound for CancelRequested {
@@ -53,14 +53,15 @@ impl CancelRequested {
     }
 }
 
-/// A job was called off; or its claim ended after its holder was asked to stop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cancelled<'a> {
-    slot: u32,
-    end: End,
-    #[serde(borrow, with = "serde_bytes")]
-    reason: Option<&'a [u8]>,
-    retain: i64,
+written! {
+    /// A job was called off; or its claim ended after its holder was asked to stop.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Cancelled<'a> {
+        1 slot: u32,
+        2 end: End,
+        3 reason: Option<&'a [u8]>,
+        4 retain: i64,
+    }
 }
 
 impl Sound for Cancelled<'_> {}

@@ -1,7 +1,5 @@
 //! Claiming: a worker takes jobs, best first.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{Board, ReadyKey};
 use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
@@ -50,22 +48,23 @@ pub struct Claim<'a> {
     pub lease: Option<i64>,
 }
 
-/// A worker took a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claimed<'a> {
-    /// The job.
-    pub slot: u32,
-    /// Its holder from now on.
-    #[serde(borrow, with = "serde_bytes")]
-    pub worker: &'a [u8],
-    /// The fencing token.
-    pub token: u64,
-    /// The lease, ms.
-    pub lease: i64,
-    /// The run's timeout, ms, or -1.
-    pub timeout: i64,
-    /// The grace after the lease, ms.
-    pub grace: i64,
+written! {
+    /// A worker took a job.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Claimed<'a> {
+        /// The job.
+        1 pub slot: u32,
+        /// Its holder from now on.
+        2 pub worker: &'a [u8],
+        /// The fencing token.
+        3 pub token: u64,
+        /// The lease, ms.
+        4 pub lease: i64 = 30_000,
+        /// The run's timeout, ms, or -1.
+        5 pub timeout: i64 = -1,
+        /// The grace after the lease, ms.
+        6 pub grace: i64,
+    }
 }
 
 impl Sound for Claimed<'_> {

@@ -2,21 +2,19 @@
 //! lapse, leases and runs end, delayed jobs become ready, schedules fire, jobs that nobody claimed
 //! expire, records that were kept long enough go, pauses end, days of statistics go: in this order.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{ended_line, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
 use crate::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
 use crate::news::{Fact, Topic};
+use crate::policy::Policy;
 use crate::settings::{Rules, Setting};
 use crate::stats::{Late, Tally};
 use crate::verbs::fail::Next;
 
 /// One of the orders of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "u8", try_from = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ClockLine {
     /// Delayed jobs, by when they are due.
@@ -33,52 +31,54 @@ impl ClockLine {
     const ALL: [ClockLine; 4] = [ClockLine::Leases, ClockLine::Due, ClockLine::Expiries, ClockLine::Drops];
 }
 
-impl From<ClockLine> for u8 {
-    fn from(line: ClockLine) -> u8 {
-        line as u8
+numbered!(ClockLine, "line": Due, Leases, Expiries, Drops);
+
+written! {
+    /// Time has done with one job what was due.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Settled {
+        1 slot: u32,
+        2 seed: u64,
+        3 policy: Policy,
     }
 }
 
-impl TryFrom<u8> for ClockLine {
-    type Error = &'static str;
-    fn try_from(number: u8) -> Result<ClockLine, &'static str> {
-        ClockLine::ALL.into_iter().find(|l| *l as u8 == number).ok_or("line")
+impl Sound for Settled {
+    fn sound(&self, _board: &Board) -> bool {
+        self.policy.sound()
     }
 }
-
-/// Time has done with one job what was due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settled {
-    slot: u32,
-    seed: u64,
-    rules: Rules,
-}
-
-impl Sound for Settled {}
 
 impl Settled {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        board.time_passes(self.slot, now, self.seed, &self.rules)
+        board.time_passes(self.slot, now, self.seed, &self.policy.rules())
     }
 }
 
-/// Time has done with the first `n` of a line, as far as they were due by `until`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Elapsed {
-    line: ClockLine,
-    until: i64,
-    n: u32,
-    seed: u64,
-    rules: Rules,
+written! {
+    /// Time has done with the first `n` of a line, as far as they were due by `until`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Elapsed {
+        1 line: ClockLine,
+        2 until: i64,
+        3 n: u32,
+        4 seed: u64,
+        5 policy: Policy,
+    }
 }
 
-impl Sound for Elapsed {}
+impl Sound for Elapsed {
+    fn sound(&self, _board: &Board) -> bool {
+        self.policy.sound()
+    }
+}
 
 impl Elapsed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let rules = self.policy.rules();
         for _ in 0..self.n {
             match board.overdue_head(self.line, self.until) {
-                Some(slot) => board.time_passes(slot, now, self.seed, &self.rules)?,
+                Some(slot) => board.time_passes(slot, now, self.seed, &rules)?,
                 None => return Ok(()),
             }
         }
@@ -86,11 +86,13 @@ impl Elapsed {
     }
 }
 
-/// The oldest records in an ended state have gone, because there were too many.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trimmed {
-    state: State,
-    n: u32,
+written! {
+    /// The oldest records in an ended state have gone, because there were too many.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Trimmed {
+        1 state: State,
+        2 n: u32,
+    }
 }
 
 impl Sound for Trimmed {}
@@ -108,11 +110,13 @@ impl Trimmed {
     }
 }
 
-/// The first `n` keys were freed, as far as their time was over by `until`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Freed {
-    until: i64,
-    n: u32,
+written! {
+    /// The first `n` keys were freed, as far as their time was over by `until`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Freed {
+        1 until: i64,
+        2 n: u32,
+    }
 }
 
 impl Sound for Freed {}
@@ -238,7 +242,7 @@ impl Board {
     }
 
     fn settled(slot: u32, env: &Env<'_>) -> Settled {
-        Settled { slot, seed: env.draw(u64::from(slot)), rules: env.rules.clone() }
+        Settled { slot, seed: env.draw(u64::from(slot)), policy: Policy::of_claims(env.rules) }
     }
 
     /// What time should have done with one job by now: to be applied before anything is
@@ -290,8 +294,8 @@ impl Board {
                 return Some(match n {
                     1 => Self::settled(slot, env).into(),
                     _ => {
-                        Elapsed { line: *line, until: env.now, n, seed: env.random, rules: env.rules.clone() }
-                            .into()
+                        let policy = Policy::of_claims(env.rules);
+                        Elapsed { line: *line, until: env.now, n, seed: env.random, policy }.into()
                     }
                 });
             }

@@ -1,7 +1,5 @@
 //! Settings of a board and of its queues.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::buckets::Refill;
 use crate::effect::{is_name, Sound, Unfit};
@@ -44,16 +42,17 @@ impl Source {
     }
 }
 
-/// A setting was set, or reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Configured<'a> {
-    /// The queue, or the whole board.
-    #[serde(borrow, with = "serde_bytes")]
-    pub queue: Scope<'a>,
-    /// Which.
-    pub setting: Setting,
-    /// Its value from now on, or what stands above it.
-    pub value: Option<i64>,
+written! {
+    /// A setting was set, or reset.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Configured<'a> {
+        /// The queue, or the whole board.
+        1 pub queue: Scope<'a>,
+        /// Which.
+        2 pub setting: Setting,
+        /// Its value from now on, or what stands above it.
+        3 pub value: Option<i64>,
+    }
 }
 
 impl Sound for Configured<'_> {

@@ -1,7 +1,5 @@
 //! Consuming: the work is done.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::env::Env;
@@ -31,17 +29,17 @@ pub struct Consume<'a> {
     pub force: bool,
 }
 
-/// A job is complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Consumed<'a> {
-    slot: u32,
-    #[serde(borrow, with = "serde_bytes")]
-    result: Option<&'a [u8]>,
-    retain: i64,
-    #[serde(borrow, with = "serde_bytes")]
-    payload: Option<&'a [u8]>,
-    /// Said by one who may not be the holder.
-    apart: bool,
+written! {
+    /// A job is complete.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Consumed<'a> {
+        1 slot: u32,
+        2 result: Option<&'a [u8]>,
+        3 retain: i64,
+        4 payload: Option<&'a [u8]>,
+        /// Said by one who may not be the holder.
+        5 apart: bool,
+    }
 }
 
 impl Sound for Consumed<'_> {}

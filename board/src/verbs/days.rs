@@ -1,18 +1,18 @@
 //! Days of statistics that time drops.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::days::day_of;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::settings::Setting;
 
-/// Up to `n` records of days before that one are gone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DaysDropped {
-    before: i32,
-    n: u32,
+written! {
+    /// Up to `n` records of days before that one are gone.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DaysDropped {
+        1 before: i32,
+        2 n: u32,
+    }
 }
 
 impl Sound for DaysDropped {}

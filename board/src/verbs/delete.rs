@@ -1,18 +1,18 @@
 //! Deleting: a record goes, whatever its state.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::id::{read_made, Id};
 use crate::job::State;
 use crate::stats::Tally;
 
-/// A record is gone, and nothing remembers it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Deleted {
-    /// The job.
-    pub slot: u32,
+written! {
+    /// A record is gone, and nothing remembers it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Deleted {
+        /// The job.
+        1 pub slot: u32,
+    }
 }
 
 impl Sound for Deleted {}
@@ -38,12 +38,13 @@ impl Deleted {
     }
 }
 
-/// A job that had gone is no longer remembered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Forgotten<'a> {
-    /// Its id.
-    #[serde(with = "serde_bytes")]
-    pub id: &'a [u8],
+written! {
+    /// A job that had gone is no longer remembered.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Forgotten<'a> {
+        /// Its id.
+        1 pub id: &'a [u8],
+    }
 }
 
 impl Sound for Forgotten<'_> {

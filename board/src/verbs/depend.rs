@@ -1,7 +1,5 @@
 //! Depending: a job waits for other jobs.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::env::Env;
@@ -30,13 +28,15 @@ pub enum Depend<'a> {
     Clear,
 }
 
-/// A job waits for other jobs than before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Depended {
-    slot: u32,
-    clear: bool,
-    remove: Vec<u32>,
-    add: Vec<Edge>,
+written! {
+    /// A job waits for other jobs than before.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Depended {
+        1 slot: u32,
+        2 clear: bool,
+        3 remove: Vec<u32>,
+        4 add: Vec<Edge>,
+    }
 }
 
 impl Sound for Depended {

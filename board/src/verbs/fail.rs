@@ -1,7 +1,5 @@
 //! Failing: a try did not work. Another follows, or the job has failed.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
@@ -46,20 +44,19 @@ pub struct Fail<'a> {
     pub payload: Option<&'a [u8]>,
 }
 
-/// A try failed: another follows at `due`, or the job has failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Failed<'a> {
-    slot: u32,
-    #[serde(borrow, with = "serde_bytes")]
-    kind: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    message: &'a [u8],
-    due: Option<i64>,
-    retain: i64,
-    #[serde(borrow, with = "serde_bytes")]
-    payload: Option<&'a [u8]>,
-    /// Said by one who may not be the holder.
-    apart: bool,
+written! {
+    /// A try failed: another follows at `due`, or the job has failed.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Failed<'a> {
+        1 slot: u32,
+        2 kind: &'a [u8],
+        3 message: &'a [u8],
+        4 due: Option<i64>,
+        5 retain: i64,
+        6 payload: Option<&'a [u8]>,
+        /// Said by one who may not be the holder.
+        7 apart: bool,
+    }
 }
 
 /// How a failed try left a job.

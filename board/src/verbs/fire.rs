@@ -1,7 +1,5 @@
 //! A schedule fires: by time, or by hand.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
@@ -22,20 +20,22 @@ use crate::verbs::schedule::{are_times, ScheduleMoved};
 /// has come.
 pub const LATE: i64 = 60_000;
 
-/// A schedule posted a child.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fired {
-    id: Bin,
-    n: u64,
-    slot: u32,
-    intended: i64,
-    next: i64,
-    at: i64,
-    expire: Option<i64>,
-    /// Slot of a child that is cancelled before, and how long its record stays.
-    replaces: Option<(u32, i64)>,
-    /// When time should have posted it; none when it came out of turn.
-    turn: Option<i64>,
+written! {
+    /// A schedule posted a child.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Fired {
+        1 id: Bin,
+        2 n: u64,
+        3 slot: u32,
+        4 intended: i64,
+        5 next: i64,
+        6 at: i64,
+        7 expire: Option<i64>,
+        /// Slot of a child that is cancelled before, and how long its record stays.
+        8 replaces: Option<(u32, i64)>,
+        /// When time should have posted it; none when it came out of turn.
+        9 turn: Option<i64>,
+    }
 }
 
 impl Sound for Fired {

@@ -1,8 +1,6 @@
 //! Settings of groups, and the review of all groups of a queue when what counts for all of
 //! them has changed.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Effect, Sound, Unfit};
@@ -12,19 +10,19 @@ use crate::verbs::configure::Source;
 /// Stands for all groups of a queue, those to come included.
 pub const ALL_GROUPS: &[u8] = b"*";
 
-/// A setting of a group was set, or reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GroupConfigured<'a> {
-    /// The queue.
-    #[serde(borrow, with = "serde_bytes")]
-    pub queue: &'a [u8],
-    /// The group, or [`ALL_GROUPS`].
-    #[serde(borrow, with = "serde_bytes")]
-    pub group: &'a [u8],
-    /// Which.
-    pub setting: Setting,
-    /// Its value from now on, or that of all groups, or the default.
-    pub value: Option<i64>,
+written! {
+    /// A setting of a group was set, or reset.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct GroupConfigured<'a> {
+        /// The queue.
+        1 pub queue: &'a [u8],
+        /// The group, or [`ALL_GROUPS`].
+        2 pub group: &'a [u8],
+        /// Which.
+        3 pub setting: Setting,
+        /// Its value from now on, or that of all groups, or the default.
+        4 pub value: Option<i64>,
+    }
 }
 
 impl Sound for GroupConfigured<'_> {
@@ -67,10 +65,12 @@ impl GroupConfigured<'_> {
     }
 }
 
-/// The next `n` groups were looked at whose settings have changed for all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reviewed {
-    n: u32,
+written! {
+    /// The next `n` groups were looked at whose settings have changed for all.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Reviewed {
+        1 n: u32,
+    }
 }
 
 impl Sound for Reviewed {}

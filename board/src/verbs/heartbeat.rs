@@ -1,7 +1,5 @@
 //! Heartbeats: a worker is alive, keeps its job, and may say how far it is.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{is_grace, is_lease, Meta, Sound, Unfit};
 use crate::env::Env;
@@ -27,29 +25,27 @@ pub struct Heartbeat<'a> {
     pub report: Option<Report<'a>>,
 }
 
-/// What a worker, or an operator, says of a job.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report<'a> {
-    /// Hundredths of a per cent.
-    pub progress: Option<u16>,
-    /// Free text on how far it is.
-    #[serde(borrow, with = "serde_bytes")]
-    pub stage: Option<&'a [u8]>,
-    /// A payload in place of the old.
-    #[serde(borrow, with = "serde_bytes")]
-    pub payload: Option<&'a [u8]>,
-    /// Fields to set.
-    #[serde(borrow)]
-    pub meta: Meta<'a>,
-    /// A line for the history.
-    #[serde(borrow, with = "serde_bytes")]
-    pub log: Option<&'a [u8]>,
+written! {
+    /// What a worker, or an operator, says of a job.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Report<'a> {
+        /// Hundredths of a per cent.
+        1 pub progress: Option<u16>,
+        /// Free text on how far it is.
+        2 pub stage: Option<&'a [u8]>,
+        /// A payload in place of the old.
+        3 pub payload: Option<&'a [u8]>,
+        /// Fields to set.
+        4 pub meta: Meta<'a>,
+        /// A line for the history.
+        5 pub log: Option<&'a [u8]>,
+    }
 }
 
 impl Board {
     /// Refuses more fields than a job may have.
     pub(crate) fn check_meta(&self, slot: u32, meta: &Meta<'_>) -> Result<(), Refusal> {
-        let fields = meta.iter().map(|(field, _)| &***field);
+        let fields = meta.iter().map(|(field, _)| &**field);
         match self.rare(slot).map_or(meta.len(), |rare| rare.meta_with(fields)) > META_MOST {
             true => Err(Refusal::Limit("meta fields")),
             false => Ok(()),
@@ -86,7 +82,7 @@ impl Report<'_> {
             if let Some(stage) = self.stage {
                 rare.said.stage = Some(stage.into());
             }
-            rare.set_meta(self.meta.iter().map(|(f, v)| (&***f, &***v)));
+            rare.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
             Ok(())
         })?;
         if self.progress.is_some() || self.stage.is_some() {
@@ -108,15 +104,16 @@ impl Report<'_> {
     }
 }
 
-/// A worker is alive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beaten<'a> {
-    /// The job.
-    pub slot: u32,
-    /// The lease, from now, ms.
-    pub lease: i64,
-    #[serde(borrow)]
-    report: Option<Report<'a>>,
+written! {
+    /// A worker is alive.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Beaten<'a> {
+        /// The job.
+        1 pub slot: u32,
+        /// The lease, from now, ms.
+        2 pub lease: i64,
+        3 report: Option<Report<'a>>,
+    }
 }
 
 impl Sound for Beaten<'_> {
@@ -136,12 +133,14 @@ impl Beaten<'_> {
     }
 }
 
-/// A worker whose lease had lapsed holds its job again, under the same token.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Revived {
-    slot: u32,
-    /// The grace after the lease, ms.
-    grace: i64,
+written! {
+    /// A worker whose lease had lapsed holds its job again, under the same token.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Revived {
+        1 slot: u32,
+        /// The grace after the lease, ms.
+        2 grace: i64,
+    }
 }
 
 impl Sound for Revived {

@@ -1,7 +1,5 @@
 //! Labelling: an operator gives a job tags or takes them, follows it or no longer does.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
@@ -26,12 +24,14 @@ impl Label<'_> {
     }
 }
 
-/// The labels of a job are others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Labelled {
-    slot: u32,
-    tags: Vec<Bin>,
-    tracked: bool,
+written! {
+    /// The labels of a job are others.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Labelled {
+        1 slot: u32,
+        2 tags: Vec<Bin>,
+        3 tracked: bool,
+    }
 }
 
 impl Sound for Labelled {

@@ -1,8 +1,5 @@
 //! Settings of named limits, and the lists by which queues and groups name them.
 
-use serde::{Deserialize, Serialize};
-use serde_bytes::Bytes;
-
 use crate::board::Board;
 use crate::buckets::Refill;
 use crate::effect::{is_name, Sound, Unfit};
@@ -12,16 +9,17 @@ use crate::settings::{Level, Setting};
 use crate::verbs::configure::Scope;
 use crate::verbs::groups::ALL_GROUPS;
 
-/// A setting of a limit was set, or reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LimitConfigured<'a> {
-    /// The limit.
-    #[serde(borrow, with = "serde_bytes")]
-    pub limit: &'a [u8],
-    /// Which.
-    pub setting: Setting,
-    /// Its value from now on, or the default.
-    pub value: Option<i64>,
+written! {
+    /// A setting of a limit was set, or reset.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct LimitConfigured<'a> {
+        /// The limit.
+        1 pub limit: &'a [u8],
+        /// Which.
+        2 pub setting: Setting,
+        /// Its value from now on, or the default.
+        3 pub value: Option<i64>,
+    }
 }
 
 impl Sound for LimitConfigured<'_> {
@@ -48,17 +46,16 @@ impl LimitConfigured<'_> {
     }
 }
 
-/// A queue, a group or all groups of a queue name these limits from now on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LimitsNamed<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    queue: &'a [u8],
-    /// The group, or [`ALL_GROUPS`]; without one, the queue itself.
-    #[serde(borrow, with = "serde_bytes")]
-    group: Scope<'a>,
-    /// The limits; `None`: it has no list of its own any more.
-    #[serde(borrow)]
-    limits: Option<Vec<&'a Bytes>>,
+written! {
+    /// A queue, a group or all groups of a queue name these limits from now on.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct LimitsNamed<'a> {
+        1 queue: &'a [u8],
+        /// The group, or [`ALL_GROUPS`]; without one, the queue itself.
+        2 group: Scope<'a>,
+        /// The limits; `None`: it has no list of its own any more.
+        3 limits: Option<Vec<&'a [u8]>>,
+    }
 }
 
 impl Sound for LimitsNamed<'_> {
@@ -71,7 +68,7 @@ impl Sound for LimitsNamed<'_> {
 impl<'a> LimitsNamed<'a> {
     /// Such a list, of limits that are there.
     pub fn new(queue: &'a [u8], group: Scope<'a>, limits: Option<&[&'a [u8]]>) -> Self {
-        let limits = limits.map(|names| names.iter().map(|name| Bytes::new(name)).collect());
+        let limits = limits.map(|names| names.iter().map(|name| *name).collect());
         LimitsNamed { queue, group, limits }
     }
 }
@@ -87,7 +84,7 @@ pub(crate) enum Owner {
 impl LimitsNamed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         board.tell_limits(self.queue, self.group, self.limits.as_ref().map(Vec::len));
-        let numbers = |names: &Vec<&Bytes>| {
+        let numbers = |names: &Vec<&[u8]>| {
             let mut list: Vec<u32> =
                 names.iter().map(|name| board.limits.find(name)).collect::<Option<_>>()?;
             list.sort_unstable();

@@ -1,8 +1,6 @@
 //! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Jobs that run go
 //! on, unless they are to be taken back.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::{after, Board};
 use crate::effect::{is_name, Effect, Sound, Unfit};
@@ -28,15 +26,15 @@ pub struct Halt<'a> {
     pub release: bool,
 }
 
-/// Nothing is claimed there until then.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Paused<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    queue: Scope<'a>,
-    until: i64,
-    release: bool,
-    #[serde(borrow, with = "serde_bytes")]
-    group: Scope<'a>,
+written! {
+    /// Nothing is claimed there until then.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Paused<'a> {
+        1 queue: Scope<'a>,
+        2 until: i64,
+        3 release: bool,
+        4 group: Scope<'a>,
+    }
 }
 
 fn place(queue: Scope<'_>, group: Scope<'_>) -> Place {
@@ -64,13 +62,13 @@ impl Paused<'_> {
     }
 }
 
-/// An operator ended a pause.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Resumed<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    queue: Scope<'a>,
-    #[serde(borrow, with = "serde_bytes")]
-    group: Scope<'a>,
+written! {
+    /// An operator ended a pause.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Resumed<'a> {
+        1 queue: Scope<'a>,
+        2 group: Scope<'a>,
+    }
 }
 
 impl Sound for Resumed<'_> {
@@ -87,11 +85,13 @@ impl Resumed<'_> {
     }
 }
 
-/// Time has ended the first `n` pauses, as far as they were to end by `until`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lifted {
-    until: i64,
-    n: u32,
+written! {
+    /// Time has ended the first `n` pauses, as far as they were to end by `until`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Lifted {
+        1 until: i64,
+        2 n: u32,
+    }
 }
 
 impl Sound for Lifted {}
@@ -107,12 +107,14 @@ impl Lifted {
     }
 }
 
-/// Up to `n` jobs that ran where a pause takes them back were taken from their workers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reclaimed {
-    n: u32,
-    /// How long the records of those stay that were to be cancelled, ms.
-    retain: i64,
+written! {
+    /// Up to `n` jobs that ran where a pause takes them back were taken from their workers.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Reclaimed {
+        1 n: u32,
+        /// How long the records of those stay that were to be cancelled, ms.
+        2 retain: i64,
+    }
 }
 
 impl Sound for Reclaimed {}

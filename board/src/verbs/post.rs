@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde_bytes::Bytes;
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::Meta;
@@ -223,7 +221,7 @@ impl Board {
                     meta: post.meta.clone(),
                     after,
                     user: post.user,
-                    tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| Bytes::new(tag)).collect()),
+                    tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| *tag).collect()),
                     unique: post.unique.map(|key| {
                         let TakeKey { key, until, time, .. } = key;
                         KeyTaken { key, until, time, keeps }
@@ -258,6 +256,6 @@ impl Board {
 }
 
 /// A pair of a META option.
-pub fn pair<'a>(field: &'a [u8], value: &'a [u8]) -> (&'a Bytes, &'a Bytes) {
-    (Bytes::new(field), Bytes::new(value))
+pub fn pair<'a>(field: &'a [u8], value: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    (field, value)
 }

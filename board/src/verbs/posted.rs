@@ -2,9 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-use serde_bytes::Bytes;
-
 use crate::apart::Apart;
 use crate::bin::Bin;
 use crate::board::Board;
@@ -20,54 +17,49 @@ use crate::stats::Tally;
 use crate::verbs::post::DEFAULT_QUEUE;
 use crate::waits::Edge;
 
-/// A job came, or took the place of the one with its id: then attributes that are not named
-/// stay, and everything else begins afresh.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Posted<'a> {
-    pub(super) slot: u32,
-    pub(super) replaces: bool,
-    #[serde(with = "serde_bytes")]
-    pub(super) made: Option<[u8; 16]>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) id: Cow<'a, [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) payload: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) queue: Option<&'a [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) name: Option<&'a [u8]>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) group: Option<&'a [u8]>,
-    pub(super) priority: Option<i32>,
-    pub(super) due: Option<i64>,
-    pub(super) options: Option<Options>,
-    /// What few jobs have: most neither carry it nor write it down.
-    #[serde(borrow)]
-    pub(super) more: Option<Box<More<'a>>>,
+written! {
+    /// A job came, or took the place of the one with its id: then attributes that are not named
+    /// stay, and everything else begins afresh.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Posted<'a> {
+        1 pub(super) slot: u32,
+        2 pub(super) replaces: bool,
+        3 pub(super) made: Option<[u8; 16]>,
+        4 pub(super) id: Cow<'a, [u8]>,
+        5 pub(super) payload: &'a [u8],
+        6 pub(super) queue: Option<&'a [u8]>,
+        7 pub(super) name: Option<&'a [u8]>,
+        8 pub(super) group: Option<&'a [u8]>,
+        9 pub(super) priority: Option<i32>,
+        10 pub(super) due: Option<i64>,
+        11 pub(super) options: Option<Options>,
+        /// What few jobs have: most neither carry it nor write it down.
+        12 pub(super) more: Option<Box<More<'a>>>,
+    }
 }
 
-/// The rare attributes of a post.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct More<'a> {
-    #[serde(borrow)]
-    pub(super) meta: Meta<'a>,
-    pub(super) after: Option<Vec<Edge>>,
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) user: Option<&'a [u8]>,
-    #[serde(borrow)]
-    pub(super) tags: Option<Vec<&'a Bytes>>,
-    pub(super) unique: Option<KeyTaken<'a>>,
+written! {
+    /// The rare attributes of a post.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct More<'a> {
+        1 pub(super) meta: Meta<'a>,
+        2 pub(super) after: Option<Vec<Edge>>,
+        3 pub(super) user: Option<&'a [u8]>,
+        4 pub(super) tags: Option<Vec<&'a [u8]>>,
+        5 pub(super) unique: Option<KeyTaken<'a>>,
+    }
 }
 
-/// The key that a post takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeyTaken<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    pub(super) key: &'a [u8],
-    pub(super) until: Option<Until>,
-    pub(super) time: Option<i64>,
-    /// The holder keeps the key as it had it, its due time and its place in line.
-    pub(super) keeps: bool,
+written! {
+    /// The key that a post takes.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct KeyTaken<'a> {
+        1 pub(super) key: &'a [u8],
+        2 pub(super) until: Option<Until>,
+        3 pub(super) time: Option<i64>,
+        /// The holder keeps the key as it had it, its due time and its place in line.
+        4 pub(super) keeps: bool,
+    }
 }
 
 impl KeyTaken<'_> {
@@ -92,7 +84,7 @@ impl Sound for Posted<'_> {
                 let More { meta: _, after, user, tags, unique } = &**more;
                 user.is_none_or(is_name)
                     && unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
-                    && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &***tag)))
+                    && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
                     && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
             })
     }
@@ -144,7 +136,7 @@ impl Posted<'_> {
         if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
             board.reweigh(self.slot, |job| {
                 let rare = job.rare_mut();
-                rare.set_meta(meta.iter().map(|(f, v)| (&***f, &***v)));
+                rare.set_meta(meta.iter().map(|(f, v)| (&**f, &**v)));
                 rare.user = user.map(Bin::from).or(rare.user.take());
                 Ok(())
             })?;
@@ -158,7 +150,7 @@ impl Posted<'_> {
         }
         if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
             let tracked = board.labels.tracked(self.slot);
-            board.mark(self.slot, tags.iter().map(|tag| &***tag), tracked)?;
+            board.mark(self.slot, tags.iter().map(|tag| &**tag), tracked)?;
         }
         board.enlist(self.slot)?;
         if kept.is_none() && (self.replaces || more.is_some()) {

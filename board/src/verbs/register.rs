@@ -1,14 +1,13 @@
 //! Registering: a worker says what it is and for how long it is there. With the end of its
 //! registration its claims end.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::{after, Board};
 use crate::effect::{is_name, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State, META_MOST, NEVER};
+use crate::policy::Policy;
 use crate::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
 use crate::settings::{Rules, LONGEST};
 use crate::verbs::abandon::Abandoned;
@@ -32,19 +31,18 @@ pub struct Register<'a> {
     pub session: bool,
 }
 
-/// A worker is registered until then.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Registered<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    worker: &'a [u8],
-    #[serde(borrow, with = "serde_bytes")]
-    role: Option<&'a [u8]>,
-    #[serde(borrow)]
-    meta: Meta<'a>,
-    time: i64,
-    /// Unix ms, or never.
-    pub until: i64,
-    session: bool,
+written! {
+    /// A worker is registered until then.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Registered<'a> {
+        1 worker: &'a [u8],
+        2 role: Option<&'a [u8]>,
+        3 meta: Meta<'a>,
+        4 time: i64,
+        /// Unix ms, or never.
+        5 pub until: i64,
+        6 session: bool,
+    }
 }
 
 impl Sound for Registered<'_> {
@@ -67,9 +65,9 @@ impl Registered<'_> {
         let registration = entry.registration.get_or_insert(known);
         registration.role = self.role.map(Bin::from).or(registration.role.take());
         for (field, value) in &self.meta {
-            match registration.meta.iter_mut().find(|(f, _)| **f == ***field) {
-                Some((_, old)) => *old = (&***value).into(),
-                None => registration.meta.push(((&***field).into(), (&***value).into())),
+            match registration.meta.iter_mut().find(|(f, _)| **f == **field) {
+                Some((_, old)) => *old = (&**value).into(),
+                None => registration.meta.push(((&**field).into(), (&**value).into())),
             }
         }
         if registration.meta.len() > META_MOST {
@@ -85,11 +83,12 @@ impl Registered<'_> {
     }
 }
 
-/// A worker is registered no longer: what it holds goes back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Deregistered<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    worker: &'a [u8],
+written! {
+    /// A worker is registered no longer: what it holds goes back.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Deregistered<'a> {
+        1 worker: &'a [u8],
+    }
 }
 
 impl Sound for Deregistered<'_> {}
@@ -100,12 +99,13 @@ impl Deregistered<'_> {
     }
 }
 
-/// Nothing is handed to a worker, or again something is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Quieted<'a> {
-    #[serde(borrow, with = "serde_bytes")]
-    worker: &'a [u8],
-    quiet: bool,
+written! {
+    /// Nothing is handed to a worker, or again something is.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Quieted<'a> {
+        1 worker: &'a [u8],
+        2 quiet: bool,
+    }
 }
 
 impl Sound for Quieted<'_> {}
@@ -119,25 +119,32 @@ impl Quieted<'_> {
     }
 }
 
-/// The next `n` steps of workers that go: a registration that was to lapse by `until` has
-/// lapsed, or a claim of a worker that has gone has ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Departed {
-    until: i64,
-    n: u32,
-    seed: u64,
-    rules: Rules,
+written! {
+    /// The next `n` steps of workers that go: a registration that was to lapse by `until` has
+    /// lapsed, or a claim of a worker that has gone has ended.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Departed {
+        1 until: i64,
+        2 n: u32,
+        3 seed: u64,
+        4 policy: Policy,
+    }
 }
 
-impl Sound for Departed {}
+impl Sound for Departed {
+    fn sound(&self, _board: &Board) -> bool {
+        self.policy.sound()
+    }
+}
 
 impl Departed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+        let rules = self.policy.rules();
         for _ in 0..self.n {
             if let Some(name) = board.lapsing(self.until).cloned() {
                 board.depart(&name, true)?;
             } else if let Some(name) = board.registrations.next_departure().cloned() {
-                board.end_one(&name, now, self.seed, &self.rules)?;
+                board.end_one(&name, now, self.seed, &rules)?;
             } else {
                 return Ok(());
             }
@@ -211,7 +218,7 @@ impl Board {
         }
         let meta = known.map_or(&[][..], |r| &r.meta);
         let mut fields: Vec<&[u8]> = meta.iter().map(|(field, _)| &**field).collect();
-        fields.extend(register.meta.iter().map(|(field, _)| &***field));
+        fields.extend(register.meta.iter().map(|(field, _)| &**field));
         fields.sort_unstable();
         fields.dedup();
         if fields.len() > META_MOST {
@@ -249,6 +256,6 @@ impl Board {
     pub fn departs(&self, env: &Env<'_>, n: u32) -> Option<Departed> {
         let until = if env.hold > env.now { 0 } else { env.now };
         let some = self.lapsing(until).is_some() || self.registrations.next_departure().is_some();
-        some.then(|| Departed { until, n, seed: env.random, rules: env.rules.clone() })
+        some.then(|| Departed { until, n, seed: env.random, policy: Policy::of_claims(env.rules) })
     }
 }

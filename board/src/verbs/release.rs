@@ -1,7 +1,5 @@
 //! Releasing: an operator takes a job from its worker, at no cost to the job.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
@@ -11,10 +9,12 @@ use crate::job::End;
 use crate::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 
-/// An operator took a job from its worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Released {
-    pub(crate) slot: u32,
+written! {
+    /// An operator took a job from its worker.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Released {
+        1 pub(crate) slot: u32,
+    }
 }
 
 impl Sound for Released {}

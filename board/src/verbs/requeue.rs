@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
@@ -13,12 +11,13 @@ use crate::job::{Options, State, U48};
 use crate::news::{Fact, Topic};
 use crate::stats::Tally;
 
-/// An ended job is to be done after all: attempts afresh, at the end of its line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Requeued<'a> {
-    slot: u32,
-    #[serde(borrow, with = "serde_bytes")]
-    queue: Option<&'a [u8]>,
+written! {
+    /// An ended job is to be done after all: attempts afresh, at the end of its line.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Requeued<'a> {
+        1 slot: u32,
+        2 queue: Option<&'a [u8]>,
+    }
 }
 
 impl Sound for Requeued<'_> {

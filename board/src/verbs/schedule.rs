@@ -1,7 +1,5 @@
 //! Schedules: set, deleted, paused.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::cron::{check_cron, CronFault};
@@ -50,10 +48,12 @@ pub struct SetSchedule<'a> {
     pub child: Post<'a>,
 }
 
-/// A schedule came, or is another from now on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScheduleSet {
-    schedule: Schedule,
+written! {
+    /// A schedule came, or is another from now on.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ScheduleSet {
+        1 schedule: Schedule,
+    }
 }
 
 impl Sound for ScheduleSet {
@@ -71,10 +71,12 @@ impl ScheduleSet {
     }
 }
 
-/// A schedule is gone. Its children stay.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScheduleDeleted {
-    id: Bin,
+written! {
+    /// A schedule is gone. Its children stay.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ScheduleDeleted {
+        1 id: Bin,
+    }
 }
 
 impl Sound for ScheduleDeleted {}
@@ -85,15 +87,17 @@ impl ScheduleDeleted {
     }
 }
 
-/// A schedule goes on at another time: paused or resumed, or times of it were passed over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScheduleMoved {
-    pub(super) id: Bin,
-    pub(super) paused: bool,
-    pub(super) next: i64,
-    pub(super) at: i64,
-    /// A child would have been refused.
-    pub(super) refused: bool,
+written! {
+    /// A schedule goes on at another time: paused or resumed, or times of it were passed over.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ScheduleMoved {
+        1 pub(super) id: Bin,
+        2 pub(super) paused: bool,
+        3 pub(super) next: i64,
+        4 pub(super) at: i64,
+        /// A child would have been refused.
+        5 pub(super) refused: bool,
+    }
 }
 
 pub(super) fn are_times(next: i64, at: i64) -> bool {
@@ -201,9 +205,9 @@ impl Template {
         let unique = post.unique.map(|u| Unique::new(u.key, u.until, u.time));
         self.unique = unique.or_else(|| self.unique.take());
         for (field, value) in &post.meta {
-            match self.meta.iter_mut().find(|(f, _)| **f == ***field) {
-                Some((_, old)) => *old = (&***value).into(),
-                None => self.meta.push(((&***field).into(), (&***value).into())),
+            match self.meta.iter_mut().find(|(f, _)| **f == **field) {
+                Some((_, old)) => *old = (&**value).into(),
+                None => self.meta.push(((&**field).into(), (&**value).into())),
             }
         }
     }

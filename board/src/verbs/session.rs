@@ -1,19 +1,20 @@
 //! Session claims and registrations: they end with the connection that carries them.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_grace, Sound, Unfit};
 use crate::env::Env;
 use crate::job::{Session, NEVER};
-use crate::settings::{Rules, Setting};
+use crate::policy::Policy;
+use crate::settings::Setting;
 
-/// A claim ends with the connection that carries it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bound {
-    /// The job.
-    pub slot: u32,
+written! {
+    /// A claim ends with the connection that carries it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Bound {
+        /// The job.
+        1 pub slot: u32,
+    }
 }
 
 impl Sound for Bound {}
@@ -28,27 +29,30 @@ impl Bound {
     }
 }
 
-/// The connection that carried the claims of these jobs, or the registrations of these
-/// workers, has closed: they end, or will when the grace has passed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Disconnected {
-    slots: Vec<u32>,
-    /// So many ms their worker has to come back.
-    grace: i64,
-    seed: u64,
-    rules: Rules,
-    workers: Vec<Bin>,
+written! {
+    /// The connection that carried the claims of these jobs, or the registrations of these
+    /// workers, has closed: they end, or will when the grace has passed.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Disconnected {
+        1 slots: Vec<u32>,
+        /// So many ms their worker has to come back.
+        2 grace: i64,
+        3 seed: u64,
+        4 policy: Policy,
+        5 workers: Vec<Bin>,
+    }
 }
 
 impl Sound for Disconnected {
     fn sound(&self, _board: &Board) -> bool {
-        is_grace(self.grace)
+        is_grace(self.grace) && self.policy.sound()
     }
 }
 
 impl Disconnected {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let end = now.saturating_add(self.grace).clamp(0, NEVER);
+        let rules = self.policy.rules();
         for slot in self.slots.iter().copied() {
             let token = board.retime(slot, |claim| {
                 claim.session = Session::Lost;
@@ -57,7 +61,7 @@ impl Disconnected {
             })?;
             board.sessions.drop(token, slot);
             if self.grace == 0 {
-                board.claim_ends(slot, now, self.seed, &self.rules)?;
+                board.claim_ends(slot, now, self.seed, &rules)?;
             }
         }
         self.workers.iter().try_for_each(|worker| board.loses(worker, self.grace, end))
@@ -98,6 +102,7 @@ impl Board {
             grace = grace.max(env.recovery);
         }
         let some = !slots.is_empty() || !workers.is_empty();
-        some.then(|| Disconnected { slots, grace, seed: env.random, rules: env.rules.clone(), workers })
+        let policy = Policy::of_claims(env.rules);
+        some.then(|| Disconnected { slots, grace, seed: env.random, policy, workers })
     }
 }

@@ -1,25 +1,29 @@
 //! Telling: jobs learn that what they wait for has ended.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::env::Env;
-use crate::settings::Rules;
+use crate::policy::Policy;
 
-/// The next `n` steps of telling those who wait that a job has ended: one job each, or that
-/// all have been told.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
-    n: u32,
-    rules: Rules,
+written! {
+    /// The next `n` steps of telling those who wait that a job has ended: one job each, or that
+    /// all have been told.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Told {
+        1 n: u32,
+        2 policy: Policy,
+    }
 }
 
-impl Sound for Told {}
+impl Sound for Told {
+    fn sound(&self, _board: &Board) -> bool {
+        self.policy.sound()
+    }
+}
 
 impl Told {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        board.tell(self.n, now, &self.rules)
+        board.tell(self.n, now, &self.policy.rules())
     }
 }
 
@@ -31,6 +35,6 @@ impl Board {
 
     /// The next `n` steps of telling, if anybody is to be told. O(1).
     pub fn to_tell(&self, env: &Env<'_>, n: u32) -> Option<Told> {
-        self.is_telling().then(|| Told { n, rules: env.rules.clone() })
+        self.is_telling().then(|| Told { n, policy: Policy::of_ends(env.rules) })
     }
 }

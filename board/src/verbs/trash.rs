@@ -1,7 +1,5 @@
 //! Trashing: a worker puts a job aside that nobody should try again.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
@@ -25,15 +23,16 @@ pub struct Trash<'a> {
     pub reason: Option<&'a [u8]>,
 }
 
-/// A worker put a job aside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trashed<'a> {
-    slot: u32,
-    #[serde(borrow, with = "serde_bytes")]
-    reason: Option<&'a [u8]>,
-    retain: i64,
-    /// Said by one who may not be the holder.
-    apart: bool,
+written! {
+    /// A worker put a job aside.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Trashed<'a> {
+        1 slot: u32,
+        2 reason: Option<&'a [u8]>,
+        3 retain: i64,
+        /// Said by one who may not be the holder.
+        4 apart: bool,
+    }
 }
 
 impl Sound for Trashed<'_> {}

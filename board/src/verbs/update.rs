@@ -1,7 +1,5 @@
 //! Updating: an operator changes a job that has not ended.
 
-use serde::{Deserialize, Serialize};
-
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
@@ -9,31 +7,32 @@ use crate::history::{Entry, Event};
 use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 
-/// What is to change, each only if it is named.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Update<'a> {
-    /// Higher first; the job keeps its age.
-    pub priority: Option<i32>,
-    /// Another lane.
-    #[serde(borrow, with = "serde_bytes")]
-    pub queue: Option<&'a [u8]>,
-    /// Not before this time, Unix ms.
-    pub due: Option<i64>,
-    /// Failures that are followed by another try, counted from the post.
-    pub retries: Option<i64>,
-    /// Lease of the next claim, ms.
-    pub lease: Option<i64>,
-    /// The rest: progress may go back.
-    #[serde(borrow)]
-    pub report: Option<Report<'a>>,
+written! {
+    /// What is to change, each only if it is named.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Update<'a> {
+        /// Higher first; the job keeps its age.
+        1 pub priority: Option<i32>,
+        /// Another lane.
+        2 pub queue: Option<&'a [u8]>,
+        /// Not before this time, Unix ms.
+        3 pub due: Option<i64>,
+        /// Failures that are followed by another try, counted from the post.
+        4 pub retries: Option<i64>,
+        /// Lease of the next claim, ms.
+        5 pub lease: Option<i64>,
+        /// The rest: progress may go back.
+        6 pub report: Option<Report<'a>>,
+    }
 }
 
-/// An operator changed a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Updated<'a> {
-    slot: u32,
-    #[serde(borrow)]
-    update: Update<'a>,
+written! {
+    /// An operator changed a job.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Updated<'a> {
+        1 slot: u32,
+        2 update: Update<'a>,
+    }
 }
 
 impl Sound for Updated<'_> {
@@ -48,12 +47,13 @@ impl Updated<'_> {
     }
 }
 
-/// An operator changed several jobs alike: what they get is told once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UpdatedAll<'a> {
-    slots: Vec<u32>,
-    #[serde(borrow)]
-    update: Update<'a>,
+written! {
+    /// An operator changed several jobs alike: what they get is told once.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct UpdatedAll<'a> {
+        1 slots: Vec<u32>,
+        2 update: Update<'a>,
+    }
 }
 
 impl Sound for UpdatedAll<'_> {

@@ -201,9 +201,10 @@ fn statistics_that_cannot_be_are_no_snapshot() {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     w.board.snapshot(|part| parts.push(part.to_vec()));
     let mut whole = parts.concat();
-    // The end is a tag and nil; before it stands the record of the day: twice the same is refused.
-    let end = whole.split_off(whole.len() - 2);
-    let at = whole.len() - whole.iter().rev().position(|b| *b == 11).unwrap() - 1;
+    // The end is a tag and a map of one number; before it stands the record of the day: twice the
+    // same is refused.
+    let end = whole.split_off(whole.len() - 4);
+    let at = whole.len() - whole.iter().rev().position(|b| *b == 10).unwrap() - 1;
     let record = whole[at..].to_vec();
     let load = |bytes: &[u8]| {
         let mut loader = Loader::default();

@@ -6,10 +6,11 @@ import lives
 import pytest
 import redis
 from aof import commands, errors, log_of, pipe
+from crc64 import sealed
 from expect import check_consistent, error_text, refused_like
 from harness import wait_until
 from lives import LONG
-from primary import Primary, encoded
+from primary import Primary, encoded, snapshot
 from waiters import Parked, Waiter
 
 BROKEN = "BROKEN .+"
@@ -85,13 +86,18 @@ def unknown(batch: bytearray) -> None:
 
 def longer(batch: bytearray) -> None:
     """One field more than this version knows, as a later version may write."""
-    assert 0x90 <= batch[HEAD + 1] < 0x9F, "an array of less than 15 fields"
+    assert 0x80 <= batch[HEAD + 1] < 0x8F, "a map of less than 15 fields"
     batch[HEAD + 1] += 1
-    batch.append(0xC0)
+    batch.extend([126, 0xC0])
 
 
 def shorter(batch: bytearray) -> None:
     del batch[-3:]
+
+
+def late(batch: bytearray) -> None:
+    """A batch that begins at a revision far ahead."""
+    batch[3] = 1
 
 
 def no_batch(batch: bytearray) -> None:
@@ -289,6 +295,152 @@ def test_a_log_with_a_damaged_part_is_loaded_as_a_broken_board(fresh_server, par
     file.write_bytes(b"".join(PARTS["the first is damaged"](parts)))
     server.start()
     assert server.board().info()["broken"] == 1 and broken_boards(server) == 1
+
+
+# Snapshots of a later version
+
+
+def later(part: bytes) -> bytes:
+    """A part as a later version may write it: before the end stands an item of a sort that nobody knows."""
+    assert part[-4:-1] == b"\x04\x81\x01", "the end says how many came before it"
+    return part[:-4] + bytes([100, 0x81, 1, 5, 4, 0x81, 1, part[-1] + 1])
+
+
+@pytest.fixture(scope="module")
+def later_part(server_kind):
+    """The only part of a board of three jobs, one of them claimed."""
+    from harness import Server
+
+    source = Server(server_kind, "clock", "manual", appendonly=True, config=["aof-use-rdb-preamble no"])
+    lives.claimed(source.board(), "j0")
+    source.board().mpost(["a", "b"])
+    source.client().bgrewriteaof()
+    wait_until(lambda: not source.info("persistence")["aof_rewrite_in_progress"], what="rewrite")
+    wait_until(lambda: not source.info("persistence")["aof_rewrite_scheduled"], what="rewrite")
+    source.stop()
+    [part] = [command for command in commands(log_of(source)) if command.words[0].upper() == b"JOB.LOAD"]
+    source.close()
+    return later(part.words[2])
+
+
+def dump_of(parts: list, like: bytes) -> bytes:
+    """A DUMP of a board of these parts."""
+
+    def string(content: bytes) -> bytes:
+        return b"\x05\x80" + len(content).to_bytes(4, "big") + content
+
+    return sealed(like[:10] + b"".join(string(part) for part in [*parts, b""]) + b"\x00", like)
+
+
+def written(server) -> bytes:
+    """What the server writes of the board when it rewrites its log as commands."""
+    client = server.client()
+    client.config_set("appendonly", "no")
+    client.config_set("aof-use-rdb-preamble", "no")
+    client.config_set("appendonly", "yes")
+    for state in ("aof_rewrite_scheduled", "aof_rewrite_in_progress"):
+        wait_until(lambda state=state: not server.info("persistence")[state], what="the rewrite")
+    loads = [c for c in commands(log_of(server)) if c.words[:2] == [b"JOB.LOAD", b"board"]]
+    client.config_set("appendonly", "no")
+    return b"".join(load.words[2] for load in loads)
+
+
+def from_rdb(fresh_server, part):
+    server = fresh_server()
+    server.board("other").post(id="here")
+    server.board().post(id="x")
+    dumps = {"board": dump_of([part], server.raw_client().dump("board"))}
+    dumps["other"] = server.raw_client().dump("other")
+    server.stop()
+    (server.folder / "dump.rdb").write_bytes(snapshot(dumps))
+    server.start()
+    return server
+
+
+def from_base(fresh_server, base: bytes, preamble: str):
+    """A server with this file below its log."""
+    server = fresh_server(appendonly=True, config=[f"aof-use-rdb-preamble {preamble}"])
+    server.board("other").post(id="here")
+    server.stop()
+    [file] = server.folder.glob("appendonlydir/*.base.*")
+    file.write_bytes(base)
+    server.start()
+    return server
+
+
+def from_log(fresh_server, part):
+    return from_base(fresh_server, encoded("JOB.LOAD", "board", part), "no")
+
+
+def from_log_with_preamble(fresh_server, part):
+    model = fresh_server()
+    model.board().post(id="x")
+    base = snapshot({"board": dump_of([part], model.raw_client().dump("board"))})
+    return from_base(fresh_server, base, "yes")
+
+
+def from_primary(fresh_server, part):
+    model = fresh_server()
+    model.board().post(id="x")
+    model.board("other").post(id="here")
+    dumps = {"board": dump_of([part], model.raw_client().dump("board"))}
+    dumps["other"] = model.raw_client().dump("other")
+    primary = Primary(dumps)
+    try:
+        server = fresh_server(config=[f"replicaof 127.0.0.1 {primary.port}"])
+        wait_until(
+            lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up"
+        )
+        server.client().execute_command("REPLICAOF", "NO", "ONE")
+    finally:
+        primary.close()
+    return server
+
+
+WAYS = [from_rdb, from_log, from_log_with_preamble, from_primary]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_board_of_a_later_version_is_broken_and_kept_as_it_is(fresh_server, later_part, way):
+    """A server starts with it, its other boards work, and the later version finds it whole."""
+    server = way(fresh_server, later_part)
+    board = server.board()
+    assert board.info()["broken"] == 1 and broken_boards(server) == 1
+    with refused_like(BROKEN, board):
+        board.count()
+    with refused_like(BROKEN, board):
+        board.post()
+    assert server.log.count("an item that this version does not know") == 1
+    assert server.board("other").count() == 1
+    dump = server.raw_client().dump("board")
+    server.client().copy("board", "copy")
+    assert server.raw_client().dump("copy") == dump and broken_boards(server) == 2
+    assert written(server) == later_part
+    server.client().save()
+    server.restart(config=[])
+    assert server.raw_client().dump("board") == dump and broken_boards(server) == 2
+    assert written(server) == later_part
+
+
+def test_a_board_of_a_later_version_is_not_restored(fresh_server, later_part):
+    server = fresh_server()
+    server.board().post(id="x")
+    raw = server.raw_client()
+    for name in ("board", "absent"):
+        with refused_like("ERR Bad data format"):
+            raw.execute_command("RESTORE", name, 0, dump_of([later_part], raw.dump("board")), "REPLACE")
+    assert server.board().count() == 1 and not raw.exists("absent") and broken_boards(server) == 0
+
+
+def test_what_is_kept_of_a_board_is_dropped_when_something_is_applied_to_it(
+    replica, primary, later_part, log
+):
+    primary.send("JOB.LOAD", "board", later_part)
+    primary.followed_by(replica)
+    assert broken_boards(replica) == 1 and written(replica) == later_part
+    primary.say(with_batch(log[0], late))
+    primary.followed_by(replica)
+    assert broken_boards(replica) == 1 and b"payload" not in written(replica)
 
 
 # Effects of another server

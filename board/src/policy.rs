@@ -1,0 +1,73 @@
+//! What the server's configuration says about that which time does to jobs.
+//!
+//! Effects of time carry it, because a replica's own configuration may say something else: those
+//! values that such an effect can use, and of them those that are not the usual ones.
+
+use crate::format::Written;
+use crate::settings::{Rules, Setting};
+
+const DAY: i64 = 86_400_000;
+
+written! {
+    /// What the server's configuration says about that which time does to jobs: effects carry it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(crate) struct Policy {
+        1 retries: i64 = 10,
+        2 backoff_base: i64 = 5_000,
+        3 backoff_max: i64 = 3_600_000,
+        4 jitter: i64 = 10,
+        5 lapses: i64 = 5,
+        6 retain_failed: i64 = 30 * DAY,
+        7 retain_cancelled: i64 = DAY,
+    }
+}
+
+impl Policy {
+    /// That which counts for jobs that are told of the end of another.
+    pub fn of_ends(rules: &Rules) -> Policy {
+        Policy {
+            retain_failed: rules.get(Setting::RetainFailed),
+            retain_cancelled: rules.get(Setting::RetainCancelled),
+            ..Policy::blank()
+        }
+    }
+
+    /// That which counts for claims, too.
+    pub fn of_claims(rules: &Rules) -> Policy {
+        Policy {
+            retries: rules.get(Setting::Retries),
+            backoff_base: rules.get(Setting::BackoffBase),
+            backoff_max: rules.get(Setting::BackoffMax),
+            jitter: rules.get(Setting::Jitter),
+            lapses: rules.get(Setting::Lapses),
+            ..Policy::of_ends(rules)
+        }
+    }
+
+    fn values(&self) -> [(Setting, i64); 7] {
+        [
+            (Setting::Retries, self.retries),
+            (Setting::BackoffBase, self.backoff_base),
+            (Setting::BackoffMax, self.backoff_max),
+            (Setting::Jitter, self.jitter),
+            (Setting::Lapses, self.lapses),
+            (Setting::RetainFailed, self.retain_failed),
+            (Setting::RetainCancelled, self.retain_cancelled),
+        ]
+    }
+
+    /// Rules with these values. No other counts where time does something.
+    pub fn rules(&self) -> Rules {
+        let mut rules = Rules::default();
+        self.values().into_iter().for_each(|(setting, value)| rules.set(setting, value));
+        rules
+    }
+
+    /// Whether every value is one that the table allows.
+    pub fn sound(&self) -> bool {
+        self.values().iter().all(|(setting, value)| {
+            let spec = setting.spec();
+            (spec.min..=spec.max).contains(value)
+        })
+    }
+}
