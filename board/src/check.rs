@@ -45,7 +45,7 @@ impl Board {
                 State::Ready => {
                     places.ready += 1;
                     places.expiries += usize::from(timed);
-                    if job.since.get() == 0 {
+                    if job.since.get() == NEVER {
                         return fail("never became ready");
                     }
                 }

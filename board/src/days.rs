@@ -282,8 +282,8 @@ impl Board {
 
     /// How long a ready job has been ready, ms.
     fn waited(job: &Job, now: i64) -> i64 {
-        let again = job.rare.as_ref().map_or(0, |rare| rare.tried.ready);
-        let ready = if again > 0 { again } else { job.since.get() };
+        let again = job.rare.as_ref().map_or(NEVER, |rare| rare.tried.ready);
+        let ready = if again == NEVER { job.since.get() } else { again };
         now.saturating_sub(ready)
     }
 

@@ -35,9 +35,25 @@ pub const GENERATIONS: u8 = 32;
 /// The highest weight of a child.
 pub const SHARE_MOST: i64 = 1_000_000;
 /// All children of a parent weigh no more than this: their sums fit into 64 bits.
-pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000_000;
-/// Hundredths of a per cent.
-pub(crate) const WHOLE: u16 = 10_000;
+pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000;
+/// How far children are is counted more finely than it is shown, so that what every generation
+/// rounds does not show: so many parts to a hundredth of a per cent.
+const PARTS: u32 = 1_000;
+/// What a complete child counts.
+pub(crate) const WHOLE: u32 = 10_000 * PARTS;
+
+/// What counts of a job that is so many hundredths of a per cent far.
+pub(crate) fn counted(progress: u16) -> u32 {
+    u32::from(progress) * PARTS
+}
+
+/// The hundredths of a per cent that are shown of what counts: all of them only of all of it.
+pub(crate) fn shown(counts: u32) -> u16 {
+    // Each generation may have rounded by half a part.
+    let hundredths = (counts + u32::from(GENERATIONS)) / PARTS;
+    let most = if counts < WHOLE { 9_999 } else { 10_000 };
+    hundredths.min(most) as u16
+}
 
 written! {
     /// What a job is to others.
@@ -60,8 +76,8 @@ written! {
         2 pub number: u64,
         /// Its weight among the children.
         3 pub share: u32,
-        /// What counts of it, in hundredths of a per cent.
-        4 pub counts: u16,
+        /// What counts of it, of [`WHOLE`].
+        4 pub counts: u32,
         /// It has ended, and its record stays for its parent.
         5 pub kept: bool,
     }
@@ -79,7 +95,7 @@ written! {
         3 pub live: u32,
         /// Sum of their weights.
         4 pub shares: u64,
-        /// Sum of weight times hundredths of a per cent.
+        /// Sum of weight times what counts.
         5 pub done: u64,
         /// So many generations at most are below; it never falls.
         6 pub height: u8,
@@ -87,9 +103,11 @@ written! {
 }
 
 impl Children {
-    /// The weighted mean, in hundredths of a per cent.
-    pub(crate) fn mean(&self) -> Option<u16> {
-        Some(self.done.checked_div(self.shares)?.min(u64::from(WHOLE)) as u16)
+    /// The weighted mean of what counts; all only when all are complete.
+    pub(crate) fn mean(&self) -> Option<u32> {
+        let mean = (self.done + self.shares / 2).checked_div(self.shares)?;
+        let whole = self.done >= self.shares.saturating_mul(u64::from(WHOLE));
+        Some(mean.min(u64::from(WHOLE) - u64::from(!whole)) as u32)
     }
 
     fn sound(&self) -> bool {
@@ -249,8 +267,9 @@ impl Board {
             least += 1;
             above = self.parent_of(ancestor);
         }
-        let progress = self.rare(slot).and_then(|rare| rare.progress).unwrap_or(0);
-        let counts = before.map_or(progress, |tie| tie.counts);
+        let progress = counted(self.rare(slot).and_then(|rare| rare.progress).unwrap_or(0));
+        let mean = self.children(slot).and_then(Children::mean).unwrap_or(0);
+        let counts = before.map_or(progress.max(mean), |tie| tie.counts);
         let children = self.children_mut(parent)?;
         children.count += 1;
         children.shares += u64::from(share);

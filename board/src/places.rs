@@ -315,9 +315,9 @@ impl Board {
         }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
         let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
-        let first = job.since.get() == 0;
+        let first = job.since.get() == NEVER;
         if first {
-            job.since = U48::new(now.max(1));
+            job.since = U48::new(now);
         }
         let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
         if job.rare.is_some() {
@@ -325,7 +325,7 @@ impl Board {
                 let back = !first && job.state != State::Ready;
                 let (since, rare) = (job.since.get(), job.rare_mut());
                 if back {
-                    rare.tried.ready = now.max(1);
+                    rare.tried.ready = now;
                 }
                 rare.end_idle(now);
                 at = expire.map_or(NEVER, |ms| after(since.saturating_add(rare.tried.idle), ms));
@@ -347,11 +347,11 @@ impl Board {
     }
 
     pub(crate) fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
-        if self.job(slot)?.since.get() != 0 {
+        if self.job(slot)?.since.get() != NEVER {
             self.reweigh(slot, |job| {
                 let rare = job.rare_mut();
-                if rare.tried.idle_from == 0 {
-                    rare.tried.idle_from = now.max(1);
+                if rare.tried.idle_from == NEVER {
+                    rare.tried.idle_from = now;
                 }
                 Ok(())
             })?;
@@ -403,7 +403,7 @@ impl Board {
             rare.closed = revision;
             rare.modified = now;
             if let Some(tried) = rare.tried.there() {
-                tried.idle_from = 0;
+                tried.idle_from = NEVER;
             }
             rare.drop_at = if pinned { at } else { 0 };
             Ok(())

@@ -3,7 +3,7 @@
 
 use crate::board::Board;
 use crate::effect::Unfit;
-use crate::family::Children;
+use crate::family::{counted, shown, Children};
 
 impl Board {
     /// Whether a parent's progress follows from its children.
@@ -13,17 +13,17 @@ impl Board {
 
     /// A child has come so far, forward, or back when `back` allows it: its parents follow.
     /// O(generations).
-    pub(crate) fn count_progress(&mut self, slot: u32, progress: u16, back: bool) -> Result<(), Unfit> {
-        match self.count_anew(slot, progress, back)? {
+    pub(crate) fn count_progress(&mut self, slot: u32, far: u32, back: bool) -> Result<(), Unfit> {
+        match self.count_anew(slot, far, back)? {
             Some(parent) => self.show_mean(parent, back),
             None => Ok(()),
         }
     }
 
     /// Counts a child anew; gives its parent when that changed the sums.
-    fn count_anew(&mut self, slot: u32, progress: u16, back: bool) -> Result<Option<u32>, Unfit> {
+    fn count_anew(&mut self, slot: u32, far: u32, back: bool) -> Result<Option<u32>, Unfit> {
         let Some(tie) = self.tie(slot).copied() else { return Ok(None) };
-        let counts = if back { progress } else { progress.max(tie.counts) };
+        let counts = if back { far } else { far.max(tie.counts) };
         if counts == tie.counts {
             return Ok(None);
         }
@@ -43,13 +43,13 @@ impl Board {
             let job = self.job_mut(slot)?;
             let (Some(mean), false) = (mean, job.state.ended()) else { return Ok(()) };
             let rare = job.rare_mut();
-            let shown = if back { mean } else { mean.max(rare.progress.unwrap_or(0)) };
-            if rare.progress != Some(shown) {
-                rare.progress = Some(shown);
+            let far = if back { mean } else { mean.max(counted(rare.progress.unwrap_or(0))) };
+            if rare.progress != Some(shown(far)) {
+                rare.progress = Some(shown(far));
                 self.touch(slot)?;
                 self.tell_progress(slot, None);
             }
-            next = self.count_anew(slot, shown, back)?;
+            next = self.count_anew(slot, far, back)?;
         }
         Ok(())
     }

@@ -209,9 +209,10 @@ impl<'a> Record<'a> {
     pub fn stage(&self) -> Option<&'a [u8]> {
         self.rare?.said.stage.as_deref()
     }
-    /// Per cent.
+    /// Per cent: all of it when it is complete, whatever was last said.
     pub fn progress(&self) -> Option<f64> {
-        self.rare?.progress.map(|p| f64::from(p) / 100.0)
+        let said = f64::from(self.rare?.progress?) / 100.0;
+        Some(if self.job.state == State::Complete { 100.0 } else { said })
     }
     pub fn posted(&self) -> i64 {
         self.job.posted.get()

@@ -11,7 +11,7 @@
 //! | field | set | meaning |
 //! |---|---|---|
 //! | `posted` | at post, replace | when the client posted it |
-//! | `since` | when it first becomes ready; at requeue, replace | its place among equals; kept when it comes back |
+//! | `since` | when it first becomes ready, [`NEVER`] before; at requeue, replace | its place among equals; kept when it comes back |
 //! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
 //! | `Claim::claimed` | at claim | begin of this run |
 //! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
@@ -165,7 +165,7 @@ impl Job {
             rare: None,
             class,
             priority,
-            since: zero,
+            since: U48::new(NEVER),
             posted: zero,
             at: zero,
             seq: zero,

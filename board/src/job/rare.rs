@@ -66,21 +66,27 @@ written! {
 
 written! {
     /// Part of [`Rare`]: a job that came back after a try.
-    #[derive(Debug, Clone, Default, PartialEq)]
+    #[derive(Debug, Clone, PartialEq)]
     pub struct Tried {
         /// Time in back-off, which does not count towards its expiry, ms.
         1 pub idle: i64,
-        /// When the back-off that runs now began, or 0.
-        2 pub idle_from: i64,
-        /// When it became ready again after it first was, or 0.
-        3 pub ready: i64,
+        /// When the back-off that runs now began, or [`NEVER`].
+        2 pub idle_from: i64 = NEVER,
+        /// When it became ready again after it first was, or [`NEVER`].
+        3 pub ready: i64 = NEVER,
         /// Workers whose lease on it lapsed before the last claim.
         4 pub stale: Vec<Bin>,
     }
 }
 
+impl Default for Tried {
+    fn default() -> Self {
+        Tried::BLANK.clone()
+    }
+}
+
 impl Part for Tried {
-    const BLANK: &'static Self = &Tried { idle: 0, idle_from: 0, ready: 0, stale: Vec::new() };
+    const BLANK: &'static Self = &Tried { idle: 0, idle_from: NEVER, ready: NEVER, stale: Vec::new() };
 }
 
 written! {
@@ -149,10 +155,13 @@ impl Rare {
 
     /// Back-off ends.
     pub fn end_idle(&mut self, now: i64) {
-        let Some(tried) = self.tried.there().filter(|tried| tried.idle_from > 0) else { return };
-        let idle = tried.idle.saturating_add(now.saturating_sub(tried.idle_from).max(0));
+        let Some(tried) = self.tried.there() else { return };
+        let from = std::mem::replace(&mut tried.idle_from, NEVER);
+        if from == NEVER {
+            return;
+        }
+        let idle = tried.idle.saturating_add(now.saturating_sub(from).max(0));
         tried.idle = idle.min(NEVER);
-        tried.idle_from = 0;
     }
 
     /// Whether this worker may be a ghost of an earlier, lapsed claim.

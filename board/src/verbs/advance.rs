@@ -6,7 +6,7 @@ use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::history::{Entry, Event};
-use crate::job::{End, State, U48};
+use crate::job::{End, State, NEVER, U48};
 use crate::news::{text_fact, Fact, Topic};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, Answer, Standing};
@@ -82,7 +82,7 @@ impl Advanced<'_> {
         board.delist(slot)?;
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
         board.reweigh(slot, |job| {
-            job.since = U48::new(0);
+            job.since = U48::new(NEVER);
             job.priority = self.priority.unwrap_or(job.priority);
             if let Some(payload) = self.payload {
                 job.set_payload(payload);

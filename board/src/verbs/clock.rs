@@ -165,7 +165,7 @@ impl Board {
                 let (due, queue) = (job.at.get(), self.queue_number(job));
                 self.note_late(queue, Late::Due, due, now);
                 self.leave(slot)?;
-                self.make_ready(slot, due.max(1))
+                self.make_ready(slot, due)
             }
             State::Ready => {
                 self.note_of(slot, Tally::Expired, now);

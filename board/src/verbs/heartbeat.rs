@@ -4,6 +4,7 @@ use crate::board::Board;
 use crate::effect::{is_grace, is_lease, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::family::counted;
 use crate::history::{Entry, Event};
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
@@ -89,7 +90,7 @@ impl Report<'_> {
             board.tell_progress(slot, worker);
         }
         if let Some(progress) = progress {
-            board.count_progress(slot, progress, back)?;
+            board.count_progress(slot, counted(progress), back)?;
         }
         if let Some(line) = self.log {
             let entry = Entry {

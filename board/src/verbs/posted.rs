@@ -8,7 +8,7 @@ use crate::board::Board;
 use crate::effect::{is_name, Meta, Sound, Unfit};
 use crate::history::{Entry, Event};
 use crate::id::{self, Id};
-use crate::job::{End, Job, Options, Rare, State, U48};
+use crate::job::{End, Job, Options, Rare, State, NEVER, U48};
 use crate::keys::{Unique, Until};
 use crate::labels::are_tags;
 use crate::limits::{rare_bytes, Coming, RECORD};
@@ -144,9 +144,8 @@ impl Posted<'_> {
         if self.replaces {
             board.set_seq(self.slot, revision)?;
             let job = board.job_mut(self.slot)?;
-            job.posted = U48::new(now);
             job.seq = U48::new(revision);
-            job.since = kept.map_or(U48::new(0), |(since, _)| since);
+            job.since = kept.map_or(U48::new(NEVER), |(since, _)| since);
         }
         if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
             let tracked = board.labels.tracked(self.slot);

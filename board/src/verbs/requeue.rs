@@ -38,7 +38,7 @@ impl Requeued<'_> {
         board.note_of(self.slot, Tally::Requeued, now);
         board.record(self.slot, Entry { at: now, event: Event::Requeued, worker: None, text: None })?;
         board.reweigh(self.slot, |job| {
-            job.since = U48::new(now.max(1));
+            job.since = U48::new(now);
             let rare = job.rare_mut();
             rare.begin_attempts_afresh();
             rare.advanced = None;

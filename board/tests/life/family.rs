@@ -385,3 +385,56 @@ fn mad_sums_do_not_come_from_elsewhere() {
         }
     }
 }
+
+#[test]
+fn what_is_rounded_in_one_generation_does_not_show_in_the_next() {
+    let mut w = World::default();
+    w.put("g");
+    let families = [("p", [1_000, 1_000, 1_001]), ("q", [5_000, 5_000, 4_999])];
+    for (p, _) in families {
+        w.put_child(p, "g", 1);
+        (0..3).for_each(|n| w.put_child(&format!("{p}{n}"), p, 1));
+    }
+    for (p, hundredths) in families {
+        for (n, progress) in hundredths.into_iter().enumerate() {
+            let id = format!("{p}{n}");
+            w.take_id(ANN, &id);
+            let report = Some(Report { progress: Some(progress), ..Report::default() });
+            let beat = Heartbeat { worker: ANN, id: id.as_bytes(), report, ..Heartbeat::default() };
+            w.heartbeat(&beat).unwrap();
+        }
+    }
+    assert_eq!((w.percent("p"), w.percent("q"), w.percent("g")), (Some(10.0), Some(49.99), Some(30.0)));
+    w.sound();
+}
+
+#[test]
+fn a_parent_is_whole_only_when_all_its_children_are() {
+    let mut w = World::default();
+    w.put("g");
+    w.put_child("p", "g", 1);
+    w.put_child("small", "p", 1);
+    w.put_child("large", "p", 1_000_000);
+    w.finishes("large");
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(99.99), Some(99.99)));
+    w.finishes("small");
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(100.0), Some(100.0)));
+    w.sound();
+}
+
+#[test]
+fn a_complete_job_is_all_done_whatever_it_last_said() {
+    let mut w = World::default();
+    w.put_with("a", |p| p.options.retain = Some(1_000));
+    w.put_with("b", |p| p.options.retain = Some(1_000));
+    w.reports("a", 60);
+    assert_eq!(w.percent("a"), Some(60.0));
+    w.finishes("a");
+    w.finishes("b");
+    assert_eq!((w.is("a"), w.percent("a")), (Some(Complete), Some(100.0)));
+    assert_eq!((w.is("b"), w.percent("b")), (Some(Complete), None));
+    w.put("c");
+    w.reports("c", 60);
+    w.fails_with(ANN, "c", None, Retry::No).unwrap();
+    assert_eq!((w.is("c"), w.percent("c")), (Some(Failed), Some(60.0)));
+}

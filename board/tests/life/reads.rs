@@ -230,3 +230,16 @@ fn counts_per_state_queue_and_worker_follow() {
     }
     assert_eq!(w.holders(), [(ANN, w.board.count(Claimed) as usize)]);
 }
+
+#[test]
+fn a_replaced_job_was_posted_when_it_first_was() {
+    let mut w = World::default();
+    let begin = w.now;
+    w.put("job");
+    w.pass(50);
+    w.put_replacing("job", b"other");
+    let history: Vec<_> = w.job("job").history().iter().map(|e| (e.event.name(), e.at - begin)).collect();
+    assert_eq!(history, [("posted", 0), ("replaced", 50)]);
+    assert_eq!((w.job("job").posted(), w.job("job").modified()), (begin, begin + 50));
+    w.sound();
+}

@@ -268,3 +268,25 @@ fn lateness_is_poured_out_once_and_not_on_copies() {
     assert_eq!(into.each_ref().map(Dist::sum), [0, 5, 0]);
     assert!(!w.board.was_late());
 }
+
+#[test]
+fn the_first_moment_of_a_clock_is_a_time_as_any_other() {
+    let mut w = World::default();
+    w.now = 0;
+    for id in ["new", "back", "again"] {
+        w.put(id);
+    }
+    w.take_id(ANN, "back");
+    w.gives_back(ANN, "back", None).unwrap();
+    w.take_id(ANN, "again");
+    w.fails_with(ANN, "again", None, Retry::No).unwrap();
+    w.requeue(b"again", None).unwrap().unwrap();
+    assert_eq!(span(today(&w).wait()), (2, 0, 0));
+    w.pass(1_000);
+    for id in ["new", "back", "again"] {
+        w.take_id(ANN, id);
+    }
+    let wait = today(&w);
+    assert_eq!((span(wait.wait()), wait.wait().sum()), ((5, 0, 1_000), 3_000));
+    w.sound();
+}

@@ -123,7 +123,8 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("stage", owned(got.stage()), job.stage.clone())?;
     same("reason", owned(got.reason()), job.reason.clone())?;
     same("result", owned(got.result()), job.result.clone())?;
-    same("progress", got.progress(), job.progress.map(|p| f64::from(p) / 100.0))?;
+    let done = job.state == State::Complete;
+    same("progress", got.progress(), job.progress.map(|p| if done { 100.0 } else { f64::from(p) / 100.0 }))?;
     same("posted", got.posted(), job.posted)?;
     let delayed = job.state == State::Scheduled || job.state == State::Blocked && job.due > 0;
     same("due", got.due(), delayed.then_some(job.due))?;

@@ -11,7 +11,8 @@ use crate::verbs::shown;
 pub struct Tie {
     pub parent: u64,
     pub share: u32,
-    pub counts: u16,
+    /// In hundred-thousandths of a per cent.
+    pub counts: u32,
     pub kept: bool,
 }
 
@@ -143,8 +144,9 @@ impl Model {
         }
         let share = post.share.or(share).unwrap_or(1);
         let same = old.filter(|tie| tie.parent == number);
+        let own = self.mean(id).unwrap_or(0).max(1_000 * u32::from(self.jobs[at].progress.unwrap_or(0)));
         let job = &mut self.jobs[at];
-        let counts = same.map_or(job.progress.unwrap_or(0), |tie| tie.counts);
+        let counts = same.map_or(own, |tie| tie.counts);
         job.tie = Some(Tie { parent: number, share, counts, kept: false });
         self.repin(parent);
         self.show_mean(self.at(parent), false);
@@ -166,7 +168,17 @@ impl Model {
         self.sums(id).shares > 0
     }
 
-    pub fn count_progress(&mut self, id: &[u8], progress: u16, back: bool) {
+    /// The mean of what counts of the children, to the nearest; all of it only when all are done.
+    fn mean(&self, id: &[u8]) -> Option<u32> {
+        let Gone { shares, done, .. } = self.sums(id);
+        match shares {
+            0 => None,
+            _ if done == shares * 10_000_000 => Some(10_000_000),
+            _ => Some(((2 * done + shares) / (2 * shares)).min(9_999_999) as u32),
+        }
+    }
+
+    pub fn count_progress(&mut self, id: &[u8], progress: u32, back: bool) {
         let parent = self.parent(id);
         let at = self.at(id).unwrap();
         let Some(tie) = self.jobs[at].tie.as_mut().filter(|_| parent.is_some()) else { return };
@@ -179,15 +191,13 @@ impl Model {
     pub fn show_mean(&mut self, at: Option<usize>, back: bool) {
         let Some(at) = at else { return };
         let id = self.jobs[at].id.clone();
-        let sums = self.sums(&id);
-        if sums.shares == 0 || self.jobs[at].state.ended() {
-            return;
-        }
-        let mean = (sums.done / sums.shares) as u16;
+        let Some(mean) = self.mean(&id).filter(|_| !self.jobs[at].state.ended()) else { return };
         let job = &mut self.jobs[at];
-        let shown = if back { mean } else { mean.max(job.progress.unwrap_or(0)) };
-        job.progress = Some(shown);
-        self.count_progress(&id, shown, back);
+        let far = if back { mean } else { mean.max(1_000 * u32::from(job.progress.unwrap_or(0))) };
+        // What 32 generations can have rounded does not show.
+        let hundredths = if far == 10_000_000 { 10_000 } else { ((far + 32) / 1_000).min(9_999) };
+        job.progress = Some(hundredths as u16);
+        self.count_progress(&id, far, back);
     }
 
     pub fn end_in_family(&mut self, id: &[u8], kept: bool) {
@@ -195,7 +205,7 @@ impl Model {
         if let Some(parent) = parent {
             let at = self.at(id).unwrap();
             if self.jobs[at].state == State::Complete {
-                self.count_progress(id, 10_000, false);
+                self.count_progress(id, 10_000_000, false);
             }
             let lives = !self.jobs[self.at(&parent).unwrap()].state.ended();
             self.jobs[at].tie.as_mut().unwrap().kept = kept && lives;

@@ -82,7 +82,7 @@ impl Model {
             priority: post.priority.unwrap_or_else(|| old.as_ref().map_or(0, |j| j.priority)),
             options: post.options.or(old.as_ref().map(|j| j.options).unwrap_or_default()),
             meta: old.as_ref().map(|j| j.meta.clone()).unwrap_or_default(),
-            posted: self.now,
+            posted: old.as_ref().map_or(self.now, |j| j.posted),
             since: old.as_ref().filter(|_| keeps).and_then(|j| j.since),
             due: 0,
             idle: old.as_ref().filter(|_| keeps).map_or(0, |j| j.idle),
@@ -505,7 +505,7 @@ impl Model {
         let at = self.at(id).unwrap();
         told(&mut self.jobs[at], &Report { progress, ..report.clone() }, back);
         if let Some(progress) = progress {
-            self.count_progress(id, progress, back);
+            self.count_progress(id, 1_000 * u32::from(progress), back);
         }
     }
 }
