@@ -3,7 +3,9 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::format::{Unreadable, Written};
+use serde::{Deserializer, Serializer};
+
+use crate::format::Written;
 
 /// A part that has a blank form, which is read where there is none.
 pub trait Part: Default + PartialEq + 'static {
@@ -91,11 +93,11 @@ impl<'a, T: Part + Written<'a>> Written<'a> for Apart<T> {
         (**self).is_blank()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        (**self).write(to);
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (**self).write(to)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         T::read(from).map(Self::from)
     }
 

@@ -13,6 +13,8 @@
 //! | 10 min | 6 s | | 1000 d | 10 d |
 //! | 1 h | 1 min | | longer | one bin |
 
+use serde::{Deserializer, Serializer};
+
 use crate::format::{Unreadable, Written};
 
 const SECOND: u64 = 1_000;
@@ -257,12 +259,12 @@ impl<'a> Written<'a> for Dist {
         self.count == 0
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        Image::from(self).write(to);
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Image::from(self).write(to)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        Image::read(from)?.try_into()
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        Image::read(from)?.try_into().map_err(Unreadable::error)
     }
 
     #[cfg(test)]

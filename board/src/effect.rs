@@ -9,9 +9,11 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 use crate::board::{Board, REVISIONS, TURNS};
 use crate::dist::Dist;
-use crate::format::{Unreadable, Written};
+use crate::format::{next_tag, Decoder, Written};
 use crate::job::NEVER;
 use crate::rates::Rested;
 use crate::settings::LONGEST;
@@ -122,7 +124,7 @@ macro_rules! effects {
         impl $(<$life>)? Happening for $name $(<$life>)? {
             fn encode(&self, out: &mut Vec<u8>) {
                 out.push($tag);
-                self.write(out);
+                self.append(out);
             }
 
             fn fits(&self, board: &Board) -> bool {
@@ -165,8 +167,8 @@ macro_rules! effects {
                 }
             }
 
-            fn decode(from: &mut &'a [u8]) -> Result<Self, Flaw> {
-                match u8::read(from).or(Err(Flaw::Count))? {
+            fn decode(from: &mut Decoder<'a>) -> Result<Self, Flaw> {
+                match next_tag(from).or(Err(Flaw::Count))?.ok_or(Flaw::Count)? {
                     $($tag => $name::read(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
                     tag => Err(Flaw::Unknown(tag)),
                 }
@@ -333,6 +335,9 @@ impl Batch {
     }
 }
 
+/// The revision before a batch, the time of its decision and how many effects it has.
+type Head = (u64, i64, u32);
+
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
@@ -346,20 +351,12 @@ pub enum Applied {
     Malformed,
 }
 
-/// The revision before a batch, the time of its decision and how many effects it has.
-fn head(from: &mut &[u8]) -> Result<(u64, i64, u32), Unreadable> {
-    match rmp::decode::read_array_len(from) {
-        Ok(3) => Ok((u64::read(from)?, i64::read(from)?, u32::read(from)?)),
-        _ => Err(Unreadable),
-    }
-}
-
 impl Board {
     /// Applies a batch that another copy of this board decided. Effects apply once and in
     /// order: an old batch is skipped, a gap breaks the copy.
     pub fn replay(&mut self, batch: &[u8]) -> Applied {
-        let mut from = batch;
-        let Ok((revision, now, count)) = head(&mut from) else {
+        let mut from = Decoder::from_read_ref(batch);
+        let Ok((revision, now, count)) = Head::deserialize(&mut from) else {
             return Applied::Malformed;
         };
         if !(0..=NEVER).contains(&now) {
@@ -371,7 +368,7 @@ impl Board {
         let flaw = match self.broken() {
             true => Some(Flaw::Before),
             false if revision > self.revision() => Some(Flaw::Gap(self.revision(), revision)),
-            false => self.take(from, now, count).err(),
+            false => self.take(&mut from, now, count).err(),
         };
         if let Some(flaw) = flaw {
             self.set_broken();
@@ -386,17 +383,17 @@ impl Board {
     }
 
     /// Applies so many effects, after which nothing may follow.
-    fn take(&mut self, mut from: &[u8], now: i64, count: u32) -> Result<(), Flaw> {
+    fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
         for _ in 0..count {
-            let effect = Effect::decode(&mut from)?;
+            let effect = Effect::decode(from)?;
             let full = self.revision >= REVISIONS || self.turns >= TURNS;
             if full || !effect.fits(self) || self.apply(&effect, now).is_err() {
                 return Err(Flaw::Unfit(effect.tag()));
             }
         }
-        match from.is_empty() {
-            true => Ok(()),
-            false => Err(Flaw::Count),
+        match next_tag(from) {
+            Ok(None) => Ok(()),
+            _ => Err(Flaw::Count),
         }
     }
 }
@@ -419,8 +416,8 @@ mod tests {
         batch.begin(9, 1_700_000_000_000);
         batch.push(&claimed);
         let bytes = batch.finish().to_vec();
-        let mut from = &bytes[..];
-        assert_eq!(head(&mut from), Ok((9, 1_700_000_000_000, 1)));
+        let mut from = Decoder::from_read_ref(&bytes[..]);
+        assert_eq!(Head::deserialize(&mut from).ok(), Some((9, 1_700_000_000_000, 1)));
         assert_eq!(Effect::decode(&mut from), Ok(claimed));
         assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
     }
@@ -432,8 +429,8 @@ mod tests {
             for revision in [0, u64::from(u32::MAX) + 1] {
                 batch.begin(revision, 1);
                 (0..n).for_each(|_| batch.push(&Released { slot: 1 }));
-                let mut from = batch.finish();
-                assert_eq!(head(&mut from), Ok((revision, 1, n)));
+                let mut from = Decoder::from_read_ref(batch.finish());
+                assert_eq!(Head::deserialize(&mut from).ok(), Some((revision, 1, n)));
                 assert!((0..n).all(|_| Effect::decode(&mut from).is_ok()));
                 assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
             }

@@ -7,8 +7,12 @@
 //! a number that it does not know refuses the whole: nothing is guessed.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use rmp::{decode, encode, Marker};
+use rmp_serde::decode::{Error, ReadRefReader};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::bin::Bin;
 
@@ -16,64 +20,117 @@ use crate::bin::Bin;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
+impl Unreadable {
+    /// As an error of a decoder's.
+    pub fn error<E: de::Error>(self) -> E {
+        E::custom("not as this version writes it")
+    }
+}
+
+/// Reads values from bytes, one behind the other.
+pub(crate) type Decoder<'a> = rmp_serde::Deserializer<ReadRefReader<'a, [u8]>>;
+
 /// A value that is written down. Those of a reader's lifetime refer to what is read.
+///
+/// Beside the traits of serde, because to those a slice of bytes is a list of numbers.
 pub(crate) trait Written<'a>: Sized {
     /// The value that stands for nothing.
     fn blank() -> Self;
     /// Whether it is that.
     fn is_blank(&self) -> bool;
+    /// Writes it.
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+    /// Reads one.
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error>;
+
     /// Writes it behind what is there.
-    fn write(&self, to: &mut Vec<u8>);
-    /// Reads one and moves on behind it.
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable>;
+    fn append(&self, to: &mut Vec<u8>) {
+        // Writing to memory cannot fail, nor can any of our types.
+        let _ = self.write(&mut rmp_serde::Serializer::new(to));
+    }
 
     /// Checks of every struct in it that it may grow: see [`tests::may_grow`].
     #[cfg(test)]
     fn check_growth() {}
 }
 
-/// Begins a map whose entries are not counted yet.
-pub(crate) fn open_map(to: &mut Vec<u8>) -> usize {
-    to.push(0x80);
-    to.len() - 1
-}
-
-/// Notes how many entries have been written to a map.
-#[inline]
-pub(crate) fn close_map(to: &mut Vec<u8>, at: usize, entries: u8) {
-    match to.get_mut(at) {
-        Some(marker) if entries < 16 => *marker |= entries,
-        _ => drop(to.splice(at..=at, [0xde, 0, entries])),
+/// The tag that comes next, unless all has been read.
+pub(crate) fn next_tag(from: &mut Decoder<'_>) -> Result<Option<u8>, Unreadable> {
+    match u8::deserialize(from) {
+        Ok(tag) => Ok(Some(tag)),
+        Err(Error::InvalidMarkerRead(_)) => Ok(None),
+        Err(_) => Err(Unreadable),
     }
 }
 
-/// Writes a map of numbers that rise.
-pub(crate) fn write_map<'a, V: Written<'a>>(to: &mut Vec<u8>, all: impl Iterator<Item = (u8, V)>) {
-    let map = open_map(to);
-    let mut entries = 0;
-    for (number, value) in all {
-        number.write(to);
-        value.write(to);
-        entries += 1;
+/// A value as serde reads it.
+struct Read<T>(T);
+
+impl<'a, T: Written<'a>> Deserialize<'a> for Read<T> {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        T::read(from).map(Read)
     }
-    close_map(to, map, entries);
 }
 
-/// Reads a map by calling `entry` with the number of each field, which must rise.
+/// A value as serde writes it.
+struct Write<'v, 'a, T>(&'v T, PhantomData<&'a ()>);
+
+impl<'a, T: Written<'a>> Serialize for Write<'_, 'a, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.write(to)
+    }
+}
+
+/// Writes a field.
 #[inline]
-pub(crate) fn read_map<'a>(
-    from: &mut &'a [u8],
-    mut entry: impl FnMut(u8, &mut &'a [u8]) -> Result<(), Unreadable>,
-) -> Result<(), Unreadable> {
-    let mut last = None;
-    for _ in 0..decode::read_map_len(from).or(Err(Unreadable))? {
-        let number = u8::read(from)?;
-        if last.replace(number).is_some_and(|last| last >= number) {
-            return Err(Unreadable);
+pub(crate) fn write_field<'a, M: SerializeMap, V: Written<'a>>(
+    to: &mut M,
+    number: u8,
+    value: &V,
+) -> Result<(), M::Error> {
+    to.serialize_entry(&number, &Write(value, PhantomData))
+}
+
+/// Reads the number of the next field; numbers must rise.
+#[inline]
+pub(crate) fn next_field<'a, M: MapAccess<'a>>(
+    from: &mut M,
+    last: &mut Option<u8>,
+) -> Result<Option<u8>, M::Error> {
+    let Some(number) = from.next_key::<u8>()? else { return Ok(None) };
+    match last.replace(number) {
+        Some(last) if last >= number => Err(Unreadable.error()),
+        _ => Ok(Some(number)),
+    }
+}
+
+/// Reads the value of a field.
+#[inline]
+pub(crate) fn read_value<'a, M: MapAccess<'a>, V: Written<'a>>(from: &mut M) -> Result<V, M::Error> {
+    from.next_value::<Read<V>>().map(|value| value.0)
+}
+
+/// Reads a map of numbers that rise.
+pub(crate) fn read_map<'a, V: Written<'a>, D: Deserializer<'a>>(from: D) -> Result<Vec<(u8, V)>, D::Error> {
+    struct Entries<V>(PhantomData<V>);
+
+    impl<'a, V: Written<'a>> Visitor<'a> for Entries<V> {
+        type Value = Vec<(u8, V)>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("a map of numbers")
         }
-        entry(number, from)?;
+
+        fn visit_map<M: MapAccess<'a>>(self, mut from: M) -> Result<Self::Value, M::Error> {
+            let (mut all, mut last) = (Vec::new(), None);
+            while let Some(number) = next_field(&mut from, &mut last)? {
+                all.push((number, read_value(&mut from)?));
+            }
+            Ok(all)
+        }
     }
-    Ok(())
+
+    from.deserialize_map(Entries(PhantomData))
 }
 
 /// Defines a struct that is written down: `number name: type`, and `= value` where a value
@@ -99,27 +156,42 @@ macro_rules! written {
                 $(written!(@is_blank self.$field $(, $blank)?))&&*
             }
 
-            fn write(&self, to: &mut Vec<u8>) {
-                let map = $crate::format::open_map(to);
-                let mut entries = 0;
+            fn write<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                let entries = 0 $(+ usize::from(!written!(@is_blank self.$field $(, $blank)?)))*;
+                let mut map = to.serialize_map(Some(entries))?;
                 $(if !written!(@is_blank self.$field $(, $blank)?) {
-                    to.push($number);
-                    $crate::format::Written::write(&self.$field, to);
-                    entries += 1;
+                    $crate::format::write_field(&mut map, $number, &self.$field)?;
                 })*
-                $crate::format::close_map(to, map, entries);
+                serde::ser::SerializeMap::end(map)
             }
 
-            fn read(from: &mut &$life [u8]) -> Result<Self, $crate::format::Unreadable> {
-                let mut value = Self::blank();
-                $crate::format::read_map(from, |number, from| {
-                    match number {
-                        $($number => value.$field = $crate::format::Written::read(from)?,)*
-                        _ => return Err($crate::format::Unreadable),
+            fn read<D: serde::Deserializer<$life>>(from: D) -> Result<Self, D::Error> {
+                struct Fields;
+
+                impl<$life> serde::de::Visitor<$life> for Fields {
+                    type Value = $($name)*;
+
+                    fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        to.write_str("a map of fields")
                     }
-                    Ok(())
-                })?;
-                Ok(value)
+
+                    fn visit_map<M: serde::de::MapAccess<$life>>(
+                        self,
+                        mut from: M,
+                    ) -> Result<Self::Value, M::Error> {
+                        let mut value = <Self::Value as $crate::format::Written<$life>>::blank();
+                        let mut last = None;
+                        while let Some(number) = $crate::format::next_field(&mut from, &mut last)? {
+                            match number {
+                                $($number => value.$field = $crate::format::read_value(&mut from)?,)*
+                                _ => return Err($crate::format::Unreadable.error()),
+                            }
+                        }
+                        Ok(value)
+                    }
+                }
+
+                from.deserialize_map(Fields)
             }
 
             #[cfg(test)]
@@ -135,56 +207,38 @@ macro_rules! written {
     (@is_blank $value:expr, $blank:expr) => { $value == $blank };
 }
 
-// Writing to memory cannot fail.
-macro_rules! numbers {
-    ($($type:ty: $write:ident as $wide:ty,)*) => {$(
+macro_rules! plain {
+    ($($type:ty: $blank:expr,)*) => {$(
         impl<'a> Written<'a> for $type {
             fn blank() -> Self {
-                0
+                $blank
             }
 
             fn is_blank(&self) -> bool {
-                *self == 0
+                *self == $blank
             }
 
             #[inline]
-            fn write(&self, to: &mut Vec<u8>) {
-                let _ = encode::$write(to, <$wide>::from(*self));
+            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.serialize(to)
             }
 
             #[inline]
-            fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-                decode::read_int(from).or(Err(Unreadable))
+            fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+                Self::deserialize(from)
             }
         }
     )*};
 }
 
-numbers! {
-    u8: write_uint as u64,
-    u16: write_uint as u64,
-    u32: write_uint as u64,
-    u64: write_uint as u64,
-    i32: write_sint as i64,
-    i64: write_sint as i64,
-}
-
-impl<'a> Written<'a> for bool {
-    fn blank() -> Self {
-        false
-    }
-
-    fn is_blank(&self) -> bool {
-        !self
-    }
-
-    fn write(&self, to: &mut Vec<u8>) {
-        let _ = encode::write_bool(to, *self);
-    }
-
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        decode::read_bool(from).or(Err(Unreadable))
-    }
+plain! {
+    u8: 0,
+    u16: 0,
+    u32: 0,
+    u64: 0,
+    i32: 0,
+    i64: 0,
+    bool: false,
 }
 
 impl<'a> Written<'a> for &'a [u8] {
@@ -197,17 +251,27 @@ impl<'a> Written<'a> for &'a [u8] {
     }
 
     #[inline]
-    fn write(&self, to: &mut Vec<u8>) {
-        let _ = encode::write_bin_len(to, u32::try_from(self.len()).unwrap_or(u32::MAX));
-        to.extend_from_slice(self);
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self)
     }
 
     #[inline]
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        let len = decode::read_bin_len(from).or(Err(Unreadable))?;
-        let (bytes, rest) = from.split_at_checked(len as usize).ok_or(Unreadable)?;
-        *from = rest;
-        Ok(bytes)
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        struct Borrowed;
+
+        impl<'a> Visitor<'a> for Borrowed {
+            type Value = &'a [u8];
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("bytes")
+            }
+
+            fn visit_borrowed_bytes<E>(self, bytes: &'a [u8]) -> Result<Self::Value, E> {
+                Ok(bytes)
+            }
+        }
+
+        from.deserialize_bytes(Borrowed)
     }
 }
 
@@ -223,13 +287,13 @@ macro_rules! bytes {
                 *self == Self::blank()
             }
 
-            fn write(&self, to: &mut Vec<u8>) {
-                (&self[..]).write(to);
+            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_bytes(self)
             }
 
-            fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+            fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
                 let read: fn(&'a [u8]) -> Result<Self, Unreadable> = $read;
-                read(<&[u8]>::read(from)?)
+                read(<&[u8]>::read(from)?).map_err(Unreadable::error)
             }
         }
     )*};
@@ -250,73 +314,54 @@ impl<'a, T: Written<'a>> Written<'a> for Option<T> {
         self.is_none()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Some(value) => value.write(to),
-            None => to.push(Marker::Null.to_u8()),
+            None => to.serialize_none(),
         }
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        match from.split_first() {
-            Some((nil, rest)) if *nil == Marker::Null.to_u8() => {
-                *from = rest;
-                Ok(None)
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        Option::<Read<T>>::deserialize(from).map(|value| value.map(|value| value.0))
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        T::check_growth();
+    }
+}
+
+/// Types that are written as what they hold.
+macro_rules! holders {
+    ($($type:ty, $($bound:ident)?: $hold:expr;)*) => {$(
+        impl<'a, T: Written<'a> $(+ $bound)?> Written<'a> for $type {
+            fn blank() -> Self {
+                $hold(T::blank())
             }
-            _ => T::read(from).map(Some),
+
+            fn is_blank(&self) -> bool {
+                (**self).is_blank()
+            }
+
+            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                (**self).write(to)
+            }
+
+            fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+                T::read(from).map($hold)
+            }
+
+            #[cfg(test)]
+            fn check_growth() {
+                T::check_growth();
+            }
         }
-    }
-
-    #[cfg(test)]
-    fn check_growth() {
-        T::check_growth();
-    }
+    )*};
 }
 
-impl<'a, T: Written<'a>> Written<'a> for Box<T> {
-    fn blank() -> Self {
-        Box::new(T::blank())
-    }
-
-    fn is_blank(&self) -> bool {
-        (**self).is_blank()
-    }
-
-    fn write(&self, to: &mut Vec<u8>) {
-        (**self).write(to);
-    }
-
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        T::read(from).map(Box::new)
-    }
-
-    #[cfg(test)]
-    fn check_growth() {
-        T::check_growth();
-    }
-}
-
-impl<'a, T: Written<'a> + Clone> Written<'a> for Cow<'a, T> {
-    fn blank() -> Self {
-        Cow::Owned(T::blank())
-    }
-
-    fn is_blank(&self) -> bool {
-        (**self).is_blank()
-    }
-
-    fn write(&self, to: &mut Vec<u8>) {
-        (**self).write(to);
-    }
-
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        T::read(from).map(Cow::Owned)
-    }
-
-    #[cfg(test)]
-    fn check_growth() {
-        T::check_growth();
-    }
+holders! {
+    Box<T>, : Box::new;
+    Cow<'a, T>, Clone: Cow::Owned;
 }
 
 impl<'a, T: Written<'a>> Written<'a> for Vec<T> {
@@ -328,15 +373,31 @@ impl<'a, T: Written<'a>> Written<'a> for Vec<T> {
         self.is_empty()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        let _ = encode::write_array_len(to, u32::try_from(self.len()).unwrap_or(u32::MAX));
-        self.iter().for_each(|value| value.write(to));
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(|value| Write(value, PhantomData)))
     }
 
-    /// Takes no memory on the word of a length: each value has a byte at least.
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        let len = decode::read_array_len(from).or(Err(Unreadable))?;
-        (0..len).map(|_| T::read(from)).collect()
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        struct Values<T>(PhantomData<T>);
+
+        impl<'a, T: Written<'a>> Visitor<'a> for Values<T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("a list")
+            }
+
+            /// Takes no memory on the word of a length: each value has a byte at least.
+            fn visit_seq<A: SeqAccess<'a>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(Read(value)) = from.next_element()? {
+                    all.push(value);
+                }
+                Ok(all)
+            }
+        }
+
+        from.deserialize_seq(Values(PhantomData))
     }
 
     #[cfg(test)]
@@ -355,17 +416,12 @@ impl<'a, A: Written<'a>, B: Written<'a>> Written<'a> for (A, B) {
         self.0.is_blank() && self.1.is_blank()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        let _ = encode::write_array_len(to, 2);
-        self.0.write(to);
-        self.1.write(to);
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (Write(&self.0, PhantomData), Write(&self.1, PhantomData)).serialize(to)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        match decode::read_array_len(from) {
-            Ok(2) => Ok((A::read(from)?, B::read(from)?)),
-            _ => Err(Unreadable),
-        }
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        <(Read<A>, Read<B>)>::deserialize(from).map(|(a, b)| (a.0, b.0))
     }
 
     #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that looking it
 //! up costs no index: the slot is read from the id and the record there compared with it.
 
+use serde::{Deserializer, Serializer};
 use uuid::Uuid;
 
 use crate::bin::Bin;
@@ -60,13 +61,13 @@ impl<'a> Written<'a> for Id<Bin> {
         Id::is_blank(self)
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        Image { made: matches!(self, Id::Made(_)), bytes: self.borrowed().bytes() }.write(to);
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Image { made: matches!(self, Id::Made(_)), bytes: self.borrowed().bytes() }.write(to)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let image = Image::read(from)?;
-        Id::from_parts(image.made, image.bytes).ok_or(Unreadable)
+        Id::from_parts(image.made, image.bytes).ok_or_else(|| Unreadable.error())
     }
 
     #[cfg(test)]

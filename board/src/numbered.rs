@@ -33,13 +33,13 @@ macro_rules! written_as_number {
                 *self == Self::blank()
             }
 
-            fn write(&self, to: &mut Vec<u8>) {
-                $crate::format::Written::write(&u8::from(*self), to);
+            fn write<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_u8(u8::from(*self))
             }
 
-            fn read(from: &mut &'a [u8]) -> Result<Self, $crate::format::Unreadable> {
+            fn read<D: serde::Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
                 let number: u8 = $crate::format::Written::read(from)?;
-                Self::try_from(number).or(Err($crate::format::Unreadable))
+                Self::try_from(number).map_err(serde::de::Error::custom)
             }
         }
     };

@@ -1,7 +1,9 @@
 //! Every setting of a board: its name, where it can be set, its default and its range. This
 //! is the only place that knows them; the module's configuration is made from this table.
 
-use crate::format::{read_map, write_map, Unreadable, Written};
+use serde::{Deserializer, Serializer};
+
+use crate::format::{read_map, Unreadable, Written};
 use crate::news::ALL_TOPICS;
 
 /// One setting. The numbers are part of the format of effects and snapshots.
@@ -313,17 +315,14 @@ impl<'a> Written<'a> for Overrides {
         self.is_empty()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
-        write_map(to, self.0.iter().map(|(setting, value)| (u8::from(*setting), *value)));
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(setting, value)| (u8::from(*setting), *value)))
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
-        let mut values = Vec::new();
-        read_map(from, |number, from| {
-            values.push((Setting::try_from(number).or(Err(Unreadable))?, i64::read(from)?));
-            Ok(())
-        })?;
-        Ok(Overrides(values))
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        let named = |(number, value)| Some((Setting::try_from(number).ok()?, value));
+        let values: Option<Vec<_>> = read_map(from)?.into_iter().map(named).collect();
+        values.map(Overrides).ok_or_else(|| Unreadable.error())
     }
 }
 

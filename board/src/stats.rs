@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserializer, Serializer};
+
 use crate::dist::Dist;
-use crate::format::{read_map, write_map, Unreadable, Written};
+use crate::format::{read_map, Unreadable, Written};
 
 /// What is counted. The numbers are part of the format of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,17 +195,17 @@ impl<'a> Written<'a> for Counts {
         self.0.iter().all(|n| *n == 0)
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let counts = Tally::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0);
-        write_map(to, counts.map(|(tally, n)| (tally as u8, n)));
+        let counts: Vec<(u8, u64)> = counts.map(|(tally, n)| (tally as u8, n)).collect();
+        to.collect_map(counts)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let mut counts = Counts::default();
-        read_map(from, |number, from| {
-            *counts.0.get_mut(usize::from(number)).ok_or(Unreadable)? = u64::read(from)?;
-            Ok(())
-        })?;
+        for (number, n) in read_map(from)? {
+            *counts.0.get_mut(usize::from(number)).ok_or_else(|| Unreadable.error())? = n;
+        }
         Ok(counts)
     }
 }
@@ -229,7 +231,7 @@ impl<'a> Written<'a> for Stats {
         *self == Stats::default()
     }
 
-    fn write(&self, to: &mut Vec<u8>) {
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let late = |late: Late| self.late(late).map_or_else(Cow::default, Cow::Borrowed);
         let image = Image {
             counts: Cow::Borrowed(&self.counts),
@@ -239,10 +241,10 @@ impl<'a> Written<'a> for Stats {
             late_dues: late(Late::Due),
             late_fires: late(Late::Fire),
         };
-        image.write(to);
+        image.write(to)
     }
 
-    fn read(from: &mut &'a [u8]) -> Result<Self, Unreadable> {
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let image = Image::read(from)?;
         let late = [image.late_leases, image.late_dues, image.late_fires].map(Cow::into_owned);
         Ok(Stats {

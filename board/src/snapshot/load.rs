@@ -1,5 +1,9 @@
 //! Parts as a board, all of them hostile.
 
+use std::io::Cursor;
+
+use serde::de::{Deserialize, IgnoredAny};
+
 use super::images::*;
 use super::write::Writer;
 use super::{Damage, Held, END, HEAD};
@@ -10,6 +14,7 @@ use crate::days::DayImage;
 use crate::effect::is_name;
 use crate::fair::{Fair, Round, PLAIN};
 use crate::family::Parting;
+use crate::format::{next_tag, Decoder};
 use crate::groups::Group;
 use crate::id::{self, Id};
 use crate::job::{Job, State, NEVER, U48};
@@ -58,6 +63,13 @@ pub(super) fn is_time(time: i64) -> bool {
     (0..=NEVER).contains(&time)
 }
 
+/// What stands in a part behind so many items, which have been read.
+fn behind(part: &[u8], items: u64) -> &[u8] {
+    let mut from = rmp_serde::Deserializer::new(Cursor::new(part));
+    let passed = (0..2 * items).all(|_| IgnoredAny::deserialize(&mut from).is_ok());
+    usize::try_from(from.position()).ok().filter(|_| passed).and_then(|at| part.get(at..)).unwrap_or_default()
+}
+
 impl Loader {
     /// One that refuses nothing: what this version cannot read is held.
     pub fn holding() -> Loader {
@@ -74,9 +86,9 @@ impl Loader {
             self.board.hold(part);
             return Ok(());
         }
-        let mut rest = part;
-        match self.take(&mut rest) {
-            Err(damage) if self.holds => self.hold(damage, rest),
+        let before = self.items;
+        match self.take(part) {
+            Err(damage) if self.holds => self.hold(damage, behind(part, self.items - before)),
             Err(_) if self.board.broken() => self.lost = true,
             taken => return taken,
         }
@@ -84,14 +96,14 @@ impl Loader {
     }
 
     /// Reads the items of a part, up to the first that cannot be read.
-    fn take(&mut self, part: &mut &[u8]) -> Result<(), Damage> {
+    fn take(&mut self, part: &[u8]) -> Result<(), Damage> {
         need(!part.is_empty(), "a part of nothing")?;
-        while let Some((tag, mut rest)) = part.split_first() {
+        let mut from = Decoder::from_read_ref(part);
+        while let Some(tag) = next_tag(&mut from).or(damaged("a tag"))? {
             need(!self.ended, "something follows the end")?;
-            need(self.headed != (*tag == HEAD), "head")?;
-            self.item(*tag, &mut rest)?;
+            need(self.headed != (tag == HEAD), "head")?;
+            self.item(tag, &mut from)?;
             self.items += 1;
-            *part = rest;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use crate::bin::Bin;
 use crate::board::Board;
 use crate::days::DayImage;
 use crate::family::Parting;
-use crate::format::Written;
+use crate::format::{Decoder, Written};
 use crate::keys::Taken;
 use crate::schedule::Schedule;
 use crate::since::Gone;
@@ -49,7 +49,7 @@ macro_rules! items {
 
         impl Loader {
             /// Reads what follows a tag.
-            fn item(&mut self, tag: u8, from: &mut &[u8]) -> Result<(), Damage> {
+            fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), Damage> {
                 match tag {
                     $($tag => self.$load($image::read(from).or(Err(Damage(stringify!($load))))?),)*
                     _ => Err(Damage("an item that this version does not know")),
