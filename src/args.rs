@@ -49,6 +49,12 @@ impl Keyword {
     }
 }
 
+#[cold]
+fn out_of_range(name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
+    let (least, most) = (range.start(), range.end());
+    syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
+}
+
 /// A whole number without plus sign, blanks or anything else around it.
 pub fn whole(word: &[u8]) -> Option<i64> {
     match word {
@@ -157,14 +163,12 @@ impl<'a> Args<'a> {
         self.integer(name, range, " Unix milliseconds")
     }
 
+    #[inline]
     fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
         let word = self.value(name)?;
         match whole(word).filter(|n| range.contains(n)) {
             Some(n) => Ok(n),
-            None => {
-                let (least, most) = (range.start(), range.end());
-                syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
-            }
+            None => out_of_range(name, range, unit),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use serde::{Deserializer, Serializer};
+use serde::Deserializer;
 
 use crate::format::Written;
 
@@ -93,8 +93,8 @@ impl<'a, T: Part + Written<'a>> Written<'a> for Apart<T> {
         (**self).is_blank()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        (**self).write(to)
+    fn write(&self, to: &mut Vec<u8>) {
+        (**self).write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

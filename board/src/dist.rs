@@ -13,7 +13,7 @@
 //! | 10 min | 6 s | | 1000 d | 10 d |
 //! | 1 h | 1 min | | longer | one bin |
 
-use serde::{Deserializer, Serializer};
+use serde::Deserializer;
 
 use crate::format::{Unreadable, Written};
 
@@ -259,8 +259,8 @@ impl<'a> Written<'a> for Dist {
         self.count == 0
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Image::from(self).write(to)
+    fn write(&self, to: &mut Vec<u8>) {
+        Image::from(self).write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

@@ -124,7 +124,7 @@ macro_rules! effects {
         impl $(<$life>)? Happening for $name $(<$life>)? {
             fn encode(&self, out: &mut Vec<u8>) {
                 out.push($tag);
-                self.append(out);
+                self.write(out);
             }
 
             fn fits(&self, board: &Board) -> bool {

@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use rmp::{encode, Marker};
 use rmp_serde::decode::{Error, ReadRefReader};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::bin::Bin;
 
@@ -32,22 +32,17 @@ pub(crate) type Decoder<'a> = rmp_serde::Deserializer<ReadRefReader<'a, [u8]>>;
 
 /// A value that is written down. Those of a reader's lifetime refer to what is read.
 ///
-/// Beside the traits of serde, because to those a slice of bytes is a list of numbers.
+/// It is read through serde. It is written without: serde wants a map's length first, and hot
+/// commands write a map each.
 pub(crate) trait Written<'a>: Sized {
     /// The value that stands for nothing.
     fn blank() -> Self;
     /// Whether it is that.
     fn is_blank(&self) -> bool;
-    /// Writes it.
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+    /// Writes it behind what is there.
+    fn write(&self, to: &mut Vec<u8>);
     /// Reads one.
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error>;
-
-    /// Writes it behind what is there.
-    fn append(&self, to: &mut Vec<u8>) {
-        // Writing to memory cannot fail, nor can any of our types.
-        let _ = self.write(&mut rmp_serde::Serializer::new(to));
-    }
 
     /// Checks of every struct in it that it may grow: see [`tests::may_grow`].
     #[cfg(test)]
@@ -72,23 +67,31 @@ impl<'a, T: Written<'a>> Deserialize<'a> for Read<T> {
     }
 }
 
-/// A value as serde writes it.
-struct Write<'v, 'a, T>(&'v T, PhantomData<&'a ()>);
+/// Begins a map whose entries are not counted yet.
+pub(crate) fn open_map(to: &mut Vec<u8>) -> usize {
+    to.push(0x80);
+    to.len() - 1
+}
 
-impl<'a, T: Written<'a>> Serialize for Write<'_, 'a, T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.write(to)
+/// Notes how many entries have been written to a map.
+#[inline]
+pub(crate) fn close_map(to: &mut Vec<u8>, at: usize, entries: u8) {
+    match to.get_mut(at) {
+        Some(marker) if entries < 16 => *marker |= entries,
+        _ => drop(to.splice(at..=at, [0xde, 0, entries])),
     }
 }
 
-/// Writes a field.
-#[inline]
-pub(crate) fn write_field<'a, M: SerializeMap, V: Written<'a>>(
-    to: &mut M,
-    number: u8,
-    value: &V,
-) -> Result<(), M::Error> {
-    to.serialize_entry(&number, &Write(value, PhantomData))
+/// Writes a map of numbers that rise.
+pub(crate) fn write_map<'a, V: Written<'a>>(to: &mut Vec<u8>, all: impl Iterator<Item = (u8, V)>) {
+    let map = open_map(to);
+    let mut entries = 0;
+    for (number, value) in all {
+        number.write(to);
+        value.write(to);
+        entries += 1;
+    }
+    close_map(to, map, entries);
 }
 
 /// Reads the number of the next field; numbers must rise.
@@ -156,13 +159,15 @@ macro_rules! written {
                 $(written!(@is_blank self.$field $(, $blank)?))&&*
             }
 
-            fn write<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                let entries = 0 $(+ usize::from(!written!(@is_blank self.$field $(, $blank)?)))*;
-                let mut map = to.serialize_map(Some(entries))?;
+            fn write(&self, to: &mut Vec<u8>) {
+                let map = $crate::format::open_map(to);
+                let mut entries = 0;
                 $(if !written!(@is_blank self.$field $(, $blank)?) {
-                    $crate::format::write_field(&mut map, $number, &self.$field)?;
+                    to.push($number);
+                    $crate::format::Written::write(&self.$field, to);
+                    entries += 1;
                 })*
-                serde::ser::SerializeMap::end(map)
+                $crate::format::close_map(to, map, entries);
             }
 
             fn read<D: serde::Deserializer<$life>>(from: D) -> Result<Self, D::Error> {
@@ -207,8 +212,9 @@ macro_rules! written {
     (@is_blank $value:expr, $blank:expr) => { $value == $blank };
 }
 
+// Writing to memory cannot fail.
 macro_rules! plain {
-    ($($type:ty: $blank:expr,)*) => {$(
+    ($($type:ty: $blank:expr, $write:ident as $wide:ty,)*) => {$(
         impl<'a> Written<'a> for $type {
             fn blank() -> Self {
                 $blank
@@ -219,8 +225,8 @@ macro_rules! plain {
             }
 
             #[inline]
-            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                self.serialize(to)
+            fn write(&self, to: &mut Vec<u8>) {
+                let _ = encode::$write(to, <$wide>::from(*self));
             }
 
             #[inline]
@@ -232,13 +238,13 @@ macro_rules! plain {
 }
 
 plain! {
-    u8: 0,
-    u16: 0,
-    u32: 0,
-    u64: 0,
-    i32: 0,
-    i64: 0,
-    bool: false,
+    u8: 0, write_uint as u64,
+    u16: 0, write_uint as u64,
+    u32: 0, write_uint as u64,
+    u64: 0, write_uint as u64,
+    i32: 0, write_sint as i64,
+    i64: 0, write_sint as i64,
+    bool: false, write_bool as bool,
 }
 
 impl<'a> Written<'a> for &'a [u8] {
@@ -251,8 +257,9 @@ impl<'a> Written<'a> for &'a [u8] {
     }
 
     #[inline]
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(self)
+    fn write(&self, to: &mut Vec<u8>) {
+        let _ = encode::write_bin_len(to, u32::try_from(self.len()).unwrap_or(u32::MAX));
+        to.extend_from_slice(self);
     }
 
     #[inline]
@@ -287,8 +294,8 @@ macro_rules! bytes {
                 *self == Self::blank()
             }
 
-            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_bytes(self)
+            fn write(&self, to: &mut Vec<u8>) {
+                (&self[..]).write(to);
             }
 
             fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
@@ -314,10 +321,10 @@ impl<'a, T: Written<'a>> Written<'a> for Option<T> {
         self.is_none()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+    fn write(&self, to: &mut Vec<u8>) {
         match self {
             Some(value) => value.write(to),
-            None => to.serialize_none(),
+            None => to.push(Marker::Null.to_u8()),
         }
     }
 
@@ -343,8 +350,8 @@ macro_rules! holders {
                 (**self).is_blank()
             }
 
-            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                (**self).write(to)
+            fn write(&self, to: &mut Vec<u8>) {
+                (**self).write(to);
             }
 
             fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
@@ -373,8 +380,9 @@ impl<'a, T: Written<'a>> Written<'a> for Vec<T> {
         self.is_empty()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.iter().map(|value| Write(value, PhantomData)))
+    fn write(&self, to: &mut Vec<u8>) {
+        let _ = encode::write_array_len(to, u32::try_from(self.len()).unwrap_or(u32::MAX));
+        self.iter().for_each(|value| value.write(to));
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
@@ -416,8 +424,10 @@ impl<'a, A: Written<'a>, B: Written<'a>> Written<'a> for (A, B) {
         self.0.is_blank() && self.1.is_blank()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        (Write(&self.0, PhantomData), Write(&self.1, PhantomData)).serialize(to)
+    fn write(&self, to: &mut Vec<u8>) {
+        let _ = encode::write_array_len(to, 2);
+        self.0.write(to);
+        self.1.write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

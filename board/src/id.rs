@@ -3,7 +3,7 @@
 //! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that looking it
 //! up costs no index: the slot is read from the id and the record there compared with it.
 
-use serde::{Deserializer, Serializer};
+use serde::Deserializer;
 use uuid::Uuid;
 
 use crate::bin::Bin;
@@ -61,8 +61,8 @@ impl<'a> Written<'a> for Id<Bin> {
         Id::is_blank(self)
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Image { made: matches!(self, Id::Made(_)), bytes: self.borrowed().bytes() }.write(to)
+    fn write(&self, to: &mut Vec<u8>) {
+        Image { made: matches!(self, Id::Made(_)), bytes: self.borrowed().bytes() }.write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

@@ -33,8 +33,8 @@ macro_rules! written_as_number {
                 *self == Self::blank()
             }
 
-            fn write<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_u8(u8::from(*self))
+            fn write(&self, to: &mut Vec<u8>) {
+                $crate::format::Written::write(&u8::from(*self), to);
             }
 
             fn read<D: serde::Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

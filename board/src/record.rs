@@ -133,6 +133,7 @@ pub struct Record<'a> {
 
 impl Board {
     /// The record in a slot.
+    #[inline]
     pub fn record_of(&self, slot: u32) -> Option<Record<'_>> {
         let job = self.jobs.get(slot)?;
         let claim = self.claim_of(job);

@@ -1,9 +1,9 @@
 //! Every setting of a board: its name, where it can be set, its default and its range. This
 //! is the only place that knows them; the module's configuration is made from this table.
 
-use serde::{Deserializer, Serializer};
+use serde::Deserializer;
 
-use crate::format::{read_map, Unreadable, Written};
+use crate::format::{read_map, write_map, Unreadable, Written};
 use crate::news::ALL_TOPICS;
 
 /// One setting. The numbers are part of the format of effects and snapshots.
@@ -315,8 +315,8 @@ impl<'a> Written<'a> for Overrides {
         self.is_empty()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(setting, value)| (u8::from(*setting), *value)))
+    fn write(&self, to: &mut Vec<u8>) {
+        write_map(to, self.0.iter().map(|(setting, value)| (u8::from(*setting), *value)));
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserializer, Serializer};
+use serde::Deserializer;
 
 use crate::dist::Dist;
-use crate::format::{read_map, Unreadable, Written};
+use crate::format::{read_map, write_map, Unreadable, Written};
 
 /// What is counted. The numbers are part of the format of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,10 +195,9 @@ impl<'a> Written<'a> for Counts {
         self.0.iter().all(|n| *n == 0)
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+    fn write(&self, to: &mut Vec<u8>) {
         let counts = Tally::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0);
-        let counts: Vec<(u8, u64)> = counts.map(|(tally, n)| (tally as u8, n)).collect();
-        to.collect_map(counts)
+        write_map(to, counts.map(|(tally, n)| (tally as u8, n)));
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
@@ -231,7 +230,7 @@ impl<'a> Written<'a> for Stats {
         *self == Stats::default()
     }
 
-    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+    fn write(&self, to: &mut Vec<u8>) {
         let late = |late: Late| self.late(late).map_or_else(Cow::default, Cow::Borrowed);
         let image = Image {
             counts: Cow::Borrowed(&self.counts),
@@ -241,7 +240,7 @@ impl<'a> Written<'a> for Stats {
             late_dues: late(Late::Due),
             late_fires: late(Late::Fire),
         };
-        image.write(to)
+        image.write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {

@@ -22,7 +22,7 @@ impl Writer {
     pub(super) fn put<'a>(&mut self, tag: u8, value: &impl Written<'a>) {
         self.items += 1;
         self.part.push(tag);
-        value.append(&mut self.part);
+        value.write(&mut self.part);
     }
 
     /// Adds bytes as they are.

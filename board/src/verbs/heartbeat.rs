@@ -112,7 +112,7 @@ written! {
         /// The job.
         1 pub slot: u32,
         /// The lease, from now, ms.
-        2 pub lease: i64,
+        2 pub lease: i64 = 30_000,
         3 report: Option<Report<'a>>,
     }
 }

@@ -82,6 +82,7 @@ impl Board {
     }
 
     /// Whether a job's claim ends with a connection. O(1).
+    #[inline]
     pub fn is_session(&self, slot: u32) -> bool {
         let claim = self.jobs.get(slot).and_then(|job| self.claim_of(job));
         claim.is_some_and(|claim| claim.session != Session::None)
