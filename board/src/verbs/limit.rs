@@ -68,7 +68,7 @@ impl Sound for LimitsNamed<'_> {
 impl<'a> LimitsNamed<'a> {
     /// Such a list, of limits that are there.
     pub fn new(queue: &'a [u8], group: Scope<'a>, limits: Option<&[&'a [u8]]>) -> Self {
-        let limits = limits.map(|names| names.iter().map(|name| *name).collect());
+        let limits = limits.map(<[_]>::to_vec);
         LimitsNamed { queue, group, limits }
     }
 }

@@ -221,7 +221,7 @@ impl Board {
                     meta: post.meta.clone(),
                     after,
                     user: post.user,
-                    tags: post.tags.as_ref().map(|tags| tags.iter().map(|tag| *tag).collect()),
+                    tags: post.tags.clone(),
                     unique: post.unique.map(|key| {
                         let TakeKey { key, until, time, .. } = key;
                         KeyTaken { key, until, time, keeps }

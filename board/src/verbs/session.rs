@@ -104,6 +104,6 @@ impl Board {
         }
         let some = !slots.is_empty() || !workers.is_empty();
         let policy = Policy::of_claims(env.rules);
-        some.then(|| Disconnected { slots, grace, seed: env.random, policy, workers })
+        some.then_some(Disconnected { slots, grace, seed: env.random, policy, workers })
     }
 }
