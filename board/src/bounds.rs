@@ -1,7 +1,7 @@
 //! What a board bounds beside jobs and bytes: names of queues and groups, schedules, keys. What
 //! is there already is never refused.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
 use crate::error::Refusal;
@@ -12,29 +12,39 @@ impl Board {
         self.own(setting).max(0) as usize
     }
 
-    /// Whether a queue is one of those that count. O(1).
-    pub(crate) fn has_queue(&self, name: &[u8]) -> bool {
-        self.queues.find(name).is_some_and(|number| self.queues.refs(number) > 0)
-    }
-
     /// Refuses a queue that would be one too many. O(1).
     pub fn check_queue(&self, name: &[u8]) -> Result<(), Refusal> {
-        match self.has_queue(name) {
-            true => Ok(()),
-            false => self.check_queues(1),
-        }
+        self.check_queue_at(self.queues.find(name))
     }
 
-    /// Refuses `n` new queues that would be too many. O(1).
-    pub(crate) fn check_queues(&self, n: usize) -> Result<(), Refusal> {
+    /// The same of the queue of a number, if it has one.
+    pub(crate) fn check_queue_at(&self, number: Option<u32>) -> Result<(), Refusal> {
+        let fresh = number.is_none_or(|number| self.queues.refs(number) == 0);
+        self.check_some(usize::from(fresh), || number.into_iter().collect())
+    }
+
+    /// Refuses those of these queues that would be too many. O(n) for n names.
+    pub(crate) fn check_queues(&self, names: &BTreeSet<&[u8]>) -> Result<(), Refusal> {
+        let known: Vec<u32> = names.iter().filter_map(|name| self.queues.find(*name)).collect();
+        let used = known.iter().filter(|number| self.queues.refs(**number) > 0).count();
+        self.check_some(names.len() - used, || known)
+    }
+
+    /// Refuses `fresh` queues that nothing refers to, and what has become of those that something
+    /// refers to.
+    fn check_some(&self, fresh: usize, known: impl FnOnce() -> Vec<u32>) -> Result<(), Refusal> {
         let most = self.bound(Setting::MaxQueues);
-        if n == 0 || self.queues.used() + n <= most {
+        if self.queues.used() + fresh <= most {
             return Ok(());
         }
-        // Those that only a class refers to which no job has any more do not count.
-        let idle: BTreeSet<u32> = self.classes.unused().map(|class| class.queue).collect();
-        let unused = |number: &&u32| self.queues.get(**number).is_some_and(|lane| !Board::is_queue(lane));
-        match self.queues.used() + n - idle.iter().filter(unused).count() <= most {
+        // Those that only classes refer to which no job has any more do not count.
+        let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
+        for class in self.classes.unused() {
+            *classes.entry(class.queue).or_default() += 1;
+        }
+        classes.retain(|queue, n| self.queues.refs(*queue) == *n);
+        let again = known().iter().filter(|number| classes.contains_key(number)).count();
+        match fresh + again == 0 || self.queues.used() - classes.len() + fresh + again <= most {
             true => Ok(()),
             false => Err(Refusal::Limit("max-queues")),
         }
@@ -62,9 +72,14 @@ impl Board {
         }
     }
 
-    /// Refuses a key that would be one too many. O(1).
-    pub(crate) fn check_new_key(&self) -> Result<(), Refusal> {
-        match self.key_count() >= self.bound(Setting::MaxKeys) {
+    /// Whether a key is none of those that are taken. O(log keys).
+    pub(crate) fn is_new_key(&self, key: &[u8]) -> bool {
+        self.keys.get(key).is_none()
+    }
+
+    /// Refuses `n` new keys that would be too many. O(1).
+    pub(crate) fn check_new_keys(&self, n: usize) -> Result<(), Refusal> {
+        match n > 0 && self.key_count() + n > self.bound(Setting::MaxKeys) {
             true => Err(Refusal::Limit("max-keys")),
             false => Ok(()),
         }

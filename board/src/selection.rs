@@ -21,6 +21,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::filters::{Cursor, Filter, Filters, Page};
 use crate::job::{Rare, State};
+use crate::keys::Unique;
 use crate::limits::Growth;
 use crate::list::LOOK;
 use crate::merge::{Merge, Slots};
@@ -158,8 +159,9 @@ struct Slice<'b, 's> {
     moves: Moves,
     /// What those chosen add, as far as limits go.
     growth: Growth,
-    /// Keys that those chosen take again.
+    /// Keys that those chosen take again, and how many of them are not taken now.
     keys: BTreeSet<&'b [u8]>,
+    new_keys: usize,
 }
 
 impl Slice<'_, '_> {
@@ -231,9 +233,12 @@ impl Slice<'_, '_> {
 
     /// Whether an ended job may live again beside those chosen before.
     fn can_live(&self, slot: u32, queue: Option<&[u8]>) -> bool {
-        let taken = self.board.unique(slot).is_some_and(|unique| self.keys.contains(&*unique.key));
+        let can_take = |unique: &Unique| {
+            let new = usize::from(self.board.is_new_key(&unique.key));
+            !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
+        };
         let Some(job) = self.board.jobs.get(slot) else { return false };
-        !taken
+        self.board.unique(slot).is_none_or(can_take)
             && self.board.requeue(self.env, slot, queue).is_ok()
             && self.growth.fits(self.board, slot, queue.unwrap_or(self.board.queue_name(job)))
     }
@@ -242,7 +247,10 @@ impl Slice<'_, '_> {
         self.chosen.slots.push(slot);
         let board = self.board;
         if let Deed::Requeue(queue) = self.selection.deed {
-            self.keys.extend(board.unique(slot).map(|unique| &*unique.key));
+            if let Some(unique) = board.unique(slot) {
+                self.new_keys += usize::from(board.is_new_key(&unique.key));
+                self.keys.insert(&unique.key);
+            }
             self.growth.moves(board, slot, queue);
         }
         let waits_for = self.board.edges(slot).len();
@@ -363,6 +371,7 @@ impl Board {
             moves: Moves::default(),
             growth: Growth::default(),
             keys: BTreeSet::new(),
+            new_keys: 0,
         };
         let mut from = selection.from.map(|from| from.place);
         let places = selection.deed.places();

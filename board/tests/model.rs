@@ -5,6 +5,8 @@
 //! `JOBBOARD_STEPS` sets how many steps are run in all, `PROPTEST_CASES` how many sequences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "model/bounds.rs"]
+mod bounds;
 #[path = "model/commands.rs"]
 mod commands;
 #[path = "model/compare.rs"]

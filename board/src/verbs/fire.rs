@@ -147,6 +147,7 @@ impl Board {
             // The end of the child that is replaced frees its key, unless that is taken for a time.
             let freed = gone.filter(|slot| self.unique(*slot).is_some_and(Unique::at_end));
             self.check_key(&unique.key, freed, env.now)?;
+            self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
         }
         if !self.is_limited() && template.most_live.is_none() {
             return Ok(());

@@ -92,9 +92,9 @@ impl Board {
             ids: vec![Vec::new(); nodes.len()],
             nodes: Vec::new(),
         };
-        let queues = nodes.iter().map(|node| node.post.queue.unwrap_or(DEFAULT_QUEUE));
-        let fresh: BTreeSet<&[u8]> = queues.filter(|queue| !self.has_queue(queue)).collect();
-        self.check_queues(fresh.len())?;
+        self.check_queues(&nodes.iter().map(|node| node.post.queue.unwrap_or(DEFAULT_QUEUE)).collect())?;
+        let keys = nodes.iter().filter_map(|node| node.post.unique);
+        self.check_new_keys(keys.filter(|unique| self.is_new_key(unique.key)).count())?;
         let mut growth = Growth::default();
         for (at, node) in nodes.iter().enumerate() {
             let within = |refusal: Refusal| refusal.in_node(node.label);

@@ -151,10 +151,8 @@ impl Board {
         }
         let (mut taken, mut holder, mut keeps) = (taken, None, false);
         if let Some(key) = &post.unique {
+            self.check_new_keys(usize::from(self.is_new_key(key.key)))?;
             let held = self.holder_of(key.key, env.now);
-            if held.is_none() {
-                self.check_new_key()?;
-            }
             if let Some((id, slot)) = held.filter(|(_, slot)| slot.is_none() || *slot != taken) {
                 let waits = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| job.state < State::Claimed);
                 match (key.on_conflict, slot.filter(waits)) {
@@ -183,8 +181,8 @@ impl Board {
         };
         let mut options = (post.options != Options::default()).then_some(post.options);
         let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE));
-        if (taken.is_none() || post.queue.is_some()) && queue.is_none_or(|q| self.queues.refs(q) == 0) {
-            self.check_queues(1)?;
+        if taken.is_none() || post.queue.is_some() {
+            self.check_queue_at(queue)?;
         }
         if taken.is_none() && post.options.expire.is_none() {
             let expire = self.rule(Setting::Expire, queue.unwrap_or(u32::MAX), env.rules);

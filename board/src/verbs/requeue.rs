@@ -76,6 +76,7 @@ impl Board {
         }
         if let Some(unique) = self.unique(slot) {
             self.check_key(&unique.key, Some(slot), env.now)?;
+            self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
         }
         self.check_limits(&[slot], queue)?;
         Ok(Requeued { slot, queue })
@@ -93,6 +94,7 @@ impl Board {
                 return Err(id(*slot)?.borrowed().text(|id| holder.of(id)));
             }
         }
+        self.check_new_keys(first.keys().filter(|key| self.is_new_key(key)).count())?;
         self.check_limits(slots, queue)
     }
 

@@ -155,7 +155,8 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Rate | Setting::Burst => 5,
         Setting::Weight => 4,
         Setting::StatsDays => 3,
-        Setting::MaxJobs => 5,
+        Setting::MaxJobs | Setting::MaxQueues => 5,
+        Setting::MaxGroups | Setting::MaxSchedules | Setting::MaxKeys => 3,
         // What records weigh is no concern of the model's.
         Setting::MaxBytes => -1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
@@ -167,8 +168,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
 }
 
 fn settings() -> impl Strategy<Value = Command> {
-    // The last four bound queues, groups, schedules and keys. The model does not know them yet.
-    let any_setting = || (0..Setting::MaxQueues as usize).prop_map(|n| SPECS[n].setting);
+    let any_setting = || (0..SPECS.len()).prop_map(|n| SPECS[n].setting);
     let of_boards = any_setting().prop_filter("the board has it", |s| s.spec().board);
     let configure = (of(0..4u8), of_boards).prop_flat_map(|(queue, setting)| {
         let queue = queue.filter(|_| setting.spec().queue);
@@ -191,6 +191,11 @@ fn settings() -> impl Strategy<Value = Command> {
         setting: Setting::Ownerless,
         value,
     });
+    let names = [Setting::MaxQueues, Setting::MaxGroups, Setting::MaxSchedules, Setting::MaxKeys];
+    let bounds = select(names.to_vec()).prop_flat_map(|setting| {
+        let value = weighted(0.6, value_of(setting));
+        value.prop_map(move |value| Command::Configure { queue: None, setting, value })
+    });
     let of_groups = any_setting().prop_filter("groups have it", |s| s.spec().group);
     let groups = (0..4u8, weighted(0.7, 0..4u8), of_groups).prop_flat_map(|(queue, group, setting)| {
         let value = weighted(0.6, value_of(setting));
@@ -204,7 +209,7 @@ fn settings() -> impl Strategy<Value = Command> {
     let some = proptest::sample::subsequence(vec![0u8, 1, 2], 0..=2);
     let names = (0..3u8, weighted(0.6, weighted(0.6, 0..4u8)), weighted(0.8, some))
         .prop_map(|(queue, group, limits)| Command::NameLimits { queue, group, limits });
-    prop_oneof![2 => limit, 3 => names, 3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages]
+    prop_oneof![2 => limit, 3 => names, 3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages, 2 => bounds]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {

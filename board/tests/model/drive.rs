@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Change, Command, Key, Other, Part, Talk, Target, Token, Who};
+use crate::commands::{Act, Change, Command, Key, Other, Part, Talk, Target, Token, Who};
 use crate::compare::{self, same};
 use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
@@ -309,6 +309,9 @@ impl Pair {
             Command::Requeue { id, queue } => {
                 let id = self.named(id)?;
                 let queue = queue.map(|q| QUEUES[q as usize]);
+                if !self.may_go_to(queue)? {
+                    return Ok(());
+                }
                 same("requeue", self.world.requeue(&id, queue), self.model.requeue(&id, queue))
             }
             Command::Delete(id, all) => {
@@ -348,13 +351,25 @@ impl Pair {
                     lease: *lease,
                     report: talk.as_ref().map(report),
                 };
+                if !self.may_go_to(update.queue)? {
+                    return Ok(());
+                }
                 same("update", self.world.update(&id, &update), self.model.update(&id, &update))
             }
             Command::Select { deed, list, count, bytes } => {
+                let (Act::Requeue(queue) | Act::Update { queue, .. }) = deed else {
+                    return selections::select(&mut self.world, &mut self.model, deed, list, *count, *bytes);
+                };
+                if !self.may_go_to(queue.map(|q| QUEUES[q as usize]))? {
+                    return Ok(());
+                }
                 selections::select(&mut self.world, &mut self.model, deed, list, *count, *bytes)
             }
             Command::Configure { queue, setting, value } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
+                if value.is_some() && !self.may_go_to(queue)? {
+                    return Ok(());
+                }
                 self.world.configure(queue, *setting, *value);
                 self.model.configure(queue, *setting, *value);
                 let in_force = queue
@@ -364,6 +379,9 @@ impl Pair {
             Command::ConfigureGroup { queue, group, setting, value } => {
                 let queue = QUEUES[*queue as usize];
                 let group = group.map_or(ALL_GROUPS, |g| GROUPS[g as usize]);
+                if value.is_some() && !self.may_have(queue, Some(group))? {
+                    return Ok(());
+                }
                 self.world.configure_group(queue, group, *setting, *value);
                 self.model.configure_group(queue, group, *setting, *value);
                 let in_force = self.model.group_rule(queue, group, *setting);
@@ -383,6 +401,9 @@ impl Pair {
                     names.filter(|name| self.model.is_limit(name)).collect()
                 };
                 let limits = limits.as_ref().map(known);
+                if limits.is_some() && !self.may_have(queue, group)? {
+                    return Ok(());
+                }
                 self.world.name_limits(queue, group, limits.as_deref());
                 let limits = limits.map(|limits| limits.iter().map(|name| name.to_vec()).collect());
                 self.model.name_limits(queue, group, limits);
@@ -391,6 +412,9 @@ impl Pair {
             Command::Pause { queue, group, time, release, slice } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 let group = group.map(|g| GROUPS[g as usize]);
+                if !queue.map_or(Ok(true), |queue| self.may_have(queue, group))? {
+                    return Ok(());
+                }
                 let halt = Halt { queue, group, time: *time, release: *release };
                 self.world.pause(&halt, *slice);
                 self.model.pause(&halt, *slice);
@@ -493,6 +517,25 @@ impl Pair {
             }
             Command::Gap => self.gap(),
         }
+    }
+
+    /// Whether jobs or settings may come to a queue, as a command asks before all else.
+    fn may_go_to(&self, queue: Option<&[u8]>) -> Result<bool, String> {
+        let Some(queue) = queue else { return Ok(true) };
+        let got = self.world.board.check_queue(queue).map_err(|refusal| refusal.to_string());
+        let may = got.is_ok();
+        same("room for a queue", got, self.model.check_queues(&[queue])).map(|()| may)
+    }
+
+    /// Whether a queue, or a group of it, may have settings or a pause.
+    fn may_have(&self, queue: &[u8], group: Option<&[u8]>) -> Result<bool, String> {
+        if !self.may_go_to(Some(queue))? {
+            return Ok(false);
+        }
+        let Some(group) = group.filter(|group| *group != ALL_GROUPS) else { return Ok(true) };
+        let got = self.world.board.check_new_group(queue, Some(group)).map_err(|refusal| refusal.to_string());
+        let may = got.is_ok();
+        same("room for a group", got, self.model.check_group(queue, group)).map(|()| may)
     }
 
     fn post(&mut self, command: &Command) -> Checked {

@@ -64,7 +64,10 @@ impl Model {
             state if !state.ended() => return Some(Err(format!("NOTENDED {}", state.name()))),
             _ => {}
         }
-        let free = job.unique.as_ref().map_or(Ok(()), |unique| self.key_is_free(&unique.key, Some(at)));
+        let free = job.unique.as_ref().map_or(Ok(()), |unique| {
+            self.key_is_free(&unique.key, Some(at))?;
+            self.check_new_key(&unique.key)
+        });
         let room =
             free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), job.group.as_deref(), Some(at)));
         if room.is_err() {

@@ -103,6 +103,9 @@ impl Model {
         if old.is_none() && set.when.is_none() {
             return false;
         }
+        if self.check_schedule(set.id).is_err() {
+            return false;
+        }
         let fresh = old.is_none();
         let before = old.unwrap_or_default();
         let mut s = before.clone();
@@ -201,10 +204,14 @@ impl Model {
         let frees = |at: &usize| {
             self.jobs[*at].unique.as_ref().is_some_and(|u| u.until.is_some() || u.time.is_none())
         };
-        let taken = |unique: &Unique| self.key_is_free(&unique.key, gone.filter(frees)).is_err();
+        let taken = |unique: &Unique| {
+            self.key_is_free(&unique.key, gone.filter(frees)).is_err()
+                || self.check_new_key(&unique.key).is_err()
+        };
         let many = |(user, most): (&Bytes, i64)| self.live_of(user, b"", gone) >= most;
         s.unique.as_ref().is_some_and(taken)
             || s.user.as_ref().zip(s.most_live).is_some_and(many)
+            || self.check_queues(&[s.queue.as_deref().unwrap_or(b"default")]).is_err()
             || self.has_room(s.queue.as_deref().unwrap_or(b"default"), s.group.as_deref(), gone).is_err()
     }
 

@@ -20,8 +20,10 @@ pub struct Day {
 
 impl Model {
     fn day(&mut self, queue: &[u8]) -> Option<&mut Day> {
+        let key = (self.now / DAY, queue.to_vec());
         let kept = self.board_rule(Setting::StatsDays) > 0;
-        kept.then(|| self.days.entry((self.now / DAY, queue.to_vec())).or_default())
+        let kept = kept && (self.days.contains_key(&key) || self.check_day(key.0));
+        kept.then(|| self.days.entry(key).or_default())
     }
 
     pub fn note(&mut self, queue: &[u8], tally: Tally) {

@@ -30,6 +30,7 @@ impl Model {
         }
         let (mut id, mut at, mut keeps) = (id.to_vec(), at, false);
         if let Some(key) = &post.unique {
+            self.check_new_key(key.key)?;
             if let (Err(refusal), Some(held)) = (self.key_is_free(key.key, at), self.held(key.key)) {
                 let holder = self.at(&held.id).filter(|_| held.there);
                 let holder = holder.filter(|at| self.jobs[*at].state < State::Claimed);
@@ -49,6 +50,7 @@ impl Model {
         let queue = post
             .queue
             .map_or_else(|| at.map_or(b"default".to_vec(), |at| self.jobs[at].queue.clone()), |q| q.to_vec());
+        self.check_queues(&[&queue])?;
         let name =
             post.name.map_or_else(|| at.map_or(Vec::new(), |at| self.jobs[at].name.clone()), |n| n.to_vec());
         if let (Some(user), Some(most)) = (post.user, post.most_live) {
@@ -393,6 +395,7 @@ impl Model {
         if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) {
             return Err("CANCELLED cancel was requested".into());
         }
+        self.check_queues(&[advance.queue])?;
         let edges = match &advance.after {
             Some(after) => self.decide(advance.id, None, after)?,
             None => Vec::new(),

@@ -1,4 +1,4 @@
-"""What one command costs is bounded by what it carries and returns.
+"""What one command costs is bounded by what it carries and returns: what the bounds refuse, and how.
 
 An option that is named once and given to many jobs has a bound on all its copies (`max-shared`), a reply one
 on its bytes (`max-reply`), and what a client can make grow by its names one on their number.
@@ -11,165 +11,13 @@ import re
 import lives
 import pytest
 import redis
-from expect import error_of, refused, refused_like
+from expect import refused, refused_like
 from harness import from_pairs, wait_until
 from harness.board import text
 from waiters import Waiter
 
-MIB = 1 << 20
 N = 10_000
 """As many jobs as one command may name by default."""
-EXTRA = 64 * MIB
-"""So much may one command allocate beside what it carries."""
-TAGS = [f"{number:0>255}" for number in range(64)]
-META = [word for number in range(64) for word in (f"{number:0>255}", "v" * 4096)]
-AFTER = [f"{number:0>36}" for number in range(N)]
-
-LARGEST = {
-    "META": ["META", 64, *META],
-    "TAGS": ["TAGS", 64, *TAGS],
-    "TAG": ["TAG", 64, *TAGS],
-    "UNTAG": ["UNTAG", 64, *TAGS],
-    "AFTER": ["AFTER", N, *AFTER],
-    "NAME": ["NAME", "n" * 255],
-    "QUEUE": ["QUEUE", "q" * 255],
-    "TO": ["TO", "q" * 255],
-    "GROUP": ["GROUP", "g" * 255],
-    "USER": ["USER", "u" * 255],
-    "PARENT": ["PARENT", AFTER[0]],
-    "RESULT": ["RESULT", "r" * (1 << 20)],
-    "PAYLOAD": ["PAYLOAD", "p" * (1 << 20)],
-    "REASON": ["REASON", "r" * 4096],
-    "LOG": ["LOG", "l" * 4096],
-    "NEXT": ["NEXT", "q" * 255],
-}
-"""Each option that takes bytes, as large as it goes."""
-
-SMALL = set(
-    "COST PRIORITY DELAY AT RETRIES LAPSES BACKOFF JITTER LEASE TIMEOUT EXPIRE RETAIN MAXLIVE ONFAILURE "
-    "STRICT SHARE NX XX REPLACE FORCE PROGRESS TRACK UNTRACK COUNT CURSOR DRYRUN FIXED EXPONENTIAL".split()
-)
-"""Options that give a job a number or a flag."""
-EACH = set("IDS TOKENS RESULTS".split())
-"""Options that have a value of its own for each job: the command carries them."""
-ONCE = set(
-    "UNIQUE UNTIL FOR ONCONFLICT BY RETURN FIELDS CLAIM QUEUES ORDER BLOCK SEEN SESSION ALL WHERE SET".split()
-)
-"""Options that are not written into each job."""
-
-MANY = {
-    "JOB.MPOST": lambda words: [N, *["x"] * N, *words],
-    "JOB.MCONSUME": lambda words: ["w1", "ALL", *words],
-    "JOB.MABANDON": lambda words: ["w1", "ALL", *words],
-    "JOB.MHEARTBEAT": lambda words: ["w1", "ALL", *words],
-    "JOB.UPDATE": lambda words: [N, *[f"j{number}" for number in range(N)], "SET", *words],
-    "JOB.CANCEL": lambda words: [N, *[f"j{number}" for number in range(N)], *words],
-    "JOB.RELEASE": lambda words: [N, *[f"j{number}" for number in range(N)], *words],
-    "JOB.REQUEUE": lambda words: [N, *[f"j{number}" for number in range(N)], *words],
-    "JOB.DELETE": lambda words: [N, *[f"j{number}" for number in range(N)], *words],
-}
-"""Commands that do the same to many jobs."""
-
-
-def syntax_of(client, name):
-    docs = from_pairs(client.execute_command("COMMAND", "DOCS", name))
-    told = from_pairs(docs[name.lower()])
-    return " ".join(words_of(told["arguments"]))
-
-
-def words_of(arguments):
-    for argument in map(from_pairs, arguments):
-        if "token" in argument:
-            yield text(argument["token"])
-        if argument.get("arguments"):
-            yield from words_of(argument["arguments"])
-        else:
-            yield text(argument["name"])
-
-
-def options_of(client, name):
-    """The words in capitals of a command's syntax, but filters, which are no part of a job."""
-    words = set(re.findall(r"\b[A-Z][A-Z]+\b", syntax_of(client, name)))
-    return words - {
-        "NOT",
-        "STATE",
-        "TAG" if name != "JOB.UPDATE" else "",
-        "KIND",
-        "TRACKED",
-        "LAPSED",
-        "SINCE",
-    }
-
-
-def test_every_option_of_many_jobs_is_known_here(server):
-    """A new option stands in one of the sets above: one that takes bytes is then tried below."""
-    client = server.client(protocol=3)
-    client.response_callbacks.clear()
-    listed = text(str(client.execute_command("COMMAND", "LIST", "FILTERBY", "PATTERN", "job.*")))
-    for name in MANY:
-        assert name.lower() in listed
-        unknown = options_of(client, name) - set(LARGEST) - SMALL - EACH - ONCE - {"WORKER"}
-        assert not unknown, f"{name}: {unknown}"
-    shared = re.findall(r"job\.m[a-z]+", listed)
-    assert {f"JOB.{word[4:].upper()}" for word in shared} - set(MANY) <= {"JOB.MGET", "JOB.METRICS"}
-
-
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        *[("JOB.MPOST", option) for option in "META TAGS AFTER NAME QUEUE GROUP USER PARENT".split()],
-        *[("JOB.MCONSUME", option) for option in "RESULT NEXT NAME AFTER".split()],
-        ("JOB.MABANDON", "REASON"),
-        *[("JOB.UPDATE", option) for option in "PAYLOAD META LOG TAG UNTAG QUEUE".split()],
-        ("JOB.REQUEUE", "QUEUE"),
-    ],
-)
-def test_the_largest_call_allocates_little_beside_what_it_carries(fresh_server, name, option):
-    """The largest size of an option that is accepted, found by halving, and what is refused before."""
-    server = fresh_server()
-    board, client = server.board(), server.client()
-    words = LARGEST[option]
-    for _ in range(12):
-        client.flushall()
-        prepare(board, name, option)
-        onward = ["NEXT", "next"] if name == "JOB.MCONSUME" and option in ("AFTER", "NAME") else []
-        call = MANY[name]([*onward, *words])
-        carried = sum(len(str(word)) + 64 for word in call)
-        before = client.info("memory")["used_memory"]
-        line = error_of(board, name[4:], *call)
-        peak = client.info("memory")["used_memory_peak"]
-        assert peak - before < EXTRA + 2 * carried, line
-        if line is None:
-            break
-        told = rf"ERR {option} for each of {N} jobs \((n|ALL)\) comes to \d+ bytes, .*max-shared.*"
-        assert re.fullmatch(told, line), line
-        words = halved(words)
-    assert line is None
-
-
-def halved(words):
-    option, first, *rest = words
-    if option == "META" and first == 1:
-        return [option, 1, "f", rest[1][: len(rest[1]) // 2]]
-    if not rest:
-        return [option, first[: len(first) // 2]]
-    n = first // 2
-    return [option, n, *rest[: n * len(rest) // first]]
-
-
-def prepare(board, name, option):
-    if option in ("AFTER", "PARENT"):
-        pipe = board.client.pipeline(transaction=False)
-        pipe.execute_command("JOB.MPOST", board.key, N, *["x"] * N, "IDS", N, *AFTER, "QUEUE", "awaited")
-        pipe.execute()
-    if name == "JOB.MPOST":
-        return
-    ids = [f"j{number}" for number in range(N)]
-    board.client.execute_command("JOB.MPOST", board.key, N, *["x"] * N, "IDS", N, *ids)
-    if name in ("JOB.MCONSUME", "JOB.MABANDON"):
-        board.client.execute_command("JOB.CLAIM", board.key, "w1", "COUNT", N)
-    if name == "JOB.REQUEUE":
-        board.client.execute_command("JOB.CANCEL", board.key, N, *ids)
 
 
 def test_the_bound_on_copies_names_both_arguments_and_the_setting(server):
@@ -439,6 +287,44 @@ def test_a_board_has_a_number_of_unique_keys_by_setting(board):
     with refused("EXISTS a", board):
         board.post(unique="a")
     board.post()
+
+
+def test_whatever_takes_a_key_is_refused_one_too_many(board):
+    """A requeue takes the key of before again, a schedule that of its jobs, a flow those of its nodes."""
+    run = board.client.execute_command
+    for key in "abc":
+        board.post(id=key, unique=key)
+        board.call("CANCEL", 1, key)
+    setting(board, "max-keys", 2)
+    with refused("LIMIT max-keys", board):
+        board.call("REQUEUE", 3, *"abc")
+    board.call("REQUEUE", 1, "a")
+    with refused("LIMIT max-keys", board):
+        board.call("REQUEUE", 2, *"bc")
+    assert len(board.call("REQUEUE", "WHERE", "STATE", "cancelled")[1]) == 1
+    with refused("LIMIT max-keys c", board):
+        board.call("REQUEUE", 1, "c")
+    run("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 60_000_000, "UNIQUE", "d")
+    with refused("LIMIT max-keys", board):
+        run("JOB.SCHEDULE", "RUN", board.key, "s")
+    setting(board, "max-keys", 3)
+    with refused("LIMIT max-keys", board):
+        board.call("FLOW", 2, *[word for key in "de" for word in ("NODE", key, "x", "UNIQUE", key)])
+    run("JOB.SCHEDULE", "RUN", board.key, "s")
+
+
+def test_a_queue_that_ran_empty_counts_again_when_it_is_used_again(board):
+    """What the board remembers of a queue without jobs lets none slip through."""
+    board.post(id="a", queue="a")
+    board.post(id="b", queue="b")
+    board.call("DELETE", 1, "b")
+    setting(board, "max-queues", 1)
+    for words in [
+        ("POST", "x", "QUEUE", "b"), ("PAUSE", "QUEUE", "b"), ("UPDATE", 1, "a", "SET", "QUEUE", "b"),
+        ("FLOW", 1, "NODE", "n", "x", "QUEUE", "b"),
+    ]:  # fmt: skip
+        with refused("LIMIT max-queues", board):
+            board.call(*words)
 
 
 def test_a_queue_keeps_a_number_of_groups_by_setting(board):
