@@ -230,6 +230,21 @@ def test_looking(jobs) -> None:
     assert (changed.gone, [job.id for job in changed.jobs]) == (["b"], [])
 
 
+def test_queues_workers_and_kinds_are_read_to_the_end(jobs, server) -> None:
+    """However many pages the server gives them in."""
+    names = [f"{number:0>200}" for number in range(40)]
+    for name in names:
+        jobs.post(1, id=name, queue=name)
+        [job] = jobs.claim(name, queues=[name])
+        jobs.fail(name, job.id, name, noretry=True)
+        jobs.post(1, queue=name)
+        jobs.claim(name, queues=[name])
+    with server.configured(jobboard__max_reply=4096):
+        assert [row["queue"] for row in jobs.queues()] == names
+        assert [row["worker"] for row in jobs.workers()] == names
+        assert list(jobs.kinds()) == names
+
+
 def test_registered_workers(jobs) -> None:
     assert jobs.worker_register("w", role="r", meta={"host": "h"}, for_="1m").quiet is False
     jobs.worker_quiet("w")

@@ -88,6 +88,21 @@ def test_a_board_is_told_anew(page: Page, reading: Console, board: Board):
     expect(page.locator("#queues")).to_contain_text("late")
 
 
+def test_all_queues_workers_and_kinds_are_shown(page: Page, reading: Console, board: Board, store):
+    """However many pages the server gives them in."""
+    names = [f"{number:0>200}" for number in range(40)]
+    for name in names:
+        board.post(id=name, queue=name)
+        job = board.claim_one(name, queues=[name])
+        board.fail(name, job["id"], name, "m", noretry=True)
+        board.post(queue=name)
+        board.claim_one(name, queues=[name])
+    with store.configured(jobboard__max_reply=4096):
+        page.goto(reading.at("/board", b=board.key))
+        for part in ["queues", "workers", "kinds"]:
+            expect(page.locator(f"#{part} tbody tr")).to_have_count(len(names))
+
+
 def test_what_has_the_focus_keeps_it(page: Page, reading: Console, board: Board):
     board.post(queue="a")
     page.goto(reading.at("/board", b=board.key))

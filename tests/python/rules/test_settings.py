@@ -5,7 +5,7 @@ from __future__ import annotations
 import lives
 import pytest
 from expect import refused_like
-from harness import EPOCH
+from harness import EPOCH, from_pairs
 from lives import LONG
 
 T = 2**40
@@ -344,3 +344,40 @@ def test_an_option_of_a_job_wins_over_its_board(clocked_board, clock, option):
     clocked_board.consume("w1", "j", token=token)
     clock.advance(20)
     assert clocked_board.state("j") == "complete"
+
+
+# Kept
+
+
+SCOPES = {
+    "board": [],
+    "queue": ["QUEUE", "q"],
+    "group": ["QUEUE", "q", "GROUP", "g"],
+    "groups": ["QUEUE", "q", "GROUP", "*"],
+    "limit": ["LIMIT", "l"],
+}
+OF_GROUPS_ALONE = {"weight": (1, 1, None), "ordered": (0, 0, 1)}
+
+
+def test_every_setting_of_every_level_is_in_a_snapshot_and_on_a_replica(fresh_server):
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    replica.wait_synced(primary)
+    client = primary.client(decode_responses=False)
+
+    def told(of, key="board"):
+        run = of.client().execute_command
+        return {level: from_pairs(run("JOB.SETTINGS", "GET", key, *words)) for level, words in SCOPES.items()}
+
+    for level, names in told(primary).items():
+        for name in names.keys() - {"limits"}:
+            default, least, _ = {**ALL, **OF_GROUPS_ALONE}[name]
+            value = least + 1 if least == default else least
+            client.execute_command("JOB.SETTINGS", "SET", "board", *SCOPES[level], name, value)
+    for level in ("queue", "group", "groups"):
+        client.execute_command("JOB.SETTINGS", "SET", "board", *SCOPES[level], "limits", 1, "l")
+    client.execute_command("RESTORE", "copy", 0, client.dump("board"))
+    want = told(primary)
+    assert all(source == level for level, names in want.items() for _, source in names.values())
+    replica.wait_synced(primary)
+    assert told(primary, "copy") == told(replica) == told(replica, "copy") == want
