@@ -122,6 +122,11 @@ impl<'a> Args<'a> {
         is
     }
 
+    /// The words before the last that was taken.
+    pub fn before(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        (0..self.at.saturating_sub(1)).filter_map(|at| self.words.get(at))
+    }
+
     /// How many words are left.
     pub fn left(&self) -> usize {
         self.words.len().saturating_sub(self.at)

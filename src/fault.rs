@@ -77,11 +77,10 @@ fn shown(word: &[u8]) -> String {
 }
 
 impl Fault {
-    /// The option that was meant, out of those in the syntax of a command.
-    pub fn hint(&self, syntax: &str) -> Option<String> {
+    /// The option that was meant, out of those that may stand there.
+    pub fn hint(&self, options: impl FnOnce() -> Vec<String>) -> Option<String> {
         let Fault::Unexpected(word, _) = self else { return None };
-        let words = syntax.split(|c: char| !c.is_ascii_uppercase() && c != '-').filter(|w| w.len() > 1);
-        nearest(word, words).map(str::to_string)
+        nearest(word, options().iter().map(|option| &**option)).map(str::to_string)
     }
 }
 

@@ -17,18 +17,19 @@ pub struct Arguments {
     _nested: Vec<Arguments>,
 }
 
+/// A part of a line of syntax.
 #[derive(Debug, Clone, PartialEq)]
-struct Node {
+pub(super) struct Node {
     name: String,
-    token: Option<String>,
-    kind: Kind,
-    optional: bool,
+    pub token: Option<String>,
+    pub kind: Kind,
+    pub optional: bool,
     multiple: bool,
-    inside: Vec<Node>,
+    pub inside: Vec<Node>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Word,
     Key,
     Number,
@@ -161,7 +162,8 @@ fn with_token(word: &str, values: Vec<Node>) -> Node {
     Node { token: Some(word.to_string()), name, ..group }
 }
 
-fn parse(syntax: &str, keyed: bool) -> Vec<Node> {
+/// What a line of syntax consists of; its first word is the key if the command has one.
+pub(super) fn parse(syntax: &str, keyed: bool) -> Vec<Node> {
     let spaced: String = syntax
         .chars()
         .flat_map(|c| match c {

@@ -13,6 +13,7 @@ pub mod defrag;
 pub mod durability;
 pub mod ends;
 pub mod events;
+pub mod hint;
 pub mod info;
 pub mod keyspace;
 pub mod load;

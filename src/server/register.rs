@@ -9,6 +9,7 @@ use crate::commands::{self, Command, Family, Help, KeyUse, Spec};
 use crate::server::call::{Call, Words};
 use crate::server::command_docs::Arguments;
 use crate::server::ctx::{Ctx, Level};
+use crate::server::hint::options_at;
 use crate::server::load::guard;
 use crate::server::{api, ERR, OK};
 use crate::world;
@@ -33,7 +34,9 @@ unsafe extern "C" fn handle<C: Command>(
             return OK;
         }
         if let Err(fault) = C::run(&mut call) {
-            let meant = fault.hint(C::SPEC.syntax).map(|word| format!(": did you mean {word}?"));
+            let meant = fault
+                .hint(|| options_at(C::SPEC.syntax, &call.args))
+                .map(|word| format!(": did you mean {word}?"));
             ctx.reply().error(&format!("{fault}{}", meant.unwrap_or_default()));
         }
         OK

@@ -149,6 +149,33 @@ def test_a_command_takes_no_option_that_is_not_documented(
 # What was meant
 
 
+def test_the_word_that_was_meant_may_stand_there(server: Server, documented: dict[str, set[str]]) -> None:
+    """Every option of any command, right and misspelt, given to every other one: what is offered is taken."""
+    all_words = {*set().union(*documented.values()), *(option for call in EVERY for option in call.options)}
+    words = {*all_words, *(word[:-1] for word in all_words if len(word) > 4)}
+    calls = [(call, word) for call in EVERY for word in words]
+    meant = [re.search(r"did you mean ([A-Z-]+)\?", reply) for reply in taken(server, calls)]
+    offered = [(call, found[1]) for (call, _), found in zip(calls, meant) if found]
+    nowhere = "syntax error|exclude|goes with"
+    wrong = [
+        f"{call.name} {call.head} {word}: {reply}"
+        for (call, word), reply in zip(offered, taken(server, offered))
+        if re.search(nowhere, reply)
+    ]
+    assert offered and not wrong, "\n".join(sorted(set(wrong)))
+
+
+def test_each_option_is_offered_where_it_may_stand(server: Server) -> None:
+    calls = [(call, option) for call in EVERY for option in call.options if len(option) > 4]
+    replies = taken(server, [(call, f"{option}X") for call, option in calls])
+    missed = [
+        f"{call.name} {call.head} {option}: {reply}"
+        for (call, option), reply in zip(calls, replies)
+        if f"did you mean {option}?" not in reply
+    ]
+    assert not missed, "\n".join(missed)
+
+
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
