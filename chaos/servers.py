@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
@@ -27,9 +28,9 @@ def die_with_parent() -> None:
 
 
 class Sentinel:
-    """One Sentinel."""
+    """One Sentinel; `more` are lines of its configuration."""
 
-    def __init__(self, kind: str, port_of_primary: int) -> None:
+    def __init__(self, kind: str, port_of_primary: int, more: Sequence[str] = ()) -> None:
         self.port = free_port()
         self.folder = tempfile.TemporaryDirectory(prefix="sentinel-")
         config = Path(self.folder.name) / "sentinel.conf"
@@ -41,6 +42,7 @@ class Sentinel:
             f"sentinel down-after-milliseconds {NAME} 800",
             f"sentinel failover-timeout {NAME} 4000",
             f"sentinel parallel-syncs {NAME} 2",
+            *more,
         ]
         config.write_text("\n".join(lines) + "\n")
         with (Path(self.folder.name) / "log").open("wb") as log:

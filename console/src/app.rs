@@ -9,7 +9,6 @@ use axum::http::{header, HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
-use redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::sync::Semaphore;
 
 use crate::failure::Failure;
@@ -18,6 +17,7 @@ use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::names::coded;
 use crate::options::Options;
+use crate::place::{Place, User};
 use crate::query::Query;
 use crate::sessions::{lock, Session, Sessions, COOKIE};
 use crate::trends::Trends;
@@ -26,8 +26,7 @@ use crate::visitors::Visitor;
 
 pub struct App {
     pub options: Options,
-    /// Without user and password.
-    pub server: ConnectionInfo,
+    pub place: Place,
     pub metrics: Metrics,
     /// The port that is listened on: in the names of cookies, which all ports of a host share.
     pub port: u16,
@@ -42,17 +41,12 @@ pub struct App {
 }
 
 impl App {
-    /// User and password of the server's address are for /metrics alone.
-    pub fn new(options: Options, server: ConnectionInfo, port: u16) -> Self {
-        let settings = server.redis_settings();
-        let user = settings
-            .password()
-            .map(|password| (settings.username().unwrap_or("default").to_owned(), password.to_owned()));
-        let bare = RedisConnectionInfo::default().set_db(settings.db());
+    /// The user is for /metrics alone.
+    pub fn new(options: Options, place: Place, user: Option<User>, port: u16) -> Self {
         Self {
             live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
             options,
-            server: server.set_redis_settings(bare),
+            place,
             metrics: Metrics::new(user),
             port,
             sessions: Sessions::default(),
@@ -87,7 +81,7 @@ impl App {
         if let Some(link) = lock(&self.open).clone() {
             return Ok(Some(link));
         }
-        match Link::open(&self.server, None).await {
+        match Link::open(&self.place, None).await {
             Ok(link) => {
                 *lock(&self.open) = Some(link.clone());
                 Ok(Some(link))

@@ -1,16 +1,19 @@
 //! A connection to the server or the cluster, with the rights of one user. Clones share it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{cmd, AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ProtocolVersion, Value};
 
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::reply::{bytes, int, list, Record};
+use crate::watched::Watched;
 
 /// How long a connection, or one answer, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,6 +29,7 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub enum Link {
     One(ConnectionManager),
+    Watched(Arc<Watched>),
     Cluster(ClusterConnection),
 }
 
@@ -39,23 +43,17 @@ pub struct Found {
 impl Link {
     /// Connects and signs in; without a user as the server's default user, without a password.
     /// A server that is a node of a cluster gives a link to the cluster.
-    pub async fn open(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<Self, Failure> {
-        // Without CLIENT SETINFO: few users may send it, and the server would log each as denied.
-        let mut settings =
-            server.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
-        settings = match user {
-            Some((name, password)) => settings.set_username(name).set_password(password),
-            None => settings,
+    pub async fn open(place: &Place, user: Option<(&str, &str)>) -> Result<Self, Failure> {
+        let server = match place {
+            Place::At(server) => server,
+            Place::Watched(sentinels) => {
+                return Ok(Self::Watched(Arc::new(Watched::open(Arc::clone(sentinels), user).await?)))
+            }
         };
-        let client = Client::open(server.clone().set_redis_settings(settings))?;
+        let client = Client::open(signed_in(server, user))?;
         // The first connection tells at once what is wrong; the manager would try again.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
-        let mut first = client.get_multiplexed_async_connection_with_config(&config).await?;
-        let hello = first.req_packed_command(cmd("HELLO").arg(3)).await?.extract_error()?;
-        let mode = Record::read(hello).unwrap_or_default().text("mode");
-        if mode == "cluster" {
+        let (_, hello) = connect(&client, AsyncConnectionConfig::new()).await?;
+        if hello.text("mode") == "cluster" {
             return Self::open_cluster(server, user).await;
         }
         let config = ConnectionManagerConfig::new()
@@ -64,6 +62,14 @@ impl Link {
             .set_number_of_retries(1)
             .set_max_delay(Duration::from_millis(200));
         Ok(Self::One(client.get_connection_manager_with_config(config).await?))
+    }
+
+    /// The server that this link goes to now, when Sentinels have named it; else the place itself.
+    pub async fn place(&self, place: &Place) -> Result<Place, Failure> {
+        match self {
+            Self::Watched(link) => Ok(Place::At(link.server().await?.into())),
+            _ => Ok(place.clone()),
+        }
     }
 
     async fn open_cluster(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<Self, Failure> {
@@ -85,7 +91,8 @@ impl Link {
     /// Sends a command about one board to the server that holds it.
     pub async fn ask(&self, board: &[u8], command: Cmd) -> Result<Value, Failure> {
         match self {
-            Self::One(link) => Ok(link.clone().req_packed_command(&command).await?.extract_error()?),
+            Self::One(link) => Ok(link.clone().send_packed_command(&command).await?.extract_error()?),
+            Self::Watched(link) => link.ask(&command).await,
             Self::Cluster(link) => {
                 let route = Route::with_key(board, SlotAddr::Master);
                 let route = RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route));
@@ -115,7 +122,8 @@ impl Link {
     /// Sends a command to one primary of a cluster, or to the server that stands alone.
     pub async fn ask_node(&self, node: Option<&(String, u16)>, command: Cmd) -> Result<Value, Failure> {
         match (self, node) {
-            (Self::One(link), _) => Ok(link.clone().req_packed_command(&command).await?.extract_error()?),
+            (Self::One(link), _) => Ok(link.clone().send_packed_command(&command).await?.extract_error()?),
+            (Self::Watched(link), _) => link.ask(&command).await,
             (Self::Cluster(link), node) => {
                 let node = match node {
                     Some((host, port)) => {
@@ -136,8 +144,8 @@ impl Link {
     pub async fn boards(&self) -> Result<Found, Failure> {
         let began = Instant::now();
         let nodes: Vec<Option<(String, u16)>> = match self {
-            Self::One(_) => vec![None],
             Self::Cluster(_) => self.primaries().await?.into_iter().map(Some).collect(),
+            _ => vec![None],
         };
         let mut boards = BTreeSet::new();
         let mut whole = true;
@@ -160,6 +168,28 @@ impl Link {
         }
         Ok(Found { boards: boards.into_iter().collect(), whole })
     }
+}
+
+/// A server with the user who signs in to it.
+pub fn signed_in(server: &ConnectionInfo, user: Option<(&str, &str)>) -> ConnectionInfo {
+    // Without CLIENT SETINFO: few users may send it, and the server would log each as denied.
+    let settings =
+        server.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
+    server.clone().set_redis_settings(match user {
+        Some((name, password)) => settings.set_username(name).set_password(password),
+        None => settings,
+    })
+}
+
+/// A connection, and what the server says of itself.
+pub async fn connect(
+    client: &Client,
+    config: AsyncConnectionConfig,
+) -> Result<(MultiplexedConnection, Record), Failure> {
+    let config = config.set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(PATIENCE));
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    let hello = connection.send_packed_command(cmd("HELLO").arg(3)).await?.extract_error()?;
+    Ok((connection, Record::read(hello).unwrap_or_default()))
 }
 
 /// `JOB.<words> <board>`: a command about a board, to which options are added. The words are the command's

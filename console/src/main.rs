@@ -1,7 +1,8 @@
 //! A console for job boards: pages over the `JOB.*` commands of a Redis or Valkey server.
 //!
-//! `serving` takes connections, `link` talks to the server, `visitors`, `turns`, `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes
-//! commands of what a user wants done, and `live` tells open pages what has changed. Nothing is stored.
+//! `serving` takes connections, `place` finds the server, `link` and `watched` talk to it, `visitors`, `turns`,
+//! `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes commands of what a user
+//! wants done, and `live` tells open pages what has changed. Nothing is stored.
 
 mod app;
 mod assets;
@@ -16,6 +17,7 @@ mod metrics;
 mod names;
 mod options;
 mod pages;
+mod place;
 mod plan;
 mod query;
 mod reply;
@@ -26,6 +28,7 @@ mod show;
 mod trends;
 mod turns;
 mod visitors;
+mod watched;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ use clap::Parser;
 use tokio::net::TcpListener;
 
 use crate::app::{with_session, App};
+use crate::failure::Failure;
 use crate::link::Link;
 use crate::options::Options;
 
@@ -54,17 +58,15 @@ async fn main() -> ExitCode {
 async fn serve(options: Options) -> Result<(), String> {
     // Of the libraries that can do TLS we bring one; it has to be named once.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let server = options.server()?;
+    let (place, user) = options.place()?;
     let listener = TcpListener::bind((options.bind, options.port));
     let listener = listener.await.map_err(|error| format!("{}:{}: {error}", options.bind, options.port))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     if options.is_exposed() && !options.secure {
         eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");
     }
-    let app = Arc::new(App::new(options, server, address.port()));
-    if app.options.is_exposed() {
-        tokio::spawn(warn_of_open_server(Arc::clone(&app)));
-    }
+    let app = Arc::new(App::new(options, place, user, address.port()));
+    tokio::spawn(warn_of_server(Arc::clone(&app)));
     println!("http://{address}/");
     tokio::select! {
         () = serving::serve(listener, routes(&app), app.options.connections.into()) => {}
@@ -73,9 +75,11 @@ async fn serve(options: Options) -> Result<(), String> {
     Ok(())
 }
 
-async fn warn_of_open_server(app: Arc<App>) {
-    if Link::open(&app.server, None).await.is_ok() {
-        eprintln!("jobboard-console: the server's default user needs no password: nobody is let in as that user here, but whoever reaches the server itself is");
+async fn warn_of_server(app: Arc<App>) {
+    match Link::open(&app.place, None).await {
+        Ok(_) if app.options.is_exposed() => eprintln!("jobboard-console: the server's default user needs no password: nobody is let in as that user here, but whoever reaches the server itself is"),
+        Err(failure @ Failure::Unreachable(_)) => eprintln!("jobboard-console: {}", failure.text()),
+        _ => {}
     }
 }
 

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::finder::Finder;
 use crate::link::Link;
+use crate::place::User;
 use crate::reply::bytes;
 use crate::sessions::lock;
 use crate::visitors::Visitor;
@@ -25,13 +26,13 @@ const AT_ONCE: usize = 100;
 
 /// Who asks the server, and what is known of it.
 pub struct Metrics {
-    user: Option<(String, String)>,
+    user: Option<User>,
     link: Mutex<Option<Link>>,
     finder: Finder,
 }
 
 impl Metrics {
-    pub fn new(user: Option<(String, String)>) -> Self {
+    pub fn new(user: Option<User>) -> Self {
         Self { user, link: Mutex::default(), finder: Finder::default() }
     }
 
@@ -40,7 +41,7 @@ impl Metrics {
             return Ok(link);
         }
         let user = self.user.as_ref().map(|(name, password)| (name.as_str(), password.as_str()));
-        let link = Link::open(&app.server, user).await?;
+        let link = Link::open(&app.place, user).await?;
         *lock(&self.link) = Some(link.clone());
         Ok(link)
     }

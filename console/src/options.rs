@@ -3,14 +3,16 @@
 use std::net::IpAddr;
 
 use clap::Parser;
-use redis::{ConnectionInfo, IntoConnectionInfo};
+
+use crate::place::{Place, User};
 
 /// A console for the job boards of a Redis or Valkey server, in a browser.
 #[derive(Debug, Parser)]
 #[command(name = "jobboard-console", version)]
 pub struct Options {
-    /// The server, or any node of a cluster. Users sign in with a user and password of the server; those in
-    /// this address are used for /metrics alone.
+    /// The server, any node of a cluster, or the Sentinels of the server:
+    /// redis+sentinel://host1:26379,host2:26379/service. Users sign in with a user and password of the server;
+    /// those in this address are used for /metrics alone.
     #[arg(long, env = "REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
     pub redis: String,
 
@@ -50,11 +52,10 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn server(&self) -> Result<ConnectionInfo, String> {
-        let server = self.redis.as_str().into_connection_info();
-        // The address may hold a password: the error of the parser, which repeats it, is not shown.
-        server
-            .map_err(|_| "--redis (or REDIS_URL) is not an address like redis://127.0.0.1:6379/0".to_owned())
+    /// Where the server is, and the user and password in its address.
+    pub fn place(&self) -> Result<(Place, Option<User>), String> {
+        Place::read(&self.redis)
+            .map_err(|like| format!("--redis (or REDIS_URL) is not an address like {like}"))
     }
 
     /// Whether others than the users of this machine may come.

@@ -13,6 +13,8 @@ fresh_server   a factory of servers of the test's own: fresh_server("clock", "ma
                replicaof=other, config=["maxmemory 100mb"]); they are killed at the end of the test
 kind           redis70, redis82 or valkey91: the kind of server that the test runs on
 cluster        a cluster of three primaries, of the test's own
+watched        a primary, a replica and three Sentinels, of the test's own: watched.url, watched.servers,
+               watched.sentinels, watched.fail_over()
 protocol       2 and 3: name it to run a test under both, as in server.board(protocol=protocol)
 
 A test fails when one of its servers has ended, crashed or panicked by its end (one that the test itself has
@@ -32,6 +34,7 @@ from typing import Callable
 import pytest
 from harness import EPOCH, KINDS, Board, Clock, Server
 from harness.cluster import Cluster
+from sentinels import Watched
 
 ON_EVERY_SERVER = {"server"}
 """The folders with tests of what differs between servers: blocking, time, replication, disk, protocol …"""
@@ -190,3 +193,10 @@ def cluster(server_kind: str) -> Iterator[Cluster]:
         cluster.check_health()
     finally:
         cluster.close()
+
+
+@pytest.fixture
+def watched(fresh_server: Callable[..., Server], kind: str) -> Iterator[Watched]:
+    watched = Watched(fresh_server, kind)
+    yield watched
+    watched.close()

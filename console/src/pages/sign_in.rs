@@ -67,13 +67,17 @@ pub async fn post(
         Err(Failure::SignedOut) => {
             refused(StatusCode::UNAUTHORIZED, "The server knows no such user with this password.")
         }
+        // Why not is no concern of strangers: it names addresses.
+        Err(failure @ Failure::Unreachable(_)) if visitor.is_exposed => {
+            refused(failure.status(), "The server cannot be reached.")
+        }
         Err(failure) => refused(failure.status(), &failure.text()),
     }
 }
 
 /// A link with the rights of this user. Where others can come, the server must have asked for the password.
 async fn attempt(app: Arc<App>, user: String, password: String, is_exposed: bool) -> Result<Link, Failure> {
-    let link = Link::open(&app.server, Some((&user, &password))).await;
+    let link = Link::open(&app.place, Some((&user, &password))).await;
     if matches!(link, Err(Failure::SignedOut)) {
         tokio::time::sleep(PENALTY).await;
     }
@@ -81,7 +85,8 @@ async fn attempt(app: Arc<App>, user: String, password: String, is_exposed: bool
     if !is_exposed {
         return Ok(link);
     }
-    match Link::open(&app.server, Some((&user, &random()))).await {
+    // Of the same server: Sentinels may name another one by now.
+    match Link::open(&link.place(&app.place).await?, Some((&user, &random()))).await {
         Err(Failure::SignedOut) => Ok(link),
         Err(failure) => Err(failure),
         Ok(_) => Err(Failure::Refused(format!(

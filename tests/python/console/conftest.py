@@ -5,7 +5,7 @@ reading    a console of `store`, read-only as by default
 writing    one that lets its users act
 page       a page of Chromium; the test fails when a script failed or the page's policy was broken
 board      a board on `store` with a name of its own
-consoles   a factory: consoles(server, "--write"); they are ended with the test
+consoles   a factory: consoles(server, "--write"), or of an address; they are ended with the test
 
 Chromium is Debian's. A test fails, and is not skipped, where it is missing: `make setup` installs it.
 """
@@ -44,8 +44,8 @@ def store() -> Iterator[Server]:
         server.close()
 
 
-def address(server: Server) -> str:
-    return f"redis://127.0.0.1:{server.port}"
+def address(server: Server | str) -> str:
+    return server if isinstance(server, str) else f"redis://127.0.0.1:{server.port}"
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +66,7 @@ def writing(store: Server) -> Iterator[Console]:
 def consoles() -> Iterator[Callable[..., Console]]:
     started: list[Console] = []
 
-    def start(server: Server, *arguments: str, **more: dict) -> Console:
+    def start(server: Server | str, *arguments: str, **more: dict) -> Console:
         started.append(Console(address(server), *arguments, **more))
         return started[-1]
 
