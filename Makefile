@@ -57,7 +57,7 @@ setup: ## Install what is missing: Debian packages (with sudo when not root), .v
 	@scripts/setup
 
 build: ## Compile the module: target/release/libjobboard.so
-	RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' cargo build --release --locked
+	RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
 
 checked: setup ## Compile the module and the console as the tests want them: target/checked
 	cargo build $(CHECKED)
