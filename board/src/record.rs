@@ -233,12 +233,11 @@ impl<'a> Record<'a> {
     }
     /// When it last changed.
     pub fn modified(&self) -> i64 {
-        let ready = match self.job.since.get() {
-            NEVER => 0,
-            since => since,
-        };
+        let when = |time| if time == NEVER { 0 } else { time };
+        let ready = when(self.job.since.get());
         let claimed = self.claim.map_or(0, |c| c.claimed);
-        self.posted().max(ready).max(claimed).max(self.rare.map_or(0, |r| r.modified))
+        let rare = self.rare.map_or(0, |r| r.modified.max(when(r.tried.ready)));
+        self.posted().max(ready).max(claimed).max(rare)
     }
     /// The board's revision when it last changed.
     pub fn version(&self) -> i64 {

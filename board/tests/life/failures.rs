@@ -65,6 +65,19 @@ fn a_worker_can_name_the_pause_or_give_up() {
 }
 
 #[test]
+fn a_job_that_falls_due_has_changed_then() {
+    let mut w = World::default();
+    let due = w.now + 1_000;
+    w.put_with("posted", |p| p.due = Some(due));
+    w.put("failed");
+    w.take_id(ANN, "failed");
+    w.fails_with(ANN, "failed", None, Retry::After(1_000)).unwrap();
+    assert_eq!(w.job("failed").modified(), w.now);
+    w.pass(5_000);
+    assert_eq!((w.job("posted").modified(), w.job("failed").modified()), (due, due));
+}
+
+#[test]
 fn a_run_times_out_however_often_it_beats_and_that_is_a_failure() {
     let mut w = World::default();
     w.put_with("job", |p| p.options.timeout = Some(50_000));
