@@ -317,10 +317,15 @@ impl Board {
         }
     }
 
+    /// Whether a copy of this board would take an effect.
+    pub(crate) fn takes(&self, effect: &impl Happening) -> bool {
+        self.revision < REVISIONS && self.turns < TURNS && effect.fits(self)
+    }
+
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
     /// what is not there; then the board may be half changed and is to be marked broken.
     pub fn apply(&mut self, effect: &impl Happening, now: i64) -> Result<(), Unfit> {
-        debug_assert!(effect.fits(self), "no copy would take it: {effect:?}");
+        debug_assert!(self.takes(effect), "no copy would take it: {effect:?}");
         self.revision += 1;
         self.moment = now;
         effect.happen(self, now)

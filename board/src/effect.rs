@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::board::{Board, REVISIONS, TURNS};
+use crate::board::Board;
 use crate::dist::Dist;
 use crate::format::{next_tag, Decoder, Written};
 use crate::job::NEVER;
@@ -386,8 +386,7 @@ impl Board {
     fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
         for _ in 0..count {
             let effect = Effect::decode(from)?;
-            let full = self.revision >= REVISIONS || self.turns >= TURNS;
-            if full || !effect.fits(self) || self.apply(&effect, now).is_err() {
+            if !self.takes(&effect) || self.apply(&effect, now).is_err() {
                 return Err(Flaw::Unfit(effect.tag()));
             }
         }

@@ -2,6 +2,8 @@
 //! panics, nothing takes memory on the word of a length, and what loads is a whole board.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "hostile/numbers.rs"]
+mod numbers;
 #[path = "life/site.rs"]
 mod site;
 #[path = "hostile/whole.rs"]
@@ -12,8 +14,9 @@ use board::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use numbers::{numbers, with_number};
 use site::*;
-use whole::{full, live_on, load, marked, parts, with_number};
+use whole::{full, live_on, load, parts, revision_in, token_in};
 use world::{Bytes, World};
 
 /// The most memory that this process has had, in bytes; 0 where nobody tells.
@@ -52,13 +55,15 @@ fn the_parts_of_a_snapshot_may_come_in_other_pieces_but_not_in_another_order() {
 
 #[test]
 fn a_board_whose_counters_are_near_their_ends_loads_and_goes_on_until_it_refuses() {
-    let w = marked();
-    let (revision, token) = (w.board.revision(), w.board.token());
-    for (from, end) in [(revision, NEVER as u64), (token, (1 << 53) - 1)] {
-        assert!(load([&with_number(&w.board, from, end + 1)[..]]).is_err());
+    let w = full();
+    let bytes = parts(&w.board).concat();
+    let (revision, token) = (revision_in(&bytes, &w.board), token_in(&bytes, &w.board));
+    for (place, end) in [(&revision, NEVER), (&token, (1 << 53) - 1)] {
+        let with = |n| with_number(&bytes, place.clone(), n);
+        assert!(load([&with(end + 1)[..]]).is_err());
         for less in [0, 1, 100, 1 << 40, (1 << 40) + 1, 1 << 42] {
-            let board = load([&with_number(&w.board, from, end - less)[..]]).unwrap();
-            if from == revision {
+            let board = load([&with(end - less)[..]]).unwrap();
+            if *place == revision {
                 assert_eq!(board.check_headroom().is_err(), less <= 1 << 40, "{less}");
             }
             live_on(board);

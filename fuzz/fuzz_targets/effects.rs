@@ -1,28 +1,40 @@
-//! Batches of any bytes, one after another on one copy, break it or leave it whole. Each is
-//! preceded by its length, two bytes, the lower first.
+//! Batches of any bytes, one after another on one copy, break it or leave it whole: it goes on
+//! working by itself, and in a server that took the same batches. A copy that is loaded between two
+//! of them takes the rest alike.
 #![no_main]
 
 use board::{Applied, Board};
-use libfuzzer_sys::fuzz_target;
-
-#[path = "../../board/tests/life/site.rs"]
-mod site;
-#[path = "../../board/tests/hostile/whole.rs"]
-mod whole;
-#[path = "../../board/tests/world/mod.rs"]
-mod world;
+use board_fuzz::input::{mutate, Input};
+use board_fuzz::play::Play;
+use board_fuzz::whole;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut board = Board::default();
-    let mut rest = bytes;
-    while let Some((head, more)) = rest.split_first_chunk::<2>() {
-        let len = usize::from(u16::from_le_bytes(*head)).min(more.len());
-        let (batch, after) = more.split_at(len);
-        rest = after;
-        match board.replay(batch) {
+    let Input { mut choices, parts } = Input::read(bytes);
+    let late = choices.below(parts.len());
+    let (mut board, mut taken) = (Board::default(), Vec::new());
+    let mut copy = None;
+    for (n, batch) in parts.into_iter().enumerate() {
+        if n == late {
+            copy = Some(board.copy().expect("a whole board is copied"));
+        }
+        let applied = board.replay(batch);
+        if let Some(copy) = &mut copy {
+            assert_eq!(copy.replay(batch), applied);
+        }
+        match applied {
             Applied::Broken(_) => return assert!(board.broken()),
-            Applied::Done | Applied::Skipped | Applied::Malformed => {}
+            Applied::Done => taken.push(batch),
+            Applied::Skipped | Applied::Malformed => {}
         }
     }
+    if let Some(copy) = copy {
+        assert_eq!(copy.digest(), board.digest(), "a copy that was loaded late");
+    }
     whole::live_on(board);
+    let mut play = Play::new(choices);
+    play.follow(&taken);
+    play.run();
 });
+
+fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| { mutate(data, size, most, seed) });

@@ -4,14 +4,8 @@
 #![no_main]
 
 use board::*;
+use board_fuzz::world;
 use libfuzzer_sys::fuzz_target;
-
-#[path = "../../board/tests/life/site.rs"]
-mod site;
-#[path = "../../board/tests/hostile/whole.rs"]
-mod whole;
-#[path = "../../board/tests/world/mod.rs"]
-mod world;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut texts = bytes.split(|byte| *byte == 0);

@@ -2,8 +2,11 @@
 //! bytes have made. The fuzz targets use it too.
 #![allow(dead_code)]
 
+use std::ops::Range;
+
 use board::*;
 
+use crate::numbers::{numbers, with_number};
 use crate::site::*;
 use crate::world::{Bytes, World};
 
@@ -148,32 +151,23 @@ pub fn parts(board: &Board) -> Vec<Bytes> {
     parts
 }
 
-/// The same with a revision and a token that stand out in its bytes.
-pub fn marked() -> World {
-    let mut w = full();
-    while w.board.revision() <= 0xff {
-        w.configure(None, Setting::Retries, Some(w.board.revision() as i64));
-    }
-    w
+/// Where in a snapshot the number stands that a board tells once it has been loaded: with `to`
+/// in its place `tells` holds.
+pub fn number_that(bytes: &[u8], to: i64, tells: impl Fn(&Board) -> bool) -> Range<usize> {
+    let holds = |at: &Range<usize>| load([&with_number(bytes, at.clone(), to)[..]]).is_ok_and(|b| tells(&b));
+    numbers(bytes).into_iter().find(holds).expect("a number that a board tells")
 }
 
-/// MessagePack of a number, as it is written.
-fn number(n: u64) -> Bytes {
-    match n {
-        0..=0x7f => vec![n as u8],
-        0x80..=0xff => vec![0xcc, n as u8],
-        0x100..=0xffff => [&[0xcd][..], &(n as u16).to_be_bytes()].concat(),
-        0x1_0000..=0xffff_ffff => [&[0xce][..], &(n as u32).to_be_bytes()].concat(),
-        _ => [&[0xcf][..], &n.to_be_bytes()].concat(),
-    }
+/// Where its revision stands.
+pub fn revision_in(bytes: &[u8], board: &Board) -> Range<usize> {
+    let next = board.revision() + 1;
+    number_that(bytes, next as i64, |loaded| loaded.revision() == next)
 }
 
-/// The snapshot with another number in the place of the first that is `from`.
-pub fn with_number(board: &Board, from: u64, to: u64) -> Bytes {
-    let bytes = parts(board).concat();
-    let from = number(from);
-    let at = bytes.windows(from.len()).position(|seen| seen == from).unwrap();
-    [&bytes[..at], &number(to), &bytes[at + from.len()..]].concat()
+/// Where its last token stands.
+pub fn token_in(bytes: &[u8], board: &Board) -> Range<usize> {
+    let next = board.token() + 1;
+    number_that(bytes, next as i64, |loaded| loaded.token() == next)
 }
 
 pub fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, Damage> {

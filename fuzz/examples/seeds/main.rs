@@ -6,13 +6,12 @@ use std::fs;
 use std::io::Result;
 use std::path::Path;
 
+use board_fuzz::choices::Choices;
+use board_fuzz::input::Input;
+use board_fuzz::whole;
+
+mod ends;
 mod sessions;
-#[path = "../../../board/tests/life/site.rs"]
-mod site;
-#[path = "../../../board/tests/hostile/whole.rs"]
-mod whole;
-#[path = "../../../board/tests/world/mod.rs"]
-mod world;
 
 const TEXTS: [&[u8]; 3] = [
     b"1.2.r.0.17.3\0ready\0id\0queue\0name\0tag\0user\0group\0key\0*/5 * * * *\0Europe/Rome",
@@ -26,25 +25,31 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> Result<()> {
     fs::write(folder.join(name), bytes)
 }
 
+/// An input of parts, and some choices of what is done then.
+fn after<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let choices: Vec<u8> = (0..96).map(|n| board::mix(n) as u8).collect();
+    Input { choices: Choices(&choices), parts: parts.into_iter().collect() }.bytes()
+}
+
 fn main() -> Result<()> {
     let w = whole::full();
-    write("snapshot", "full", &whole::parts(&w.board).concat())?;
-    let marked = whole::marked().board;
-    let end = |name: &str, from, to| write("snapshot", name, &whole::with_number(&marked, from, to));
-    end("last-revision", marked.revision(), (1 << 48) - 2)?;
-    end("last-token", marked.token(), (1 << 53) - 40)?;
-    let batches = |from: usize, to: usize| -> Vec<u8> {
-        let framed = |batch: &Vec<u8>| [&(batch.len() as u16).to_le_bytes()[..], batch].concat();
-        w.sent[from..to].iter().flat_map(framed).collect()
-    };
-    for to in (20..=w.sent.len()).step_by(20) {
-        write("effects", &format!("first-{to:03}"), &batches(0, to))?;
+    let parts = whole::parts(&w.board);
+    write("snapshot", "full", &after(parts.iter().map(|part| &part[..])))?;
+    for (name, bytes) in ends::snapshots() {
+        write("snapshot", name, &after([&bytes[..]]))?;
     }
+    for to in (20..=w.sent.len()).step_by(20) {
+        write("effects", &format!("first-{to:03}"), &after(w.sent[..to].iter().map(|batch| &batch[..])))?;
+    }
+    write("effects", "last-token", &after(ends::batches().iter().map(|batch| &batch[..])))?;
     for (n, text) in TEXTS.iter().enumerate() {
         write("texts", &format!("{n}"), text)?;
     }
     for (name, input) in sessions::inputs(&fs::read_to_string("../commands.md")?) {
         write("commands", &name, &input)?;
+    }
+    for (name, input) in ends::sessions() {
+        write("commands", name, &input)?;
     }
     Ok(())
 }

@@ -35,7 +35,8 @@ pub fn inputs(page: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-fn bytes(words: &[String]) -> Vec<u8> {
+/// A command's bytes.
+pub fn bytes(words: &[String]) -> Vec<u8> {
     match words {
         [clock, verb, ms] if clock == "JOB.CLOCK" && verb == "ADVANCE" => {
             let seconds = ms.parse::<i64>().unwrap_or(0).clamp(1_000, 16_000) / 1_000;
@@ -60,7 +61,7 @@ fn bytes(words: &[String]) -> Vec<u8> {
 }
 
 /// The words of a line, quoted or not.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -59,46 +59,65 @@ impl Server {
         self.try_load(strings, place).expect("what was saved cannot be loaded")
     }
 
-    /// What is under a key with other bytes at a place of its first part, as a client restores it;
-    /// whatever is refused changes nothing. Only for one that `fits`.
-    pub fn forge(&self, (db, key): &Place, at: usize, bytes: &[u8], fits: impl Fn(*mut c_void) -> bool) {
-        for at_db in [*db, db + REPLICA] {
-            let place = (at_db, key.clone());
-            let Some(value) = self.value(&place) else { return };
-            let mut strings = self.saved(value);
-            let part = strings.first_mut().and_then(|part| part.get_mut(at..at + bytes.len()));
-            let Some(part) = part else { return };
-            part.copy_from_slice(bytes);
-            // Of what is refused the log tells.
-            let before = self.warnings();
-            let value = self.try_load(strings, None);
-            assert!(before.is_empty());
-            self.warnings();
-            let Some(value) = value else { return };
-            if !fits(value) {
-                return self.free(value);
-            }
-            self.delete_one(&place);
-            self.keys.borrow_mut().insert(place, Entry::Board(value));
-        }
-        self.came(&(*db, key.clone()), c"restore");
+    /// `DUMP`: what is under a key as the strings that the module saves it to.
+    pub fn dump(&self, place: &Place) -> Option<Vec<Vec<u8>>> {
+        self.value(place).map(|value| self.saved(value))
     }
 
-    /// Saves what is under a key and loads it again: from a file, or by `RESTORE` with
-    /// `REPLACE`.
-    pub fn reload(&self, (db, key): &Place, from_file: bool) {
+    /// `RESTORE` with `REPLACE`: puts what the module makes of these strings under a key, or
+    /// changes nothing. Only what `fits`.
+    pub fn restore(
+        &self,
+        (db, key): &Place,
+        strings: &[Vec<u8>],
+        fits: impl Fn(*mut c_void) -> bool,
+    ) -> bool {
+        for at in [*db, db + REPLICA] {
+            // Of what is refused the log tells.
+            assert_eq!(self.warnings(), Vec::<String>::new());
+            let value = self.try_load(strings.to_vec(), None);
+            self.warnings();
+            match value {
+                None => return false,
+                Some(value) if !fits(value) => {
+                    self.free(value);
+                    return false;
+                }
+                Some(value) => self.put((at, key.clone()), value),
+            }
+        }
+        self.came(&(*db, key.clone()), c"restore");
+        true
+    }
+
+    fn put(&self, place: Place, value: *mut c_void) {
+        self.delete_one(&place);
+        self.keys.borrow_mut().insert(place, Entry::Board(value));
+    }
+
+    /// Saves what is under a key to a file and loads it again.
+    pub fn reload(&self, (db, key): &Place) {
         for at in [*db, db + REPLICA] {
             let place = (at, key.clone());
-            let Some(value) = self.value(&place) else { return };
-            let strings = self.saved(value);
-            let named = Some(&place).filter(|_| from_file && at < REPLICA);
-            let value = self.loaded(strings, named);
-            self.delete_one(&place);
-            self.keys.borrow_mut().insert(place, Entry::Board(value));
+            let Some(strings) = self.dump(&place) else { return };
+            let value = self.loaded(strings, Some(&place).filter(|_| at < REPLICA));
+            self.put(place, value);
         }
-        match from_file {
-            true => self.turn(),
-            false => self.came(&(*db, key.clone()), c"restore"),
+        self.turn();
+    }
+
+    /// The copy is made anew, as by a replica that has fallen behind.
+    pub fn resync(&self, (db, key): &Place) {
+        if let Some(strings) = self.dump(&(*db, key.clone())) {
+            let value = self.loaded(strings, None);
+            self.put((db + REPLICA, key.clone()), value);
+        }
+    }
+
+    /// Effects come to a key and its copy, as to replicas of another primary.
+    pub fn follow(&self, (db, key): &Place, batch: &[u8]) {
+        for at in [*db, db + REPLICA] {
+            self.replay(at, &[b"JOB.APPLY".to_vec(), key.clone(), batch.to_vec()], false);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What must hold after whatever happens.
 
-use fake_server::{server, Place, DATABASES, REPLICA};
+use fake_server::{server, Place, Server, DATABASES, REPLICA};
 use jobboard::server::board_type::{board_of, BoardValue};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ pub type Sight = BTreeMap<Place, (u64, u128)>;
 /// More jobs than this are too slow to look at after each command.
 const MANY: usize = 2_000;
 
-fn value(place: &Place) -> Option<&'static BoardValue> {
+pub fn value(place: &Place) -> Option<&'static BoardValue> {
     // SAFETY: what stands under a key is ours, and nothing happens while it is used.
     server().value(place).and_then(|value| unsafe { board_of(value) })
 }
@@ -52,18 +52,29 @@ pub fn is_whole(value: *mut c_void) -> bool {
     unsafe { board_of(value) }.is_some_and(|value| !value.board.broken())
 }
 
-/// Whatever has come of the boards can be saved and loaded.
-pub fn loads_again() {
-    for place in server().places().into_iter().filter(|(db, _)| *db < DATABASES) {
-        server().reload(&place, true);
+/// Whatever has come of the boards can be saved and loaded: by `DUMP` and `RESTORE`, for a replica
+/// that has fallen behind, as commands of an append-only file, to and from a file.
+pub fn load_again() {
+    for way in [restore, Server::resync, rewrite, Server::reload] {
+        look(&Sight::new()).keys().for_each(|place| way(server(), place));
     }
+    look(&Sight::new());
+}
+
+/// What `DUMP` gives, `RESTORE` takes: the same board.
+pub fn restore(server: &Server, place: &Place) {
+    let Some(strings) = server.dump(place) else { return };
+    let digest = value(place).map(|value| value.board.digest());
+    // SAFETY: a value of ours, under no key yet.
+    let same = |new: *mut c_void| unsafe { board_of(new) }.map(|new| new.board.digest()) == digest;
+    assert!(server.restore(place, &strings, same), "what {place:?} was dumped to cannot be restored");
 }
 
 /// What a board comes to as commands of an append-only file is the same board.
-pub fn rewrites(place: &Place) {
+pub fn rewrite(server: &Server, place: &Place) {
     let to = (2 * REPLICA, place.1.clone());
-    server().rewrite(place, &to);
+    server.rewrite(place, &to);
     let digest = |place| value(place).map(|value| value.board.digest());
     assert_eq!(digest(&to), digest(place), "{place:?} and what it was rewritten to");
-    server().discard(&to);
+    server.discard(&to);
 }

@@ -1,10 +1,12 @@
 //! The input, byte by byte: each byte is one choice. When it is at its end all choices are 0.
 
+use crate::play::BEGIN;
+
 /// What is left of the input.
 pub struct Choices<'a>(pub &'a [u8]);
 
-/// Numbers that programs trip over.
-const NUMBERS: [i64; 24] = [
+/// Numbers that programs trip over, and those around the ends of counters.
+pub const NUMBERS: [i64; 34] = [
     0,
     1,
     2,
@@ -29,7 +31,20 @@ const NUMBERS: [i64; 24] = [
     (1 << 53) - 1,
     i64::MAX,
     i64::MIN,
+    (1 << 30) - 1,
+    u32::MAX as i64,
+    (1 << 48) - 2,
+    (1 << 48) - 1,
+    (1 << 48) - (1 << 40) - 2,
+    1 << 48,
+    (1 << 53) - 40,
+    1 << 53,
+    i64::MAX - (1 << 40) - 2,
+    NEAR_NOW,
 ];
+
+/// A minute after the clock begins.
+const NEAR_NOW: i64 = BEGIN + 60_000;
 
 impl Choices<'_> {
     pub fn is_done(&self) -> bool {
@@ -40,6 +55,11 @@ impl Choices<'_> {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         *first
+    }
+
+    /// One of many.
+    pub fn among(&mut self, n: usize) -> usize {
+        (usize::from(self.byte()) | usize::from(self.byte()) << 8) % n.max(1)
     }
 
     /// One of `n`.

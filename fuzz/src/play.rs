@@ -1,15 +1,19 @@
 //! One input as what happens to a server.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use fake_server::{server, Command, Place, Setting, DATABASES};
+use fake_server::{server, Command, Place, Setting, Value, DATABASES};
+use jobboard::{server::load::RedisModule_OnLoad, world};
 
 use crate::choices::Choices;
 use crate::judge::{self, Sight};
+use crate::numbers::{numbers, with_number};
 use crate::seen::{Seen, Word};
 use crate::words::Writer;
-use crate::BEGIN;
 
+/// When the clock begins.
+pub const BEGIN: i64 = 1_700_000_000_000;
 /// Clients: the second speaks RESP3, the last works on the other database.
 const CLIENTS: u64 = 4;
 /// So many things happen at most.
@@ -18,13 +22,14 @@ const LONGEST: usize = 200;
 const END: i64 = BEGIN + 20 * 365 * 86_400_000;
 /// How far it goes while the traffic is stopped, when the timer asks again and again.
 const STOPPED_END: i64 = 5_000;
+/// Where boards go that come from elsewhere, and one on which nothing has happened yet.
+const FIRST: (i32, &[u8]) = (0, b"board");
+const OTHER: (i32, &[u8]) = (0, b"other");
 
-/// So many bytes of a snapshot are forged.
-const HEAD: usize = 48;
-
+/// See the module's comment.
 pub struct Play<'a> {
     choices: Choices<'a>,
-    commands: &'a [Command],
+    commands: &'static [Command],
     seen: Seen,
     sight: Sight,
     /// What clients have sent that wait.
@@ -33,15 +38,40 @@ pub struct Play<'a> {
 }
 
 impl<'a> Play<'a> {
-    pub fn new(bytes: &'a [u8], commands: &'a [Command]) -> Self {
+    /// On a server without keys.
+    pub fn new(choices: Choices<'a>) -> Self {
+        static COMMANDS: OnceLock<Vec<Command>> = OnceLock::new();
+        let commands = COMMANDS.get_or_init(|| {
+            server().now.set(BEGIN);
+            server().load(RedisModule_OnLoad);
+            server().commands().into_iter().filter(|command| !command.is_parent()).collect()
+        });
+        server().reset(BEGIN);
+        world::seed(1);
+        world::hold_claims(0);
         let traced = std::env::var_os("JOBBOARD_TRACE").is_some();
-        Play {
-            choices: Choices(bytes),
-            commands,
-            seen: Seen::default(),
-            sight: Sight::new(),
-            asked: BTreeMap::new(),
-            traced,
+        Play { choices, commands, seen: Seen::default(), sight: Sight::new(), asked: BTreeMap::new(), traced }
+    }
+
+    /// A client restores a board from parts that are one.
+    pub fn restore(&mut self, parts: &[&[u8]]) {
+        let strings: Vec<Vec<u8>> = parts.iter().chain(&[&b""[..]]).map(|part| part.to_vec()).collect();
+        let place = (FIRST.0, FIRST.1.to_vec());
+        assert!(server().restore(&place, &strings, judge::is_whole), "a board is not restored");
+        self.meet(&place);
+    }
+
+    /// The server follows another with these batches, which a copy takes, until it is promoted.
+    pub fn follow(&mut self, batches: &[&[u8]]) {
+        let place = (FIRST.0, FIRST.1.to_vec());
+        batches.iter().for_each(|batch| server().follow(&place, batch));
+        server().promote();
+        self.meet(&place);
+    }
+
+    fn meet(&mut self, place: &Place) {
+        if let Some(value) = judge::value(place) {
+            self.seen.meet(&value.board);
         }
     }
 
@@ -59,7 +89,7 @@ impl<'a> Play<'a> {
                 _ => {
                     self.event(choice % 24);
                     // Under keys may be something else now.
-                    if matches!(choice % 24, 8..=14 | 17 | 20) {
+                    if matches!(choice % 24, 8..=14 | 17 | 20 | 21) {
                         self.sight.clear();
                     }
                 }
@@ -74,8 +104,70 @@ impl<'a> Play<'a> {
             }
             self.sight = judge::look(&self.sight);
         }
-        judge::loads_again();
-        judge::look(&Sight::new());
+        self.finish();
+    }
+
+    /// Whatever has come of the boards loads again, goes on, and loads then; others beside them go on.
+    fn finish(&mut self) {
+        let server = server();
+        (1..=CLIENTS).for_each(|client| server.disconnect(client));
+        server.end_transaction();
+        server.is_stopped.set(false);
+        server.turn();
+        server.settings().iter().for_each(Setting::reset);
+        judge::load_again();
+        for (db, board) in judge::look(&Sight::new()).into_keys() {
+            for words in [&["JOB.POST", "", "x"][..], &["JOB.CLAIM", "", "w"]] {
+                self.say(db, &board, words);
+            }
+        }
+        server.delete(&(OTHER.0, OTHER.1.to_vec()));
+        self.works(&["JOB.POST", "", "x", "ID", "j"]);
+        let mut claimed = Seen::default();
+        claimed.learn(&[], &self.works(&["JOB.CLAIM", "", "w"]));
+        self.works(&["JOB.CONSUME", "", "w", "j", "TOKEN", &claimed.tokens[0].to_string()]);
+        judge::load_again();
+    }
+
+    /// Whatever has become of other boards, this is done on one that is whole.
+    fn works(&mut self, words: &[&str]) -> Value {
+        let reply = self.say(OTHER.0, OTHER.1, words);
+        assert!(reply.error().is_none() && reply != Value::NullArray, "{words:?}: {reply:?}");
+        reply
+    }
+
+    /// A new client says something to a board, and is answered at once.
+    fn say(&mut self, db: i32, board: &[u8], words: &[&str]) -> Value {
+        let client = CLIENTS + 1 + db as u64;
+        server().connect(client, db, false);
+        let mut words: Vec<Word> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        words[1] = board.to_vec();
+        let reply = server().call(client, &words).expect("an answer at once");
+        self.trace(|| {
+            format!("client {client}: {} {}: {reply:?}", words[0].escape_ascii(), board.escape_ascii())
+        });
+        self.seen.learn(&words, &reply);
+        reply
+    }
+
+    /// `RESTORE` of what a board was dumped to, with another number in it, or other bytes.
+    fn forge(&mut self) {
+        let (from, to) = (self.place(), self.place());
+        let Some(mut strings) = server().dump(&from) else { return };
+        let part = self.choices.below(strings.len() - 1);
+        let bytes = &mut strings[part];
+        let found = numbers(bytes);
+        match (self.choices.byte(), found.get(self.choices.among(found.len()))) {
+            (0..=223, Some(at)) => *bytes = with_number(bytes, at.clone(), self.choices.number()),
+            _ => {
+                let (at, raw) = (self.choices.among(bytes.len()), self.choices.raw());
+                let end = (at + raw.len()).min(bytes.len());
+                bytes.splice(at..end, raw);
+            }
+        }
+        if server().restore(&to, &strings, judge::is_whole) {
+            self.trace(|| format!("   {to:?} is another"));
+        }
     }
 
     fn trace(&self, what: impl FnOnce() -> String) {
@@ -187,7 +279,10 @@ impl<'a> Play<'a> {
             8 if free => {
                 let from_file = self.choices.byte() % 2 == 0;
                 let place = self.place();
-                server.reload(&place, from_file);
+                match from_file {
+                    true => server.reload(&place),
+                    false => judge::restore(server, &place),
+                }
             }
             9 if free => {
                 let ((db, from), (_, to)) = (self.place(), self.place());
@@ -216,17 +311,13 @@ impl<'a> Play<'a> {
                 let (place, patience) = (self.place(), 1 + u32::from(self.choices.byte()));
                 server.defragment(&place, patience);
             }
-            18 => judge::rewrites(&self.place()),
+            18 => judge::rewrite(server, &self.place()),
             19 => {
                 server.measure(&self.place());
                 assert!(server.info().iter().any(|(name, n)| name == "broken_boards" && *n == 0));
             }
-            20 if free => {
-                // The counters of a board stand at its beginning.
-                let (place, at) = (self.place(), self.choices.below(HEAD));
-                let bytes = vec![self.choices.byte(); 1 + self.choices.below(8)];
-                server.forge(&place, at, &bytes, judge::is_whole);
-            }
+            20 if free => self.forge(),
+            21 if free => server.resync(&self.place()),
             _ => self.time(),
         }
     }

@@ -1,5 +1,6 @@
 //! What replies have told, to be sent again.
 
+use board::{Board, Page};
 use fake_server::Value;
 
 pub type Word = Vec<u8>;
@@ -19,6 +20,8 @@ pub struct Seen {
     pub texts: Vec<Word>,
     pub tokens: Vec<i64>,
     pub numbers: Vec<i64>,
+    pub queues: Vec<Word>,
+    pub groups: Vec<Word>,
     held: Vec<Held>,
 }
 
@@ -26,6 +29,22 @@ pub struct Seen {
 const MEMORY: usize = 32;
 
 impl Seen {
+    /// Takes over what a board tells that came from elsewhere.
+    pub fn meet(&mut self, board: &Board) {
+        let (slots, _) = board.list(&Page { count: MEMORY, ..Page::default() });
+        for record in slots.into_iter().filter_map(|slot| board.record_of(slot)) {
+            let id = record.id().to_vec();
+            remember(&mut self.ids, id.clone());
+            remember(&mut self.queues, record.queue().to_vec());
+            record.group().into_iter().for_each(|group| remember(&mut self.groups, group.to_vec()));
+            if let (Some(worker), Some(token)) = (record.worker(), record.token()) {
+                let token = token as i64;
+                remember(&mut self.tokens, token);
+                remember(&mut self.held, Held { worker: worker.to_vec(), id, token });
+            }
+        }
+    }
+
     /// Takes over what the reply to a command tells.
     pub fn learn(&mut self, words: &[Word], reply: &Value) {
         let name = words.first().map(|name| name.to_ascii_lowercase()).unwrap_or_default();

@@ -187,6 +187,12 @@ impl<'a> Writer<'a, '_> {
             "cursor" if n >= 100 => last(&self.seen.texts, n).unwrap_or_else(|| b"0".to_vec()),
             "cursor" => b"0".to_vec(),
             "unix-ms" => text(self.now + self.choices.number().clamp(-9_999_999, 99_999_999)),
+            "queue" | "to" if n % 2 == 1 && !self.seen.queues.is_empty() => {
+                last(&self.seen.queues, n / 2).unwrap_or_default()
+            }
+            "group" if n % 2 == 1 && !self.seen.groups.is_empty() => {
+                last(&self.seen.groups, n / 2).unwrap_or_default()
+            }
             "queue" | "to" => of(&["default", "q", "r", "default"]),
             "group" => of(&["g", "h", "*", "i"]),
             "limit" => of(&["l", "m"]),
