@@ -48,7 +48,7 @@ pub fn use_manual_clock() {
 
 /// Remembers when the module was loaded.
 pub fn start() {
-    STARTED.store(clock::look(), Relaxed);
+    STARTED.store(clock::start(), Relaxed);
 }
 
 /// When the module was loaded, Unix ms.

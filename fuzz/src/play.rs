@@ -47,6 +47,7 @@ impl<'a> Play<'a> {
             server().commands().into_iter().filter(|command| !command.is_parent()).collect()
         });
         server().reset(BEGIN);
+        world::start();
         world::seed(1);
         world::hold_claims(0);
         let traced = std::env::var_os("JOBBOARD_TRACE").is_some();

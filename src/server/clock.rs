@@ -6,9 +6,8 @@
 //! lies ahead moves away. A monotonic clock tells the two cases from time that simply passed.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::OnceLock;
-use std::time::Instant;
 
+use crate::server::api;
 use crate::server::cell::MainCell;
 use crate::server::ctx::{system_now, Ctx, Level};
 
@@ -28,7 +27,6 @@ static LATEST: AtomicI64 = AtomicI64::new(0);
 static LEAD: AtomicI64 = AtomicI64::new(0);
 /// The machine's time at the last look, less [`elapsed_ms`] then.
 static OFFSET: AtomicI64 = AtomicI64::new(0);
-static BEGIN: OnceLock<Instant> = OnceLock::new();
 
 /// Steps of so many ms are told in the log.
 const WORTH_TELLING: i64 = 1_000;
@@ -37,7 +35,16 @@ const PLAY: i64 = 5;
 
 /// Microseconds that have passed, whatever is done to the machine's clock.
 fn elapsed_us() -> i64 {
-    BEGIN.get_or_init(Instant::now).elapsed().as_micros() as i64
+    // SAFETY: takes nothing.
+    unsafe { api!(RedisModule_MonotonicMicroseconds()) as i64 }
+}
+
+/// Begins at the machine's time, whatever was told before; Unix ms.
+pub fn start() -> i64 {
+    LAST.with(|last| *last = None);
+    LATEST.store(0, Relaxed);
+    LEAD.store(0, Relaxed);
+    look()
 }
 
 /// Milliseconds that have passed, whatever is done to the machine's clock.

@@ -57,6 +57,7 @@ fn table() -> Vec<(&'static str, *const c_void)> {
         RedisModule_DefragCursorGet: io::get_cursor,
         RedisModule_DefragCursorSet: io::set_cursor,
         RedisModule_DefragShouldStop: io::should_stop,
+        RedisModule_MonotonicMicroseconds: time::monotonic,
         RedisModule_Log: fake_log,
         RedisModule_Replicate: fake_replicate,
         RedisModule_EmitAOF: fake_emit_aof,

@@ -34,3 +34,15 @@ def test_every_fuzz_target_is_run():
     listed = re.search(r"or \$\(TARGET\),([\w ]+)\)", (ROOT / "Makefile").read_text())
     assert listed and set(listed[1].split()) == targets
     assert all(any((ROOT / "fuzz/seeds" / target).iterdir()) for target in targets)
+
+
+def test_the_server_in_memory_has_what_the_module_asks_a_server_for():
+    # Those of a start, and those of questions about users, keys and replies that are never asked there.
+    elsewhere = {"OnLoad", "GetApi", "KeyAtPosWithFlags", "CallReplyArrayElement", "CallReplyStringPtr"}
+    elsewhere |= {"GetModuleUserFromUserName", "ACLCheckCommandPermissions", "FreeModuleUser"}
+    sources = "".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.rs")))
+    known = set(re.findall(r"^ *RedisModule_(\w+):", (ROOT / "fuzz/fake/src/api.rs").read_text(), re.M))
+    assert set(re.findall(r"\bRedisModule_(\w+)", sources)) - known == elsewhere
+    formats = set(re.findall(r'as_ptr\(\), c"(\w+)"\.as_ptr\(\)', sources))
+    variadic = (ROOT / "fuzz/fake/src/variadic.c").read_text()
+    assert formats and formats == {name for name in re.findall(r'need\(format, "(\w+)"\)', variadic)}
