@@ -59,11 +59,12 @@ pub fn batches() -> Vec<Bytes> {
     w.sent
 }
 
-/// A board is posted to, dumped, and restored with one counter near its end: in its place, and beside
+/// A board is posted to and claimed from, dumped, and restored with one counter near its end: in its place, and beside
 /// it. Then there is work on both.
 pub fn sessions() -> Vec<(&'static str, Bytes)> {
     let mut w = World::default();
     w.put("a");
+    w.take_id(b"w", "a");
     let bytes = parts(&w.board).concat();
     let nth = |place| numbers(&bytes).into_iter().position(|other| other == place).unwrap_or(0) as u8;
     let (revision, token) = (nth(revision_in(&bytes, &w.board)), nth(token_in(&bytes, &w.board)));
@@ -71,7 +72,7 @@ pub fn sessions() -> Vec<(&'static str, Bytes)> {
     let session = |nth: u8, to: i64| {
         let number = 128 + (NUMBERS.len() + at(to) - 128 % NUMBERS.len()) % NUMBERS.len();
         let forged = |key: u8| [212, 0, 0, 0, key, 0, 0, nth, 0, number as u8];
-        let mut input = say("JOB.POST board x ID a");
+        let mut input = [say("JOB.POST board x ID a"), say("JOB.CLAIM board w")].concat();
         for key in [1, 0] {
             input.extend(forged(key));
             for board in ["c", "board"] {
