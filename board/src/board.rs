@@ -3,35 +3,35 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::asides::Asides;
-use crate::bin::Bin;
-use crate::buckets::{Bucket, Refill};
-use crate::days::{Days, Today};
-use crate::dist::Dist;
+use crate::dispatch::buckets::{Bucket, Refill};
+use crate::dispatch::fair::Fair;
+use crate::dispatch::limits::{Limits, List};
+use crate::dispatch::pauses::Pauses;
 use crate::effect::{Happening, Unfit};
 use crate::error::Refusal;
-use crate::fair::Fair;
-use crate::family::Families;
-use crate::flow::Flow;
-use crate::id::{self, Id};
-use crate::ids::Ids;
+use crate::events::changes::Departed;
+use crate::events::News;
+use crate::job::id::{self, Id};
 use crate::job::{Claim, Class, Job, State, NEVER};
-use crate::keys::Keys;
-use crate::labels::Labels;
-use crate::line::Line;
-use crate::named::{Limits, List};
-use crate::news::News;
-use crate::pauses::Pauses;
-use crate::pool::Pool;
-use crate::registrations::Registrations;
-use crate::schedule::Schedules;
-use crate::sessions::Sessions;
+use crate::places::by_queue::Asides;
+use crate::places::tombstones::{Tombstone, Tombstones};
+use crate::quotas::unique::Keys;
+use crate::reading::labels::Labels;
+use crate::relations::dependencies::Waits;
+use crate::relations::family::Families;
+use crate::schedules::Schedules;
 use crate::settings::{Overrides, Setting};
-use crate::since::Departed;
-use crate::slab::Slab;
 use crate::snapshot::Held;
-use crate::tombstones::{Tombstone, Tombstones};
-use crate::waits::Waits;
+use crate::statistics::days::{Days, Today};
+use crate::statistics::pace::Flow;
+use crate::structures::byte_string::Bin;
+use crate::structures::histogram::Dist;
+use crate::structures::ids::Ids;
+use crate::structures::interner::Pool;
+use crate::structures::slab::Slab;
+use crate::structures::sorted::Line;
+use crate::workers::registrations::Registrations;
+use crate::workers::sessions::Sessions;
 
 /// Revisions stay below this: they fit into a [`crate::job::U48`].
 pub(crate) const REVISIONS: u64 = NEVER as u64;
@@ -190,7 +190,7 @@ pub struct Board {
     pub(crate) news: News,
     /// A record of an ended job has come since [`Board::overfull`] looked.
     pub(crate) grown: bool,
-    /// How late time was since [`Board::pour_lateness`], as in [`crate::stats::Late`].
+    /// How late time was since [`Board::pour_lateness`], as in [`crate::statistics::stats::Late`].
     pub(crate) late: [Dist; 3],
 }
 

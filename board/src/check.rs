@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::bin::Bin;
 use crate::board::Board;
-use crate::fair::PLAIN;
+use crate::dispatch::fair::PLAIN;
 use crate::job::{Job, State, NEVER};
-use crate::line::Line;
-use crate::waits::Outcome;
+use crate::relations::dependencies::Outcome;
+use crate::structures::byte_string::Bin;
+use crate::structures::sorted::Line;
 
 impl Board {
     /// Finds the first thing that is not as it must be. O(n log n).

@@ -12,11 +12,11 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::board::Board;
-use crate::dist::Dist;
+use crate::dispatch::rates::Rested;
 use crate::format::{next_tag, Decoder, Written};
 use crate::job::NEVER;
-use crate::rates::Rested;
 use crate::settings::LONGEST;
+use crate::structures::histogram::Dist;
 use crate::verbs::*;
 
 /// Fields and values of a META option.

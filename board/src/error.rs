@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::bin::Bin;
-use crate::id::Id;
+use crate::job::id::Id;
 use crate::job::State;
+use crate::structures::byte_string::Bin;
 
 /// A command that changes nothing. `Display` gives code and detail as clients see them; names
 /// of others in it are made printable.

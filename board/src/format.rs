@@ -14,7 +14,7 @@ use rmp::{encode, Marker};
 use rmp_serde::decode::{Error, ReadRefReader};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::bin::Bin;
+use crate::structures::byte_string::Bin;
 
 /// Bytes that this version cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

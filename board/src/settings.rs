@@ -3,8 +3,8 @@
 
 use serde::Deserializer;
 
+use crate::events::ALL_TOPICS;
 use crate::format::{read_map, write_map, Unreadable, Written};
-use crate::news::ALL_TOPICS;
 
 /// One setting. The numbers are part of the format of effects and snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

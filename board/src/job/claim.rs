@@ -1,7 +1,7 @@
 //! A worker's hold on a job, while it lasts and when it has ended.
 
 use super::NEVER;
-use crate::bin::Bin;
+use crate::structures::byte_string::Bin;
 
 /// Whether a claim ends with a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What jobs were posted with, kept once for all that are alike.
 
-use crate::bin::Bin;
 use crate::settings::{LONGEST, MOST};
+use crate::structures::byte_string::Bin;
 
 written! {
     /// What a job was posted with, each only if it was named: times in ms, -1 without end.

@@ -21,15 +21,19 @@
 //! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
 //! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
 
+pub(crate) mod classes;
+pub(crate) mod history;
+pub(crate) mod id;
+
 mod claim;
 mod class;
-mod rare;
+mod extras;
 
-use crate::id::Id;
+use crate::job::id::Id;
 
 pub use claim::{Claim, End, Last, Session};
 pub use class::{Class, Options};
-pub use rare::{Rare, Said, META_MOST, STALE_MOST};
+pub use extras::{Rare, Said, META_MOST, STALE_MOST};
 
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
@@ -111,7 +115,7 @@ impl State {
         self >= State::Complete
     }
 
-    /// Whether such jobs stand in a line of their queue's [`Asides`](crate::asides::Asides).
+    /// Whether such jobs stand in a line of their queue's [`Asides`](crate::places::by_queue::Asides).
     pub(crate) fn is_aside(self) -> bool {
         !matches!(self, State::Ready | State::Claimed)
     }

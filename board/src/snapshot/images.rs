@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use super::load::{is_time, need};
 use super::{Damage, HISTORY_MOST};
-use crate::bin::Bin;
 use crate::board::{Board, TimeKey};
-use crate::buckets::Bucket;
+use crate::dispatch::buckets::Bucket;
+use crate::dispatch::fair::{place, Seat, Tag};
 use crate::effect::{is_grace, is_name};
-use crate::fair::{place, Seat, Tag};
 use crate::job::{Claim, Options, Rare, Session, State, NEVER, STALE_MOST};
-use crate::registrations::Entry;
+use crate::relations::dependencies::AFTER_MOST;
 use crate::settings::{Overrides, LONGEST};
+use crate::structures::byte_string::Bin;
 use crate::verbs::{DEFAULT_QUEUE, TOKENS};
-use crate::waits::AFTER_MOST;
+use crate::workers::registrations::Entry;
 
 written! {
     pub(super) struct Head {

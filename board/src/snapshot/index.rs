@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::load::{damaged, need};
 use super::Damage;
-use crate::bin::Bin;
 use crate::board::Board;
-use crate::fair::Fair;
+use crate::dispatch::fair::Fair;
 use crate::job::{Job, State, NEVER};
-use crate::line::Line;
+use crate::structures::byte_string::Bin;
+use crate::structures::sorted::Line;
 
 impl Board {
     /// Puts all records, of which none stands anywhere yet, into their places at once.

@@ -25,16 +25,16 @@ mod write;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::bin::Bin;
 use crate::board::Board;
-use crate::days::DayImage;
-use crate::family::Parting;
+use crate::events::changes::Gone;
 use crate::format::{Decoder, Written};
-use crate::keys::Taken;
-use crate::schedule::Schedule;
-use crate::since::Gone;
-use crate::tombstones::Tombstone;
-use crate::waits::Tell;
+use crate::places::tombstones::Tombstone;
+use crate::quotas::unique::Taken;
+use crate::relations::dependencies::Tell;
+use crate::relations::family::Parting;
+use crate::schedules::Schedule;
+use crate::statistics::days::DayImage;
+use crate::structures::byte_string::Bin;
 use images::*;
 
 pub use load::Loader;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::images::*;
 use super::*;
-use crate::bin::Bin;
-use crate::fair::Fair;
+use crate::dispatch::fair::Fair;
 use crate::format::Written;
-use crate::id::Id;
+use crate::job::id::Id;
 use crate::job::{Job, Options, NEVER};
+use crate::structures::byte_string::Bin;
 
 /// Encodes the parts of a snapshot one by one.
 #[derive(Default)]

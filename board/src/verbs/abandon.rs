@@ -4,10 +4,10 @@ use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::events::{text_fact, Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::End;
-use crate::news::{text_fact, Fact, Topic};
-use crate::stats::Tally;
+use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
 

@@ -5,12 +5,12 @@ use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::events::{text_fact, Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::{End, State, NEVER, U48};
-use crate::news::{text_fact, Fact, Topic};
+use crate::relations::dependencies::Edge;
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, Answer, Standing};
-use crate::waits::Edge;
 
 /// A worker sends its job on.
 #[derive(Debug, Clone, Default)]

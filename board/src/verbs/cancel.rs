@@ -4,9 +4,9 @@ use crate::board::{after, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::events::{token_fact, Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
-use crate::news::{token_fact, Fact, Topic};
 use crate::settings::Setting;
 
 /// What a cancel comes to for one job.

@@ -5,12 +5,12 @@
 use crate::board::{ended_line, Board};
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
-use crate::history::{Entry, Event};
+use crate::events::{Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
-use crate::news::{Fact, Topic};
 use crate::policy::Policy;
 use crate::settings::{Rules, Setting};
-use crate::stats::{Late, Tally};
+use crate::statistics::stats::{Late, Tally};
 use crate::verbs::fail::Next;
 
 /// One of the orders of time.

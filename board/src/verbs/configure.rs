@@ -1,7 +1,7 @@
 //! Settings of a board and of its queues.
 
 use crate::board::Board;
-use crate::buckets::Refill;
+use crate::dispatch::buckets::Refill;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::settings::{Rules, Setting};
 

@@ -1,10 +1,10 @@
 //! Days of statistics that time drops.
 
 use crate::board::Board;
-use crate::days::day_of;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::settings::Setting;
+use crate::statistics::days::day_of;
 
 written! {
     /// Up to `n` records of days before that one are gone.

@@ -2,9 +2,9 @@
 
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
-use crate::id::{read_made, Id};
+use crate::job::id::{read_made, Id};
 use crate::job::State;
-use crate::stats::Tally;
+use crate::statistics::stats::Tally;
 
 written! {
     /// A record is gone, and nothing remembers it.

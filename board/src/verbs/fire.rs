@@ -1,18 +1,18 @@
 //! A schedule fires: by time, or by hand.
 
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::{mix, Env};
 use crate::error::Refusal;
-use crate::id::Id;
+use crate::events::Fact;
+use crate::job::id::Id;
 use crate::job::{End, Job, Options, State, NEVER, U48};
-use crate::keys::Unique;
-use crate::limits::{Coming, Growth};
-use crate::news::Fact;
-use crate::schedule::{child_id, Backlog, Overlap, Schedule, NUMBERS};
+use crate::quotas::unique::Unique;
+use crate::quotas::{Coming, Growth};
+use crate::schedules::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
-use crate::stats::{Late, Tally};
+use crate::statistics::stats::{Late, Tally};
+use crate::structures::byte_string::Bin;
 use crate::verbs::post::DEFAULT_QUEUE;
 use crate::verbs::schedule::{are_times, ScheduleMoved};
 

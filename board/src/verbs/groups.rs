@@ -1,10 +1,10 @@
 //! Settings of groups, and the review of all groups of a queue when what counts for all of
 //! them has changed.
 
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Effect, Sound, Unfit};
 use crate::settings::{Level, Setting, SPECS};
+use crate::structures::byte_string::Bin;
 use crate::verbs::configure::Source;
 
 /// Stands for all groups of a queue, those to come included.

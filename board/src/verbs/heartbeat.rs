@@ -4,11 +4,11 @@ use crate::board::Board;
 use crate::effect::{is_grace, is_lease, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::family::counted;
-use crate::history::{Entry, Event};
+use crate::job::history::{Entry, Event};
 use crate::job::{self, End, State, META_MOST, NEVER};
+use crate::relations::family::counted;
 use crate::settings::Setting;
-use crate::stats::Tally;
+use crate::statistics::stats::Tally;
 use crate::verbs::holder::Standing;
 
 /// A worker's sign of life.

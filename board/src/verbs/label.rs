@@ -1,10 +1,10 @@
 //! Labelling: an operator gives a job tags or takes them, follows it or no longer does.
 
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
-use crate::labels::{are_tags, TAGS_MOST};
+use crate::reading::labels::{are_tags, TAGS_MOST};
+use crate::structures::byte_string::Bin;
 
 /// What is to change of a job's labels, in whatever state it is.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,10 +1,10 @@
 //! Settings of named limits, and the lists by which queues and groups name them.
 
 use crate::board::Board;
-use crate::buckets::Refill;
+use crate::dispatch::buckets::Refill;
+use crate::dispatch::limits::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
 use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
-use crate::named::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
 use crate::settings::{Level, Setting};
 use crate::verbs::configure::Scope;
 use crate::verbs::groups::ALL_GROUPS;

@@ -1,12 +1,12 @@
 //! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Jobs that run go
 //! on, unless they are to be taken back.
 
-use crate::bin::Bin;
 use crate::board::{after, Board};
+use crate::dispatch::pauses::{Pause, Place};
 use crate::effect::{is_name, Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::job::{End, State, NEVER};
-use crate::pauses::{Pause, Place};
+use crate::structures::byte_string::Bin;
 use crate::verbs::configure::Scope;
 use crate::verbs::release::Released;
 

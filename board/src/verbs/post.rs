@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::Meta;
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::id::{self, Id};
+use crate::job::id::{self, Id};
 use crate::job::{Job, Options, State};
-use crate::keys::Until;
-use crate::limits::Growth;
+use crate::quotas::unique::Until;
+use crate::quotas::Growth;
 use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
 use crate::verbs::depend::After;
 use crate::verbs::posted::{KeyTaken, More, Posted};
 

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use crate::apart::Apart;
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_name, Meta, Sound, Unfit};
-use crate::history::{Entry, Event};
-use crate::id::{self, Id};
+use crate::events::Fact;
+use crate::job::history::{Entry, Event};
+use crate::job::id::{self, Id};
 use crate::job::{End, Job, Options, Rare, State, NEVER, U48};
-use crate::keys::{Unique, Until};
-use crate::labels::are_tags;
-use crate::limits::{rare_bytes, Coming, RECORD};
-use crate::news::Fact;
-use crate::stats::Tally;
+use crate::quotas::unique::{Unique, Until};
+use crate::quotas::{rare_bytes, Coming, RECORD};
+use crate::reading::labels::are_tags;
+use crate::relations::dependencies::Edge;
+use crate::statistics::stats::Tally;
+use crate::structures::byte_string::Bin;
+use crate::structures::lazy::Apart;
 use crate::verbs::post::DEFAULT_QUEUE;
-use crate::waits::Edge;
 
 written! {
     /// A job came, or took the place of the one with its id: then attributes that are not named

@@ -1,17 +1,17 @@
 //! Registering: a worker says what it is and for how long it is there. With the end of its
 //! registration its claims end.
 
-use crate::bin::Bin;
 use crate::board::{after, Board};
 use crate::effect::{is_name, Meta, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State, META_MOST, NEVER};
 use crate::policy::Policy;
-use crate::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
 use crate::settings::{Rules, LONGEST};
+use crate::structures::byte_string::Bin;
 use crate::verbs::abandon::Abandoned;
 use crate::verbs::holder::ANYBODY;
+use crate::workers::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
 
 /// Why a job was given back by a worker that was deregistered.
 const DEREGISTERED: &[u8] = b"deregistered";

@@ -4,9 +4,9 @@ use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::job::history::{Entry, Event};
 use crate::job::End;
-use crate::stats::Tally;
+use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 
 written! {

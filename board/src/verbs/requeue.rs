@@ -6,10 +6,10 @@ use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::events::{Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::{Options, State, U48};
-use crate::news::{Fact, Topic};
-use crate::stats::Tally;
+use crate::statistics::stats::Tally;
 
 written! {
     /// An ended job is to be done after all: attempts afresh, at the end of its line.

@@ -1,14 +1,14 @@
 //! Schedules: set, deleted, paused.
 
-use crate::bin::Bin;
 use crate::board::Board;
-use crate::cron::{check_cron, CronFault};
 use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::{clean, Refusal};
 use crate::job::{META_MOST, NEVER};
-use crate::keys::Unique;
-use crate::schedule::{Backlog, Overlap, Schedule, Template, NUMBERS};
+use crate::quotas::unique::Unique;
+use crate::schedules::cron::{check_cron, CronFault};
+use crate::schedules::{Backlog, Overlap, Schedule, Template, NUMBERS};
+use crate::structures::byte_string::Bin;
 use crate::verbs::post::Post;
 
 /// When a schedule fires.
@@ -296,5 +296,5 @@ impl Board {
 
 /// Whether bytes can be the id of a schedule.
 pub fn is_schedule_id(id: &[u8]) -> bool {
-    is_name(id) && id.len() <= crate::schedule::SCHEDULE_ID_LONGEST && !id.starts_with(b"@")
+    is_name(id) && id.len() <= crate::schedules::SCHEDULE_ID_LONGEST && !id.starts_with(b"@")
 }

@@ -1,12 +1,12 @@
 //! Session claims and registrations: they end with the connection that carries them.
 
-use crate::bin::Bin;
 use crate::board::Board;
 use crate::effect::{is_grace, Sound, Unfit};
 use crate::env::Env;
 use crate::job::{Session, NEVER};
 use crate::policy::Policy;
 use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
 
 written! {
     /// A claim ends with the connection that carries it.

@@ -4,9 +4,9 @@ use crate::board::Board;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::events::{text_fact, Fact, Topic};
+use crate::job::history::{Entry, Event};
 use crate::job::{End, State};
-use crate::news::{text_fact, Fact, Topic};
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
 

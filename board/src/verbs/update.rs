@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::effect::{is_name, Sound, Unfit};
 use crate::error::Refusal;
-use crate::history::{Entry, Event};
+use crate::job::history::{Entry, Event};
 use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 

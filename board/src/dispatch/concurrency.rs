@@ -1,0 +1,116 @@
+//! Room for running jobs: how many of a queue, and of a group in it, may run at once.
+//!
+//! A job counts from its claim until the claim ends. A limit that is lowered below what runs
+//! takes nothing back: nothing more is claimed until fewer run than it allows.
+
+use std::collections::BTreeMap;
+
+use crate::board::{Board, Queue};
+use crate::error::Refusal;
+use crate::job::State;
+use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
+
+impl Board {
+    /// How many jobs of a queue may run at once, if not any number. O(1).
+    pub(crate) fn most(&self, lane: &Queue) -> Option<u64> {
+        let own = lane.settings.get(Setting::Concurrency);
+        own.or_else(|| self.settings.get(Setting::Concurrency)).and_then(|most| u64::try_from(most).ok())
+    }
+
+    /// Whether a queue runs as many jobs as it and the limits that it names may. O(1).
+    pub(crate) fn is_full(&self, lane: &Queue) -> bool {
+        self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most)
+            || self.limits.first_full(&lane.limits).is_some()
+    }
+
+    /// How many jobs of a queue may run at once; -1 for any number. O(1).
+    pub fn concurrency(&self, queue: &[u8]) -> i64 {
+        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        let most = match lane {
+            Some(lane) => self.most(lane),
+            None => self.most(&Queue::default()),
+        };
+        most.map_or(-1, |most| most as i64)
+    }
+
+    /// Refuses that a job runs in a queue where no more may, or of a group.
+    pub(crate) fn check_slot(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        let queue = self.queue_number(job);
+        if self.queues.get(queue).is_some_and(|lane| self.is_full(lane)) {
+            return Err(Refusal::Limit("concurrency"));
+        }
+        self.check_group(job, claim.then_some(slot), now)?;
+        self.check_named(queue, job.group())
+    }
+
+    /// Refuses that these jobs go to a queue when more would run there than may. O(n log n).
+    pub fn check_room(&self, queue: &[u8], slots: &[u32]) -> Result<(), Refusal> {
+        let mut moves = Moves::default();
+        slots.iter().for_each(|slot| moves.add(self, *slot, queue));
+        match Moves::default().fit(self, queue, &moves) {
+            true => Ok(()),
+            false => Err(Refusal::Limit("concurrency")),
+        }
+    }
+
+    /// A job of that queue runs no more: where a limit has kept others, they can be claimed.
+    pub(crate) fn slot_freed(&mut self, queue: u32, group: Option<u32>) {
+        if !self.limits.is_empty() {
+            self.limits_freed(queue, group);
+        }
+        if self.queues.get(queue).is_some_and(|lane| self.most(lane).is_some()) {
+            self.wake_queue(queue);
+        }
+    }
+}
+
+/// Running jobs that go to another queue: what they would take there.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    jobs: i64,
+    groups: BTreeMap<Bin, i64>,
+    /// By limit, what it loses counted.
+    limits: BTreeMap<u32, i64>,
+}
+
+impl Moves {
+    /// A job goes there if it runs elsewhere. O(k log n).
+    pub fn add(&mut self, board: &Board, slot: u32, queue: &[u8]) {
+        let job = board.jobs.get(slot).filter(|job| job.state == State::Claimed);
+        let Some(job) = job.filter(|job| board.queue_name(job) != queue) else { return };
+        self.jobs += 1;
+        let group = board.group_name(job);
+        if let Some(name) = group {
+            *self.groups.entry(name.into()).or_default() += 1;
+        }
+        if board.limits.is_empty() {
+            return;
+        }
+        for number in board.limits_at(queue, group) {
+            *self.limits.entry(number).or_default() += 1;
+        }
+        for number in board.limits_of(board.queue_number(job), job.group()) {
+            *self.limits.entry(number).or_default() -= 1;
+        }
+    }
+
+    /// Whether there is room for `more` beside these. O(n log n) for those.
+    pub fn fit(&self, board: &Board, queue: &[u8], more: &Moves) -> bool {
+        let (most, jobs) = (board.concurrency(queue), self.jobs + more.jobs);
+        let runs = board.count_in(queue, State::Claimed) as i64;
+        let group = |(name, by): (&Bin, &i64)| {
+            let by = by + self.groups.get(name).copied().unwrap_or(0);
+            by <= 0 || board.group_room(queue, name).is_none_or(|room| room >= by as u64)
+        };
+        let limit = |(number, by): (&u32, &i64)| {
+            let by = by + self.limits.get(number).copied().unwrap_or(0);
+            let most = board.limits.get(*number).and_then(|limit| Some((limit.runs, limit.most()?)));
+            by <= 0 || most.is_none_or(|(runs, most)| runs.saturating_add(by as u64) <= most)
+        };
+        (more.jobs <= 0 || most < 0 || runs + jobs <= most)
+            && more.groups.iter().all(group)
+            && more.limits.iter().all(limit)
+    }
+}

@@ -1,0 +1,128 @@
+//! One group of a queue: its jobs, its settings, and what keeps it from giving one.
+//! Whose turn it is among groups: see [`crate::dispatch::fair`].
+
+use std::collections::BTreeSet;
+
+use crate::board::ReadyKey;
+use crate::dispatch::buckets::{full_at, ready_at, Bucket, Refill};
+use crate::dispatch::fair::Seat;
+use crate::dispatch::limits::List;
+use crate::job::State;
+use crate::settings::{Overrides, Setting};
+use crate::structures::byte_string::Bin;
+use crate::structures::sorted::Line;
+
+/// What keeps a group out of the rounds although it has ready jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It is paused until then, Unix ms.
+    Paused(i64),
+    /// As many of its jobs run as may.
+    Full(u64),
+    /// It is ordered, and its last job has not ended.
+    Ordered,
+    /// Its next job lacks tokens until then, Unix ms: its own, or of a limit that it names.
+    Dry(i64),
+    /// As many jobs run as may under a limit that it names itself.
+    Limit,
+}
+
+/// Jobs of one queue that share its turns with others'.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub name: Bin,
+    pub ready: Line<ReadyKey>,
+    /// Those of them that have been claimed before.
+    pub again: BTreeSet<(ReadyKey, u32)>,
+    pub counts: [u32; 8],
+    /// How many have been claimed and have not ended.
+    pub open: u32,
+    /// How many records name it.
+    pub refs: u32,
+    pub settings: Overrides,
+    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused.
+    pub paused: i64,
+    pub seat: Seat,
+    pub bucket: Option<Bucket>,
+    /// Its place in [`Board::rests`]: until when it lacks tokens, or, when nothing else needs
+    /// it, until when its bucket is not full.
+    pub rest: Option<i64>,
+    /// The limits that it names itself.
+    pub limits: Option<List>,
+    /// One of these is full. Follows from them.
+    pub barred: bool,
+}
+
+/// What the settings say of a group.
+pub(crate) struct Terms {
+    pub weight: u64,
+    pub most: Option<u64>,
+    pub ordered: bool,
+    pub refill: Option<Refill>,
+}
+
+impl Group {
+    pub fn value(&self, of_all: &Overrides, setting: Setting) -> i64 {
+        let own = self.settings.get(setting).or_else(|| of_all.get(setting));
+        own.unwrap_or(setting.spec().default)
+    }
+
+    pub fn terms(&self, of_all: &Overrides) -> Terms {
+        if self.settings.is_empty() && of_all.is_empty() {
+            return Terms { weight: 1, most: None, ordered: false, refill: None };
+        }
+        Terms {
+            weight: self.value(of_all, Setting::Weight).max(1) as u64,
+            most: u64::try_from(self.value(of_all, Setting::Concurrency)).ok(),
+            ordered: self.value(of_all, Setting::Ordered) > 0,
+            refill: Refill::of(|setting| self.value(of_all, setting)),
+        }
+    }
+
+    /// The job that it gives next, if nothing holds it.
+    pub fn candidate(&self, terms: &Terms) -> Option<u32> {
+        match terms.ordered && self.open > 0 {
+            true => self.again.first().map(|(_, slot)| *slot),
+            false => self.ready.first(),
+        }
+    }
+
+    pub fn hold(&self, terms: &Terms) -> Option<Hold> {
+        let runs = self.count(State::Claimed);
+        let waits = || self.open > 0 && (runs > 0 || self.again.is_empty());
+        match terms.most.filter(|most| runs >= *most) {
+            _ if self.paused > 0 => Some(Hold::Paused(self.paused)),
+            Some(most) => Some(Hold::Full(most)),
+            None if terms.ordered && waits() => Some(Hold::Ordered),
+            None if self.barred => Some(Hold::Limit),
+            None => self.rest.map(Hold::Dry),
+        }
+    }
+
+    /// Whether it has jobs, settings or a pause.
+    pub fn is_known(&self) -> bool {
+        self.refs > 0 || !self.settings.is_empty() || self.paused > 0 || self.limits.is_some()
+    }
+
+    /// Whether nothing needs it.
+    pub fn is_unused(&self) -> bool {
+        !self.is_known() && self.rest.is_none()
+    }
+
+    /// Until when it has to rest, by its tokens: see [`Group::rest`].
+    pub fn rests_until(&self, of_all: &Overrides, cost: impl Fn(u32) -> i64, now: i64) -> Option<i64> {
+        let terms = self.terms(of_all);
+        let refill = terms.refill?;
+        let until = match self.candidate(&terms) {
+            Some(slot) => ready_at(&self.bucket, &refill, cost(slot)),
+            None if !self.is_known() => full_at(&self.bucket, &refill),
+            None => 0,
+        };
+        (until > now).then_some(until)
+    }
+
+    /// How many of its jobs are in that state.
+    pub fn count(&self, state: State) -> u64 {
+        self.counts.get(state as usize).copied().unwrap_or(0).into()
+    }
+}

@@ -1,0 +1,447 @@
+//! Named limits: how many jobs may run at once, and how fast jobs may be claimed, over several
+//! queues and groups together.
+//!
+//! A queue, all groups of a queue, and a group have each a list of limits. A job counts against
+//! those of its queue and those of its group: the group's own list, or else that of all groups.
+//! A limit that both name counts once.
+//!
+//! A claim asks the limits of a queue, and of all groups of it, for the job that would be next:
+//! O(limits named). A group with a list of its own is held back ([`Hold::Limit`], or it rests)
+//! while one of these limits lets nothing through, and looked at again whenever that changes:
+//! so [`GROUPS_MOST`] groups at most name one limit themselves.
+//!
+//! | what | invariant |
+//! |---|---|
+//! | [`Limit::runs`] | the claimed jobs that count against it |
+//! | [`Limit::queues`] | how many lists of each queue and its groups name it |
+//! | [`Limit::groups`] | the groups that name it themselves |
+//! | [`Share::runs`] | the claimed jobs of groups whose list names it, of one queue |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::{Board, Queue};
+use crate::dispatch::buckets::{ready_at, take, Bucket, Refill};
+use crate::error::Refusal;
+use crate::job::State;
+use crate::settings::{Overrides, Setting};
+use crate::structures::byte_string::Bin;
+use crate::structures::slab::Slab;
+
+#[cfg(doc)]
+use crate::dispatch::groups::Hold;
+
+/// So many limits at most are named by one queue, by one group, and by all groups of a queue.
+pub const NAMED_MOST: usize = 16;
+/// So many limits at most has a board.
+pub const LIMITS_MOST: usize = 10_000;
+/// So many groups at most name one limit themselves.
+pub const GROUPS_MOST: usize = 1_000;
+
+/// Numbers of limits, rising.
+pub(crate) type List = Box<[u32]>;
+
+/// See the module's comment.
+#[derive(Default)]
+pub(crate) struct Limit {
+    pub name: Bin,
+    pub settings: Overrides,
+    pub refill: Option<Refill>,
+    pub bucket: Option<Bucket>,
+    pub runs: u64,
+    pub queues: BTreeMap<u32, u32>,
+    pub groups: BTreeSet<(Bin, u32)>,
+}
+
+impl Limit {
+    /// How many jobs may run under it, if not any number.
+    pub fn most(&self) -> Option<u64> {
+        self.settings.get(Setting::Concurrency).and_then(|most| u64::try_from(most).ok())
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.most().is_some_and(|most| self.runs >= most)
+    }
+
+    /// When a job of that cost has its tokens: a time that has passed if it has them now.
+    pub fn ready_at(&self, cost: i64) -> i64 {
+        self.refill.map_or(0, |refill| ready_at(&self.bucket, &refill, cost))
+    }
+}
+
+/// What the groups of one queue have to do with a limit.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How many lists of groups name it, that of all groups being one.
+    pub lists: u32,
+    pub runs: u64,
+}
+
+/// All limits of a board.
+#[derive(Default)]
+pub(crate) struct Limits {
+    all: Slab<Limit>,
+    names: BTreeMap<Bin, u32>,
+}
+
+impl Limits {
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub fn get(&self, number: u32) -> Option<&Limit> {
+        self.all.get(number)
+    }
+
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Limit> {
+        self.all.get_mut(number)
+    }
+
+    /// The number of a limit. O(log n).
+    pub fn find(&self, name: &[u8]) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    /// The number of a limit, known or new. O(log n).
+    pub fn at(&mut self, name: &[u8]) -> u32 {
+        match self.find(name) {
+            Some(number) => number,
+            None => {
+                let number = self.all.insert(Limit { name: name.into(), ..Limit::default() });
+                self.names.insert(name.into(), number);
+                number
+            }
+        }
+    }
+
+    /// Adds one under a number; false when the number or the name is taken.
+    pub fn restore(&mut self, number: u32, limit: Limit) -> bool {
+        let name = limit.name.clone();
+        self.find(&name).is_none() && self.all.insert_at(number, limit) && {
+            self.names.insert(name, number);
+            true
+        }
+    }
+
+    /// Takes one away that has no settings and that nothing names.
+    pub fn tidy(&mut self, number: u32) {
+        let unused = |limit: &Limit| limit.settings.is_empty() && limit.queues.is_empty();
+        if self.get(number).is_some_and(unused) {
+            if let Some(limit) = self.all.remove(number) {
+                self.names.remove(&limit.name);
+            }
+        }
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Limit)> {
+        self.all.iter()
+    }
+
+    /// Those whose names come after that one, by name.
+    pub fn after(&self, name: Option<&[u8]>) -> impl Iterator<Item = &Limit> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = name.map_or(Unbounded, Excluded);
+        self.names.range::<[u8], _>((from, Unbounded)).filter_map(|(_, number)| self.get(*number))
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.names.keys().map(|name| 256 + 2 * name.len()).sum()
+    }
+
+    fn of<'l>(&'l self, list: &'l [u32]) -> impl Iterator<Item = &'l Limit> {
+        list.iter().filter_map(|number| self.get(*number))
+    }
+
+    /// The first of a list under which no more jobs may run. O(list).
+    pub fn first_full(&self, list: &[u32]) -> Option<u32> {
+        list.iter().copied().find(|number| self.get(*number).is_some_and(Limit::is_full))
+    }
+
+    /// When a job of that cost has its tokens from all of a list. O(list).
+    pub fn tokens_at(&self, list: &[u32], cost: i64) -> i64 {
+        self.of(list).map(|limit| limit.ready_at(cost)).max().unwrap_or(0)
+    }
+}
+
+/// Whether a list is one that can be: rising, not too long.
+pub(crate) fn is_list(list: &[u32]) -> bool {
+    list.len() <= NAMED_MOST && list.is_sorted_by(|a, b| a < b)
+}
+
+impl Queue {
+    /// The limits that a group of it names, or those without a group do: none.
+    pub(crate) fn group_limits(&self, group: Option<u32>) -> &[u32] {
+        match (group, self.fair.as_deref()) {
+            (Some(at), Some(fair)) => fair.limits_of(at),
+            _ => &[],
+        }
+    }
+}
+
+impl Board {
+    /// The limits that count for a job of that queue and group, each once. O(k).
+    pub(crate) fn limits_of(&self, queue: u32, group: Option<u32>) -> Vec<u32> {
+        let Some(lane) = self.queues.get(queue) else { return Vec::new() };
+        let more = lane.group_limits(group).iter().filter(|number| !lane.limits.contains(number));
+        lane.limits.iter().chain(more).copied().collect()
+    }
+
+    /// A job of that queue and group runs, or runs no more: counts it. O(k log n).
+    pub(crate) fn tally_limits(&mut self, queue: u32, group: Option<u32>, by: i64) {
+        for number in self.limits_of(queue, group) {
+            if let Some(limit) = self.limits.get_mut(number) {
+                limit.runs = limit.runs.saturating_add_signed(by);
+            }
+        }
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some((fair, at)) = fair.zip(group) {
+            for number in fair.limits_of(at).to_vec() {
+                if let Some(share) = fair.shares.get_mut(&number) {
+                    share.runs = share.runs.saturating_add_signed(by);
+                }
+            }
+        }
+    }
+
+    /// A job of that queue and group runs no more: those whom a full limit has kept back can be
+    /// claimed. O(k), and for each limit that was full O(queues and groups that name it).
+    pub(crate) fn limits_freed(&mut self, queue: u32, group: Option<u32>) {
+        for number in self.limits_of(queue, group) {
+            let Some(limit) = self.limits.get(number) else { continue };
+            if limit.most().is_some_and(|most| limit.runs.saturating_add(1) == most) {
+                self.wake_limited(number);
+            }
+        }
+    }
+
+    /// A job of that queue and group runs from now on: groups that a limit keeps back, which is
+    /// full by that, wait. O(k), and for each such limit O(groups that name it).
+    pub(crate) fn limits_filled(&mut self, queue: u32, group: Option<u32>) {
+        for number in self.limits_of(queue, group) {
+            if self.limits.get(number).is_some_and(|limit| limit.most() == Some(limit.runs)) {
+                self.reseat_limited(number);
+            }
+        }
+    }
+
+    /// A job of that queue and group is being claimed: it takes its tokens.
+    pub(crate) fn take_named(&mut self, queue: u32, group: Option<u32>, cost: i64, now: i64) {
+        for number in self.limits_of(queue, group) {
+            let Some(limit) = self.limits.get_mut(number) else { continue };
+            if let Some(refill) = limit.refill {
+                take(&mut limit.bucket, &refill, cost, now);
+                self.reseat_limited(number);
+            }
+        }
+    }
+
+    /// Looks again at the groups that name a limit themselves.
+    pub(crate) fn reseat_limited(&mut self, number: u32) {
+        let groups = self.limits.get(number).map(|limit| &limit.groups);
+        let groups: Vec<(Bin, u32)> = groups.into_iter().flatten().cloned().collect();
+        for (name, at) in groups {
+            if let Some(queue) = self.queues.find(&*name) {
+                self.reseat(queue, at);
+            }
+        }
+    }
+
+    /// What a limit kept back may go on.
+    pub(crate) fn wake_limited(&mut self, number: u32) {
+        self.reseat_limited(number);
+        let queues = self.limits.get(number).map(|limit| limit.queues.keys().copied());
+        for queue in queues.into_iter().flatten().collect::<Vec<_>>() {
+            self.wake_queue(queue);
+        }
+    }
+
+    /// Refuses that a job of that queue and group runs when a limit is full.
+    pub(crate) fn check_named(&self, queue: u32, group: Option<u32>) -> Result<(), Refusal> {
+        if self.limits.is_empty() {
+            return Ok(());
+        }
+        match self.limits.first_full(&self.limits_of(queue, group)) {
+            Some(_) => Err(Refusal::Limit("concurrency")),
+            None => Ok(()),
+        }
+    }
+
+    /// The claimed jobs of a queue that count against a limit.
+    pub(crate) fn runs_under(&self, queue: u32, number: u32) -> u64 {
+        let Some(lane) = self.queues.get(queue) else { return 0 };
+        let share = lane.fair.as_deref().and_then(|fair| fair.shares.get(&number));
+        match lane.limits.contains(&number) {
+            true => lane.count(State::Claimed),
+            false => share.map_or(0, |share| share.runs),
+        }
+    }
+
+    /// The limit of that name, to be read. O(log n).
+    pub fn limit(&self, name: &[u8]) -> Option<LimitOf<'_>> {
+        Some(LimitOf { limit: self.limits.get(self.limits.find(name)?)? })
+    }
+
+    /// How many limits there are.
+    pub fn limit_count(&self) -> usize {
+        self.limits.len()
+    }
+
+    /// Limits in the order of their names, those after that one. O(log n) for each.
+    pub fn limits_after(&self, name: Option<&[u8]>) -> impl Iterator<Item = LimitOf<'_>> {
+        self.limits.after(name).map(|limit| LimitOf { limit })
+    }
+
+    /// The names of the limits that a queue names, by name; or a group, or
+    /// [`crate::ALL_GROUPS`]: `None` when it has no list of its own.
+    pub fn limits_named(&self, queue: &[u8], group: Option<&[u8]>) -> Option<Vec<&[u8]>> {
+        let lane = self.queues.get(self.queues.find(queue)?)?;
+        let list = match group {
+            None => Some(&lane.limits).filter(|list| !list.is_empty()),
+            Some(crate::ALL_GROUPS) => {
+                lane.fair.as_deref().map(|fair| &fair.limits).filter(|list| !list.is_empty())
+            }
+            Some(group) => lane.group_named(group).and_then(|group| group.limits.as_ref()),
+        };
+        let mut names: Vec<&[u8]> = self.limits.of(list?).map(|limit| &*limit.name).collect();
+        names.sort_unstable();
+        Some(names)
+    }
+
+    /// The numbers of the limits that count for a job in a queue and a group of these names, each
+    /// once, rising. O(k log k).
+    pub(crate) fn limits_at(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<u32> {
+        let Some(number) = self.queues.find(queue) else { return Vec::new() };
+        let fair = self.queues.get(number).and_then(|lane| lane.fair.as_deref());
+        let known = group.and_then(|name| fair?.find(name));
+        let mut list = self.limits_of(number, known);
+        if let (Some(_), None, Some(fair)) = (group, known, fair) {
+            list.extend(fair.limits.iter().copied());
+        }
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    /// The limits that count for a job in a queue and a group of these names, each once, by
+    /// name. O(k log k).
+    pub fn limits_over(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<LimitOf<'_>> {
+        let list = self.limits_at(queue, group);
+        let all = list.iter().filter_map(|number| self.limits.get(*number));
+        let mut all: Vec<LimitOf<'_>> = all.map(|limit| LimitOf { limit }).collect();
+        all.sort_unstable_by_key(|limit| limit.name());
+        all
+    }
+}
+
+impl Board {
+    /// Every limit knows who names it and what runs under it. O(n k).
+    pub(crate) fn check_named_limits(&self) -> Result<(), String> {
+        let mut runs: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut shares: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for (_, job) in self.jobs.iter().filter(|(_, job)| job.state == State::Claimed) {
+            let queue = self.queue_number(job);
+            for number in self.limits_of(queue, job.group()) {
+                *runs.entry(number).or_default() += 1;
+            }
+            let lane = self.queues.get(queue);
+            for number in lane.map_or(&[][..], |lane| lane.group_limits(job.group())) {
+                *shares.entry((queue, *number)).or_default() += 1;
+            }
+        }
+        let mut queues: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+        let mut groups: BTreeMap<u32, BTreeSet<(Bin, u32)>> = BTreeMap::new();
+        for (queue, name, lane) in self.queues.iter() {
+            let fair = lane.fair.as_deref();
+            let own = fair.into_iter().flat_map(|fair| fair.groups.iter());
+            let own = own.filter_map(|(at, group)| Some((Some(at), group, group.limits.as_deref()?)));
+            let mut lists: BTreeMap<u32, u32> = BTreeMap::new();
+            for (at, group, list) in own {
+                if group.barred != self.limits.first_full(list).is_some() {
+                    return Err("a group is kept back by no limit, or not by one that is full".into());
+                }
+                for number in list {
+                    groups.entry(*number).or_default().insert((name.clone(), at.unwrap_or_default()));
+                    *lists.entry(*number).or_default() += 1;
+                }
+            }
+            fair.iter().flat_map(|fair| &*fair.limits).for_each(|n| *lists.entry(*n).or_default() += 1);
+            let share = |(number, lists): (&u32, &u32)| {
+                let runs = shares.get(&(queue, *number)).copied().unwrap_or(0);
+                (*number, Share { lists: *lists, runs })
+            };
+            let shares: BTreeMap<u32, Share> = lists.iter().map(share).collect();
+            let grouped = fair.map_or(0, |fair| {
+                let without = fair.groups.iter().filter(|(_, group)| group.limits.is_none());
+                without.map(|(_, group)| group.count(State::Claimed)).sum()
+            });
+            if fair.is_some_and(|fair| fair.shares != shares || fair.runs != grouped) {
+                return Err("the groups of a queue do not know their limits".into());
+            }
+            for number in &*lane.limits {
+                *lists.entry(*number).or_default() += 1;
+            }
+            for (number, lists) in lists {
+                queues.entry(number).or_default().insert(queue, lists);
+            }
+        }
+        for (number, limit) in self.limits.iter() {
+            if limit.runs != runs.get(&number).copied().unwrap_or(0) {
+                return Err(format!("limit {:?} counts {} jobs, not {runs:?}", limit.name, limit.runs));
+            }
+            if limit.queues != queues.remove(&number).unwrap_or_default()
+                || limit.groups != groups.remove(&number).unwrap_or_default()
+                || limit.queues.is_empty() && limit.settings.is_empty()
+                || limit.groups.len() > GROUPS_MOST
+            {
+                return Err(format!("limit {:?} does not know who names it", limit.name));
+            }
+        }
+        match queues.is_empty() && groups.is_empty() && self.limits.iter().count() == self.limits.len() {
+            true => Ok(()),
+            false => Err("a list names a limit that is not there".into()),
+        }
+    }
+}
+
+/// A limit, to be read.
+pub struct LimitOf<'b> {
+    limit: &'b Limit,
+}
+
+impl<'b> LimitOf<'b> {
+    /// Its name.
+    pub fn name(&self) -> &'b [u8] {
+        &self.limit.name
+    }
+
+    /// How many claimed jobs count against it.
+    pub fn claimed(&self) -> u64 {
+        self.limit.runs
+    }
+
+    /// A value in force for it, and whether it has been set.
+    pub fn setting(&self, setting: Setting) -> (i64, bool) {
+        let own = self.limit.settings.get(setting);
+        (own.unwrap_or(setting.spec().default), own.is_some())
+    }
+
+    /// How many queues name it, for themselves or for groups of theirs.
+    pub fn queues(&self) -> usize {
+        self.limit.queues.len()
+    }
+
+    /// Whether as many jobs run under it as may.
+    pub fn is_full(&self) -> bool {
+        self.limit.is_full()
+    }
+
+    /// When it has tokens for a job of that cost: Unix ms, [`crate::NEVER`] when it never will;
+    /// `None` when it has them now.
+    pub fn dry_until(&self, cost: i64, now: i64) -> Option<i64> {
+        Some(self.limit.ready_at(cost)).filter(|at| *at > now)
+    }
+}

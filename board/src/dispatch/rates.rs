@@ -1,0 +1,212 @@
+//! How fast jobs may be claimed: the tokens of a board, a queue and a group, taken with each
+//! claim.
+//!
+//! The buckets of the board and of queues are asked by each claim, for the job that the queue
+//! would give; somebody who waits is woken when the tokens of that job are there. A group
+//! whose next job lacks tokens stands in no round until they are there ([`Group::rest`]): many
+//! groups that wait cost a claim nothing.
+
+use crate::board::{Board, Queue};
+use crate::dispatch::buckets::{ready_at, take};
+use crate::dispatch::fair::PLAIN;
+use crate::effect::{Effect, Sound, Unfit};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::job::{Job, NEVER};
+use crate::verbs::Claim;
+
+written! {
+    /// Groups may go on that had to wait for tokens until then: the first `n`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Rested {
+        1 until: i64,
+        2 n: u32,
+    }
+}
+
+impl Sound for Rested {}
+
+impl Rested {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+        for _ in 0..self.n {
+            match board.rests.first() {
+                Some((until, name, at)) if *until <= self.until => {
+                    let (queue, at) = (board.queues.find(&**name).ok_or(Unfit)?, *at);
+                    board.tidy_group(queue, at);
+                }
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Board {
+    /// Tokens that a claim of a job takes.
+    pub(crate) fn cost(&self, slot: u32) -> i64 {
+        self.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)
+    }
+
+    /// When a job may take its tokens from its board, its queue and its group: a time that has
+    /// passed if it may now. O(1).
+    pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
+        let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
+        if self.refill.is_none() && lane.refill.is_none() && group.is_none() && lane.limits.is_empty() {
+            return 0;
+        }
+        let cost = self.cost(slot);
+        let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
+        let all = [
+            self.refill.map(|refill| (&self.bucket, refill)),
+            lane.refill.map(|refill| (&lane.bucket, refill)),
+            of_group,
+        ];
+        let own = all.into_iter().flatten().map(|(bucket, refill)| ready_at(bucket, &refill, cost)).max();
+        let lists = [&lane.limits, lane.group_limits(job.group())];
+        let named = lists.into_iter().map(|list| self.limits.tokens_at(list, cost)).max();
+        own.max(named).unwrap_or(0)
+    }
+
+    /// Refuses a claim of a job that lacks tokens.
+    pub(crate) fn check_tokens(&self, job: &Job, slot: u32, now: i64) -> Result<(), Refusal> {
+        let lane = self.queues.get(self.queue_number(job));
+        match lane.is_some_and(|lane| self.tokens_at(lane, job, slot) > now) {
+            true => Err(Refusal::Limit("rate")),
+            false => Ok(()),
+        }
+    }
+
+    /// A job is about to be claimed: it takes its tokens.
+    pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (queue, group) = (self.queue_number(job), job.group());
+        let cost = self.cost(slot);
+        if let Some(refill) = self.refill {
+            take(&mut self.bucket, &refill, cost, now);
+        }
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        if let Some(refill) = lane.refill {
+            take(&mut lane.bucket, &refill, cost, now);
+        }
+        if let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) {
+            let refill = fair.groups.get(at).and_then(|group| fair.refill(group));
+            if let (Some(refill), Some(group)) = (refill, fair.groups.get_mut(at)) {
+                take(&mut group.bucket, &refill, cost, now);
+            }
+        }
+        if !self.limits.is_empty() {
+            self.take_named(queue, group, cost, now);
+        }
+        Ok(())
+    }
+
+    /// Finds out until when a group has to rest, before it is seated.
+    pub(crate) fn weigh_rest(&mut self, queue: u32, at: u32) {
+        if at == PLAIN {
+            return;
+        }
+        let Some(fair) = self.queues.get(queue).and_then(|lane| lane.fair.as_deref()) else { return };
+        let Some(group) = fair.groups.get(at) else { return };
+        let before = group.rest;
+        let mut rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.moment);
+        if let Some(list) = &group.limits {
+            let named = fair.candidate(group).map(|slot| self.limits.tokens_at(list, self.cost(slot)));
+            rest = rest.max(named.filter(|until| *until > self.moment));
+        }
+        let barred = group.limits.as_ref().is_some_and(|list| self.limits.first_full(list).is_some());
+        if barred != group.barred {
+            let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+                group.barred = barred;
+            }
+        }
+        if rest == before {
+            return;
+        }
+        let Some(name) = self.queues.key(queue).cloned() else { return };
+        if let Some(until) = before {
+            self.rests.remove(&(until, name.clone(), at));
+        }
+        if let Some(until) = rest {
+            self.wake_at(until);
+            self.rests.insert((until, name, at));
+        }
+        // The queue stays as long as one of its groups rests.
+        match (before, rest) {
+            (None, Some(_)) => self.queues.hold(queue),
+            (Some(_), None) => {
+                self.queues.release(queue);
+            }
+            _ => {}
+        }
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+            group.rest = rest;
+        }
+    }
+
+    /// Decides that the next `n` groups, at most, go on whose tokens are there by now. O(1).
+    pub fn rest_over(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
+        let over = self.rests.first().is_some_and(|(until, ..)| *until <= env.now);
+        over.then(|| Rested { until: env.now, n }.into())
+    }
+
+    /// The job that a queue gives next. O(log groups), O(1) without groups.
+    pub(crate) fn next_of(&self, lane: &Queue, now: i64) -> Option<u32> {
+        let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
+        let [apart, shared] = fair.firsts(&lane.ready);
+        let open = |slot| {
+            self.limits.first_full(&fair.limits).is_none()
+                && self.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
+        };
+        let first = match (apart, shared) {
+            (Some(apart), Some(shared)) if apart.0 < shared.0 => Some(apart),
+            (apart, Some(shared)) if !fair.limits.is_empty() && !open(shared.1) => apart,
+            (apart, shared) => shared.or(apart),
+        };
+        first.map(|(_, slot)| slot)
+    }
+
+    /// When tokens let a queue give a job, as far as only they keep it back: a time that has
+    /// passed if they do not.
+    fn opens_at(&self, lane: &Queue) -> Option<i64> {
+        let at = |slot| self.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
+        let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
+        let [apart, shared] = fair.firsts(&lane.ready);
+        let shared = shared.filter(|_| self.limits.first_full(&fair.limits).is_none());
+        [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
+    }
+
+    /// Somebody waits with that claim: wakes its queues when the tokens are there that they
+    /// lack. O(queues named).
+    pub fn note_thirst(&mut self, env: &Env<'_>, claim: &Claim<'_>) {
+        let queues: Vec<u32> = match claim.queues.is_empty() {
+            true => self.busy().to_vec(),
+            false => claim.queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
+        };
+        for queue in queues {
+            let Some(lane) = self.queues.get(queue) else { continue };
+            let Some(at) = self.opens_at(lane) else { continue };
+            if at > env.now && at < NEVER {
+                self.thirst.insert((at, queue));
+                self.wake_at(at);
+            }
+        }
+    }
+
+    /// Wakes the queues that lacked tokens until now. O(log n) for each.
+    pub fn quench(&mut self, now: i64) {
+        while self.thirst.first().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, queue)) = self.thirst.pop_first() {
+                self.wake_queue(queue);
+            }
+        }
+    }
+
+    /// When tokens are there that a queue lacks for the job that it would give: Unix ms,
+    /// `None` when it lacks none, [`NEVER`] when there will be none.
+    pub fn lacks_tokens_until(&self, queue: &[u8], now: i64) -> Option<i64> {
+        let at = self.opens_at(self.queues.get(self.queues.find(queue)?)?)?;
+        (at > now).then_some(at)
+    }
+}

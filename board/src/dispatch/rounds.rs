@@ -1,0 +1,321 @@
+//! Jobs in and out of the ready lines of their queue, with or without groups.
+
+use crate::board::{Board, Queue, ReadyKey};
+use crate::dispatch::fair::{level, ready_key_of, Fair, PLAIN};
+use crate::dispatch::groups::{Group, Hold};
+use crate::effect::Unfit;
+use crate::error::Refusal;
+use crate::job::{Job, State};
+use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
+use crate::structures::sorted::Line;
+
+impl Queue {
+    /// Whether it has no ready job. O(1).
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ready.is_empty() && self.fair.as_ref().is_none_or(|fair| fair.all.is_empty())
+    }
+
+    /// How many ready jobs it has. O(1).
+    pub(crate) fn ready_len(&self) -> usize {
+        self.ready.len() + self.fair.as_ref().map_or(0, |fair| fair.all.len())
+    }
+
+    /// Its lines of ready jobs, which together are all.
+    pub(crate) fn ready_lines(&self) -> impl Iterator<Item = &Line<ReadyKey>> {
+        std::iter::once(&self.ready).chain(self.fair.as_ref().map(|fair| &fair.all))
+    }
+
+    /// The group of that name. O(1).
+    pub(crate) fn group_named(&self, name: &[u8]) -> Option<&Group> {
+        let fair = self.fair.as_ref()?;
+        fair.groups.get(fair.find(name)?).map(|group| &**group)
+    }
+
+    /// The ready jobs of a group.
+    pub(crate) fn group_line(&self, name: &[u8]) -> Option<&Line<ReadyKey>> {
+        self.group_named(name).map(|group| &group.ready)
+    }
+
+    /// The group of that number.
+    pub(crate) fn group(&self, at: u32) -> Option<&Group> {
+        self.fair.as_ref()?.groups.get(at).map(|group| &**group)
+    }
+}
+
+impl Board {
+    /// Whether a queue has no ready job. O(1).
+    pub(crate) fn is_idle(&self, queue: u32) -> bool {
+        self.queues.get(queue).is_some_and(Queue::is_idle)
+    }
+
+    /// Puts a job into the line of its group, or of those without, in a queue with groups.
+    pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (Self::ready_key(job), job.group());
+        let key_of = |s| ready_key_of(&self.jobs, s);
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
+        match group {
+            None => {
+                lane.ready.insert(key, slot, key_of);
+                fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+            }
+            Some(at) => {
+                fair.all.insert(key, slot, key_of);
+                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                group.ready.insert(key, slot, key_of);
+                if job.has_begun() {
+                    group.again.insert((key, slot));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a job out of the line in which it stands, in a queue with groups; false when it
+    /// does not.
+    pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (Self::ready_key(job), job.group());
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
+        let stood = match group {
+            None => lane.ready.remove(key, slot),
+            Some(at) => {
+                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                if job.has_begun() {
+                    group.again.remove(&(key, slot));
+                }
+                group.ready.remove(key, slot) & fair.all.remove(key, slot)
+            }
+        };
+        let at = group.unwrap_or(PLAIN);
+        fair.left(at, level(key), &lane.ready, &self.jobs);
+        fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns);
+        Ok(stood)
+    }
+
+    /// Puts a group where it belongs in the rounds of its queue, after something about it has
+    /// changed. O(log n).
+    pub(crate) fn reseat(&mut self, queue: u32, at: u32) {
+        self.weigh_rest(queue, at);
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        let Some(fair) = lane.fair.as_deref_mut() else { return };
+        if fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns) {
+            self.note_busy(queue);
+        }
+    }
+
+    /// A job is about to be claimed: that is the turn of its group, and takes its tokens.
+    pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let queue = self.queue_number(job);
+        let (group, level) = (job.group().unwrap_or(PLAIN), level(Self::ready_key(job)));
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        if let Some(fair) = lane.fair.as_deref_mut() {
+            fair.charge(group, level, &mut self.turns);
+        } else if lane.refill.is_none() && self.refill.is_none() && lane.limits.is_empty() {
+            return Ok(());
+        }
+        self.take_tokens(slot, now)
+    }
+
+    /// The groups of a queue, which has some from now on.
+    pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, Unfit> {
+        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let fair = lane.fair.get_or_insert_with(|| {
+            let mut fair = Box::<Fair>::default();
+            fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+            fair
+        });
+        Ok(fair)
+    }
+
+    /// The number of a group of a queue, known or new.
+    pub(crate) fn group_at(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let fair = self.open_rounds(queue)?;
+        Ok(fair.find(name).unwrap_or_else(|| fair.add(name)))
+    }
+
+    /// The same; holds one reference to it.
+    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let at = self.group_at(queue, name)?;
+        let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+        group.refs += 1;
+        Ok(at)
+    }
+
+    /// The number of a group of the queue of that class; holds one reference to it.
+    pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, Unfit> {
+        let queue = self.classes.key(class).map_or(u32::MAX, |class| class.queue);
+        self.hold_group(queue, name)
+    }
+
+    /// Makes a job that stands nowhere one of another group of its queue.
+    pub(crate) fn regroup(&mut self, slot: u32, name: &[u8]) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let (queue, old) = (self.queue_number(job), job.group());
+        let group = self.hold_group(queue, name)?;
+        self.reweigh(slot, |job| {
+            job.set_group(Some(group));
+            Ok(())
+        })?;
+        if let Some(old) = old {
+            self.release_group(queue, old);
+        }
+        Ok(())
+    }
+
+    /// One reference less to a group.
+    pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+            group.refs = group.refs.saturating_sub(1);
+        }
+        self.tidy_group(queue, at);
+    }
+
+    /// Looks at a group again. One that nothing needs goes, and the rounds of a queue with the
+    /// last.
+    pub(crate) fn tidy_group(&mut self, queue: u32, at: u32) {
+        self.reseat(queue, at);
+        if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
+            fair.tidy(at);
+        }
+        self.close_rounds(queue);
+    }
+
+    /// Ends the rounds of a queue if nothing needs them.
+    pub(crate) fn close_rounds(&mut self, queue: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        let Some(fair) = lane.fair.take_if(|fair| fair.is_unused()) else { return };
+        if fair.review.is_some() {
+            if let Some(name) = self.queues.key(queue) {
+                self.reviews.remove(name);
+            }
+        }
+    }
+
+    /// How many more jobs of that group may run, if not any number.
+    pub(crate) fn group_room(&self, queue: &[u8], group: &[u8]) -> Option<u64> {
+        let fair = self.queues.get(self.queues.find(queue)?)?.fair.as_deref()?;
+        match fair.find(group).and_then(|at| fair.groups.get(at)) {
+            Some(group) => fair.room(group),
+            None => fair.room(&Group::default()),
+        }
+    }
+
+    /// Refuses that a job runs which its group keeps back; `slot` is ready, or was.
+    pub(crate) fn check_group(&self, job: &Job, claim: Option<u32>, now: i64) -> Result<(), Refusal> {
+        let Some(at) = job.group() else { return Ok(()) };
+        let fair = self.queues.get(self.queue_number(job)).and_then(|lane| lane.fair.as_deref());
+        let Some((fair, group)) = fair.and_then(|fair| Some((fair, fair.groups.get(at)?))) else {
+            return Ok(());
+        };
+        match fair.hold(group) {
+            Some(Hold::Paused(until)) if claim.is_some() && until > now => Err(Refusal::Paused),
+            Some(Hold::Full(_)) => Err(Refusal::Limit("concurrency")),
+            Some(Hold::Ordered) if group.count(State::Claimed) > 0 => Err(Refusal::Ordered),
+            Some(Hold::Paused(_)) if fair.room(group) == Some(0) => Err(Refusal::Limit("concurrency")),
+            _ if claim.is_some() && fair.is_ordered(group) && fair.candidate(group) != claim => {
+                Err(Refusal::Ordered)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of a job's group.
+    pub(crate) fn group_name(&self, job: &Job) -> Option<&[u8]> {
+        let at = job.group()?;
+        self.queues.get(self.queue_number(job))?.group(at).map(|group| &*group.name)
+    }
+
+    /// The group of that name. O(1).
+    pub fn group<'b>(&'b self, queue: &[u8], group: &[u8]) -> Option<GroupOf<'b>> {
+        let at = self.queues.find(queue)?;
+        let (queue, fair) = (self.queues.key(at)?, self.queues.get(at)?.fair.as_deref()?);
+        let number = fair.find(group)?;
+        Some(GroupOf { queue, number, fair, group: fair.groups.get(number)? })
+    }
+
+    /// How many jobs of a group are in that state. O(1).
+    pub fn count_group(&self, queue: &[u8], group: &[u8], state: State) -> u64 {
+        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        lane.and_then(|lane| lane.group_named(group)).map_or(0, |group| group.count(state))
+    }
+
+    /// Up to `n` groups, queue by queue in the order of their names, from a queue and a number
+    /// on; and where the next begin. O(Q log Q + n) for Q queues.
+    pub fn groups<'b>(
+        &'b self,
+        from: Option<(&[u8], u32)>,
+        only: Option<&[u8]>,
+        n: usize,
+    ) -> (Vec<GroupOf<'b>>, Option<GroupOf<'b>>) {
+        let (first, number) = from.unwrap_or_default();
+        let mut lanes: Vec<(&Bin, &Queue)> = self
+            .queues
+            .iter()
+            .map(|(_, name, lane)| (name, lane))
+            .filter(|(name, lane)| {
+                lane.fair.is_some() && ***name >= *first && only.is_none_or(|q| ***name == *q)
+            })
+            .collect();
+        lanes.sort_unstable_by_key(|(name, _)| *name);
+        let begin = |name: &Bin| if **name == *first { number } else { 0 };
+        let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
+            lane.fair.iter().flat_map(move |fair| {
+                let groups = fair.groups.iter_from(begin(queue)).filter(|(_, group)| group.is_known());
+                groups.map(move |(number, group)| GroupOf { queue, number, fair, group })
+            })
+        });
+        (rows.by_ref().take(n).collect(), rows.next())
+    }
+}
+
+/// A group, to be read.
+pub struct GroupOf<'b> {
+    queue: &'b [u8],
+    number: u32,
+    fair: &'b Fair,
+    group: &'b Group,
+}
+
+impl<'b> GroupOf<'b> {
+    /// Its queue.
+    pub fn queue(&self) -> &'b [u8] {
+        self.queue
+    }
+
+    /// Its number in its queue, the same on every copy.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'b [u8] {
+        &self.group.name
+    }
+
+    /// How many of its jobs are in that state.
+    pub fn count(&self, state: State) -> u64 {
+        self.group.count(state)
+    }
+
+    /// A value in force for it.
+    pub fn setting(&self, setting: Setting) -> i64 {
+        self.fair.value(self.group, setting)
+    }
+
+    /// Until when nothing is claimed from it, for its own sake: Unix ms, [`crate::NEVER`]
+    /// without end.
+    pub fn paused(&self, now: i64) -> Option<i64> {
+        Some(self.group.paused).filter(|until| *until > now)
+    }
+
+    /// What keeps it from giving a job.
+    pub fn hold(&self) -> Option<Hold> {
+        self.fair.hold(self.group)
+    }
+}

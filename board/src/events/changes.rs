@@ -1,0 +1,161 @@
+//! What has changed since a revision, for those who follow a board without listening all the
+//! time.
+//!
+//! Records tell their version themselves. Those that have gone are told as long as they are
+//! remembered: by a tombstone, or, when their id is free, in a ring of their own with the same
+//! bounds. What is forgotten raises the revision up to which the board no longer knows.
+
+use std::collections::VecDeque;
+
+use crate::board::Board;
+use crate::job::id::Id;
+use crate::reading::filters::{Filters, Page, Start};
+use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
+
+written! {
+    /// A record that has gone, and whose id is free.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Gone {
+        /// Its id.
+        1 pub id: Id<Bin>,
+        /// The board's revision when it went.
+        2 pub version: u64,
+        /// When it went, Unix ms.
+        3 pub at: i64,
+    }
+}
+
+/// The latest records that have gone, oldest first.
+#[derive(Default)]
+pub(crate) struct Departed {
+    pub ring: VecDeque<Gone>,
+    /// What went at this revision or before may be forgotten.
+    pub unknown: u64,
+}
+
+/// So many changes of records are remembered at most.
+const RECENT: usize = 16_384;
+/// After so many changes without a question nobody follows any more.
+const UNASKED: usize = 64 * RECENT;
+
+/// The latest changes of records, oldest first: revision and slot. Local, and only while
+/// somebody asks for them now and then.
+#[derive(Default)]
+pub(crate) struct Recent {
+    ring: VecDeque<(u64, u32)>,
+    /// All changes after this revision are here.
+    from: u64,
+    /// Changes since somebody asked.
+    unasked: usize,
+}
+
+impl Recent {
+    /// Adds a change. False when nobody seems to ask any more.
+    pub fn push(&mut self, revision: u64, slot: u32) -> bool {
+        if self.ring.len() >= RECENT {
+            self.from = self.ring.pop_front().map_or(revision, |(revision, _)| revision);
+        }
+        self.ring.push_back((revision, slot));
+        self.unasked += 1;
+        self.unasked < UNASKED
+    }
+
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.ring.capacity() * size_of::<(u64, u32)>()
+    }
+}
+
+impl Board {
+    /// Remembers that a record went whose id is free from now on.
+    pub(crate) fn remember_gone(&mut self, id: Id<Bin>, now: i64) {
+        let (most, ttl) = (self.own(Setting::Tombstones).max(0) as usize, self.own(Setting::TombstoneTtl));
+        self.gone.ring.push_back(Gone { id, version: self.revision, at: now });
+        // Two at most go at once, so that nobody pays for many; all of them when none is kept.
+        for _ in 0..if most == 0 { usize::MAX } else { 2 } {
+            let over = self.gone.ring.len() > most;
+            let Some(first) = self.gone.ring.front() else { return };
+            if !over && first.at.saturating_add(ttl) > now {
+                return;
+            }
+            let version = first.version;
+            self.gone.ring.pop_front();
+            self.forget_until(version);
+        }
+    }
+
+    /// What went at that revision or before may be forgotten.
+    pub(crate) fn forget_until(&mut self, version: u64) {
+        self.gone.unknown = self.gone.unknown.max(version);
+    }
+
+    /// The ids, as clients see them, of records that have gone since a revision and are not
+    /// there again, in the order in which they went; `None` when the board no longer knows.
+    /// O(n log n) for n of them.
+    pub fn gone_since(&self, version: u64) -> Option<Vec<Vec<u8>>> {
+        if version < self.gone.unknown || version > self.revision {
+            return None;
+        }
+        let after = |gone: &u64| *gone > version;
+        let buried = self.tombstones.iter().rev().map(|t| (&t.id, t.version));
+        let departed = self.gone.ring.iter().rev().map(|gone| (&gone.id, gone.version));
+        let buried = buried.take_while(|(_, at)| after(at)).filter(|(id, _)| !id.is_blank());
+        let ids = buried.chain(departed.take_while(|(_, at)| after(at)));
+        let texts = ids.map(|(id, at)| (id.borrowed().to_vec(), at));
+        let mut gone: Vec<(Vec<u8>, u64)> = texts.filter(|(id, _)| self.find(id).is_none()).collect();
+        // Of several times the last counts.
+        gone.sort_unstable_by(|a, b| b.cmp(a));
+        gone.dedup_by(|(id, _), (last, _)| id == last);
+        gone.sort_unstable_by_key(|(_, at)| *at);
+        Some(gone.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Remembers from now on which records change, so that the next listing of what changed
+    /// since now costs no walk. Local.
+    pub fn follow_changes(&mut self) {
+        let revision = self.revision;
+        let recent =
+            self.news.recent.get_or_insert_with(|| Box::new(Recent { from: revision, ..Recent::default() }));
+        recent.unasked = 0;
+    }
+
+    /// The slots of the records that have changed since the revision that the filters name, in
+    /// no order; `None` when that is not known without looking at all of them, or when there are
+    /// more than `most`. O(n log n) for n changes.
+    pub(crate) fn changed_since(&self, filters: &Filters<'_>, most: usize) -> Option<Vec<u32>> {
+        let version = filters.since()?;
+        let recent = self.news.recent.as_ref().filter(|recent| recent.from <= version)?;
+        let changes = recent.ring.iter().rev().take_while(|(revision, _)| *revision > version);
+        let is_last = |(revision, slot): &(u64, u32)| {
+            self.jobs.get(*slot).is_some_and(|job| job.version.get() as u64 == *revision)
+        };
+        let mut slots: Vec<u32> = changes.filter(|c| is_last(c)).map(|(_, slot)| *slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        (slots.len() <= most).then_some(slots)
+    }
+
+    /// One page of a listing of those slots. O(n log n).
+    pub(crate) fn list_changed(&self, slots: Vec<u32>, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
+        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|record| page.filters.holds(&record));
+        let start = |slot: u32| match page.filters.by_posting() {
+            true => Some(Start::Posted(self.seq(slot))),
+            false => self.cursor(self.jobs.get(slot)?.state, slot).map(Start::At),
+        };
+        let found = slots.into_iter().filter(holds);
+        let mut places: Vec<(Start, u32)> = found.filter_map(|slot| Some((start(slot)?, slot))).collect();
+        places.sort_unstable_by_key(|(at, _)| at.rank());
+        if page.reverse {
+            places.reverse();
+        }
+        let passed = |(at, _): &(Start, u32), from: Start| match page.reverse {
+            true => at.rank() > from.rank(),
+            false => at.rank() < from.rank(),
+        };
+        let begin = page.from.map_or(0, |from| places.partition_point(|place| passed(place, from)));
+        let mut rest = places.into_iter().skip(begin);
+        let slots = rest.by_ref().take(page.count).map(|(_, slot)| slot).collect();
+        (slots, rest.next().map(|(start, _)| start))
+    }
+}

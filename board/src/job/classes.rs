@@ -1,0 +1,91 @@
+//! Names of queues and classes of jobs: shared, counted.
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::job::{Class, Options};
+use crate::structures::byte_string::Bin;
+
+impl Board {
+    /// The number of a queue, known or new.
+    pub(crate) fn queue(&mut self, name: &[u8]) -> u32 {
+        match self.queues.find(name) {
+            Some(number) => number,
+            None => self.queues.add(name.into()).0,
+        }
+    }
+
+    /// The class of a job in that queue; holds one reference to it.
+    pub(crate) fn hold_class(&mut self, queue: &[u8], name: &[u8], options: Options) -> u32 {
+        let same = self.classes.key(self.last_class).is_some_and(|class| {
+            *class.name == *name
+                && class.options == options
+                && self.queues.key(class.queue).is_some_and(|q| **q == *queue)
+        });
+        if !same {
+            let queue = self.queue(queue);
+            let class = Class { queue, name: name.into(), options };
+            self.last_class = match self.classes.find(&class) {
+                Some(number) => number,
+                None => {
+                    self.queues.hold(queue);
+                    let name = self.labels.hold_name(&class.name);
+                    let (number, gone) = self.classes.add(class);
+                    if let Some(label) = self.classes.get_mut(number) {
+                        *label = name;
+                    }
+                    self.forget_class(gone);
+                    number
+                }
+            };
+        }
+        self.classes.hold(self.last_class);
+        self.last_class
+    }
+
+    pub(crate) fn release_class(&mut self, class: u32) {
+        let gone = self.classes.release(class);
+        self.forget_class(gone);
+    }
+
+    pub(crate) fn forget_class(&mut self, class: Option<Class>) {
+        if let Some(class) = class {
+            self.queues.release(class.queue);
+            self.labels.release_name(&class.name);
+        }
+    }
+
+    /// Gives a job another class. Its queue may change only while it stands nowhere, its name
+    /// only while it stands in no line of a label.
+    pub(crate) fn reclass(
+        &mut self,
+        slot: u32,
+        queue: Option<&[u8]>,
+        name: Option<&[u8]>,
+        options: Options,
+    ) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let class = self.class_of(job).ok_or(Unfit)?;
+        let options = options.or(class.options);
+        let name = name.map_or_else(|| class.name.clone(), Bin::from);
+        let queue = queue.map_or_else(|| Bin::from(self.queue_name(job)), Bin::from);
+        let (old, from_queue, bytes) = (job.class, class.queue, self.weight(job));
+        let from = job.group().map(|at| (from_queue, at));
+        let group = self.group_name(job).map(Bin::from);
+        let fresh = self.hold_class(&queue, &name, options);
+        self.job_mut(slot)?.class = fresh;
+        self.lane_loses(old, bytes);
+        self.lane_gains(fresh, bytes);
+        // Its group is that of the same name in the new queue.
+        let to = self.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
+        if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {
+            let number = self.hold_group(to, &name)?;
+            self.job_mut(slot)?.set_group(Some(number));
+            self.release_group(from, at);
+        }
+        self.release_class(old);
+        if from_queue != to {
+            self.renew_ageing(slot)?;
+        }
+        Ok(())
+    }
+}

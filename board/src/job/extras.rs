@@ -1,0 +1,193 @@
+//! What few jobs have.
+
+use super::{Last, NEVER};
+use crate::job::history::History;
+use crate::quotas::unique::Unique;
+use crate::relations::dependencies::Edge;
+use crate::relations::family::Family;
+use crate::structures::byte_string::Bin;
+use crate::structures::lazy::{Apart, Part};
+
+/// At most so many workers are remembered whose lease on a job lapsed; when there are more,
+/// every one counts as such.
+pub const STALE_MOST: usize = 16;
+
+/// A job has no more fields of its user's than this.
+pub const META_MOST: usize = 64;
+
+written! {
+    /// What few jobs have. See the module's comment.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Rare {
+        /// Claims so far, while nobody holds it.
+        1 pub attempt: u32,
+        /// Failures charged against its retries.
+        2 pub fails: u32,
+        /// Lost leases charged against its lapses.
+        3 pub lapses: u32,
+        /// What came of it when a try was not the last.
+        4 pub tried: Apart<Tried>,
+        /// The last claim, while nobody holds it.
+        5 pub last: Option<Box<Last>>,
+        /// What workers have said of it.
+        6 pub said: Apart<Said>,
+        /// Hundredths of a per cent.
+        7 pub progress: Option<u16>,
+        /// The user's own fields.
+        8 pub meta: Vec<(Bin, Bin)>,
+        /// What happened to it.
+        9 pub history: History,
+        /// When it ended.
+        10 pub ended: i64,
+        /// When anything in here last changed.
+        11 pub modified: i64,
+        /// What a blocked job waits for, by slot.
+        12 pub after: Vec<Edge>,
+        /// How many jobs wait for it.
+        13 pub awaited: u32,
+        /// When the record of one that has ended is dropped, once nothing keeps it.
+        14 pub drop_at: i64,
+        /// The time of its schedule that it was posted for.
+        15 pub intended: Option<i64>,
+        /// The board's revision when an operator last updated it.
+        16 pub updated: i64,
+        /// On whose behalf it was posted.
+        17 pub user: Option<Bin>,
+        /// Its parent and its children.
+        18 pub family: Option<Box<Family>>,
+        /// The board's revision when it last ended.
+        19 pub closed: i64,
+        /// The worker that last sent it on to another queue, and the token of that claim.
+        20 pub advanced: Option<Box<(Bin, u64)>>,
+        /// The key that it took.
+        21 pub unique: Option<Box<Unique>>,
+    }
+}
+
+written! {
+    /// Part of [`Rare`]: a job that came back after a try.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Tried {
+        /// Time in back-off, which does not count towards its expiry, ms.
+        1 pub idle: i64,
+        /// When the back-off that runs now began, or [`NEVER`].
+        2 pub idle_from: i64 = NEVER,
+        /// When it became ready again after it first was, or [`NEVER`].
+        3 pub ready: i64 = NEVER,
+        /// Workers whose lease on it lapsed before the last claim.
+        4 pub stale: Vec<Bin>,
+    }
+}
+
+impl Default for Tried {
+    fn default() -> Self {
+        Tried::BLANK.clone()
+    }
+}
+
+impl Part for Tried {
+    const BLANK: &'static Self = &Tried { idle: 0, idle_from: NEVER, ready: NEVER, stale: Vec::new() };
+}
+
+written! {
+    /// Part of [`Rare`]: texts of workers.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Said {
+        /// Class of the last failure.
+        1 pub kind: Option<Bin>,
+        /// Text of the last failure.
+        2 pub message: Option<Bin>,
+        /// The worker's free text on how far it is.
+        3 pub stage: Option<Bin>,
+        /// Why it was abandoned or trashed.
+        4 pub reason: Option<Bin>,
+        /// What it completed with.
+        5 pub result: Option<Bin>,
+    }
+}
+
+impl Part for Said {
+    const BLANK: &'static Self = &Said { kind: None, message: None, stage: None, reason: None, result: None };
+}
+
+impl Said {
+    /// All that there are.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut Bin> {
+        let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
+        texts.into_iter().flatten()
+    }
+
+    fn bytes(&self) -> usize {
+        let texts = [&self.kind, &self.message, &self.stage, &self.reason, &self.result];
+        texts.into_iter().flatten().map(|text| text.len()).sum()
+    }
+}
+
+impl Rare {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.said.bytes()
+            + Said::bytes(&self.said)
+            + self.tried.bytes()
+            + self.tried.stale.iter().map(|w| w.len() + 16).sum::<usize>()
+            + self.user.as_ref().map_or(0, |user| user.len())
+            + self.unique.as_ref().map_or(0, |unique| unique.bytes())
+            + self.last.as_ref().map_or(0, |l| l.worker.len() + std::mem::size_of::<Last>())
+            + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
+            + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
+            + self.history.bytes()
+            + std::mem::size_of_val(&*self.after)
+            + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
+    }
+
+    /// Forgets what came of the attempts so far, and who made them.
+    pub fn begin_attempts_afresh(&mut self) {
+        self.attempt = 0;
+        self.fails = 0;
+        self.lapses = 0;
+        self.tried = Apart::default();
+        self.progress = None;
+        if let Some(said) = self.said.there() {
+            said.stage = None;
+        }
+    }
+
+    /// Back-off ends.
+    pub fn end_idle(&mut self, now: i64) {
+        let Some(tried) = self.tried.there() else { return };
+        let from = std::mem::replace(&mut tried.idle_from, NEVER);
+        if from == NEVER {
+            return;
+        }
+        let idle = tried.idle.saturating_add(now.saturating_sub(from).max(0));
+        tried.idle = idle.min(NEVER);
+    }
+
+    /// Whether this worker may be a ghost of an earlier, lapsed claim.
+    pub fn is_stale(&self, worker: &[u8]) -> bool {
+        self.tried.stale.len() >= STALE_MOST || self.tried.stale.iter().any(|w| **w == *worker)
+    }
+
+    /// How many fields there would be with these set as well.
+    pub fn meta_with<'a>(&'a self, fields: impl Iterator<Item = &'a [u8]>) -> usize {
+        let mut names: Vec<&[u8]> = self.meta.iter().map(|(f, _)| &**f).chain(fields).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    }
+
+    /// Sets the user's fields, keeping the others.
+    pub fn set_meta<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+        for (field, value) in fields {
+            match self.meta.iter_mut().find(|(f, _)| **f == *field) {
+                Some((_, old)) => *old = value.into(),
+                None => {
+                    // Few fields, and seldom more later: no room to spare.
+                    self.meta.reserve_exact(1);
+                    self.meta.push((field.into(), value.into()));
+                }
+            }
+        }
+    }
+}

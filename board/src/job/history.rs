@@ -1,0 +1,141 @@
+//! What happened to a job: the first few entries and the last few, oldest first.
+
+use crate::structures::byte_string::Bin;
+
+/// What an entry tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Event {
+    Posted = 0,
+    Claimed = 1,
+    Lapsed = 2,
+    Timeout = 3,
+    Failed = 4,
+    Abandoned = 5,
+    Released = 6,
+    Revived = 7,
+    Requeued = 8,
+    Replaced = 9,
+    Updated = 10,
+    CancelRequested = 11,
+    Cancelled = 12,
+    Trashed = 13,
+    Expired = 14,
+    Complete = 15,
+    Log = 16,
+    Dependency = 17,
+    Depends = 18,
+    Advanced = 19,
+}
+
+impl Event {
+    const ALL: [(Event, &'static str); 20] = [
+        (Event::Posted, "posted"),
+        (Event::Claimed, "claimed"),
+        (Event::Lapsed, "lapsed"),
+        (Event::Timeout, "timeout"),
+        (Event::Failed, "failed"),
+        (Event::Abandoned, "abandoned"),
+        (Event::Released, "released"),
+        (Event::Revived, "revived"),
+        (Event::Requeued, "requeued"),
+        (Event::Replaced, "replaced"),
+        (Event::Updated, "updated"),
+        (Event::CancelRequested, "cancel-requested"),
+        (Event::Cancelled, "cancelled"),
+        (Event::Trashed, "trashed"),
+        (Event::Expired, "expired"),
+        (Event::Complete, "complete"),
+        (Event::Log, "log"),
+        (Event::Dependency, "dependency"),
+        (Event::Depends, "depends"),
+        (Event::Advanced, "advanced"),
+    ];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        Self::ALL.get(self as usize).map_or("", |(_, name)| name)
+    }
+}
+
+#[rustfmt::skip]
+numbered!(
+    Event, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
+    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
+);
+
+written! {
+    /// One thing that happened.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Entry {
+        /// When, Unix ms.
+        1 pub at: i64,
+        /// What.
+        2 pub event: Event,
+        /// Which worker, if one had part in it.
+        3 pub worker: Option<Bin>,
+        /// A text to it: a failure's kind and message, a reason, a line of log.
+        4 pub text: Option<Bin>,
+    }
+}
+
+written! {
+    /// The entries that are kept. Adding one is O(entries kept), which a setting bounds.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct History {
+        1 entries: Vec<Entry>,
+    }
+}
+
+impl History {
+    /// Adds an entry; when there are more than `first + last`, the oldest of the last goes.
+    pub fn push(&mut self, entry: Entry, first: usize, last: usize) {
+        if self.entries.len() == self.entries.capacity() {
+            // Most have two: a begin and an end.
+            self.entries.reserve_exact(2 + self.entries.len() / 2);
+        }
+        self.entries.push(entry);
+        while self.entries.len() > first.saturating_add(last) {
+            let oldest = first.min(self.entries.len() - 1);
+            self.entries.remove(oldest);
+        }
+    }
+
+    /// Oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        &mut self.entries
+    }
+
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        self.entries.iter().map(|e| 48 + text(&e.worker) + text(&e.text)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_entries_are_kept() {
+        let mut history = History::default();
+        for at in 0..10 {
+            history.push(Entry { at, event: Event::Log, worker: None, text: None }, 2, 3);
+        }
+        let times: Vec<i64> = history.entries().iter().map(|e| e.at).collect();
+        assert_eq!(times, [0, 1, 7, 8, 9]);
+    }
+
+    #[test]
+    fn events_keep_their_numbers() {
+        for (i, (event, _)) in Event::ALL.iter().enumerate() {
+            assert_eq!((*event as usize, Event::try_from(i as u8)), (i, Ok(*event)));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The jobs of each queue that are scheduled, blocked or have ended, in the order in which they
+//! are listed: to find them costs what they are, however many other queues have. Ready jobs
+//! stand in their queue anyway, claimed ones are few.
+
+use crate::board::{Board, Queue, TimeKey};
+use crate::effect::Unfit;
+use crate::job::{Job, State};
+use crate::structures::sorted::Line;
+
+/// Lines by state, while the queue has such jobs.
+#[derive(Default)]
+pub(crate) struct Asides(Option<Box<[Line<TimeKey>; 6]>>);
+
+fn place(state: State) -> Option<usize> {
+    match state {
+        State::Ready | State::Claimed => None,
+        State::Scheduled => Some(0),
+        State::Blocked => Some(1),
+        State::Complete => Some(2),
+        State::Failed => Some(3),
+        State::Cancelled => Some(4),
+        State::Trashed => Some(5),
+    }
+}
+
+impl Asides {
+    pub fn bytes(&self) -> usize {
+        self.0
+            .as_ref()
+            .map_or(0, |lines| std::mem::size_of_val(&**lines) + lines.iter().map(Line::bytes).sum::<usize>())
+    }
+}
+
+impl Queue {
+    /// Its jobs in that state; `None` for ready and claimed ones, or when it has none aside.
+    pub(crate) fn aside(&self, state: State) -> Option<&Line<TimeKey>> {
+        self.asides.0.as_ref()?.get(place(state)?)
+    }
+
+    fn aside_mut(&mut self, state: State) -> Option<&mut Line<TimeKey>> {
+        let at = place(state)?;
+        self.asides.0.get_or_insert_with(Box::default).get_mut(at)
+    }
+}
+
+impl Board {
+    pub(crate) fn aside_key(job: &Job) -> TimeKey {
+        match job.state.ended() {
+            true => Self::ended_key(job),
+            false => Self::at_key(job),
+        }
+    }
+
+    /// A job came into a place of such a state.
+    pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
+        let jobs = &self.jobs;
+        let job = jobs.get(slot).ok_or(Unfit)?;
+        let line = self.queues.get_mut(queue).and_then(|lane| lane.aside_mut(job.state));
+        let key_of = |s| jobs.get(s).map(Self::aside_key).unwrap_or_default();
+        line.ok_or(Unfit)?.insert(Self::aside_key(job), slot, key_of);
+        Ok(())
+    }
+
+    /// A job leaves it; false when it did not stand there.
+    pub(crate) fn quit_aside(&mut self, queue: u32, slot: u32) -> bool {
+        let Some(job) = self.jobs.get(slot) else { return false };
+        let Some(lane) = self.queues.get_mut(queue) else { return false };
+        let stood = lane.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
+        if lane.asides.0.as_ref().is_some_and(|lines| lines.iter().all(Line::is_empty)) {
+            lane.asides = Asides::default();
+        }
+        stood
+    }
+
+    /// Puts all such records into their lines at once.
+    pub(crate) fn load_asides(&mut self) {
+        let standing =
+            |job: &Job| place(job.state).map(|at| (self.queue_number(job), at, Self::aside_key(job)));
+        let mut slots: Vec<_> =
+            self.jobs.iter().filter_map(|(slot, job)| Some((standing(job)?, slot))).collect();
+        slots.sort_unstable();
+        for same in slots.chunk_by(|a, b| (a.0 .0, a.0 .1) == (b.0 .0, b.0 .1)) {
+            let Some(((queue, at, _), _)) = same.first() else { continue };
+            let all: Vec<u32> = same.iter().map(|(_, slot)| *slot).collect();
+            let jobs = &self.jobs;
+            let line = Line::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
+            let lines =
+                self.queues.get_mut(*queue).map(|lane| lane.asides.0.get_or_insert_with(Box::default));
+            if let Some(place) = lines.and_then(|lines| lines.get_mut(*at)) {
+                *place = line;
+            }
+        }
+    }
+
+    /// Whether each queue has the jobs that it counts, in their order.
+    pub(crate) fn check_asides(&self) -> Result<(), String> {
+        for (number, name, lane) in self.queues.iter() {
+            for state in State::ALL.into_iter().filter(|state| state.is_aside()) {
+                let slots: Vec<u32> = lane
+                    .aside(state)
+                    .map_or_else(Vec::new, |line| line.iter_from(None, |_| Default::default()).collect());
+                let here = |slot: &u32| {
+                    self.jobs.get(*slot).is_some_and(|j| j.state == state && self.queue_number(j) == number)
+                };
+                let keys = slots.iter().map(|slot| self.jobs.get(*slot).map(Self::aside_key));
+                let sorted = keys.is_sorted_by(|a, b| a < b);
+                let counted = lane.counts.get(state as usize).copied() == Some(slots.len() as u64);
+                if !sorted || !counted || !slots.iter().all(here) {
+                    return Err(format!("{} jobs of the queue {name:?} stand elsewhere", state.name()));
+                }
+            }
+        }
+        Ok(())
+    }
+}

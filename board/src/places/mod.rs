@@ -1,0 +1,419 @@
+//! The places of jobs, and the moves between them.
+//!
+//! Each job stands in exactly one place, which follows from its state:
+//!
+//! | state | place | order |
+//! |---|---|---|
+//! | scheduled | `due` | when it is due |
+//! | blocked | `blocked` | when it is due |
+//! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
+//! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
+//! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
+//! | ended, something keeps its record ([`Pins`](crate::places::pins::Pins)) | `kept` of its state | when it ended |
+//!
+//! A job is taken out of its place ([`Board::leave`]) before any field that the place is
+//! ordered by changes, and put into the next ([`Board::enter`]) after.
+
+pub(crate) mod by_queue;
+pub(crate) mod pins;
+pub(crate) mod records;
+pub(crate) mod tombstones;
+pub(crate) mod wake;
+
+use std::cmp::Reverse;
+
+use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
+use crate::dispatch::fair::{ready_key_of, Fair};
+use crate::effect::Unfit;
+use crate::job::{Claim, Job, Session, State, NEVER, U48};
+use crate::statistics::stats::Tally;
+use crate::structures::slab::Slab;
+
+impl Board {
+    /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
+    /// the same ageing the one comes first that would at any time.
+    pub(crate) fn ready_key(job: &Job) -> ReadyKey {
+        match job.ageing() {
+            0 => Self::plain_key(job),
+            ageing => (Reverse(0), job.since.get() - i64::from(job.priority) * ageing, job.seq.get()),
+        }
+    }
+
+    /// The order between the jobs that several queues would give.
+    pub(crate) fn plain_key(job: &Job) -> ReadyKey {
+        (Reverse(job.priority), job.since.get(), job.seq.get())
+    }
+
+    /// Gives a job that stands nowhere the ageing of its queue.
+    pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), Unfit> {
+        let job = self.job(slot)?;
+        let ageing = self.ageing(self.queue_number(job));
+        match job.ageing() == ageing {
+            true => Ok(()),
+            false => self.reweigh(slot, |job| {
+                job.set_ageing(ageing);
+                Ok(())
+            }),
+        }
+    }
+
+    pub(crate) fn at_key(job: &Job) -> TimeKey {
+        (job.at.get(), job.seq.get())
+    }
+
+    pub(crate) fn ended_key(job: &Job) -> TimeKey {
+        (job.rare.as_ref().map_or(0, |r| r.ended), job.seq.get())
+    }
+
+    pub(crate) fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
+        (claim.ends_at(), job.seq.get())
+    }
+
+    /// The key of a slot in `leases`.
+    pub(crate) fn lease_key_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> TimeKey {
+        jobs.get(slot)
+            .and_then(|job| Some(Self::lease_key(job, claims.get(job.at.get() as u32)?)))
+            .unwrap_or_default()
+    }
+
+    /// The key of a slot in its worker's `claims`.
+    pub(crate) fn token_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> u64 {
+        jobs.get(slot).and_then(|job| claims.get(job.at.get() as u32)).map_or(0, |c| c.token)
+    }
+
+    /// Takes a job out of its place. Gives its claim, if it had one.
+    pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let (state, group) = (job.state, job.group());
+        let open = group.is_some() && (state == State::Claimed || job.has_begun());
+        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        if !state.ended() && job.rare.as_ref().is_some_and(|rare| rare.user.is_some()) {
+            self.owner_loses(slot);
+        }
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let mut held = None;
+        let stood = match state {
+            State::Scheduled => self.due.remove(Self::at_key(job), slot),
+            State::Blocked => self.blocked.remove(Self::at_key(job), slot),
+            State::Ready => {
+                let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let (stood, idle) = match (&lane.fair, group) {
+                    (None, None) => {
+                        let stood = lane.ready.remove(Self::ready_key(job), slot);
+                        (stood, lane.ready.is_empty())
+                    }
+                    _ => (self.quit_ready(queue, slot)?, self.is_idle(queue)),
+                };
+                if idle {
+                    self.idle_queue(queue);
+                } else if !self.thirst.is_empty() {
+                    // The next may cost less than the one for whose tokens somebody waits.
+                    self.note_busy(queue);
+                }
+                stood && expires
+            }
+            State::Claimed => {
+                let claim = self.claims.remove(job.at.get() as u32).ok_or(Unfit)?;
+                let stood = self.leases.remove(Self::lease_key(job, &claim), slot);
+                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
+                let known = worker.claims.remove(claim.token, slot);
+                self.workers.release(claim.worker);
+                if claim.session != Session::None {
+                    self.sessions.drop(claim.token, slot);
+                }
+                held = Some(claim);
+                stood && known
+            }
+            State::Complete | State::Failed | State::Cancelled | State::Trashed => {
+                let dropped = job.at.get() == NEVER || self.drops.remove(Self::at_key(job), slot);
+                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
+                if let (State::Failed, Some(kind)) = (state, kind) {
+                    if let Some(n) = self.kinds.get_mut(kind) {
+                        *n -= 1;
+                        if *n == 0 {
+                            self.kinds.remove(kind);
+                        }
+                    }
+                }
+                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let lines = if pinned { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                line.remove(Self::ended_key(job), slot) && dropped
+            }
+        };
+        let stood = stood && (!state.is_aside() || self.quit_aside(queue, slot));
+        self.tally(queue, group, state, -1);
+        if open {
+            self.tally_open(queue, group, -1);
+        }
+        if state == State::Claimed {
+            self.slot_freed(queue, group);
+        }
+        stood.then_some(held).ok_or(Unfit)
+    }
+
+    pub(crate) fn tally(&mut self, queue: u32, group: Option<u32>, state: State, by: i64) {
+        let mut lane = self.queues.get_mut(queue);
+        if let (Some(lane), Some(at)) = (lane.as_deref_mut(), group) {
+            if let Some(Fair { groups, runs, .. }) = lane.fair.as_deref_mut() {
+                let Some(group) = groups.get_mut(at) else { return };
+                if let Some(n) = group.counts.get_mut(state as usize) {
+                    *n = n.saturating_add_signed(by as i32);
+                }
+                if state == State::Claimed && group.limits.is_none() {
+                    *runs = runs.saturating_add_signed(by);
+                }
+            }
+        }
+        for counts in [Some(&mut self.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
+            if let Some(n) = counts.get_mut(state as usize) {
+                *n = n.saturating_add_signed(by);
+            }
+        }
+        if state == State::Claimed && !self.limits.is_empty() {
+            self.tally_limits(queue, group, by);
+        }
+    }
+
+    /// Counts the jobs of a group that have been claimed and have not ended.
+    pub(crate) fn tally_open(&mut self, queue: u32, group: Option<u32>, by: i32) {
+        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        if let Some(group) = fair.zip(group).and_then(|(fair, at)| fair.groups.get_mut(at)) {
+            group.open = group.open.saturating_add_signed(by);
+        }
+    }
+
+    /// Puts a job that stands nowhere into the place of that state. `at` as in [`Job::at`].
+    pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), Unfit> {
+        let revision = self.revision as i64;
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        job.state = state;
+        job.at = U48::new(at);
+        job.version = U48::new(revision);
+        self.note_change(slot);
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let group = job.group();
+        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let owned = job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
+        let jobs = &self.jobs;
+        let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
+        match state {
+            State::Scheduled => {
+                self.due.insert(Self::at_key(job), slot, at_key);
+                self.wake.lower(job.at.get());
+            }
+            State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
+            State::Ready => {
+                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let plain = lane.fair.is_none() && group.is_none();
+                if plain {
+                    lane.ready.insert(Self::ready_key(job), slot, |s| ready_key_of(jobs, s));
+                }
+                if job.at.get() != NEVER {
+                    self.expiries.insert(Self::at_key(job), slot, at_key);
+                    self.wake.lower(job.at.get());
+                }
+                if !plain {
+                    self.join_ready(queue, slot)?;
+                }
+                self.note_busy(queue);
+            }
+            State::Claimed => {
+                let claims = &self.claims;
+                let claim = claims.get(job.at.get() as u32).ok_or(Unfit)?;
+                let key = Self::lease_key(job, claim);
+                self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
+                self.wake.lower(key.0);
+                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
+                worker.claims.insert(claim.token, slot, |s| Self::token_of(jobs, claims, s));
+                self.workers.hold(claim.worker);
+            }
+            State::Complete | State::Failed | State::Cancelled | State::Trashed => {
+                let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
+                self.grown = true;
+                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let lines = if pinned { &mut self.kept } else { &mut self.ended };
+                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                line.insert(Self::ended_key(job), slot, ended);
+                if job.at.get() != NEVER {
+                    self.drops.insert(Self::at_key(job), slot, at_key);
+                    self.wake.lower(job.at.get());
+                }
+                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
+                if let (State::Failed, Some(kind)) = (state, kind) {
+                    *self.kinds.entry(kind.clone()).or_default() += 1;
+                }
+            }
+        }
+        if state.is_aside() {
+            self.join_aside(queue, slot)?;
+        }
+        self.tally(queue, group, state, 1);
+        if state == State::Claimed && !self.limits.is_empty() {
+            self.limits_filled(queue, group);
+        }
+        if owned && !state.ended() {
+            self.owner_gains(slot);
+        }
+        if let Some(at) = group {
+            let open = self.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
+            if open {
+                self.tally_open(queue, group, 1);
+            }
+            self.reseat(queue, at);
+        }
+        Ok(())
+    }
+
+    /// Notes that a queue has ready jobs.
+    pub(crate) fn note_busy(&mut self, queue: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        if lane.busy_at.is_none() {
+            lane.busy_at = Some(self.busy.len() as u32);
+            self.busy.push(queue);
+        }
+        if !lane.woken {
+            lane.woken = true;
+            self.woken.push(queue);
+        }
+    }
+
+    pub(crate) fn idle_queue(&mut self, queue: u32) {
+        let Some(at) = self.queues.get_mut(queue).and_then(|q| q.busy_at.take()) else { return };
+        if at as usize >= self.busy.len() {
+            return;
+        }
+        self.busy.swap_remove(at as usize);
+        if let Some(moved) = self.busy.get(at as usize).copied() {
+            if let Some(lane) = self.queues.get_mut(moved) {
+                lane.busy_at = Some(at);
+            }
+        }
+    }
+
+    /// Notes that a worker is alive.
+    pub(crate) fn saw_worker(&mut self, worker: u32, now: i64) {
+        if let Some(worker) = self.workers.get_mut(worker) {
+            worker.seen = worker.seen.max(now);
+        }
+    }
+
+    /// Gives a job that stands nowhere to a worker.
+    pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), Unfit> {
+        claim.slot = slot;
+        claim.worker = match self.workers.find(worker) {
+            Some(number) => number,
+            None => self.workers.add(worker.into()).0,
+        };
+        self.saw_worker(claim.worker, claim.claimed);
+        self.token = self.token.max(claim.token);
+        let number = self.claims.insert(claim);
+        self.enter(slot, State::Claimed, i64::from(number))
+    }
+
+    /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
+    /// for others.
+    pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        if job.rare.as_ref().is_some_and(|rare| !rare.after.is_empty()) {
+            return self.make_waiting(slot, State::Blocked, 0, now);
+        }
+        let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let first = job.since.get() == NEVER;
+        if first {
+            job.since = U48::new(now);
+        }
+        let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
+        if job.rare.is_some() {
+            self.reweigh(slot, |job| {
+                let back = !first && job.state != State::Ready;
+                let (since, rare) = (job.since.get(), job.rare_mut());
+                if back {
+                    rare.tried.ready = now;
+                }
+                rare.end_idle(now);
+                at = expire.map_or(NEVER, |ms| after(since.saturating_add(rare.tried.idle), ms));
+                Ok(())
+            })?;
+        }
+        self.enter(slot, State::Ready, at)?;
+        self.tell_ready(slot);
+        Ok(())
+    }
+
+    /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.
+    pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), Unfit> {
+        let state = match self.edges(slot).is_empty() {
+            true => State::Scheduled,
+            false => State::Blocked,
+        };
+        self.make_waiting(slot, state, due, now)
+    }
+
+    pub(crate) fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
+        if self.job(slot)?.since.get() != NEVER {
+            self.reweigh(slot, |job| {
+                let rare = job.rare_mut();
+                if rare.tried.idle_from == NEVER {
+                    rare.tried.idle_from = now;
+                }
+                Ok(())
+            })?;
+        }
+        self.enter(slot, state, due)
+    }
+
+    /// Ends the life of a job that stands nowhere: its record stays for `retain` ms, or goes.
+    pub(crate) fn make_ended(
+        &mut self,
+        slot: u32,
+        state: State,
+        token: u64,
+        retain: i64,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        let tally = match state {
+            State::Complete => Tally::Completed,
+            State::Failed => Tally::Failed,
+            State::Cancelled => Tally::Cancelled,
+            _ => Tally::Trashed,
+        };
+        self.note_of(slot, tally, now);
+        let rare = self.rare(slot);
+        let waits = rare.is_some_and(|rare| !rare.after.is_empty());
+        let awaited = rare.is_some_and(|rare| rare.awaited > 0);
+        let related = rare.is_some_and(|rare| rare.family.is_some());
+        let frees = rare.and_then(|rare| rare.unique.as_ref()).is_some_and(|unique| unique.at_end());
+        if waits {
+            self.detach_all(slot, now)?;
+        }
+        if frees {
+            self.free_key(slot);
+        }
+        if related {
+            self.end_in_family(slot, state, retain != 0, now)?;
+        }
+        if awaited {
+            self.tell_from(slot, 0)?;
+        }
+        let pinned = awaited || related && self.pinned(slot);
+        if !pinned && retain == 0 {
+            return self.bury(slot, state, token, now, now);
+        }
+        let (at, revision) = (after(now, retain), self.revision as i64);
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.ended = now;
+            rare.closed = revision;
+            rare.modified = now;
+            if let Some(tried) = rare.tried.there() {
+                tried.idle_from = NEVER;
+            }
+            rare.drop_at = if pinned { at } else { 0 };
+            Ok(())
+        })?;
+        self.enter(slot, state, if pinned { NEVER } else { at })
+    }
+}

@@ -1,0 +1,187 @@
+//! Records that come, change and go: ids, heap, history.
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::job::history::{Entry, Event};
+use crate::job::{Claim, End, Job, Last, Rare, State};
+use crate::places::tombstones::Tombstone;
+use crate::settings::Setting;
+use crate::structures::byte_string::Bin;
+
+impl Board {
+    /// Drops a record that stands nowhere, and remembers it for a while.
+    pub(crate) fn bury(
+        &mut self,
+        slot: u32,
+        state: State,
+        token: u64,
+        ended: i64,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        self.leave_key(slot);
+        let job = self.drop_record(slot)?;
+        let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
+        if ended.saturating_add(ttl) > now {
+            let tombstone = Tombstone { id: job.id().owned(), token, state, ended, version: self.revision };
+            let forgotten = self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
+            self.forget_until(forgotten);
+        } else {
+            self.remember_gone(job.id().owned(), now);
+        }
+        Ok(())
+    }
+
+    /// Drops a record that stands nowhere.
+    pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
+        self.delist_for_good(slot)?;
+        self.note_change(slot);
+        let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
+        if !chosen.is_empty() {
+            self.ids.remove(chosen, slot);
+        }
+        let job = self.jobs.remove(slot).ok_or(Unfit)?;
+        if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+            self.families.remove(tie.number, job.seq.get());
+        }
+        self.heap = self.heap.saturating_sub(job.heap());
+        self.lane_loses(job.class, self.weight(&job));
+        if let Some(group) = job.group() {
+            self.release_group(self.queue_number(&job), group);
+        }
+        self.release_class(job.class);
+        Ok(job)
+    }
+
+    /// Drops the record of a job that has ended, as retention does.
+    pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        if !self.job(slot)?.state.ended() || self.pinned(slot) {
+            return Err(Unfit);
+        }
+        self.leave(slot)?;
+        self.bury_ended(slot, now)
+    }
+
+    /// Drops the record of a job that has ended and stands nowhere.
+    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        self.tell_deleted(slot, "retention");
+        let job = self.job(slot)?;
+        let (state, rare) = (job.state, job.rare.as_ref());
+        let token = self.last_token(slot);
+        let ended = rare.map_or(0, |r| r.ended);
+        self.bury(slot, state, token, ended, now)
+    }
+
+    /// The token under which the last holder of a job may say again how it ended; 0 when the
+    /// job was taken from it, or nobody held it.
+    pub(crate) fn last_token(&self, slot: u32) -> u64 {
+        let last = self.rare(slot).and_then(|r| r.last.as_ref());
+        last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
+    }
+
+    /// Adds a record that stands nowhere yet. Once it has its place in the order of posts it
+    /// is to be put into the lines of its labels.
+    pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
+        self.heap += job.heap();
+        self.lane_gains(job.class, self.weight(&job));
+        let named = !job.chosen_id().is_empty();
+        if !self.jobs.insert_at(slot, job) {
+            return Err(Unfit);
+        }
+        if named {
+            self.ids.insert(self.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
+        }
+        Ok(())
+    }
+
+    /// Changes what a job holds on the heap, and keeps the sum right.
+    pub(crate) fn reweigh(
+        &mut self,
+        slot: u32,
+        change: impl FnOnce(&mut Job) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let before = job.heap();
+        change(job)?;
+        let (class, after) = (job.class, job.heap());
+        self.heap = (self.heap + after).saturating_sub(before);
+        match after.checked_sub(before) {
+            Some(0) => {}
+            Some(more) => self.lane_gains(class, more),
+            None => self.lane_loses(class, before - after),
+        }
+        Ok(())
+    }
+
+    /// Writes into a job's record that a claim of it has ended, and tells its worker of it if
+    /// somebody else ended it.
+    pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+        if let Some(reason) = end.loss() {
+            self.tell_lost(slot, &claim, reason);
+        }
+        self.write_end(slot, claim, end, now)
+    }
+
+    /// Writes into a job's record that a claim of it has ended.
+    pub(crate) fn write_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+        let worker = Bin::from(self.worker_name(&claim));
+        if !claim.told {
+            self.push_history(slot, self.begin_of(&claim))?;
+        }
+        match end {
+            End::Lapsed | End::TimedOut => {}
+            End::Taken => self.taken = true,
+            _ => self.saw_worker(claim.worker, now),
+        }
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.attempt = claim.attempt;
+            rare.modified = now;
+            rare.last = Some(Box::new(Last {
+                worker,
+                token: claim.token,
+                end,
+                claimed: claim.claimed,
+                lease: claim.lease,
+                run_end: claim.run_end,
+            }));
+            Ok(())
+        })
+    }
+
+    /// The entry for the begin of a claim.
+    pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
+        let worker = Some(self.worker_name(claim).into());
+        Entry { at: claim.claimed, event: Event::Claimed, worker, text: None }
+    }
+
+    /// Adds an entry to a job's history; before the first during a claim comes its begin.
+    pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+        let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
+        if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
+            self.claim_mut(slot)?.told = true;
+            self.push_history(slot, begin)?;
+        }
+        self.push_history(slot, entry)
+    }
+
+    /// How many entries of a history are kept: the first, and the last.
+    pub(crate) fn history_bounds(&self) -> (usize, usize) {
+        let bound = |setting| self.own(setting).max(0) as usize;
+        (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
+    }
+
+    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+        let (first, last) = self.history_bounds();
+        self.reweigh(slot, |job| {
+            let rare = job.rare_mut();
+            rare.modified = entry.at;
+            rare.history.push(entry, first, last);
+            Ok(())
+        })
+    }
+
+    /// What few jobs have, of this job.
+    pub(crate) fn rare(&self, slot: u32) -> Option<&Rare> {
+        self.jobs.get(slot)?.rare.as_deref()
+    }
+}

@@ -1,0 +1,198 @@
+//! What is remembered of jobs that have ended and gone, for a short while: a resent consume
+//! is answered as before, a resent post finds its id taken.
+
+use hashbrown::DefaultHashBuilder;
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+use crate::job::id::Id;
+use crate::job::State;
+use crate::structures::byte_string::Bin;
+
+written! {
+    /// One job that has gone.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Tombstone {
+        /// Its id.
+        1 pub id: Id<Bin>,
+        /// The token of its last claim, 0 when there was none.
+        2 pub token: u64,
+        /// The state in which it went.
+        3 pub state: State,
+        /// When it ended, Unix ms.
+        4 pub ended: i64,
+        /// The board's revision when it went.
+        5 pub version: u64,
+    }
+}
+
+struct Entry {
+    tombstone: Tombstone,
+    /// Number of the entry of the same bucket before this one.
+    before: u32,
+}
+
+/// A ring of tombstones, found by id. Entries are numbered as they come; a bucket holds the
+/// number of its newest. An entry that has gone needs no work: its number is older than the
+/// oldest that is left, and ends the chain.
+#[derive(Default)]
+pub struct Tombstones {
+    ring: VecDeque<Entry>,
+    oldest: u32,
+    buckets: Vec<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Tombstones {
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Tombstone> {
+        self.ring.iter().map(|entry| &entry.tombstone)
+    }
+
+    fn bucket(&self, id: Id<&[u8]>) -> usize {
+        self.hasher.hash_one(id) as usize & self.buckets.len().wrapping_sub(1)
+    }
+
+    /// The place in the ring of the newest entry with that id.
+    fn position(&self, id: Id<&[u8]>) -> Option<usize> {
+        let mut number = *self.buckets.get(self.bucket(id))?;
+        loop {
+            let at = number.wrapping_sub(self.oldest) as usize;
+            let entry = self.ring.get(at)?;
+            if entry.tombstone.id.borrowed() == id {
+                return Some(at);
+            }
+            // Only ever further back: the walk ends.
+            if entry.before.wrapping_sub(self.oldest) as usize >= at {
+                return None;
+            }
+            number = entry.before;
+        }
+    }
+
+    /// The tombstone of an id, if it is not older than `ttl` ms. O(1).
+    pub fn get(&self, id: Id<&[u8]>, now: i64, ttl: i64) -> Option<&Tombstone> {
+        let tombstone = &self.ring.get(self.position(id)?)?.tombstone;
+        (tombstone.ended.saturating_add(ttl) > now).then_some(tombstone)
+    }
+
+    /// Adds the newest; the oldest go when there are more than `most` or they are older than
+    /// `ttl`. Two at most go in one call, so that no call pays for many. Gives the version of the
+    /// last that went, or 0.
+    pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) -> u64 {
+        if most == 0 {
+            self.ring.clear();
+            self.buckets.clear();
+            return tombstone.version;
+        }
+        if self.ring.len() >= self.buckets.len() {
+            self.grow();
+        }
+        self.ring.push_back(Entry { tombstone, before: 0 });
+        self.chain(self.ring.len() - 1);
+        let mut last = 0;
+        for _ in 0..2 {
+            let stale = self.ring.front().is_some_and(|e| e.tombstone.ended.saturating_add(ttl) <= now);
+            if self.ring.len() > most || stale {
+                last = self.ring.pop_front().map_or(0, |e| e.tombstone.version);
+                self.oldest = self.oldest.wrapping_add(1);
+            }
+        }
+        last
+    }
+
+    /// Puts the entry at that place at the head of its bucket.
+    fn chain(&mut self, at: usize) {
+        let Some(entry) = self.ring.get(at) else { return };
+        let bucket = self.bucket(entry.tombstone.id.borrowed());
+        let number = self.oldest.wrapping_add(at as u32);
+        if let (Some(entry), Some(head)) = (self.ring.get_mut(at), self.buckets.get_mut(bucket)) {
+            entry.before = std::mem::replace(head, number);
+        }
+    }
+
+    fn grow(&mut self) {
+        let gone = self.oldest.wrapping_sub(1);
+        self.buckets = vec![gone; (self.buckets.len() * 2).max(16)];
+        (0..self.ring.len()).for_each(|at| self.chain(at));
+    }
+
+    /// Forgets one id, however often it stands here. The ring keeps the places, under a name
+    /// that cannot be asked for.
+    pub fn forget(&mut self, id: Id<&[u8]>) {
+        while let Some(entry) = self.position(id).and_then(|at| self.ring.get_mut(at)) {
+            entry.tombstone.id = Id::Named(Bin::default());
+        }
+    }
+
+    /// Adds one from a snapshot, in the order in which they were written.
+    pub fn restore(&mut self, tombstone: Tombstone) {
+        let now = tombstone.ended;
+        if tombstone.id.is_blank() {
+            self.ring.push_back(Entry { tombstone, before: self.oldest.wrapping_sub(1) });
+        } else {
+            self.push(tombstone, usize::MAX, now, i64::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tombstone(name: &str, ended: i64) -> Tombstone {
+        Tombstone {
+            id: Id::Named(Bin::from(name.as_bytes())),
+            token: 7,
+            state: State::Complete,
+            ended,
+            version: 0,
+        }
+    }
+
+    fn named(name: &str) -> Id<&[u8]> {
+        Id::Named(name.as_bytes())
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_none_is_found_after_its_time() {
+        let mut all = Tombstones::default();
+        for i in 0..10 {
+            all.push(tombstone(&format!("j{i}"), i), 4, i, 60_000);
+        }
+        assert_eq!(all.len(), 4);
+        assert!(all.get(named("j5"), 10, 60_000).is_none());
+        assert_eq!(all.get(named("j6"), 10, 60_000).map(|t| t.token), Some(7));
+        assert!(all.get(named("j6"), 60_006, 60_000).is_none());
+    }
+
+    #[test]
+    fn each_of_many_is_found_while_it_is_kept() {
+        let mut all = Tombstones::default();
+        for i in 0..5_000 {
+            all.push(tombstone(&format!("j{i}"), 0), 1_000, 0, 60_000);
+        }
+        for i in 0..5_000 {
+            let found = all.get(named(&format!("j{i}")), 0, 60_000).is_some();
+            assert_eq!(found, i >= 4_000, "{i}");
+        }
+        assert_eq!(all.buckets.len(), 1_024);
+    }
+
+    #[test]
+    fn a_forgotten_id_is_not_found_and_its_place_passes_like_any() {
+        let mut all = Tombstones::default();
+        all.push(tombstone("a", 0), 2, 0, 60_000);
+        all.forget(named("a"));
+        assert!(all.get(named("a"), 0, 60_000).is_none());
+        all.push(tombstone("b", 1), 2, 1, 60_000);
+        all.push(tombstone("c", 1), 2, 1, 60_000);
+        assert_eq!(all.len(), 2);
+        assert!(all.get(named("b"), 1, 60_000).is_some());
+    }
+}

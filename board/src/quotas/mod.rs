@@ -1,0 +1,315 @@
+//! Limits on what is posted: how many jobs that have not ended a board, a queue and a group may
+//! have, and how many bytes of records a board and a queue; how many live jobs of one name a user
+//! may have; and how many records there can be at all.
+//!
+//! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a command would add is summed up first
+//! ([`Growth`]), so that it is refused whole; what does not grow is never refused. Verbs of
+//! workers are not asked: a board over its limits drains.
+
+pub(crate) mod bounds;
+pub(crate) mod unique;
+pub(crate) mod users;
+
+use std::collections::BTreeMap;
+
+use crate::board::{Board, Queue};
+use crate::dispatch::fair::Fair;
+use crate::dispatch::groups::Group;
+use crate::error::Refusal;
+use crate::job::{Job, Rare, State};
+use crate::settings::{Overrides, Setting};
+use crate::structures::byte_string::Bin;
+
+/// Bytes of a record beside its id, its payload and what few jobs have.
+pub(crate) const RECORD: usize = std::mem::size_of::<Option<Job>>();
+
+/// No post makes more records than this, which their slots have room for. A test reaches fewer.
+const MOST_RECORDS: usize = if cfg!(test) { 1_000 } else { 1_000_000_000 };
+/// From so many on posts look at it: no command makes as many as are missing then.
+const NEARLY_FULL: usize = MOST_RECORDS / 500 * 499;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    jobs: i64,
+    bytes: i64,
+}
+
+impl Load {
+    fn add(&mut self, live: bool, bytes: i64) {
+        self.jobs += i64::from(live);
+        self.bytes += bytes;
+    }
+
+    fn take(&mut self, live: bool, bytes: i64) {
+        self.jobs -= i64::from(live);
+        self.bytes -= bytes;
+    }
+}
+
+/// What a command would add to a board. See the module's comment.
+#[derive(Debug, Default)]
+pub struct Growth {
+    all: Load,
+    queues: BTreeMap<Bin, Load>,
+    /// Live jobs by queue and group, of queues whose groups are bounded.
+    groups: BTreeMap<(Bin, Bin), i64>,
+    /// Live jobs of the user that posts, by name; and whether any is posted with that name.
+    names: BTreeMap<Bin, (i64, bool)>,
+}
+
+/// A live job to be, as far as limits go.
+pub(crate) struct Coming<'a> {
+    /// Whose place it takes.
+    pub old: Option<u32>,
+    pub queue: &'a [u8],
+    pub group: Option<&'a [u8]>,
+    /// With its id, its payload, and what few jobs have.
+    pub bytes: usize,
+    /// On whose behalf, and its name, when that is bounded.
+    pub owner: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// Bytes of what few jobs have, when a job is posted with so many of it.
+pub(crate) fn rare_bytes(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        bytes => std::mem::size_of::<Rare>() + bytes,
+    }
+}
+
+impl Growth {
+    pub(crate) fn adds(&mut self, board: &Board, coming: &Coming<'_>) {
+        if let Some(slot) = coming.old {
+            self.goes(board, slot, coming.owner.map(|(user, _)| user));
+        }
+        let bytes = coming.bytes as i64;
+        self.all.add(true, bytes);
+        self.queues.entry(coming.queue.into()).or_default().add(true, bytes);
+        self.shifts(board, coming.queue, coming.group, 1);
+        if let Some((_, name)) = coming.owner {
+            let (by, posted) = self.names.entry(name.into()).or_default();
+            (*by, *posted) = (*by + 1, true);
+        }
+    }
+
+    /// Live jobs come to a group, or go.
+    fn shifts(&mut self, board: &Board, queue: &[u8], group: Option<&[u8]>, by: i64) {
+        let fair = board.fair_named(queue).filter(|fair| fair.bounds > 0);
+        if let Some((_, group)) = fair.zip(group) {
+            *self.groups.entry((queue.into(), group.into())).or_default() += by;
+        }
+    }
+
+    /// A job goes, or makes place for another.
+    pub(crate) fn goes(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
+        let Some(job) = board.jobs.get(slot) else { return };
+        let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
+        self.all.take(live, bytes);
+        self.queues.entry(board.queue_name(job).into()).or_default().take(live, bytes);
+        if live {
+            self.shifts(board, board.queue_name(job), board.group_name(job), -1);
+        }
+        let owner = job.rare.as_ref().and_then(|rare| rare.user.as_deref());
+        if let (true, Some(class), true) = (live && user.is_some(), board.class_of(job), owner == user) {
+            self.names.entry(class.name.clone()).or_default().0 -= 1;
+        }
+    }
+
+    /// A live job ends; its record may stay.
+    pub(crate) fn ends(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
+        self.goes(board, slot, user);
+        if let Some(job) = board.jobs.get(slot) {
+            let bytes = board.weight(job) as i64;
+            self.all.add(false, bytes);
+            self.queues.entry(board.queue_name(job).into()).or_default().add(false, bytes);
+        }
+    }
+
+    /// A job becomes live, or stays so, in that queue.
+    pub(crate) fn moves(&mut self, board: &Board, slot: u32, queue: Option<&[u8]>) {
+        let Some(job) = board.jobs.get(slot).filter(|_| board.bounded) else { return };
+        let queue = queue.unwrap_or(board.queue_name(job));
+        let (group, bytes) = (board.group_name(job), board.weight(job));
+        self.adds(board, &Coming { old: Some(slot), queue, group, bytes, owner: None });
+    }
+}
+
+impl Growth {
+    /// Whether one job more may become live, or stay so, in that queue. O(log queues).
+    pub(crate) fn fits(&self, board: &Board, slot: u32, queue: &[u8]) -> bool {
+        let Some(job) = board.jobs.get(slot).filter(|_| board.bounded) else { return true };
+        let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
+        let (mut all, mut there) = (self.all, self.queues.get(queue).copied().unwrap_or_default());
+        all.add(!live, 0);
+        match board.queue_name(job) == queue {
+            true => there.add(!live, 0),
+            false => there.add(true, bytes),
+        }
+        let joins = |group| {
+            let moves = !live || board.queue_name(job) != queue;
+            let by = self.groups.get(&(queue.into(), Bin::from(group))).copied().unwrap_or(0);
+            board.group_has_room(queue, group, by + i64::from(moves))
+        };
+        within(&board.settings, all, board.live(), board.record_bytes()).is_ok()
+            && board.group_name(job).is_none_or(joins)
+            && board
+                .queues
+                .find(queue)
+                .and_then(|number| board.queues.get(number))
+                .is_none_or(|lane| within(&lane.settings, there, lane.live(), lane.bytes as u64).is_ok())
+    }
+}
+
+impl Board {
+    /// Bytes that a record takes, about: what `max-bytes` bounds the sum of.
+    pub(crate) fn weight(&self, job: &Job) -> usize {
+        RECORD + job.heap()
+    }
+
+    /// How many jobs have not ended.
+    pub fn live(&self) -> u64 {
+        live(|state| self.count(state))
+    }
+
+    /// Bytes that all records take, about. O(1).
+    pub fn record_bytes(&self) -> u64 {
+        (self.heap + RECORD * self.jobs.len()) as u64
+    }
+
+    /// The same for the jobs of a queue. O(1).
+    pub fn record_bytes_in(&self, queue: &[u8]) -> u64 {
+        self.queues.find(queue).and_then(|q| self.queues.get(q)).map_or(0, |lane| lane.bytes as u64)
+    }
+
+    /// A record came to a queue, or grew.
+    pub(crate) fn lane_gains(&mut self, class: u32, bytes: usize) {
+        if let Some(lane) = self.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+            lane.bytes += bytes;
+        }
+    }
+
+    /// A record left a queue, or shrank.
+    pub(crate) fn lane_loses(&mut self, class: u32, bytes: usize) {
+        if let Some(lane) = self.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+            lane.bytes = lane.bytes.saturating_sub(bytes);
+        }
+    }
+
+    /// Whether a post has to look at limits: some are set, or the board is nearly full.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.bounded || self.jobs.len() >= NEARLY_FULL
+    }
+
+    /// Finds out anew whether any limit is set. O(queues).
+    pub(crate) fn find_bounds(&mut self) {
+        let has = |own: &Overrides| {
+            [Setting::MaxJobs, Setting::MaxBytes]
+                .into_iter()
+                .any(|s| own.get(s).is_some_and(|most| most >= 0))
+        };
+        let bounds = |lane: &Queue| lane.fair.as_ref().is_some_and(|fair| fair.bounds > 0);
+        self.bounded =
+            has(&self.settings) || self.queues.iter().any(|(_, _, lane)| has(&lane.settings) || bounds(lane));
+    }
+
+    /// The groups of a queue.
+    fn fair_named(&self, queue: &[u8]) -> Option<&Fair> {
+        self.queues.get(self.queues.find(queue)?)?.fair.as_deref()
+    }
+
+    /// Whether a group may have so many live jobs more. O(1).
+    fn group_has_room(&self, queue: &[u8], group: &[u8], by: i64) -> bool {
+        let Some(fair) = self.fair_named(queue).filter(|fair| fair.bounds > 0 && by > 0) else { return true };
+        let group = fair.find(group).and_then(|at| fair.groups.get(at));
+        let most = match group {
+            Some(group) => fair.value(group, Setting::MaxJobs),
+            None => fair.value(&Group::default(), Setting::MaxJobs),
+        };
+        most < 0 || live(|state| group.map_or(0, |group| group.count(state))) as i64 + by <= most
+    }
+
+    /// Refuses what would exceed a limit; `most` live jobs of each name are the bound of that
+    /// user. O(queues and names that grow).
+    pub(crate) fn check_growth(&self, growth: &Growth, most: Option<(&[u8], i64)>) -> Result<(), Refusal> {
+        if let Some((user, most)) = most {
+            let over = |(name, (by, posted)): (&Bin, &(i64, bool))| {
+                *posted && self.live_of(user, name) as i64 + by > most
+            };
+            if growth.names.iter().any(over) {
+                return Err(Refusal::Limit("maxlive"));
+            }
+        }
+        if !self.is_limited() {
+            return Ok(());
+        }
+        if self.jobs.len() as i64 + growth.all.jobs > MOST_RECORDS as i64 {
+            return Err(Refusal::Limit("records"));
+        }
+        within(&self.settings, growth.all, self.live(), self.record_bytes())?;
+        for (name, load) in &growth.queues {
+            if let Some(lane) = self.queues.find(&**name).and_then(|q| self.queues.get(q)) {
+                within(&lane.settings, *load, lane.live(), lane.bytes as u64)?;
+            }
+        }
+        match growth.groups.iter().all(|((queue, group), by)| self.group_has_room(queue, group, *by)) {
+            true => Ok(()),
+            false => Err(Refusal::Limit("max-jobs")),
+        }
+    }
+
+    /// Refuses that these ended jobs become live again, or that these live ones move, when a
+    /// limit would be exceeded. O(n log n).
+    pub fn check_limits(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
+        if !self.bounded {
+            return Ok(());
+        }
+        let mut growth = Growth::default();
+        slots.iter().for_each(|slot| growth.moves(self, *slot, queue));
+        self.check_growth(&growth, None)
+    }
+}
+
+/// How many jobs have not ended, of so many in each state.
+fn live(count: impl Fn(State) -> u64) -> u64 {
+    State::ALL.into_iter().filter(|state| !state.ended()).map(count).sum()
+}
+
+impl Queue {
+    /// How many of its jobs have not ended.
+    fn live(&self) -> u64 {
+        live(|state| self.count(state))
+    }
+}
+
+fn within(own: &Overrides, load: Load, jobs: u64, bytes: u64) -> Result<(), Refusal> {
+    let over = |setting, by: i64, now: u64| {
+        let most = own.get(setting).filter(|most| *most >= 0);
+        by > 0 && most.is_some_and(|most| now as i64 + by > most)
+    };
+    match (over(Setting::MaxJobs, load.jobs, jobs), over(Setting::MaxBytes, load.bytes, bytes)) {
+        (true, _) => Err(Refusal::Limit("max-jobs")),
+        (_, true) => Err(Refusal::Limit("max-bytes")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::settings::Rules;
+    use crate::verbs::{Post, PostAnswer};
+
+    #[test]
+    fn a_full_board_refuses_posts() {
+        let rules = Rules::default();
+        let mut board = Board::default();
+        let env = Env { now: 0, random: 1, token: 0, giver: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let post = Post { payload: b"x", ..Post::default() };
+        for n in 0..MOST_RECORDS {
+            let Ok(PostAnswer::Do(posted)) = board.post(&env, &post, n as u64) else { panic!("post {n}") };
+            board.apply(&posted, 0).unwrap();
+        }
+        assert!(matches!(board.post(&env, &post, 0), Err(Refusal::Limit("records"))));
+    }
+}

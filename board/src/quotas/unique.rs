@@ -1,0 +1,289 @@
+//! Keys that jobs take with `UNIQUE`: as long as one is taken, no other job of the board can
+//! have it.
+//!
+//! A job takes its key when it is posted, replaced or requeued. It is free again:
+//!
+//! | said | free |
+//! |---|---|
+//! | nothing, or `UNTIL end` | when the job ends |
+//! | `UNTIL start` | when the job is claimed, or ends before; a job that comes back does not take it again |
+//! | `FOR ms` alone | after so long, whatever has become of the job; also when its record has gone |
+//! | `FOR` with `UNTIL` | at the first of both |
+//!
+//! Deleting the job frees it in any case. A key whose time is over counts as free at once;
+//! time takes it from the table in slices.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::{after, Board};
+use crate::effect::{is_name, Unfit};
+use crate::error::Refusal;
+use crate::job::id::Id;
+use crate::job::{State, NEVER};
+use crate::settings::LONGEST;
+use crate::structures::byte_string::Bin;
+
+/// When a key is free again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// When the job ends.
+    End = 0,
+    /// When the job is claimed.
+    Start = 1,
+}
+
+impl Until {
+    /// The word for it in commands and replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Until::End => "end",
+            Until::Start => "start",
+        }
+    }
+}
+
+numbered!(Until, "until": End, Start);
+
+written! {
+    /// The key of a job, and how long it holds it. See the module's comment.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Unique {
+        /// The key.
+        1 pub key: Bin,
+        /// When it is free again; only after `time` when that is said alone.
+        2 pub until: Option<Until>,
+        /// Free after so many ms.
+        3 pub time: Option<i64>,
+        /// The job has been claimed since it took the key.
+        4 pub(crate) begun: bool,
+    }
+}
+
+impl Unique {
+    /// A key to be taken.
+    pub(crate) fn new(key: &[u8], until: Option<Until>, time: Option<i64>) -> Unique {
+        Unique { key: key.into(), until, time, begun: false }
+    }
+
+    /// Whether it is one that a client may name.
+    pub fn sound(&self) -> bool {
+        is_name(&self.key) && self.time.is_none_or(|ms| (1..=LONGEST).contains(&ms))
+    }
+
+    fn at_start(&self) -> bool {
+        self.until == Some(Until::Start)
+    }
+
+    /// Whether the claim of the job has freed it.
+    fn over(&self) -> bool {
+        self.at_start() && self.begun
+    }
+
+    /// Whether the end of the job frees it.
+    pub(crate) fn at_end(&self) -> bool {
+        self.until.is_some() || self.time.is_none()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        std::mem::size_of::<Self>() + self.key.len()
+    }
+}
+
+written! {
+    /// A key that is taken.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(crate) struct Taken {
+        1 pub key: Bin,
+        /// Whose it is, also when the record has gone.
+        2 pub id: Id<Bin>,
+        /// Its record, while that is there.
+        3 pub slot: Option<u32>,
+        /// Free from then on, Unix ms, or [`NEVER`].
+        4 end: i64,
+    }
+}
+
+impl Taken {
+    pub(crate) fn sound(&self) -> bool {
+        let id = self.id.borrowed().bytes().len();
+        is_name(&self.key) && (1..=255).contains(&id) && (1..=NEVER).contains(&self.end)
+    }
+
+    fn bytes(&self) -> usize {
+        2 * std::mem::size_of::<Self>() + 3 * self.key.len() + self.id.borrowed().bytes().len()
+    }
+}
+
+/// All keys that are taken, by key and by when they are free.
+#[derive(Default)]
+pub(crate) struct Keys {
+    all: BTreeMap<Bin, Taken>,
+    ends: BTreeSet<(i64, Bin)>,
+    heap: usize,
+}
+
+impl Keys {
+    pub fn get(&self, key: &[u8]) -> Option<&Taken> {
+        self.all.get(key)
+    }
+
+    /// In the order of the keys.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Taken> {
+        self.all.values()
+    }
+
+    /// When the next is free by time. O(log n).
+    pub fn soonest(&self) -> i64 {
+        self.ends.first().map_or(NEVER, |(end, _)| *end)
+    }
+
+    pub fn put(&mut self, taken: Taken) {
+        self.remove(&taken.key.clone());
+        self.heap += taken.bytes();
+        if taken.end != NEVER {
+            self.ends.insert((taken.end, taken.key.clone()));
+        }
+        self.all.insert(taken.key.clone(), taken);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if let Some(old) = self.all.remove(key) {
+            self.heap = self.heap.saturating_sub(old.bytes());
+            self.ends.remove(&(old.end, old.key));
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.heap
+    }
+}
+
+impl Board {
+    /// The id of the job that holds a key now, and the slot of its record, if that is there.
+    /// O(log keys).
+    pub fn holder_of(&self, key: &[u8], now: i64) -> Option<(&Id<Bin>, Option<u32>)> {
+        self.keys.get(key).filter(|taken| taken.end > now).map(|taken| (&taken.id, taken.slot))
+    }
+
+    /// How many keys are taken.
+    pub fn key_count(&self) -> usize {
+        self.keys.iter().len()
+    }
+
+    /// Refuses a key that another job holds.
+    pub(crate) fn check_key(&self, key: &[u8], slot: Option<u32>, now: i64) -> Result<(), Refusal> {
+        match self.holder_of(key, now) {
+            Some((id, holder)) if holder.is_none() || holder != slot => Err(Refusal::exists(id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The key that a job was posted with.
+    pub(crate) fn unique(&self, slot: u32) -> Option<&Unique> {
+        self.rare(slot)?.unique.as_deref()
+    }
+
+    /// A job takes the key that it has, if it has one.
+    pub(crate) fn take_key(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let Some(unique) = self.unique(slot) else { return Ok(()) };
+        if self.check_key(&unique.key, Some(slot), now).is_err() {
+            return Err(Unfit);
+        }
+        let end = unique.time.map_or(NEVER, |ms| after(now, ms).clamp(1, NEVER - 1));
+        let id = self.job(slot)?.id().owned();
+        let taken = Taken { key: unique.key.clone(), id, slot: Some(slot), end };
+        self.keys.put(taken);
+        self.wake_at(end);
+        self.begins_key(slot, false);
+        Ok(())
+    }
+
+    fn begins_key(&mut self, slot: u32, begun: bool) {
+        if let Some(job) = self.jobs.get_mut(slot) {
+            if let Some(unique) = job.rare.as_mut().and_then(|rare| rare.unique.as_mut()) {
+                unique.begun = begun;
+            }
+        }
+    }
+
+    /// A job lets go of its key, if it still holds it.
+    pub(crate) fn free_key(&mut self, slot: u32) {
+        let Some(key) = self.unique(slot).map(|unique| unique.key.clone()) else { return };
+        if self.keys.get(&key).is_some_and(|taken| taken.slot == Some(slot)) {
+            self.keys.remove(&key);
+        }
+    }
+
+    /// A job was claimed: its key may be free.
+    pub(crate) fn start_frees(&mut self, slot: u32) {
+        if self.unique(slot).is_some_and(Unique::at_start) {
+            self.free_key(slot);
+            self.begins_key(slot, true);
+        }
+    }
+
+    /// The record of a job goes, but a key for a time stays taken.
+    pub(crate) fn leave_key(&mut self, slot: u32) {
+        let Some(unique) = self.unique(slot) else { return };
+        if unique.at_end() {
+            return self.free_key(slot);
+        }
+        let mut held = self.keys.get(&unique.key).filter(|taken| taken.slot == Some(slot)).cloned();
+        if let Some(taken) = held.take() {
+            self.keys.put(Taken { slot: None, ..taken });
+        }
+    }
+
+    /// Frees the first `n` keys, as far as their time was over by `until`.
+    pub(crate) fn free_keys(&mut self, until: i64, n: u32) {
+        for _ in 0..n {
+            match self.keys.ends.first() {
+                Some((end, key)) if *end <= until => {
+                    let key = key.clone();
+                    self.keys.remove(&key);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether the table of keys and the records agree.
+    pub(crate) fn check_keys(&self) -> Result<(), String> {
+        let timed = self.keys.iter().filter(|taken| taken.end != NEVER);
+        let ends: BTreeSet<_> = timed.map(|taken| (taken.end, taken.key.clone())).collect();
+        let heap: usize = self.keys.iter().map(Taken::bytes).sum();
+        if ends != self.keys.ends || heap != self.keys.heap {
+            return Err("keys do not stand in the order of their ends".into());
+        }
+        for taken in self.keys.iter() {
+            let known = match taken.slot {
+                None => taken.end != NEVER,
+                Some(slot) => self.jobs.get(slot).is_some_and(|job| {
+                    let unique = self.unique(slot);
+                    let over = job.state.ended() && unique.is_some_and(Unique::at_end)
+                        || unique.is_some_and(Unique::over);
+                    let untimed = unique.is_some_and(|u| u.time.is_none());
+                    job.id() == taken.id.borrowed()
+                        && unique.is_some_and(|u| u.key == taken.key)
+                        && !over
+                        && untimed == (taken.end == NEVER)
+                }),
+            };
+            if !known {
+                return Err("a key that nobody can hold".into());
+            }
+        }
+        for (slot, job) in self.jobs.iter() {
+            let Some(unique) = self.unique(slot) else { continue };
+            if unique.at_start() && job.state == State::Claimed && !unique.begun {
+                return Err(format!("slot {slot} was claimed, but its key does not know"));
+            }
+            let free = job.state.ended() || unique.over();
+            let holds = self.keys.get(&unique.key).is_some_and(|taken| taken.slot == Some(slot));
+            if unique.time.is_none() && !free && !holds {
+                return Err(format!("slot {slot} has lost its key"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! How many jobs of each user and name have not ended: what `MAXLIVE` bounds.
+//!
+//! A job with a user is counted while it stands in a place of a live state
+//! ([`Board::enter`], [`Board::leave`]), under the user and the name that it has then. The
+//! counts are the references of a pool, so that the last job of a user that ends and the next
+//! that comes cost no allocation.
+
+use std::collections::BTreeMap;
+
+use crate::board::Board;
+use crate::structures::byte_string::Bin;
+
+/// A user's length, the user, a name.
+struct Key([u8; 1 + 255 + 255], usize);
+
+impl Key {
+    fn of(user: &[u8], name: &[u8]) -> Key {
+        let mut key = Key([0; 511], 0);
+        for part in [&[user.len().min(255) as u8][..], user, name] {
+            if let Some(place) = key.0.get_mut(key.1..key.1 + part.len()) {
+                place.copy_from_slice(part);
+                key.1 += part.len();
+            }
+        }
+        key
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.get(..self.1).unwrap_or_default()
+    }
+}
+
+impl Board {
+    /// How many jobs of that user and name have not ended. O(1).
+    pub fn live_of(&self, user: &[u8], name: &[u8]) -> u64 {
+        let number = self.owners.find(Key::of(user, name).bytes());
+        number.map_or(0, |number| self.owners.refs(number))
+    }
+
+    fn owner_of(&self, slot: u32) -> Option<Key> {
+        let job = self.jobs.get(slot)?;
+        let user = job.rare.as_ref()?.user.as_ref()?;
+        Some(Key::of(user, &self.class_of(job)?.name))
+    }
+
+    /// A job came into a place of a live state; one without a user is not counted.
+    pub(crate) fn owner_gains(&mut self, slot: u32) {
+        if let Some(key) = self.owner_of(slot) {
+            let number = match self.owners.find(key.bytes()) {
+                Some(number) => number,
+                None => self.owners.add(key.bytes().into()).0,
+            };
+            self.owners.hold(number);
+        }
+    }
+
+    /// A job left a place of a live state.
+    pub(crate) fn owner_loses(&mut self, slot: u32) {
+        if let Some(number) = self.owner_of(slot).and_then(|key| self.owners.find(key.bytes())) {
+            self.owners.release(number);
+        }
+    }
+
+    /// Whether the counts follow from the records.
+    pub(crate) fn check_owners(&self) -> Result<(), String> {
+        let mut live: BTreeMap<Bin, u64> = BTreeMap::new();
+        for (slot, _) in self.jobs.iter().filter(|(_, job)| !job.state.ended()) {
+            if let Some(key) = self.owner_of(slot) {
+                *live.entry(key.bytes().into()).or_default() += 1;
+            }
+        }
+        let counts = self.owners.iter().map(|(number, key, _)| (key.clone(), self.owners.refs(number)));
+        match counts.collect::<BTreeMap<_, _>>() == live {
+            true => Ok(()),
+            false => Err("live jobs of a user are not as many as counted".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_names_do_not_run_into_each_other() {
+        let keys = [(&b"ab"[..], &b"c"[..]), (b"a", b"bc"), (b"abc", b""), (&[255; 255], &[255; 255])];
+        let all: Vec<Vec<u8>> = keys.iter().map(|(u, n)| Key::of(u, n).bytes().to_vec()).collect();
+        assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 4, 511]);
+        assert!(all.windows(2).all(|w| w[0] != w[1]));
+    }
+}

@@ -1,0 +1,272 @@
+//! Why a job is not running, and what would change that.
+//!
+//! Each cause is a [`Reason`]: a code word and details for programs, a sentence for people. What
+//! keeps a ready job from being handed out is in `obstacles`; a new cause is a new function here
+//! or there, named in [`Board::explain`].
+
+use crate::board::{Board, Queue};
+use crate::env::Env;
+use crate::error::clean;
+use crate::job::{End, Job, State, NEVER};
+use crate::places::tombstones::Tombstone;
+use crate::relations::dependencies::{Edge, OnFailure, Outcome};
+
+/// So many jobs that it waits for are told.
+const DEPENDENCIES: usize = 100;
+
+/// Something that a program reads.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Detail {
+    /// A number, or a time in Unix ms; -1 for never.
+    Number(i64),
+    /// A word of ours.
+    Word(&'static str),
+    /// Bytes of a client's.
+    Bytes(Vec<u8>),
+    /// Rows of details.
+    Rows(Vec<Details>),
+}
+
+/// Details by name.
+pub type Details = Vec<(&'static str, Detail)>;
+
+/// One cause that a job does not run, or that it will not run longer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    /// What it is.
+    pub code: &'static str,
+    /// What belongs to it.
+    pub details: Details,
+    /// The same in a sentence, with what would change it.
+    pub text: String,
+}
+
+/// How it stands with a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// Whether a claim by its id takes it now, by any worker that is not quiet.
+    pub claimable: bool,
+    /// Why it does not run, first what has to change first.
+    pub reasons: Vec<Reason>,
+}
+
+/// A time as replies tell it.
+pub(crate) fn time(at: i64) -> Detail {
+    Detail::Number(if at >= NEVER { -1 } else { at })
+}
+
+/// How many there are.
+pub(crate) fn count(n: usize) -> Detail {
+    Detail::Number(n as i64)
+}
+
+/// Words for the end of something, if it has one.
+pub(crate) fn up_to(until: i64) -> String {
+    match until >= NEVER {
+        true => String::new(),
+        false => format!(" until {until}"),
+    }
+}
+
+/// An id as texts show it.
+pub(crate) fn shown(job: &Job) -> String {
+    clean(&job.id().to_vec())
+}
+
+impl OnFailure {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            OnFailure::Hold => "hold",
+            OnFailure::Cancel => "cancel",
+            OnFailure::Fail => "fail",
+            OnFailure::Run => "run",
+        }
+    }
+}
+
+impl Board {
+    /// Why a job is not running, as it stands now: what time has not been settled for is told
+    /// as such. O(log n + what is told); for a ready job some steps more, see
+    /// [`Line::before`](crate::structures::sorted::Line::before) and `obstacles`, but never O(n).
+    pub fn explain(&self, slot: u32, env: &Env<'_>) -> Option<Explanation> {
+        let job = self.jobs.get(slot)?;
+        let mut reasons = Vec::new();
+        let mut claimable = false;
+        match job.state {
+            State::Claimed => {
+                reasons.extend(self.runs_at(slot, job, env));
+                reasons.extend(self.asked_to_stop(job));
+            }
+            State::Blocked => {
+                let due = job.at.get();
+                reasons.push(self.waits_for(slot));
+                reasons.extend((due > env.now).then(|| self.due_later(job, slot, env)));
+                reasons.extend(self.pauses_of(job, due.max(env.now)));
+            }
+            State::Scheduled => {
+                reasons.push(self.due_later(job, slot, env));
+                reasons.extend(self.pauses_of(job, job.at.get().max(env.now)));
+            }
+            State::Ready => {
+                let lane = self.queues.get(self.queue_number(job))?;
+                reasons = self.obstacles(job, slot, lane, env.now);
+                reasons.extend(expiry(job, env.now));
+                claimable = reasons.is_empty();
+                reasons.extend(self.stands(job, slot, lane, claimable, env.now));
+                reasons.extend(due_expiry(job, env.now));
+            }
+            _ => reasons.push(over(job)),
+        }
+        Some(Explanation { claimable, reasons })
+    }
+
+    fn due_later(&self, job: &Job, slot: u32, env: &Env<'_>) -> Reason {
+        let due = job.at.get();
+        let when = match due <= env.now {
+            true => format!("It was due at {due}: the next turn of the timer makes it ready."),
+            false => format!("It is due at {due}. JOB.UPDATE board 1 id SET DELAY 0 makes it due now."),
+        };
+        let failed = |end| matches!(end, End::Failed | End::TimedOut);
+        let rare = job.rare.as_deref();
+        let Some((rare, last)) =
+            rare.and_then(|rare| Some((rare, rare.last.as_ref().filter(|last| failed(last.end))?)))
+        else {
+            return Reason { code: "delayed", details: vec![("due", time(due))], text: when };
+        };
+        let kind = rare.said.kind.as_deref().unwrap_or_default();
+        let mut details = vec![
+            ("due", time(due)),
+            ("failures", Detail::Number(rare.fails.into())),
+            ("left", Detail::Number(self.retries_left(slot, env.rules))),
+            ("worker", Detail::Bytes(last.worker.to_vec())),
+            ("kind", Detail::Bytes(kind.to_vec())),
+        ];
+        details.extend(rare.said.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
+        let text = format!("It failed with {} and is tried again. {when}", clean(kind));
+        Reason { code: "retry", details, text }
+    }
+
+    fn waits_for(&self, slot: u32) -> Reason {
+        let edges = self.by_seq(self.edges(slot));
+        let jobs = || edges.iter().filter_map(|edge| Some((edge, self.jobs.get(edge.slot)?)));
+        let row = |(edge, job): (&Edge, &Job)| {
+            vec![
+                ("id", Detail::Bytes(job.id().to_vec())),
+                ("state", Detail::Word(job.state.name())),
+                ("onfailure", Detail::Word(edge.on_failure.name())),
+            ]
+        };
+        let held = jobs().find(|(edge, job)| job.state.ended() && self.outcome(edge) == Outcome::Waits);
+        let told = jobs().any(|(edge, _)| self.outcome(edge) != Outcome::Waits);
+        let change = match held {
+            _ if told => "The next turn of the timer tells it how one of them ended.".into(),
+            Some((_, job)) => format!(
+                "{} is {}: it has to be requeued and complete, or JOB.DEPEND REMOVE takes it off.",
+                shown(job),
+                job.state.name()
+            ),
+            None if edges.len() == 1 => {
+                "It goes on when it is complete, or JOB.DEPEND REMOVE takes it off.".into()
+            }
+            None => "It goes on when all are complete, or JOB.DEPEND REMOVE takes them off.".into(),
+        };
+        let details = vec![
+            ("count", count(edges.len())),
+            ("jobs", Detail::Rows(jobs().take(DEPENDENCIES).map(row).collect())),
+        ];
+        let text = format!("It waits for {}. {change}", jobs_of(edges.len()));
+        Reason { code: "dependencies", details, text }
+    }
+
+    fn runs_at(&self, slot: u32, job: &Job, env: &Env<'_>) -> Option<Reason> {
+        let claim = self.claim_of(job)?;
+        // One whose worker has gone has ended already, even while claims are held.
+        let until = match self.time_of(slot)? {
+            0 => env.now,
+            end => end.max(env.hold),
+        };
+        let details = vec![
+            ("worker", Detail::Bytes(self.worker_name(claim).to_vec())),
+            ("attempt", Detail::Number(claim.attempt.into())),
+            ("claimed", time(claim.claimed)),
+            ("deadline", time(claim.deadline())),
+            ("until", time(until)),
+            ("session", Detail::Number(self.is_session(slot).into())),
+        ];
+        let worker = clean(self.worker_name(claim));
+        let text = match until <= env.now {
+            true => format!("{worker} held it: its claim has ended, and the next turn of the timer ends it."),
+            false => format!(
+                "It runs: {worker} holds it{} unless a heartbeat comes. JOB.RELEASE takes it back.",
+                up_to(until)
+            ),
+        };
+        Some(Reason { code: "claimed", details, text })
+    }
+
+    fn asked_to_stop(&self, job: &Job) -> Option<Reason> {
+        let claim = self.claim_of(job).filter(|claim| claim.cancel)?;
+        let text = "Its worker was asked to stop: however the claim ends, but by JOB.CONSUME with FORCE, \
+                    it is cancelled."
+            .into();
+        Some(Reason { code: "cancel", details: vec![("until", time(claim.cancel_end))], text })
+    }
+
+    /// What stands in a line before a ready job, and who would take it.
+    fn stands(&self, job: &Job, slot: u32, lane: &Queue, claimable: bool, now: i64) -> Vec<Reason> {
+        let next = claimable && self.next_of(lane, now) == Some(slot);
+        let place = self.in_line(job, slot, lane);
+        let nobody = claimable.then(|| self.nobody_claims(job, lane, next));
+        match next {
+            true => nobody.into_iter().chain([place]).collect(),
+            false => [place].into_iter().chain(nobody).collect(),
+        }
+    }
+}
+
+fn jobs_of(n: usize) -> String {
+    match n {
+        1 => "another job".into(),
+        n => format!("{n} other jobs"),
+    }
+}
+
+/// A ready job that has waited too long.
+fn expiry(job: &Job, now: i64) -> Option<Reason> {
+    let at = Some(job.at.get()).filter(|at| *at <= now)?;
+    let text =
+        format!("Nobody had claimed it by {at}: the next turn of the timer fails it with kind expired.");
+    Some(Reason { code: "expires", details: vec![("at", time(at))], text })
+}
+
+/// A ready job that will have waited too long.
+fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
+    let at = Some(job.at.get()).filter(|at| *at > now && *at != NEVER)?;
+    let text = format!("It fails with kind expired if nobody has claimed it by {at}.");
+    Some(Reason { code: "expires", details: vec![("at", time(at))], text })
+}
+
+fn over(job: &Job) -> Reason {
+    let rare = job.rare.as_deref();
+    let mut details = vec![("ended", time(rare.map_or(0, |rare| rare.ended)))];
+    // Not `reason`, which is what its code stands under.
+    let texts = rare.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("why", &r.said.reason)]);
+    for (name, text) in texts.into_iter().flatten() {
+        details.extend(text.as_ref().map(|text| (name, Detail::Bytes(text.to_vec()))));
+    }
+    details.push(("kept", time(job.at.get())));
+    let change = match job.state {
+        State::Complete => "JOB.POST with REPLACE does it once more.",
+        _ => "JOB.REQUEUE gives it back to the workers.",
+    };
+    Reason { code: "ended", details, text: format!("It is {}. {change}", job.state.name()) }
+}
+
+impl Tombstone {
+    /// Why a job that has gone does not run.
+    pub fn explain(&self) -> Reason {
+        let text = format!("It was {} and its record has gone. It has to be posted anew.", self.state.name());
+        Reason { code: "gone", details: vec![("ended", time(self.ended))], text }
+    }
+}

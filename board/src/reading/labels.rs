@@ -1,0 +1,391 @@
+//! Jobs by label: what a listing finds without a walk over the board.
+//!
+//! A label is a sort and some bytes. Each has a [`Line`] of the jobs that bear it, in the order
+//! of their posts, at four bytes a job. How many bear it is the length of that line, so no
+//! counter can drift.
+//!
+//! | sort | kept in | bytes |
+//! |---|---|---|
+//! | name | the job's [`Class`](crate::job::Class), which knows the label's number | the name |
+//! | tag | [`Marks`], by number | the tag |
+//! | kind | `Rare::kind` | the kind of the last failure, in whatever state |
+//! | tracked | [`Marks`] | none |
+//! | user | `Rare::user` | on whose behalf it was posted |
+//!
+//! A job stands in the lines of all its labels ([`Board::enlist`]), or in none
+//! ([`Board::delist`]) while one of them or its place in the order of posts changes. A job
+//! without labels costs nothing here, one with a name no look-up.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::board::Board;
+use crate::effect::{is_name, Unfit};
+use crate::job::Job;
+use crate::structures::byte_string::Bin;
+use crate::structures::interner::Pool;
+use crate::structures::slab::Slab;
+use crate::structures::sorted::Line;
+
+/// A job has no more tags than this.
+pub const TAGS_MOST: usize = 64;
+
+/// Bytes that a label takes beside its own and its jobs', about.
+const LABEL: usize = 160;
+
+/// What a label tells of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sort {
+    Name = 0,
+    Tag = 1,
+    Kind = 2,
+    Tracked = 3,
+    User = 4,
+}
+
+impl Sort {
+    pub const ALL: [Sort; 5] = [Sort::Name, Sort::Tag, Sort::Kind, Sort::Tracked, Sort::User];
+}
+
+/// What users have put on a job.
+#[derive(Default)]
+struct Marks {
+    /// Numbers of its tags, in the order in which they were given.
+    tags: Box<[u32]>,
+    /// Somebody follows it.
+    tracked: bool,
+}
+
+/// The labels of one sort, by their bytes. Who keeps a number holds it; so does each job in
+/// the line.
+type Lines = Pool<Arc<[u8]>, Line<i64>>;
+
+#[derive(Default)]
+struct Index {
+    sorts: [Lines; Sort::ALL.len()],
+    /// Tags that jobs bear: most jobs first, then by their bytes.
+    top: BTreeSet<(Reverse<usize>, Arc<[u8]>)>,
+    /// Jobs in all lines.
+    entries: usize,
+    /// What the labels that jobs bear weigh.
+    heap: usize,
+}
+
+/// See the module's comment.
+#[derive(Default)]
+pub(crate) struct Labels {
+    index: Index,
+    marks: Slab<Marks>,
+    /// Tags on all jobs.
+    tags: usize,
+}
+
+fn seq_of(jobs: &Slab<Job>, slot: u32) -> i64 {
+    jobs.get(slot).map_or(0, |job| job.seq.get())
+}
+
+impl Index {
+    fn lines(&self, sort: Sort) -> Option<&Lines> {
+        self.sorts.get(sort as usize)
+    }
+
+    /// The number of a label, known or new; holds it.
+    fn hold(&mut self, sort: Sort, bytes: &[u8]) -> Option<u32> {
+        let lines = self.sorts.get_mut(sort as usize)?;
+        let number = lines.find(bytes).unwrap_or_else(|| lines.add(bytes.into()).0);
+        lines.hold(number);
+        Some(number)
+    }
+
+    fn release(&mut self, sort: Sort, number: u32) {
+        if let Some(lines) = self.sorts.get_mut(sort as usize) {
+            lines.release(number);
+        }
+    }
+
+    fn insert(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
+        let lines = self.sorts.get_mut(sort as usize).ok_or(Unfit)?;
+        let line = lines.get_mut(number).ok_or(Unfit)?;
+        line.insert(seq_of(jobs, slot), slot, |other| seq_of(jobs, other));
+        let borne = line.len();
+        lines.hold(number);
+        self.entries += 1;
+        self.weigh(sort, number, borne - 1, borne)
+    }
+
+    fn remove(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
+        let line = self.sorts.get_mut(sort as usize).and_then(|lines| lines.get_mut(number)).ok_or(Unfit)?;
+        if !line.remove(seq_of(jobs, slot), slot) {
+            return Err(Unfit);
+        }
+        let borne = line.len();
+        self.entries -= 1;
+        self.weigh(sort, number, borne + 1, borne)?;
+        self.release(sort, number);
+        Ok(())
+    }
+
+    /// So many jobs bear a label now, and so many did before.
+    fn weigh(&mut self, sort: Sort, number: u32, before: usize, now: usize) -> Result<(), Unfit> {
+        if sort != Sort::Tag && before > 0 && now > 0 {
+            return Ok(());
+        }
+        let bytes = self.lines(sort).and_then(|lines| lines.key(number)).ok_or(Unfit)?;
+        let heap = LABEL + bytes.len();
+        let tag = (sort == Sort::Tag).then(|| bytes.clone());
+        match (before, now) {
+            (0, _) => self.heap += heap,
+            (_, 0) => self.heap -= heap,
+            _ => {}
+        }
+        if let Some(tag) = tag {
+            self.top.remove(&(Reverse(before), tag.clone()));
+            if now > 0 {
+                self.top.insert((Reverse(now), tag));
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_text(&mut self, sort: Sort, bytes: &[u8], jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
+        let number = self.hold(sort, bytes).ok_or(Unfit)?;
+        let done = self.insert(sort, number, jobs, slot);
+        self.release(sort, number);
+        done
+    }
+
+    fn remove_text(&mut self, sort: Sort, bytes: &[u8], jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
+        let number = self.lines(sort).and_then(|lines| lines.find(bytes)).ok_or(Unfit)?;
+        self.remove(sort, number, jobs, slot)
+    }
+}
+
+/// The labels of a job whose numbers nobody keeps.
+fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
+    let kind = job.rare.as_ref().and_then(|rare| rare.said.kind.as_deref()).map(|kind| (Sort::Kind, kind));
+    let tracked = marks.filter(|marks| marks.tracked).map(|_| (Sort::Tracked, &[][..]));
+    let user = job.rare.as_ref().and_then(|rare| rare.user.as_deref()).map(|user| (Sort::User, user));
+    kind.into_iter().chain(tracked).chain(user)
+}
+
+impl Labels {
+    /// The number of a job's name; holds it.
+    pub fn hold_name(&mut self, name: &[u8]) -> Option<u32> {
+        match name {
+            [] => None,
+            name => self.index.hold(Sort::Name, name),
+        }
+    }
+
+    pub fn release_name(&mut self, name: &[u8]) {
+        if let Some(number) = self.index.lines(Sort::Name).and_then(|lines| lines.find(name)) {
+            self.index.release(Sort::Name, number);
+        }
+    }
+
+    /// The jobs that bear a label, in the order of their posts.
+    pub fn of(&self, sort: Sort, bytes: &[u8]) -> Option<&Line<i64>> {
+        let lines = self.index.lines(sort)?;
+        lines.get(lines.find(bytes)?)
+    }
+
+    /// The tags of a job, in the order in which they were given.
+    pub fn tags(&self, slot: u32) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let numbers = self.marks.get(slot).map_or(&[][..], |marks| &marks.tags);
+        let tag = |n: &u32| self.index.lines(Sort::Tag)?.key(*n);
+        numbers.iter().map(move |n| tag(n).map_or(&[][..], |tag| tag))
+    }
+
+    /// Bytes of a job's tags.
+    pub fn tag_bytes(&self, slot: u32) -> usize {
+        self.tags(slot).map(<[u8]>::len).sum()
+    }
+
+    pub fn tracked(&self, slot: u32) -> bool {
+        self.marks.get(slot).is_some_and(|marks| marks.tracked)
+    }
+
+    /// Bytes that it takes, about. O(1).
+    pub fn bytes(&self) -> usize {
+        self.index.heap
+            + self.index.entries * 5
+            + self.index.top.len() * 40
+            + self.marks.bytes()
+            + self.tags * 4
+    }
+
+    /// Puts marks on a job that stands in no line, in place of those that it has.
+    fn mark<'t>(
+        &mut self,
+        slot: u32,
+        tags: impl Iterator<Item = &'t [u8]>,
+        tracked: bool,
+    ) -> Result<(), Unfit> {
+        let numbers = tags.map(|tag| self.index.hold(Sort::Tag, tag).ok_or(Unfit));
+        let tags = numbers.collect::<Result<Box<[u32]>, Unfit>>()?;
+        self.unmark(slot);
+        self.tags += tags.len();
+        let bare = tags.is_empty() && !tracked;
+        match bare || self.marks.insert_at(slot, Marks { tags, tracked }) {
+            true => Ok(()),
+            false => Err(Unfit),
+        }
+    }
+
+    fn unmark(&mut self, slot: u32) {
+        if let Some(marks) = self.marks.remove(slot) {
+            self.tags -= marks.tags.len();
+            marks.tags.iter().for_each(|tag| self.index.release(Sort::Tag, *tag));
+        }
+    }
+}
+
+impl Board {
+    /// Whether any label is on a job. O(1).
+    pub(crate) fn bears_labels(&self, slot: u32) -> bool {
+        let Some(job) = self.jobs.get(slot) else { return false };
+        let marks = self.labels.marks.get(slot);
+        let named = self.classes.get(job.class).is_some_and(Option::is_some);
+        named || marks.is_some() || texts(job, marks).next().is_some()
+    }
+
+    /// Puts a job into the lines of its labels. Without labels O(1).
+    pub(crate) fn enlist(&mut self, slot: u32) -> Result<(), Unfit> {
+        let (jobs, Labels { index, marks, .. }) = (&self.jobs, &mut self.labels);
+        let job = jobs.get(slot).ok_or(Unfit)?;
+        if let Some(Some(name)) = self.classes.get(job.class) {
+            index.insert(Sort::Name, *name, jobs, slot)?;
+        }
+        let marks = marks.get(slot);
+        for tag in marks.map_or(&[][..], |marks| &marks.tags) {
+            index.insert(Sort::Tag, *tag, jobs, slot)?;
+        }
+        match marks.is_none() && job.rare.is_none() {
+            true => Ok(()),
+            false => texts(job, marks).try_for_each(|(sort, text)| index.insert_text(sort, text, jobs, slot)),
+        }
+    }
+
+    /// Takes a job out of the lines of its labels. Without labels O(1).
+    pub(crate) fn delist(&mut self, slot: u32) -> Result<(), Unfit> {
+        let (jobs, Labels { index, marks, .. }) = (&self.jobs, &mut self.labels);
+        let job = jobs.get(slot).ok_or(Unfit)?;
+        if let Some(Some(name)) = self.classes.get(job.class) {
+            index.remove(Sort::Name, *name, jobs, slot)?;
+        }
+        let marks = marks.get(slot);
+        for tag in marks.map_or(&[][..], |marks| &marks.tags) {
+            index.remove(Sort::Tag, *tag, jobs, slot)?;
+        }
+        match marks.is_none() && job.rare.is_none() {
+            true => Ok(()),
+            false => texts(job, marks).try_for_each(|(sort, text)| index.remove_text(sort, text, jobs, slot)),
+        }
+    }
+
+    /// Takes a job that is about to go out of the lines of its labels, and its marks with it.
+    pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), Unfit> {
+        self.delist(slot)?;
+        self.labels.unmark(slot);
+        Ok(())
+    }
+
+    /// A job that stands in no line of a label gets these marks in place of those that it has.
+    pub(crate) fn mark<'t>(
+        &mut self,
+        slot: u32,
+        tags: impl Iterator<Item = &'t [u8]>,
+        tracked: bool,
+    ) -> Result<(), Unfit> {
+        self.labels.mark(slot, tags, tracked)
+    }
+
+    /// The last failure of a job is of that kind.
+    pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), Unfit> {
+        let old = self.rare(slot).and_then(|rare| rare.said.kind.clone());
+        if old.as_deref() == Some(kind) {
+            return Ok(());
+        }
+        if let Some(old) = old {
+            self.labels.index.remove_text(Sort::Kind, &old, &self.jobs, slot)?;
+        }
+        self.reweigh(slot, |job| {
+            job.rare_mut().said.kind = Some(Bin::from(kind));
+            Ok(())
+        })?;
+        self.labels.index.insert_text(Sort::Kind, kind, &self.jobs, slot)
+    }
+
+    /// Tags with the number of jobs that bear them, most first, equal ones by their bytes: all
+    /// behind one. O(log T) to begin, for T tags.
+    pub fn top_tags<'a>(
+        &'a self,
+        behind: Option<(usize, &[u8])>,
+    ) -> impl Iterator<Item = (&'a [u8], usize)> + 'a {
+        let from = behind.map(|(n, tag)| (Reverse(n), Arc::from(tag)));
+        let range = (from.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        self.labels.index.top.range(range).map(|(Reverse(n), tag)| (&**tag, *n))
+    }
+
+    /// Finds the first thing about labels that is not as it must be. O(n log n).
+    pub(crate) fn check_labels(&self) -> Result<(), String> {
+        let index = &self.labels.index;
+        let mut want: Vec<(Sort, u32, i64, u32)> = Vec::new();
+        let mut tags = 0;
+        for (slot, job) in self.jobs.iter() {
+            let marks = self.labels.marks.get(slot);
+            let numbers = marks.map_or(&[][..], |marks| &marks.tags);
+            tags += numbers.len();
+            let name = self.classes.get(job.class).copied().flatten().map(|n| (Sort::Name, n));
+            let known = texts(job, marks).map(|(sort, bytes)| {
+                let number = index.lines(sort).and_then(|lines| lines.find(bytes));
+                (sort, number.unwrap_or(u32::MAX))
+            });
+            let all = name.into_iter().chain(known).chain(numbers.iter().map(|n| (Sort::Tag, *n)));
+            want.extend(all.map(|(sort, number)| (sort, number, job.seq.get(), slot)));
+        }
+        want.sort_unstable();
+        let mut have = Vec::with_capacity(want.len());
+        let (mut top, mut heap) = (BTreeSet::new(), 0);
+        for sort in Sort::ALL {
+            for (number, bytes, line) in index.lines(sort).into_iter().flat_map(Pool::iter) {
+                let slots = line.iter_from(None, |slot| seq_of(&self.jobs, slot));
+                have.extend(slots.map(|slot| (sort, number, seq_of(&self.jobs, slot), slot)));
+                if sort == Sort::Tag {
+                    top.insert((Reverse(line.len()), bytes.clone()));
+                }
+                heap += if line.is_empty() { 0 } else { LABEL + bytes.len() };
+                if sort != Sort::Name && line.is_empty() {
+                    return Err("a label is held that no job bears".into());
+                }
+            }
+        }
+        // Lines are sorted, the numbers of their labels need not be.
+        if !have.is_sorted_by_key(|(sort, number, seq, _)| (*sort, *number, *seq)) {
+            return Err("a line of a label is out of order".into());
+        }
+        for (_, class, label) in self.classes.iter() {
+            let known = label.and_then(|n| index.lines(Sort::Name)?.key(n));
+            if known.map_or(&[][..], |name| name) != &*class.name {
+                return Err("a class does not know the label of its name".into());
+            }
+        }
+        let marked =
+            self.labels.marks.iter().all(|(slot, marks)| {
+                self.jobs.get(slot).is_some() && (marks.tracked || !marks.tags.is_empty())
+            });
+        let sums = tags == self.labels.tags && want.len() == index.entries && heap == index.heap;
+        match want == have && top == index.top && marked && sums {
+            true => Ok(()),
+            false => Err("lines of labels do not hold the jobs that bear them".into()),
+        }
+    }
+}
+
+/// Whether these can be the tags of a job: few, each of them once.
+pub(crate) fn are_tags<'t>(mut tags: impl ExactSizeIterator<Item = &'t [u8]>) -> bool {
+    let mut seen = BTreeSet::new();
+    tags.len() <= TAGS_MOST && tags.all(|tag| is_name(tag) && seen.insert(tag))
+}

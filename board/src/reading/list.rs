@@ -1,0 +1,311 @@
+//! Listing and counting jobs by filters.
+//!
+//! A listing walks the states in the order claimed, ready, scheduled, blocked, complete,
+//! failed, cancelled, trashed, and each in its own order; what a filter rules out wholly is
+//! not walked. One that asks for a label follows the order of posts (see `labelled`). One call
+//! looks at a bounded number of jobs, so that it may give fewer than were asked for, with a
+//! cursor to go on from.
+
+use std::cmp::Reverse;
+use std::ops::Bound;
+
+use crate::board::{Board, Queue, ReadyKey};
+use crate::job::State;
+use crate::reading::filters::{Cursor, Filter, Filters, Page, Start};
+use crate::reading::list_labels::Bearers;
+use crate::structures::byte_string::Bin;
+use crate::structures::merge::{directed, in_order, merged, Slots};
+use crate::structures::sorted::Line;
+
+/// The states in the order of a listing.
+pub(crate) const WALK: [State; 8] = [
+    State::Claimed,
+    State::Ready,
+    State::Scheduled,
+    State::Blocked,
+    State::Complete,
+    State::Failed,
+    State::Cancelled,
+    State::Trashed,
+];
+
+/// A call looks at no more jobs than this, and ten for each that it may give.
+pub(crate) const LOOK: usize = 10_000;
+
+impl Board {
+    /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
+    pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
+        let bearers = self.fewest_bearers(&page.filters);
+        let least = bearers.as_ref().map_or(usize::MAX, Bearers::most);
+        if let Some(slots) = self.changed_since(&page.filters, least) {
+            return self.list_changed(slots, page);
+        }
+        if let Some(bearers) = bearers {
+            return self.list_bearers(page, &bearers);
+        }
+        let at = match page.from {
+            Some(Start::At(cursor)) => Some(cursor),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        let mut looks = page.count.saturating_mul(10).max(LOOK);
+        let mut states = WALK.to_vec();
+        if page.reverse {
+            states.reverse();
+        }
+        let begin = at.map(|c| c.state).and_then(|s| states.iter().position(|t| *t == s));
+        for state in states.into_iter().skip(begin.unwrap_or(0)) {
+            if self.most_in(state, &page.filters) == 0 {
+                continue;
+            }
+            let from = at.filter(|c| c.state == state);
+            for slot in self.walk(state, from, page) {
+                if found.len() >= page.count || looks == 0 {
+                    return (found, self.cursor(state, slot).map(Start::At));
+                }
+                looks -= 1;
+                if self.record_of(slot).is_some_and(|record| page.filters.holds(&record)) {
+                    found.push(slot);
+                }
+            }
+        }
+        (found, None)
+    }
+
+    pub(crate) fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
+        let job = self.jobs.get(slot)?;
+        if state == State::Ready {
+            let (level, time, seq) = Self::ready_key(job);
+            return Some(Cursor { state, priority: level.0, time, seq });
+        }
+        let (time, seq) = match state {
+            State::Claimed => Self::lease_key_of(&self.jobs, &self.claims, slot),
+            state if state.ended() => Self::ended_key(job),
+            _ => Self::at_key(job),
+        };
+        Some(Cursor { state, priority: job.priority, time, seq })
+    }
+
+    /// The slots of one state, in its order, from a cursor.
+    pub(crate) fn walk<'a>(&'a self, state: State, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
+        let key = from.map(|c| (c.time, c.seq));
+        let queues = page.filters.queues();
+        if !queues.is_empty() && state.is_aside() {
+            let numbers = queues.into_iter().filter_map(|name| self.queues.find(name));
+            let lanes = numbers.filter_map(|number| self.queues.get(number));
+            let key_of = |s: u32| self.jobs.get(s).map(Self::aside_key).unwrap_or_default();
+            let lines = lanes.filter_map(|lane| lane.aside(state));
+            return merged(lines, key, page.reverse, key_of);
+        }
+        let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
+        match state {
+            State::Claimed => {
+                let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
+                match self.held_by_few(&page.filters) {
+                    Some(slots) => in_order(slots, key, page.reverse, key_of),
+                    None => directed(&self.leases, key, page.reverse, key_of),
+                }
+            }
+            State::Scheduled => directed(&self.due, key, page.reverse, at_key),
+            State::Ready => self.walk_ready(from, page),
+            State::Blocked => directed(&self.blocked, key, page.reverse, at_key),
+            _ => {
+                let at = (state as usize).saturating_sub(State::Complete as usize);
+                let key_of = |s: u32| self.jobs.get(s).map(Self::ended_key).unwrap_or_default();
+                let lines = [&self.ended, &self.kept].into_iter().filter_map(|lines| lines.get(at));
+                merged(lines.filter(|line| !line.is_empty()), key, page.reverse, key_of)
+            }
+        }
+    }
+
+    /// Ready jobs of all queues that the filters allow, merged into the order of claims.
+    fn walk_ready<'a>(&'a self, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
+        let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
+        let key_of = |s: u32| self.jobs.get(s).map(Self::ready_key).unwrap_or_default();
+        let (queues, groups) = (page.filters.queues(), page.filters.groups());
+        let numbers: Vec<u32> = match queues.is_empty() {
+            true => self.busy().to_vec(),
+            false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
+        };
+        let lanes = numbers.into_iter().filter_map(|q| self.queues.get(q));
+        let lines: Vec<&Line<ReadyKey>> = match groups.is_empty() {
+            true => lanes.flat_map(Queue::ready_lines).collect(),
+            false => lanes.flat_map(|lane| groups.iter().filter_map(|name| lane.group_line(name))).collect(),
+        };
+        merged(lines, key, page.reverse, key_of)
+    }
+
+    /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
+    /// of one sort, unless they are several tags; O(queues) for groups. Otherwise it walks the
+    /// smallest set of: what the workers hold, the jobs that bear the labels, the states and
+    /// queues allowed; `None` when that has more than `most` jobs.
+    pub fn count_jobs(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
+        if filters.is_empty() {
+            return Some(WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum());
+        }
+        let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_) | Filter::Group(_));
+        if filters.none.is_empty() && filters.any.iter().all(by_count) {
+            return Some(self.count_from_tallies(filters));
+        }
+        if let Some(n) = self.count_bearers(filters) {
+            return Some(n);
+        }
+        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
+        let count = |slots: &mut dyn Iterator<Item = u32>| slots.filter(holds).count() as u64;
+        let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
+        let bearers = self.fewest_bearers(filters).filter(|b| b.most() < walked);
+        let least = bearers.as_ref().map_or(walked, Bearers::most);
+        if let Some(slots) = self.changed_since(filters, least) {
+            return Some(count(&mut slots.into_iter()));
+        }
+        if least > most {
+            return None;
+        }
+        if let Some(bearers) = bearers {
+            return Some(count(&mut self.walk_bearers(&bearers, None, false)));
+        }
+        let workers = filters.workers();
+        if !workers.is_empty() {
+            return Some(count(&mut workers.into_iter().flat_map(|w| self.held(w, 0))));
+        }
+        let page = Page { filters: filters.clone(), ..Page::default() };
+        let states = WALK.into_iter().filter(|s| self.most_in(*s, filters) > 0);
+        Some(count(&mut states.flat_map(|s| self.walk(s, None, &page))))
+    }
+
+    /// How many jobs a walk over a state would look at for those filters; 0 when none can pass.
+    fn most_in(&self, state: State, filters: &Filters<'_>) -> usize {
+        if !filters.allows_state(state) {
+            return 0;
+        }
+        let queues = filters.queues();
+        let there = queues.iter().map(|q| self.count_in(q, state)).sum::<u64>() as usize;
+        let workers = filters.workers();
+        match state {
+            _ if !queues.is_empty() && there == 0 => 0,
+            State::Claimed if !workers.is_empty() => self.held_by(&workers),
+            State::Claimed => self.count(state) as usize,
+            _ if !queues.is_empty() => there,
+            _ => self.count(state) as usize,
+        }
+    }
+
+    /// How many jobs those workers hold.
+    fn held_by(&self, workers: &[&[u8]]) -> usize {
+        let known = workers.iter().filter_map(|w| self.workers.get(self.workers.find(*w)?));
+        known.map(|worker| worker.claims.len()).sum()
+    }
+
+    /// What the named workers hold, if any are named and they do not hold more than a call
+    /// looks at.
+    fn held_by_few(&self, filters: &Filters<'_>) -> Option<Vec<u32>> {
+        let workers = filters.workers();
+        let few = !workers.is_empty() && self.held_by(&workers) <= LOOK;
+        few.then(|| workers.into_iter().flat_map(|w| self.held(w, 0)).collect())
+    }
+
+    fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
+        let (queues, groups) = (filters.queues(), filters.groups());
+        let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
+        let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
+        match (queues.is_empty(), groups.is_empty()) {
+            (true, true) => sum(&|state| self.count(state)),
+            (false, true) => queues.iter().map(|q| sum(&|state| self.count_in(q, state))).sum(),
+            (all, false) => {
+                let lanes = self.queues.iter().filter(|(_, name, _)| all || queues.contains(&&***name));
+                let each = |lane: &Queue, name: &[u8]| {
+                    lane.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
+                };
+                lanes.map(|(_, _, lane)| groups.iter().map(|name| each(lane, name)).sum::<u64>()).sum()
+            }
+        }
+    }
+
+    /// How many jobs of a queue are in that state. O(1).
+    pub fn count_in(&self, queue: &[u8], state: State) -> u64 {
+        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
+    }
+
+    /// Whether a queue holds jobs, has settings of its own or of groups, or is paused.
+    pub(crate) fn is_queue(queue: &Queue) -> bool {
+        let set = !queue.settings.is_empty() || !queue.limits.is_empty();
+        queue.counts.iter().any(|n| *n > 0)
+            || set
+            || queue.paused > 0
+            || queue.fair.as_ref().is_some_and(|f| f.is_known())
+    }
+
+    fn named_queues(&self) -> impl Iterator<Item = &[u8]> {
+        self.queues.iter().filter(|(_, _, q)| Self::is_queue(q)).map(|(_, name, _)| &**name)
+    }
+
+    /// How many queues [`Board::queue_names`] has. O(queues).
+    pub fn queue_count(&self) -> usize {
+        self.named_queues().count()
+    }
+
+    /// The queues that hold jobs, have settings of their own or of groups, or are paused, by name. O(queues).
+    pub fn queue_names(&self) -> Vec<&[u8]> {
+        let mut names: Vec<&[u8]> = self.named_queues().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The first `n` of them behind a name, and whether there are more. O(queues + n log n).
+    pub fn queues_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<&[u8]>, bool) {
+        first(self.named_queues().filter(|name| after.is_none_or(|after| *name > after)), n)
+    }
+
+    fn holding_workers(&self) -> impl Iterator<Item = (&[u8], usize, i64)> {
+        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.seen));
+        held.filter(|(_, n, _)| *n > 0)
+    }
+
+    /// How many workers hold jobs. O(workers).
+    pub fn worker_count(&self) -> usize {
+        self.holding_workers().count()
+    }
+
+    /// The workers that hold jobs, by name: how many, and when they last spoke, as far as
+    /// this copy knows. O(workers).
+    pub fn worker_names(&self) -> Vec<(&[u8], usize, i64)> {
+        let mut names: Vec<(&[u8], usize, i64)> = self.holding_workers().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The first `n` of them behind a name, and whether there are more. O(workers + n log n).
+    #[allow(clippy::type_complexity)]
+    pub fn workers_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<(&[u8], usize, i64)>, bool) {
+        first(self.holding_workers().filter(|(name, ..)| after.is_none_or(|after| *name > after)), n)
+    }
+
+    /// The kinds of the failed jobs that are kept, and how many of each. O(kinds).
+    pub fn kinds(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        self.kinds.iter().map(|(kind, n)| (&**kind, *n))
+    }
+
+    /// The kinds behind one. O(log kinds), and what is taken.
+    pub fn kinds_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = (&[u8], u64)> {
+        let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(Bin::from(kind)));
+        self.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
+    }
+
+    /// How many ended jobs are remembered after they went.
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.len()
+    }
+}
+
+/// The first `n` in order, and whether there are more. O(all + n log n).
+fn first<T: Ord>(all: impl Iterator<Item = T>, n: usize) -> (Vec<T>, bool) {
+    let mut all: Vec<T> = all.collect();
+    let more = all.len() > n;
+    if more && n > 0 {
+        all.select_nth_unstable(n - 1);
+    }
+    all.truncate(n);
+    all.sort_unstable();
+    (all, more)
+}

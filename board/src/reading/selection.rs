@@ -1,0 +1,433 @@
+//! Selections by filter: the jobs that an operator's verb is for, slice by slice.
+//!
+//! A slice is chosen before anything changes, so a dry run gives the numbers of a real one.
+//! It walks the places of jobs up the stream: blocked, scheduled, ready, claimed, then those
+//! that ended, each in its own order. A job that goes on while a loop runs is met further
+//! down; a requeue walks all that ended as one, oldest end first.
+//!
+//! The verbs move jobs, ahead of the walk too, and others post and claim meanwhile. So a
+//! cursor tells beside the place when the loop began, and jobs are passed over that came
+//! later: posted since, for a release claimed since, for a requeue ended since, for an update
+//! updated since. A loop touches each job once at most, and ends.
+//!
+//! A job that others wait for is cancelled or deleted after them, when all that wait for it,
+//! near and far, are in the selection too. Otherwise it is held back, and told. An ended one
+//! past its time goes by itself with the last of them: it is passed over, in whatever slices.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::Board;
+use crate::dispatch::concurrency::Moves;
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::job::{Rare, State};
+use crate::quotas::unique::Unique;
+use crate::quotas::Growth;
+use crate::reading::filters::{Cursor, Filter, Filters, Page};
+use crate::reading::list::LOOK;
+use crate::structures::merge::{Merge, Slots};
+use crate::verbs::{CancelAnswer, Label, Update};
+
+/// What is to be done with the jobs of a selection.
+#[derive(Debug, Clone, Copy)]
+pub enum Deed<'a> {
+    /// Call them off; with force also those that workers hold.
+    Cancel {
+        /// See [`Board::cancel`].
+        force: bool,
+    },
+    /// Take them from their workers.
+    Release,
+    /// Do them after all, in that queue if one is named.
+    Requeue(Option<&'a [u8]>),
+    /// Drop their records.
+    Delete,
+    /// Change them.
+    Update(&'a Update<'a>),
+    /// Change their labels, and with an update themselves.
+    Label(&'a Label<'a>, Option<&'a Update<'a>>),
+}
+
+use State::*;
+
+/// States that are walked one after the other; those of one element as one.
+type Places = &'static [&'static [State]];
+
+const LIVE: Places = &[&[Blocked], &[Scheduled], &[Ready], &[State::Claimed]];
+const CLAIMED: Places = &[&[State::Claimed]];
+const ENDED: Places = &[&[State::Failed, State::Cancelled, State::Trashed]];
+const ALL: Places = &[
+    &[Blocked],
+    &[Scheduled],
+    &[Ready],
+    &[State::Claimed],
+    &[Complete],
+    &[State::Failed],
+    &[State::Cancelled],
+    &[State::Trashed],
+];
+
+impl Deed<'_> {
+    fn places(&self) -> Places {
+        match self {
+            Deed::Cancel { .. } | Deed::Update(_) | Deed::Label(_, Some(_)) => LIVE,
+            Deed::Release => CLAIMED,
+            Deed::Requeue(_) => ENDED,
+            Deed::Delete | Deed::Label(_, None) => ALL,
+        }
+    }
+
+    /// Whether jobs that wait for it would be left behind.
+    fn takes_away(&self) -> bool {
+        matches!(self, Deed::Cancel { .. } | Deed::Delete)
+    }
+}
+
+/// Where a loop over a selection goes on, and when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    revision: i64,
+    token: u64,
+    place: Cursor,
+}
+
+impl Reached {
+    /// Reads what [`Reached::text`] wrote.
+    pub fn read(text: &[u8]) -> Option<Reached> {
+        let mut parts = text.splitn(3, |byte| *byte == b'.');
+        let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<i64>().ok();
+        let (revision, token) = (number()?, u64::try_from(number()?).ok()?);
+        Some(Reached { revision, token, place: Cursor::read(parts.next()?)? })
+    }
+
+    /// As clients see it.
+    pub fn text(&self) -> String {
+        format!("{}.{}.{}", self.revision, self.token, self.place.text())
+    }
+}
+
+/// One slice of a selection by filter.
+#[derive(Debug, Clone)]
+pub struct Selection<'a> {
+    /// What for.
+    pub deed: Deed<'a>,
+    /// Which jobs.
+    pub filters: Filters<'a>,
+    /// Where the last slice ended.
+    pub from: Option<Reached>,
+    /// So many jobs at most.
+    pub count: usize,
+    /// The slice ends when its records are this many bytes together.
+    pub bytes: usize,
+    /// Nothing is to be changed.
+    pub dry: bool,
+}
+
+/// What a slice comes to.
+#[derive(Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// The jobs, in the order in which it is to be done.
+    pub slots: Vec<u32>,
+    /// Jobs of the selection that it cannot be done with now.
+    pub held: Vec<u32>,
+    /// Where to go on.
+    pub next: Option<Reached>,
+}
+
+/// How a job stands to a selection.
+enum Stand {
+    /// It is not in it, or the deed is not for its state.
+    Outside,
+    /// It is refused.
+    Held,
+    Inside,
+}
+
+/// A slice in the making.
+struct Slice<'b, 's> {
+    board: &'b Board,
+    env: &'b Env<'b>,
+    selection: &'s Selection<'s>,
+    begun: (i64, u64),
+    chosen: Chosen,
+    /// Of jobs that wait for others: whether they go.
+    verdicts: BTreeMap<u32, bool>,
+    looks: usize,
+    bytes: usize,
+    visited: usize,
+    /// Claimed jobs that go to another queue.
+    moves: Moves,
+    /// What those chosen add, as far as limits go.
+    growth: Growth,
+    /// Keys that those chosen take again, and how many of them are not taken now.
+    keys: BTreeSet<&'b [u8]>,
+    new_keys: usize,
+}
+
+impl Slice<'_, '_> {
+    fn full(&self) -> bool {
+        self.chosen.slots.len() + self.chosen.held.len() >= self.selection.count
+            || self.looks == 0
+            || self.bytes >= self.selection.bytes
+    }
+
+    fn look(&mut self) {
+        self.looks = self.looks.saturating_sub(1);
+    }
+
+    fn stand(&self, slot: u32) -> Stand {
+        let board = self.board;
+        let Some(record) = board.record_of(slot) else { return Stand::Outside };
+        let (revision, token) = self.begun;
+        if record.seq() > revision || !self.selection.filters.holds(&record) {
+            return Stand::Outside;
+        }
+        let state = record.state();
+        let inside = match self.selection.deed {
+            Deed::Cancel { force } => match board.cancel(self.env, slot, force) {
+                Ok(answer) => answer != CancelAnswer::Already,
+                Err(_) => false,
+            },
+            Deed::Release => record.token().is_some_and(|t| t <= token),
+            Deed::Requeue(queue) => {
+                let closed = board.rare(slot).map_or(0, |rare| rare.closed);
+                let again = state.ended() && state != Complete && closed <= revision;
+                if again && !self.can_live(slot, queue) {
+                    return Stand::Held;
+                }
+                again
+            }
+            Deed::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
+                return Stand::Held;
+            }
+            Deed::Delete => true,
+            Deed::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
+            Deed::Label(_, None) => true,
+            Deed::Update(update) | Deed::Label(_, Some(update)) => {
+                if board.rare(slot).is_some_and(|rare| rare.updated > revision) {
+                    return Stand::Outside;
+                }
+                match board.check_update(slot, update) {
+                    Ok(()) if !self.has_room(slot, update) => return Stand::Held,
+                    Ok(()) if !update.queue.is_none_or(|to| self.growth.fits(board, slot, to)) => {
+                        return Stand::Held;
+                    }
+                    Err(Refusal::Limit(_)) => return Stand::Held,
+                    decided => decided.is_ok(),
+                }
+            }
+        };
+        match inside {
+            true => Stand::Inside,
+            false => Stand::Outside,
+        }
+    }
+
+    /// Whether it may run in its new queue beside those chosen before.
+    fn has_room(&self, slot: u32, update: &Update<'_>) -> bool {
+        let Some(queue) = update.queue else { return true };
+        let mut more = Moves::default();
+        more.add(self.board, slot, queue);
+        self.moves.fit(self.board, queue, &more)
+    }
+
+    /// Whether an ended job may live again beside those chosen before.
+    fn can_live(&self, slot: u32, queue: Option<&[u8]>) -> bool {
+        let can_take = |unique: &Unique| {
+            let new = usize::from(self.board.is_new_key(&unique.key));
+            !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
+        };
+        let Some(job) = self.board.jobs.get(slot) else { return false };
+        self.board.unique(slot).is_none_or(can_take)
+            && self.board.requeue(self.env, slot, queue).is_ok()
+            && self.growth.fits(self.board, slot, queue.unwrap_or(self.board.queue_name(job)))
+    }
+
+    fn choose(&mut self, slot: u32) {
+        self.chosen.slots.push(slot);
+        let board = self.board;
+        if let Deed::Requeue(queue) = self.selection.deed {
+            if let Some(unique) = board.unique(slot) {
+                self.new_keys += usize::from(board.is_new_key(&unique.key));
+                self.keys.insert(&unique.key);
+            }
+            self.growth.moves(board, slot, queue);
+        }
+        let waits_for = self.board.edges(slot).len();
+        if waits_for > 0 && self.selection.deed.takes_away() {
+            self.verdicts.insert(slot, true);
+            self.looks = self.looks.saturating_sub(waits_for);
+        }
+        if let Deed::Update(update) | Deed::Label(_, Some(update)) = self.selection.deed {
+            if let Some(queue) = update.queue {
+                self.moves.add(board, slot, queue);
+                self.growth.moves(board, slot, Some(queue));
+            }
+            self.bytes = self.bytes.saturating_add(update.weight());
+        }
+        if let Deed::Label(label, _) = self.selection.deed {
+            self.bytes = self.bytes.saturating_add(label.weight() + self.board.labels.tag_bytes(slot));
+        } else if !matches!(self.selection.deed, Deed::Update(_)) {
+            self.bytes += self.board.jobs.get(slot).map_or(0, |job| job.heap());
+        }
+    }
+
+    /// Decides on the next job of the walk. False when the slice ends before it.
+    fn visit(&mut self, slot: u32) -> bool {
+        match self.verdicts.get(&slot) {
+            Some(false) => self.chosen.held.push(slot),
+            // Chosen with what it waits for, unless nothing is to change.
+            Some(true) if self.selection.dry => self.choose(slot),
+            Some(true) => {}
+            None => match self.stand(slot) {
+                Stand::Outside => {}
+                Stand::Held => self.chosen.held.push(slot),
+                Stand::Inside if self.selection.deed.takes_away() && self.board.awaited(slot) => {
+                    return self.visit_awaited(slot);
+                }
+                Stand::Inside => self.choose(slot),
+            },
+        }
+        self.visited += 1;
+        true
+    }
+
+    /// Decides on a job that others wait for: whoever waits goes before it.
+    fn visit_awaited(&mut self, slot: u32) -> bool {
+        match self.waiters_go(slot) {
+            Some(true) if self.outlived(slot) => {}
+            Some(true) => self.choose(slot),
+            Some(false) => self.chosen.held.push(slot),
+            // The next slice begins here with all its looks; when that was this one, in vain.
+            None if self.visited == 0 && self.chosen.slots.is_empty() => self.chosen.held.push(slot),
+            None => return false,
+        }
+        self.visited += 1;
+        true
+    }
+
+    /// Whether a record is only still there because others wait for it.
+    fn outlived(&self, slot: u32) -> bool {
+        let state = self.board.jobs.get(slot).map(|job| job.state);
+        let rare = self.board.rare(slot);
+        let over = |rare: &Rare| {
+            let pins = rare.pins();
+            rare.drop_at <= self.env.now && pins.children == 0 && !pins.parent
+        };
+        state.is_some_and(State::ended) && rare.is_some_and(over)
+    }
+
+    /// Whether all that wait for a job, near and far, are in the selection. Chooses them on
+    /// the way, whoever nobody waits for first. `None` when the slice is full before it is
+    /// known. O(n) for n of them, bounded by the slice.
+    fn waiters_go(&mut self, root: u32) -> Option<bool> {
+        let mut path = vec![(root, 0)];
+        while let Some((slot, from)) = path.last_mut() {
+            let awaited = *slot;
+            if self.full() {
+                return None;
+            }
+            let Some((seq, waiter)) = self.board.waits.of(awaited, *from).next() else {
+                path.pop();
+                if awaited != root {
+                    self.verdicts.insert(awaited, true);
+                    if !self.selection.dry {
+                        self.choose(awaited);
+                    }
+                }
+                continue;
+            };
+            *from = seq + 1;
+            self.look();
+            match self.verdicts.get(&waiter) {
+                Some(true) => continue,
+                None if matches!(self.stand(waiter), Stand::Inside) => path.push((waiter, 0)),
+                _ => {
+                    self.verdicts.extend(path.iter().map(|(slot, _)| (*slot, false)));
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+}
+
+impl Board {
+    /// Chooses the next slice of a selection. It looks at ten jobs for each that it may
+    /// choose, and at 10,000 at least. O(log n + what it looks at).
+    pub fn select(&self, env: &Env<'_>, selection: &Selection<'_>) -> Chosen {
+        let begun = selection.from.map(|from| (from.revision, from.token));
+        let begun = begun.unwrap_or((self.revision() as i64, self.token()));
+        let mut slice = Slice {
+            board: self,
+            env,
+            selection,
+            begun,
+            chosen: Chosen::default(),
+            verdicts: BTreeMap::new(),
+            looks: selection.count.saturating_mul(10).max(LOOK),
+            bytes: 0,
+            visited: 0,
+            moves: Moves::default(),
+            growth: Growth::default(),
+            keys: BTreeSet::new(),
+            new_keys: 0,
+        };
+        let mut from = selection.from.map(|from| from.place);
+        let places = selection.deed.places();
+        let first = from.and_then(|from| places.iter().position(|states| states.contains(&from.state)));
+        for states in places.iter().skip(first.unwrap_or(0)) {
+            let from = from.take().filter(|from| states.contains(&from.state));
+            for slot in self.walk_places(states, from, &selection.filters) {
+                let done = !slice.full() && {
+                    slice.look();
+                    slice.visit(slot)
+                };
+                if !done {
+                    let (revision, token) = begun;
+                    let place = self.place_of(states, slot, &selection.filters);
+                    slice.chosen.next = place.map(|place| Reached { revision, token, place });
+                    return slice.chosen;
+                }
+            }
+        }
+        slice.chosen
+    }
+
+    /// The jobs in these states that may pass the filters, from a place.
+    fn walk_places<'a>(&'a self, states: &[State], from: Option<Cursor>, filters: &Filters<'_>) -> Slots<'a> {
+        let allowed = states.iter().filter(|state| filters.allows_state(**state));
+        if let (&[State::Claimed], Some(worker)) = (states, only_worker(filters)) {
+            let above = from.map_or(0, |from| u64::try_from(from.time - 1).unwrap_or(0));
+            let held: Slots<'a> = Box::new(self.held(worker, above));
+            return if allowed.count() > 0 { held } else { Box::new(std::iter::empty()) };
+        }
+        let page = Page { filters: filters.clone(), ..Page::default() };
+        let mut sources = allowed.map(|state| self.walk(*state, from, &page));
+        match states {
+            &[_] => sources.next().unwrap_or_else(|| Box::new(std::iter::empty())),
+            _ => Box::new(Merge::new(sources.collect(), |slot| self.jobs.get(slot).map(Self::ended_key))),
+        }
+    }
+
+    /// The place of a job in such a walk.
+    fn place_of(&self, states: &[State], slot: u32, filters: &Filters<'_>) -> Option<Cursor> {
+        let state = self.jobs.get(slot)?.state;
+        match (states, only_worker(filters)) {
+            (&[State::Claimed], Some(_)) => {
+                let token = Self::token_of(&self.jobs, &self.claims, slot) as i64;
+                Some(Cursor { state, priority: 0, time: token, seq: 0 })
+            }
+            _ => self.cursor(state, slot),
+        }
+    }
+}
+
+/// The worker, when the filters name one alone: then what it holds is walked, by token.
+fn only_worker<'a>(filters: &Filters<'a>) -> Option<&'a [u8]> {
+    let mut workers = filters.any.iter().filter_map(|filter| match filter {
+        Filter::Worker(worker) => Some(*worker),
+        _ => None,
+    });
+    workers.next().filter(|_| workers.next().is_none())
+}

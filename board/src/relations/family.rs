@@ -1,0 +1,459 @@
+//! Parents and children: whose part a job is, and how far a parent is by its children.
+//!
+//! A child keeps its parent in its record ([`Tie`]); a parent keeps sums over its children
+//! ([`Children`]), so that a report of one changes them in O(1); the board keeps the children
+//! that have a record, in the order of posting. What the sums say:
+//!
+//! | a child that | counts |
+//! |---|---|
+//! | has not ended | the most that it has reported, or that its own children have come to |
+//! | is complete | 100 per cent, also when its record has gone |
+//! | failed, was cancelled or trashed | what it had come to; again from there when it is requeued |
+//! | got another parent, or was deleted unless it was complete | nothing any more |
+//!
+//! A parent's progress is the mean of its children by their shares. It never falls, but when
+//! an operator sets a progress: then that of the parents above is the mean as it is.
+//!
+//! A parent's record stays while a child has not ended. The record of a child that has ended,
+//! if it is kept at all, stays until its parent ends: the children are then let go in bounded
+//! slices. A child names its parent by slot and number of the family, which a board gives out
+//! once: the record of a parent may go without a look at its children.
+//!
+//! A parent stands higher than each of its children ([`Children::height`]), so that nobody is
+//! its own ancestor, and no walk upwards is longer than [`GENERATIONS`].
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::error::Refusal;
+use crate::job::State;
+use crate::places::pins::Pins;
+
+/// A job has no more ancestors above it than this, nor below it generations of children.
+pub const GENERATIONS: u8 = 32;
+/// The highest weight of a child.
+pub const SHARE_MOST: i64 = 1_000_000;
+/// All children of a parent weigh no more than this: their sums fit into 64 bits.
+pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000;
+/// How far children are is counted more finely than it is shown, so that what every generation
+/// rounds does not show: so many parts to a hundredth of a per cent.
+const PARTS: u32 = 1_000;
+/// What a complete child counts.
+pub(crate) const WHOLE: u32 = 10_000 * PARTS;
+
+/// What counts of a job that is so many hundredths of a per cent far.
+pub(crate) fn counted(progress: u16) -> u32 {
+    u32::from(progress) * PARTS
+}
+
+/// The hundredths of a per cent that are shown of what counts: all of them only of all of it.
+pub(crate) fn shown(counts: u32) -> u16 {
+    // Each generation may have rounded by half a part.
+    let hundredths = (counts + u32::from(GENERATIONS)) / PARTS;
+    let most = if counts < WHOLE { 9_999 } else { 10_000 };
+    hundredths.min(most) as u16
+}
+
+written! {
+    /// What a job is to others.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Family {
+        /// As a child.
+        1 pub parent: Option<Tie>,
+        /// As a parent.
+        2 pub children: Option<Children>,
+    }
+}
+
+written! {
+    /// Whose child a job is.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Tie {
+        /// The parent's slot, while that is the parent of the family.
+        1 pub slot: u32,
+        /// Number of the family.
+        2 pub number: u64,
+        /// Its weight among the children.
+        3 pub share: u32,
+        /// What counts of it, of [`WHOLE`].
+        4 pub counts: u32,
+        /// It has ended, and its record stays for its parent.
+        5 pub kept: bool,
+    }
+}
+
+written! {
+    /// A parent's sums.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct Children {
+        /// Number of the family: the board's revision when the first child came.
+        1 pub number: u64,
+        /// How many count, with or without a record.
+        2 pub count: u64,
+        /// How many have not ended.
+        3 pub live: u32,
+        /// Sum of their weights.
+        4 pub shares: u64,
+        /// Sum of weight times what counts.
+        5 pub done: u64,
+        /// So many generations at most are below; it never falls.
+        6 pub height: u8,
+    }
+}
+
+impl Children {
+    /// The weighted mean of what counts; all only when all are complete.
+    pub(crate) fn mean(&self) -> Option<u32> {
+        let mean = (self.done + self.shares / 2).checked_div(self.shares)?;
+        let whole = self.done >= self.shares.saturating_mul(u64::from(WHOLE));
+        Some(mean.min(u64::from(WHOLE) - u64::from(!whole)) as u32)
+    }
+
+    fn sound(&self) -> bool {
+        self.number > 0
+            && self.height <= GENERATIONS
+            && self.shares <= SHARES_MOST + SHARE_MOST as u64
+            && self.count <= self.shares
+            && self.done <= self.shares.saturating_mul(u64::from(WHOLE))
+    }
+}
+
+impl Family {
+    /// Whether every number is one that a board could have come to.
+    pub fn sound(&self) -> bool {
+        let share = |tie: &Tie| (1..=SHARE_MOST).contains(&i64::from(tie.share));
+        self.parent.is_none_or(|tie| tie.number > 0 && share(&tie) && tie.counts <= WHOLE)
+            && self.children.is_none_or(|children| children.sound())
+    }
+}
+
+written! {
+    /// A family whose parent has ended or gone: children from an order of posting on are to be let
+    /// go.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Parting {
+        1 pub number: u64,
+        2 pub parent: u32,
+        3 pub from: i64,
+    }
+}
+
+/// See the module's comment.
+#[derive(Default)]
+pub(crate) struct Families {
+    /// Slots of children, by number of the family and order of posting.
+    children: BTreeMap<(u64, i64), u32>,
+    /// First ended, first done.
+    pub partings: VecDeque<Parting>,
+}
+
+impl Families {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.children.len() * 36 + self.partings.len() * std::mem::size_of::<Parting>()
+    }
+
+    /// How many children have a record.
+    pub fn len(&self) -> usize {
+        self.children.len()
+    }
+
+    /// The children of a family, from an order of posting on: order and slot.
+    pub fn of(&self, number: u64, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
+        self.children.range((number, from)..=(number, i64::MAX)).map(|((_, seq), child)| (*seq, *child))
+    }
+
+    /// Adds one from a snapshot; false when it is there already.
+    pub fn restore(&mut self, number: u64, seq: i64, child: u32) -> bool {
+        self.children.insert((number, seq), child).is_none()
+    }
+
+    /// The record of a child goes, or it gets another parent.
+    pub fn remove(&mut self, number: u64, seq: i64) {
+        self.children.remove(&(number, seq));
+    }
+}
+
+impl Board {
+    /// Whose child a job was posted as; that parent may have gone.
+    pub(crate) fn tie(&self, slot: u32) -> Option<&Tie> {
+        self.rare(slot)?.family.as_ref()?.parent.as_ref()
+    }
+
+    /// The sums of a job that is, or was, a parent.
+    pub(crate) fn children(&self, slot: u32) -> Option<&Children> {
+        self.rare(slot)?.family.as_ref()?.children.as_ref()
+    }
+
+    pub(crate) fn tie_mut(&mut self, slot: u32) -> Result<&mut Tie, Unfit> {
+        let family = self.job_mut(slot)?.rare.as_mut().and_then(|rare| rare.family.as_mut());
+        family.and_then(|family| family.parent.as_mut()).ok_or(Unfit)
+    }
+
+    pub(crate) fn children_mut(&mut self, slot: u32) -> Result<&mut Children, Unfit> {
+        let family = self.job_mut(slot)?.rare.as_mut().and_then(|rare| rare.family.as_mut());
+        family.and_then(|family| family.children.as_mut()).ok_or(Unfit)
+    }
+
+    /// The slot of a job's parent, if that has a record. O(1).
+    pub(crate) fn parent_of(&self, slot: u32) -> Option<u32> {
+        let tie = self.tie(slot)?;
+        self.is_parent(tie.slot, tie.number).then_some(tie.slot)
+    }
+
+    fn is_parent(&self, slot: u32, number: u64) -> bool {
+        self.children(slot).is_some_and(|children| children.number == number)
+    }
+
+    /// The children of a job that have a record, from an order of posting on: order and slot.
+    /// O(log n) and what is taken.
+    pub fn children_from(&self, slot: u32, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
+        let number = self.children(slot).map_or(0, |children| children.number);
+        self.families.of(number, from)
+    }
+
+    /// Refuses a parent that a job in that slot, known or new, cannot have. O(generations).
+    pub(crate) fn check_parent(&self, slot: u32, parent: u32) -> Result<(), Refusal> {
+        let state = self.job(parent).map_err(|_| Refusal::NoJob)?.state;
+        if state.ended() {
+            return Err(Refusal::Ended(state));
+        }
+        if self.children(parent).is_some_and(|children| children.shares > SHARES_MOST) {
+            return Err(Refusal::Limit("shares"));
+        }
+        let mut least = self.height(slot) + 1;
+        let mut above = Some(parent);
+        while let Some(ancestor) = above {
+            if ancestor == slot {
+                return Err(Refusal::Ancestor);
+            }
+            if self.height(ancestor) >= least {
+                break;
+            }
+            if least > GENERATIONS {
+                return Err(Refusal::Limit("generations"));
+            }
+            least += 1;
+            above = self.parent_of(ancestor);
+        }
+        Ok(())
+    }
+
+    fn height(&self, slot: u32) -> u8 {
+        self.children(slot).map_or(0, |children| children.height)
+    }
+
+    /// How many ancestors a job has. O(generations).
+    pub(crate) fn depth(&self, slot: u32) -> usize {
+        std::iter::successors(Some(slot), |slot| self.parent_of(*slot)).skip(1).count()
+    }
+
+    /// Makes a job the child of another, in place of its parent before. The parent is one that
+    /// [`Board::check_parent`] allows.
+    pub(crate) fn make_child(&mut self, slot: u32, parent: u32, share: u32, now: i64) -> Result<(), Unfit> {
+        let before = self.tie(slot).copied().filter(|_| self.parent_of(slot) == Some(parent));
+        self.leave_parent(slot, now)?;
+        let (seq, revision) = (self.job(slot)?.seq.get(), self.revision());
+        let mut least = self.height(slot) + 1;
+        let mut above = Some(parent);
+        self.reweigh(parent, |job| {
+            let family = job.rare_mut().family.get_or_insert_with(Box::default);
+            family.children.get_or_insert(Children { number: revision, ..Children::default() });
+            Ok(())
+        })?;
+        while let Some(ancestor) = above.filter(|ancestor| self.height(*ancestor) < least) {
+            self.children_mut(ancestor)?.height = least;
+            least += 1;
+            above = self.parent_of(ancestor);
+        }
+        let progress = counted(self.rare(slot).and_then(|rare| rare.progress).unwrap_or(0));
+        let mean = self.children(slot).and_then(Children::mean).unwrap_or(0);
+        let counts = before.map_or(progress.max(mean), |tie| tie.counts);
+        let children = self.children_mut(parent)?;
+        children.count += 1;
+        children.shares += u64::from(share);
+        children.done += u64::from(share) * u64::from(counts);
+        let number = children.number;
+        self.reweigh(slot, |job| {
+            let family = job.rare_mut().family.get_or_insert_with(Box::default);
+            family.parent = Some(Tie { slot: parent, number, share, counts, kept: false });
+            Ok(())
+        })?;
+        self.families.children.insert((number, seq), slot);
+        self.repin(parent, now, |pins| {
+            pins.children += 1;
+            Some(())
+        })?;
+        self.touch(parent)?;
+        self.show_mean(parent, false)
+    }
+
+    /// A live job, or one that is about to go, is nobody's child any more and counts nowhere.
+    pub(crate) fn leave_parent(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+        let Some(tie) = self.tie(slot).copied() else { return Ok(()) };
+        let job = self.job(slot)?;
+        let (seq, live) = (job.seq.get(), !job.state.ended());
+        let parent = self.parent_of(slot);
+        self.families.remove(tie.number, seq);
+        self.reweigh(slot, |job| {
+            if let Some(family) = job.rare_mut().family.as_mut() {
+                family.parent = None;
+            }
+            Ok(())
+        })?;
+        let Some(parent) = parent else { return Ok(()) };
+        let children = self.children_mut(parent)?;
+        let (share, counts) = (u64::from(tie.share), u64::from(tie.counts));
+        children.count = children.count.checked_sub(1).ok_or(Unfit)?;
+        children.shares = children.shares.checked_sub(share).ok_or(Unfit)?;
+        children.done = children.done.checked_sub(share * counts).ok_or(Unfit)?;
+        self.touch(parent)?;
+        self.show_mean(parent, false)?;
+        match live {
+            true => self.repin(parent, now, one_child_less),
+            false => Ok(()),
+        }
+    }
+
+    /// A job that stands nowhere ends in that state; `kept` when its record is to stay a while.
+    pub(crate) fn end_in_family(
+        &mut self,
+        slot: u32,
+        state: State,
+        kept: bool,
+        now: i64,
+    ) -> Result<(), Unfit> {
+        if let Some(parent) = self.parent_of(slot) {
+            if state == State::Complete {
+                self.count_progress(slot, WHOLE, false)?;
+            }
+            let lives = !self.job(parent)?.state.ended();
+            self.tie_mut(slot)?.kept = kept && lives;
+            self.repin(parent, now, one_child_less)?;
+        }
+        self.part(slot);
+        Ok(())
+    }
+
+    /// The children that were kept for a parent are to be let go.
+    pub(crate) fn part(&mut self, slot: u32) {
+        let Some(number) = self.children(slot).map(|children| children.number) else { return };
+        if self.families.of(number, 0).next().is_some() {
+            self.families.partings.push_back(Parting { number, parent: slot, from: 0 });
+            self.wake_at(0);
+        }
+    }
+
+    /// A job lives again; `ended` when it had ended before.
+    pub(crate) fn begin_in_family(&mut self, slot: u32, ended: bool, now: i64) -> Result<(), Unfit> {
+        if self.tie(slot).is_some() && ended {
+            match self.parent_of(slot) {
+                None => self.leave_parent(slot, now)?,
+                Some(parent) => {
+                    self.tie_mut(slot)?.kept = false;
+                    self.repin(parent, now, |pins| {
+                        pins.children += 1;
+                        Some(())
+                    })?;
+                }
+            }
+        }
+        self.show_mean(slot, false)
+    }
+
+    /// Takes up to `n` steps: lets one child of a parent that has ended go, or finds that all
+    /// have gone.
+    pub(crate) fn let_children_go(&mut self, n: u32, now: i64) -> Result<(), Unfit> {
+        for _ in 0..n {
+            let Some(Parting { number, parent, from }) = self.families.partings.front().copied() else {
+                return Ok(());
+            };
+            let lives = self.is_parent(parent, number) && !self.job(parent)?.state.ended();
+            let next = if lives { None } else { self.families.of(number, from).next() };
+            let Some((seq, child)) = next else {
+                self.families.partings.pop_front();
+                continue;
+            };
+            if let Some(front) = self.families.partings.front_mut() {
+                front.from = seq.saturating_add(1);
+            }
+            if self.tie(child).is_some_and(|tie| tie.kept) {
+                self.repin(child, now, |pins| {
+                    pins.parent = false;
+                    Some(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to take the record of a parent away from a child that has not ended and is
+    /// outside of `chosen` (sorted). O(children) when there is one.
+    pub fn check_childless(&self, slot: u32, chosen: &[u32]) -> Result<(), Refusal> {
+        if self.children(slot).is_none_or(|children| children.live == 0) {
+            return Ok(());
+        }
+        let live = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| !job.state.ended());
+        let mut children = self.children_from(slot, 0).map(|(_, child)| child).filter(live);
+        let outside = children.find(|child| chosen.binary_search(child).is_err());
+        match outside.and_then(|child| self.jobs.get(child)) {
+            Some(child) => Err(Refusal::Depended(child.id().to_vec()[..].into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the families follow from the records. O(n log n).
+    pub(crate) fn check_families(&self) -> Result<(), String> {
+        let mut sums: BTreeMap<u32, Children> = BTreeMap::new();
+        let mut ties = 0;
+        let mut numbers = Vec::new();
+        for (slot, job) in self.jobs.iter() {
+            let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
+            let Some(family) = job.rare.as_ref().and_then(|rare| rare.family.as_deref()) else { continue };
+            if let Some(children) = &family.children {
+                numbers.push(children.number);
+            }
+            let Some(tie) = &family.parent else { continue };
+            ties += 1;
+            if self.families.of(tie.number, job.seq.get()).next() != Some((job.seq.get(), slot)) {
+                return fail("its family does not know it");
+            }
+            if tie.number > self.revision() || tie.kept && !job.state.ended() {
+                return fail("a parent that cannot be");
+            }
+            let Some(parent) = self.parent_of(slot) else { continue };
+            if self.height(parent) <= self.height(slot) {
+                return fail("it stands as high as its parent");
+            }
+            let sum = sums.entry(parent).or_default();
+            sum.count += 1;
+            sum.live += u32::from(!job.state.ended());
+            sum.shares += u64::from(tie.share);
+            sum.done += u64::from(tie.share) * u64::from(tie.counts);
+        }
+        numbers.sort_unstable();
+        if numbers.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+            return Err("two families of one number".into());
+        }
+        if numbers.last().is_some_and(|number| *number > self.revision()) || ties != self.families.len() {
+            return Err("a family that cannot be".into());
+        }
+        for (slot, job) in self.jobs.iter() {
+            let Some(children) = self.children(slot) else { continue };
+            let here = sums.get(&slot).copied().unwrap_or_default();
+            let gone = |all: u64, here: u64| all.checked_sub(here);
+            let fits = gone(children.shares, here.shares).zip(gone(children.done, here.done));
+            let fits = fits.is_some_and(|(shares, done)| done <= shares.saturating_mul(WHOLE.into()));
+            if !fits || children.count < here.count || children.live != here.live {
+                return Err(format!("slot {slot}, {}: its children do not add up", job.state.name()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn one_child_less(pins: &mut Pins) -> Option<()> {
+    pins.children = pins.children.checked_sub(1)?;
+    Some(())
+}

@@ -1,0 +1,3 @@
+pub(crate) mod dependencies;
+pub(crate) mod family;
+pub(crate) mod progress;

@@ -1,0 +1,56 @@
+//! How far parents are by their children: each word of a child goes up to its ancestors, with
+//! sums in whole numbers at each step. See [`crate::relations::family`] for what counts.
+
+use crate::board::Board;
+use crate::effect::Unfit;
+use crate::relations::family::{counted, shown, Children};
+
+impl Board {
+    /// Whether a parent's progress follows from its children.
+    pub(crate) fn is_mean(&self, slot: u32) -> bool {
+        self.children(slot).is_some_and(|children| children.shares > 0)
+    }
+
+    /// A child has come so far, forward, or back when `back` allows it: its parents follow.
+    /// O(generations).
+    pub(crate) fn count_progress(&mut self, slot: u32, far: u32, back: bool) -> Result<(), Unfit> {
+        match self.count_anew(slot, far, back)? {
+            Some(parent) => self.show_mean(parent, back),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a child anew; gives its parent when that changed the sums.
+    fn count_anew(&mut self, slot: u32, far: u32, back: bool) -> Result<Option<u32>, Unfit> {
+        let Some(tie) = self.tie(slot).copied() else { return Ok(None) };
+        let counts = if back { far } else { far.max(tie.counts) };
+        if counts == tie.counts {
+            return Ok(None);
+        }
+        let Some(parent) = self.parent_of(slot) else { return Ok(None) };
+        self.tie_mut(slot)?.counts = counts;
+        let (share, old, new) = (u64::from(tie.share), u64::from(tie.counts), u64::from(counts));
+        let children = self.children_mut(parent)?;
+        children.done = (children.done + share * new).checked_sub(share * old).ok_or(Unfit)?;
+        Ok(Some(parent))
+    }
+
+    /// Writes the mean of its children into a live parent, and on into the parents above.
+    pub(crate) fn show_mean(&mut self, slot: u32, back: bool) -> Result<(), Unfit> {
+        let mut next = Some(slot);
+        while let Some(slot) = next {
+            let mean = self.children(slot).and_then(Children::mean);
+            let job = self.job_mut(slot)?;
+            let (Some(mean), false) = (mean, job.state.ended()) else { return Ok(()) };
+            let rare = job.rare_mut();
+            let far = if back { mean } else { mean.max(counted(rare.progress.unwrap_or(0))) };
+            if rare.progress != Some(shown(far)) {
+                rare.progress = Some(shown(far));
+                self.touch(slot)?;
+                self.tell_progress(slot, None);
+            }
+            next = self.count_anew(slot, far, back)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,359 @@
+//! Schedules: what they post, and when. Few beside the jobs, and kept by id.
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `next` | the intended time of the next child; [`NEVER`] while paused, and when it is over |
+//! | `at` | when that child is posted: `next` and what jitter adds |
+//! | `last` | the number of the last child: `@id@last`; it only rises |
+//! | `fired` | children posted so far |
+
+pub(crate) mod cron;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::effect::is_name;
+use crate::job::{Options, Rare, META_MOST, NEVER};
+use crate::quotas::unique::Unique;
+use crate::quotas::RECORD;
+use crate::reading::labels::are_tags;
+use crate::relations::family::SHARE_MOST;
+use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
+use crate::settings::{LONGEST, MOST};
+use crate::structures::byte_string::Bin;
+
+/// An id of a schedule is no longer than this: those of its children are ids of jobs.
+pub const SCHEDULE_ID_LONGEST: usize = 230;
+/// Numbers of children stay below this.
+pub(crate) const NUMBERS: u64 = 1 << 53;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$inner:meta])* $value:ident = $number:literal $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub enum $name { $($(#[$inner])* $value = $number,)* }
+
+        impl $name {
+            /// The word for it in commands and replies.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$value => $word,)* }
+            }
+
+            /// The one of that name, in any case.
+            pub fn named(word: &[u8]) -> Option<Self> {
+                [$($name::$value,)*].into_iter().find(|v| word.eq_ignore_ascii_case(v.name().as_bytes()))
+            }
+        }
+
+        impl From<$name> for u8 {
+            fn from(value: $name) -> u8 {
+                value as u8
+            }
+        }
+
+        impl TryFrom<u8> for $name {
+            type Error = &'static str;
+            fn try_from(number: u8) -> Result<Self, &'static str> {
+                match number { $($number => Ok($name::$value),)* _ => Err("word") }
+            }
+        }
+
+        written_as_number!($name, $name::default());
+    };
+}
+
+words! {
+    /// What becomes of times that were missed.
+    Backlog {
+        /// Nothing.
+        Skip = 0 "skip",
+        /// One child for all of them, for the last.
+        #[default]
+        One = 1 "one",
+        /// A child for each.
+        All = 2 "all",
+    }
+}
+
+words! {
+    /// What a time does while the last child has not ended.
+    Overlap {
+        /// Posts all the same.
+        #[default]
+        Allow = 0 "allow",
+        /// Posts nothing.
+        Skip = 1 "skip",
+        /// Cancels that child first, claimed or not.
+        Replace = 2 "replace",
+    }
+}
+
+written! {
+    /// What a schedule posts.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Template {
+        /// Opaque bytes.
+        1 pub payload: Bin,
+        /// The jobs' type.
+        2 pub name: Option<Bin>,
+        /// Lane; `default` when not named.
+        3 pub queue: Option<Bin>,
+        /// Higher first.
+        4 pub priority: Option<i32>,
+        /// Ready so many ms after the intended time.
+        5 pub delay: Option<i64>,
+        /// Attributes with defaults in the settings.
+        6 pub options: Options,
+        /// Fields of the user's own.
+        7 pub meta: Vec<(Bin, Bin)>,
+        /// With whom the jobs share their turns.
+        8 pub group: Option<Bin>,
+        /// On whose behalf.
+        9 pub user: Option<Bin>,
+        /// The jobs' tags.
+        10 pub tags: Vec<Bin>,
+        /// Id of the job that they are a part of.
+        11 pub parent: Option<Bin>,
+        /// Their weight among that job's children.
+        12 pub share: Option<u32>,
+        /// So many live jobs of that user and name at most.
+        13 pub most_live: Option<i64>,
+        /// The key that a child takes.
+        14 pub unique: Option<Unique>,
+    }
+}
+
+impl Template {
+    /// Bytes of the record of a child of that id, about.
+    pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
+        let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
+        let key = self.unique.as_ref().map_or(0, Unique::bytes);
+        let rare = std::mem::size_of::<Rare>() + meta + key + self.user.as_ref().map_or(0, |u| u.len());
+        RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
+    }
+}
+
+written! {
+    /// A schedule. See the module's comment.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Schedule {
+        /// Its id.
+        1 pub id: Bin,
+        /// So many ms from one time to the next; 0 when there is an expression.
+        2 pub every: i64,
+        /// A cron expression; empty when there is an interval.
+        3 pub cron: Bin,
+        /// The zone of the expression; empty for UTC.
+        4 pub zone: Bin,
+        /// Times are so many intervals from here.
+        5 pub anchor: i64,
+        /// No time before this.
+        6 pub start: Option<i64>,
+        /// No time after this.
+        7 pub end: Option<i64>,
+        /// No more children than this.
+        8 pub max: Option<u64>,
+        /// What becomes of missed times.
+        9 pub backlog: Backlog,
+        /// What becomes of a time while the last child lives.
+        10 pub overlap: Overlap,
+        /// By how much a child may come later, ms.
+        11 pub jitter: i64,
+        /// Whether it stands still.
+        12 pub paused: bool,
+        /// See the table above.
+        13 pub fired: u64,
+        /// See the table above.
+        14 pub last: u64,
+        /// The intended time of the last child.
+        15 pub intended: Option<i64>,
+        /// See the table above.
+        16 pub next: i64,
+        /// See the table above.
+        17 pub at: i64,
+        /// What it posts.
+        18 pub template: Template,
+        /// How often times were passed over because a child would have been refused.
+        19 pub refused: u64,
+    }
+}
+
+fn is_time(time: i64) -> bool {
+    (0..=NEVER).contains(&time)
+}
+
+/// The id of the `n`th child of a schedule.
+pub(crate) fn child_id(schedule: &[u8], n: u64) -> Vec<u8> {
+    [b"@", schedule, b"@", n.to_string().as_bytes()].concat()
+}
+
+impl Schedule {
+    /// What it does now, in a word.
+    pub fn state(&self) -> &'static str {
+        match (self.paused, self.next) {
+            (true, _) => "paused",
+            (_, NEVER) => "over",
+            _ => "active",
+        }
+    }
+
+    /// The first of its times that is not before `from`, whatever START and END say.
+    fn time_from(&self, from: i64) -> Option<i64> {
+        if self.every == 0 {
+            return with_cron(&self.cron, &self.zone, |cron| cron.first_from(from));
+        }
+        let past = from.saturating_sub(self.anchor).max(0);
+        let steps = past / self.every + i64::from(past % self.every > 0);
+        self.anchor.checked_add(steps.checked_mul(self.every)?)
+    }
+
+    /// The first of its times from `from` on, START and END kept; [`NEVER`] when there is none.
+    pub(crate) fn first_from(&self, from: i64) -> i64 {
+        let found = self.time_from(from.max(self.start.unwrap_or(0)));
+        found.filter(|t| *t <= self.end.unwrap_or(NEVER) && *t < NEVER).unwrap_or(NEVER)
+    }
+
+    /// The last of its times up to `until`, but not before the next one.
+    pub(crate) fn last_until(&self, until: i64) -> i64 {
+        let until = until.min(self.end.unwrap_or(NEVER));
+        let found = match self.every {
+            0 => with_cron(&self.cron, &self.zone, |cron| cron.last_until(until)),
+            every => Some(until - until.saturating_sub(self.anchor).rem_euclid(every)),
+        };
+        found.unwrap_or(self.next).max(self.next)
+    }
+
+    /// Whether every part is one that a decision could have given.
+    pub(crate) fn sound(&self) -> bool {
+        let name = |name: &Option<Bin>| name.as_ref().is_none_or(|n| is_name(n));
+        let template = &self.template;
+        (1..=SCHEDULE_ID_LONGEST).contains(&self.id.len())
+            && (0..=LONGEST).contains(&self.every)
+            && self.cron.len() <= CRON_LONGEST
+            && self.zone.len() <= ZONE_LONGEST
+            && self.cron.is_empty() == (self.every > 0)
+            && [self.anchor, self.next, self.at].into_iter().all(is_time)
+            && [self.start, self.end, self.intended].into_iter().flatten().all(is_time)
+            && self.max.is_none_or(|n| n < NUMBERS)
+            && (0..=LONGEST).contains(&self.jitter)
+            && self.fired < NUMBERS
+            && self.last < NUMBERS
+            && self.at >= self.next
+            && (self.at == NEVER) == (self.next == NEVER)
+            && (!self.paused || self.next == NEVER)
+            && name(&template.name)
+            && name(&template.queue)
+            && name(&template.group)
+            && name(&template.user)
+            && template.most_live.is_none_or(|n| (1..=MOST).contains(&n) && template.user.is_some())
+            && template.unique.as_ref().is_none_or(Unique::sound)
+            && self.refused < NUMBERS
+            && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
+            && template.options.sound()
+            && template.meta.len() <= META_MOST
+            && template.meta.iter().all(|(field, _)| field.len() <= 255)
+            && are_tags(template.tags.iter().map(|tag| &**tag))
+            && name(&template.parent)
+            && template.share.is_none_or(|share| (1..=SHARE_MOST).contains(&i64::from(share)))
+    }
+
+    fn bytes(&self) -> usize {
+        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        let template = &self.template;
+        2 * std::mem::size_of::<Self>()
+            + 3 * self.id.len()
+            + self.cron.len()
+            + self.zone.len()
+            + template.payload.len()
+            + text(&template.name)
+            + text(&template.queue)
+            + text(&template.group)
+            + text(&template.user)
+            + text(&template.parent)
+            + template.unique.as_ref().map_or(0, Unique::bytes)
+            + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
+            + template.tags.iter().map(|tag| tag.len() + 16).sum::<usize>()
+    }
+}
+
+/// All schedules of a board, by id and by when they fire.
+#[derive(Default)]
+pub(crate) struct Schedules {
+    by_id: BTreeMap<Bin, Schedule>,
+    order: BTreeSet<(i64, Bin)>,
+    heap: usize,
+}
+
+impl Schedules {
+    pub fn get(&self, id: &[u8]) -> Option<&Schedule> {
+        self.by_id.get(id)
+    }
+
+    /// Puts one in the place of the one with its id.
+    pub fn put(&mut self, schedule: Schedule) {
+        self.remove(&schedule.id.clone());
+        self.heap += schedule.bytes();
+        if schedule.at != NEVER {
+            self.order.insert((schedule.at, schedule.id.clone()));
+        }
+        self.by_id.insert(schedule.id.clone(), schedule);
+    }
+
+    /// Takes one away; false when there is none.
+    pub fn remove(&mut self, id: &[u8]) -> bool {
+        let Some(old) = self.by_id.remove(id) else { return false };
+        self.heap = self.heap.saturating_sub(old.bytes());
+        self.order.remove(&(old.at, old.id));
+        true
+    }
+
+    /// Changes numbers and times of one, none of which weighs anything.
+    pub fn change(&mut self, id: &[u8], change: impl FnOnce(&mut Schedule)) -> bool {
+        let Some(schedule) = self.by_id.get_mut(id) else { return false };
+        let before = schedule.at;
+        change(schedule);
+        if schedule.at != before {
+            self.order.remove(&(before, schedule.id.clone()));
+            if schedule.at != NEVER {
+                self.order.insert((schedule.at, schedule.id.clone()));
+            }
+        }
+        true
+    }
+
+    /// The one that fires first.
+    pub fn first(&self) -> Option<&Schedule> {
+        self.by_id.get(&self.order.first()?.1)
+    }
+
+    /// When the first fires. O(log n).
+    pub fn soonest(&self) -> i64 {
+        self.order.first().map_or(NEVER, |(at, _)| *at)
+    }
+
+    /// In the order of their ids, those behind `after`.
+    pub fn after(&self, after: Option<&[u8]>) -> impl Iterator<Item = &Schedule> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_id.range::<[u8], _>((from, Bound::Unbounded)).map(|(_, schedule)| schedule)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.heap
+    }
+
+    /// Whether both orders agree.
+    pub fn check(&self) -> Result<(), String> {
+        let timed: BTreeSet<(i64, &Bin)> =
+            self.by_id.values().filter(|s| s.at != NEVER).map(|s| (s.at, &s.id)).collect();
+        let same = timed.into_iter().eq(self.order.iter().map(|(at, id)| (*at, id)));
+        let heap: usize = self.by_id.values().map(Schedule::bytes).sum();
+        match same && heap == self.heap && self.by_id.values().all(Schedule::sound) {
+            true => Ok(()),
+            false => Err("schedules do not stand in order".into()),
+        }
+    }
+}

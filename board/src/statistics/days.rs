@@ -1,0 +1,332 @@
+//! Statistics of a board, by queue and day (UTC).
+//!
+//! There is a record only for a queue and a day on which something happened. A queue that is at
+//! hand knows where today's record of it stands, so an event costs no search; that knowledge is
+//! local, the records are state. A day is dropped by time, `stats-days` days after its begin.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use crate::board::Board;
+use crate::effect::is_name;
+use crate::job::{Claim, End, Job, Last, NEVER};
+use crate::settings::Setting;
+use crate::statistics::stats::{Late, Stats, Tally};
+use crate::structures::byte_string::Bin;
+use crate::structures::histogram::Dist;
+
+/// A day, ms.
+pub const DAY: i64 = 86_400_000;
+
+written! {
+    /// One record as it stands in a snapshot.
+    pub(crate) struct DayImage {
+        1 day: i32,
+        2 queue: Bin,
+        3 stats: Stats,
+    }
+}
+
+/// Records by number: a board with one costs little more than it.
+#[derive(Default)]
+struct Records {
+    all: Vec<Option<Box<Stats>>>,
+    free: Vec<u32>,
+}
+
+impl Records {
+    fn get(&self, number: u32) -> Option<&Stats> {
+        self.all.get(number as usize)?.as_deref()
+    }
+
+    fn get_mut(&mut self, number: u32) -> Option<&mut Stats> {
+        self.all.get_mut(number as usize)?.as_deref_mut()
+    }
+
+    fn len(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+
+    fn insert(&mut self, stats: Stats) -> u32 {
+        let number = self.free.pop().unwrap_or(self.all.len() as u32);
+        match self.all.get_mut(number as usize) {
+            Some(place) => *place = Some(Box::new(stats)),
+            None => self.all.push(Some(Box::new(stats))),
+        }
+        number
+    }
+
+    fn remove(&mut self, number: u32) {
+        if let Some(place) = self.all.get_mut(number as usize) {
+            *place = None;
+            self.free.push(number);
+        }
+        if self.len() == 0 {
+            *self = Records::default();
+        }
+    }
+}
+
+/// All records of a board.
+#[derive(Default)]
+pub(crate) struct Days {
+    records: Records,
+    /// Where they stand, by day and name of the queue.
+    by_day: BTreeMap<(i32, Bin), u32>,
+    /// Nothing is counted.
+    off: bool,
+    /// A day, and how many records there are of it. Local.
+    counted: Cell<(i32, usize)>,
+    /// Counts the removals: a queue's knowledge of before is worth nothing.
+    epoch: u32,
+}
+
+/// Where the record of a queue for one day stands, as far as it is known.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Today {
+    day: i32,
+    epoch: u32,
+    /// One above the number of the record.
+    number: u32,
+}
+
+/// The day of a time.
+pub fn day_of(time: i64) -> i32 {
+    (time.clamp(0, NEVER) / DAY) as i32
+}
+
+impl Days {
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.by_day.len()
+    }
+
+    /// Bytes that they take, about. O(n).
+    pub fn bytes(&self) -> usize {
+        let own = |((_, queue), at): (&(i32, Bin), &u32)| {
+            size_of::<Stats>() + 64 + queue.len() + self.records.get(*at).map_or(0, Stats::heap)
+        };
+        self.by_day.iter().map(own).sum()
+    }
+
+    /// The records by day and name of the queue.
+    pub fn images(&self) -> impl Iterator<Item = DayImage> + '_ {
+        self.by_day.iter().filter_map(|((day, queue), at)| {
+            Some(DayImage { day: *day, queue: queue.clone(), stats: self.records.get(*at)?.clone() })
+        })
+    }
+
+    /// Adds one from a snapshot; false when it cannot be, or stands not behind all others.
+    pub fn restore(&mut self, image: DayImage) -> bool {
+        let DayImage { day, queue, stats } = image;
+        let key = (day, queue);
+        let last = self.by_day.last_key_value();
+        let fits = (0..=day_of(NEVER)).contains(&day)
+            && is_name(&key.1)
+            && stats != Stats::default()
+            && last.is_none_or(|(last, _)| *last < key);
+        if fits {
+            let at = self.records.insert(stats);
+            self.by_day.insert(key, at);
+        }
+        fits
+    }
+
+    /// Whether each key leads to a record, and each record has one.
+    pub fn check(&self) -> Result<(), String> {
+        let led = self.by_day.values().filter(|at| self.records.get(**at).is_some()).count();
+        match led == self.len() && led == self.records.len() {
+            true => Ok(()),
+            false => Err("statistics that no day leads to, or the reverse".into()),
+        }
+    }
+
+    /// How many records there are of a day. O(1) but for another day than the last.
+    fn of(&self, day: i32) -> usize {
+        let (counted, n) = self.counted.get();
+        if counted == day && n > 0 {
+            return n;
+        }
+        let n = self.by_day.range((day, Bin::default())..).take_while(|(key, _)| key.0 == day).count();
+        self.counted.set((day, n));
+        n
+    }
+
+    /// The first day that there is a record of. O(1).
+    fn first(&self) -> Option<i32> {
+        self.by_day.first_key_value().map(|((day, _), _)| *day)
+    }
+
+    /// Drops up to `n` records of days before that one.
+    pub fn drop_before(&mut self, day: i32, n: u32) {
+        for _ in 0..n {
+            let Some(first) = self.by_day.first_entry().filter(|e| e.key().0 < day) else { return };
+            self.records.remove(first.remove());
+            self.epoch = self.epoch.wrapping_add(1);
+            self.counted.set((0, 0));
+        }
+    }
+}
+
+impl Board {
+    /// Whether it keeps statistics from now on.
+    pub(crate) fn set_stats(&mut self) {
+        self.days.off = self.own(Setting::StatsDays) == 0;
+    }
+
+    /// Today's record of a queue, to write into; `None` when nothing is counted. O(1), but for
+    /// the first event of the day.
+    #[inline]
+    pub(crate) fn today(&mut self, queue: u32, now: i64) -> Option<&mut Stats> {
+        if self.days.off {
+            return None;
+        }
+        let (day, epoch) = (day_of(now), self.days.epoch);
+        let today = self.queues.get(queue)?.today;
+        let number = match today.day == day && today.epoch == epoch && today.number > 0 {
+            true => today.number - 1,
+            false => self.open_day(queue, day)?,
+        };
+        self.days.records.get_mut(number)
+    }
+
+    /// Finds or makes the record of a queue for a day. O(log records).
+    #[cold]
+    fn open_day(&mut self, queue: u32, day: i32) -> Option<u32> {
+        let key = (day, self.queues.key(queue)?.clone());
+        let number = match self.days.by_day.get(&key) {
+            Some(number) => *number,
+            // Names of queues come and go; those of one day stay for `stats-days`.
+            None if self.days.of(day) >= self.own(Setting::MaxQueues).max(0) as usize => return None,
+            None => {
+                let number = self.days.records.insert(Stats::default());
+                self.days.by_day.insert(key, number);
+                let (_, counted) = self.days.counted.get();
+                self.days.counted.set((day, counted + 1));
+                self.wake_at(self.day_ends(day));
+                number
+            }
+        };
+        self.queues.get_mut(queue)?.today = Today { day, epoch: self.days.epoch, number: number + 1 };
+        Some(number)
+    }
+
+    /// When a day is dropped.
+    fn day_ends(&self, day: i32) -> i64 {
+        match self.own(Setting::StatsDays) {
+            0 => 0,
+            days => (i64::from(day) + days) * DAY,
+        }
+    }
+
+    /// When the first day is dropped, or [`NEVER`]. O(1).
+    pub(crate) fn next_day_ends(&self) -> i64 {
+        self.days.first().map_or(NEVER, |day| self.day_ends(day))
+    }
+
+    /// Counts one thing that happened to a job of a queue.
+    pub(crate) fn note(&mut self, queue: u32, tally: Tally, now: i64) {
+        let Some(today) = self.today(queue, now) else { return };
+        today.add(tally);
+        if let Some(lane) = self.queues.get_mut(queue) {
+            lane.flow.count(tally, now);
+        }
+    }
+
+    /// Counts one thing that happened to a job.
+    pub(crate) fn note_of(&mut self, slot: u32, tally: Tally, now: i64) {
+        let queue = self.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
+        self.note(queue, tally, now);
+    }
+
+    /// Notes that time did something to a job of a queue that it should have done at `at`; not
+    /// what came before its time.
+    pub(crate) fn note_late(&mut self, queue: u32, late: Late, at: i64, now: i64) {
+        if at > now {
+            return;
+        }
+        if let Some(dist) = self.late.get_mut(late as usize) {
+            dist.add(now.saturating_sub(at));
+        }
+        let Some(today) = self.today(queue, now) else { return };
+        if let Some(dist) = today.late.get_or_insert_with(Box::default).get_mut(late as usize) {
+            dist.add(now.saturating_sub(at));
+        }
+    }
+
+    /// Whether time did anything since the last call of [`Board::pour_lateness`].
+    pub fn was_late(&self) -> bool {
+        self.late.iter().any(|late| late.count() > 0)
+    }
+
+    /// Adds to those how late time was since the last call. O(bins).
+    pub fn pour_lateness(&mut self, into: &mut [Dist; 3]) {
+        for (sum, late) in into.iter_mut().zip(&mut self.late) {
+            sum.merge(late);
+            late.clear();
+        }
+    }
+
+    /// Notes that a claim of a job begins.
+    pub(crate) fn note_claim(&mut self, slot: u32, now: i64) {
+        let Some(job) = self.jobs.get(slot) else { return };
+        let (queue, waited) = (self.queue_number(job), Self::waited(job, now));
+        if let Some(today) = self.today(queue, now) {
+            today.add(Tally::Claimed);
+            today.wait.add(waited);
+        }
+        if let Some(lane) = self.queues.get_mut(queue) {
+            lane.flow.claims(now);
+        }
+    }
+
+    /// How long a ready job has been ready, ms.
+    fn waited(job: &Job, now: i64) -> i64 {
+        let again = job.rare.as_ref().map_or(NEVER, |rare| rare.tried.ready);
+        let ready = if again == NEVER { job.since.get() } else { again };
+        now.saturating_sub(ready)
+    }
+
+    /// How long a job that was just claimed had been ready before, ms. O(1).
+    pub fn waited_for(&self, slot: u32, now: i64) -> i64 {
+        self.jobs.get(slot).map_or(0, |job| Self::waited(job, now))
+    }
+
+    /// Notes that a worker ended its run of a job, in time (with its claim, which it has no
+    /// longer) or late.
+    pub(crate) fn note_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
+        let Some(job) = self.jobs.get(slot) else { return };
+        let last = || job.rare.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
+        let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &Last| l.claimed)) else {
+            return;
+        };
+        let queue = self.queue_number(job);
+        if let Some(today) = self.today(queue, now) {
+            today.run.add(now.saturating_sub(begin));
+        }
+    }
+
+    /// The first and the last day that anything is known of. O(1).
+    pub fn days(&self) -> Option<(i32, i32)> {
+        let (last, _) = self.days.by_day.last_key_value()?;
+        Some((self.days.first()?, last.0))
+    }
+
+    /// What happened in a queue on a day; without a queue, on the whole board: O(queues of that
+    /// day). `None` when nothing did, or it is no longer known.
+    pub fn stats(&self, queue: Option<&[u8]>, day: i32) -> Option<Stats> {
+        if let Some(name) = queue {
+            let number = self.days.by_day.get(&(day, name.into()))?;
+            return self.days.records.get(*number).cloned();
+        }
+        let mut all: Option<Stats> = None;
+        self.stats_of(day).for_each(|(_, stats)| all.get_or_insert_default().merge(stats));
+        all
+    }
+
+    /// The queues in which something happened on a day, by name, and what.
+    pub fn stats_of(&self, day: i32) -> impl Iterator<Item = (&[u8], &Stats)> {
+        let records = self.days.by_day.range((day, Bin::default())..).take_while(move |(k, _)| k.0 == day);
+        records.filter_map(|((_, queue), at)| Some((&**queue, self.days.records.get(*at)?)))
+    }
+}

@@ -1,0 +1,3 @@
+pub(crate) mod days;
+pub(crate) mod pace;
+pub(crate) mod stats;

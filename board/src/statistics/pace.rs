@@ -1,0 +1,143 @@
+//! How fast jobs come to a queue and leave it: a count of the running minute and of the one
+//! before; and when one was last claimed. Local: what a copy has seen since it was loaded.
+
+use std::cmp::Reverse;
+
+use crate::board::{Board, Queue, ReadyKey};
+use crate::job::State;
+use crate::statistics::stats::Tally;
+use crate::structures::sorted::Line;
+
+const MINUTE: i64 = 60_000;
+
+/// The search for the oldest ready job looks at no more priorities than this.
+const PRIORITIES: usize = 64;
+
+/// See the module's comment: those that came, and those that ended.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Flow {
+    minute: i64,
+    running: [u32; 2],
+    before: [u32; 2],
+    /// When a job was last claimed, Unix ms, or 0.
+    claimed: i64,
+}
+
+impl Flow {
+    /// Counts a job that came or ended. O(1).
+    pub fn count(&mut self, tally: Tally, now: i64) {
+        let way = match tally {
+            Tally::Posted => 0,
+            Tally::Completed | Tally::Failed | Tally::Cancelled | Tally::Trashed => 1,
+            _ => return,
+        };
+        let minute = now / MINUTE;
+        if minute != self.minute {
+            self.before = if minute == self.minute + 1 { self.running } else { [0; 2] };
+            self.running = [0; 2];
+            self.minute = minute;
+        }
+        if let Some(n) = self.running.get_mut(way) {
+            *n = n.saturating_add(1);
+        }
+    }
+
+    /// Notes that a job is claimed. O(1).
+    pub fn claims(&mut self, now: i64) {
+        self.claimed = now;
+    }
+
+    /// When a job was last claimed, Unix ms, or 0.
+    pub fn claimed(&self) -> i64 {
+        self.claimed
+    }
+
+    /// How many there were in the last minute, about: of the minute before, the part that is
+    /// still within.
+    fn last_minute(&self, now: i64) -> [f64; 2] {
+        let part = 1.0 - (now % MINUTE) as f64 / MINUTE as f64;
+        let weighted = |n: [u32; 2]| n.map(|n| f64::from(n) * part);
+        match now / MINUTE - self.minute {
+            0 => {
+                let ([came, went], [came_before, went_before]) = (self.running, weighted(self.before));
+                [f64::from(came) + came_before, f64::from(went) + went_before]
+            }
+            1 => weighted(self.running),
+            _ => [0.0; 2],
+        }
+    }
+}
+
+/// How fast jobs come and end, and how many are ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pace {
+    /// Posted in the last minute, a second.
+    pub arrivals: f64,
+    /// Ended in the last minute, a second.
+    pub completions: f64,
+    /// Ready now.
+    pub ready: u64,
+    /// The oldest of them is as old, ms, counted from when it first could run; of many
+    /// priorities, the highest 64 are looked at.
+    pub oldest: Option<i64>,
+}
+
+impl Pace {
+    /// Until none is ready when it goes on like this, ms; `None`: never.
+    pub fn drain(&self) -> Option<i64> {
+        let net = self.completions - self.arrivals;
+        match self.ready {
+            0 => Some(0),
+            _ if net <= 0.0 => None,
+            ready => Some((ready as f64 / net * 1000.0).round() as i64),
+        }
+    }
+
+    fn add(&mut self, other: Pace) {
+        self.arrivals += other.arrivals;
+        self.completions += other.completions;
+        self.ready = self.ready.saturating_add(other.ready);
+        self.oldest = self.oldest.max(other.oldest);
+    }
+}
+
+impl Board {
+    /// How fast jobs come and end in a queue, or on the whole board: O(queues).
+    pub fn pace(&self, queue: Option<&[u8]>, now: i64) -> Pace {
+        match queue {
+            Some(name) => {
+                let lane = self.queues.find(name).and_then(|q| self.queues.get(q));
+                lane.map_or_else(Pace::default, |lane| self.pace_of(lane, now))
+            }
+            None => {
+                let mut all = Pace::default();
+                self.queues.iter().for_each(|(_, _, lane)| all.add(self.pace_of(lane, now)));
+                all
+            }
+        }
+    }
+
+    fn pace_of(&self, lane: &Queue, now: i64) -> Pace {
+        let [came, went] = lane.flow.last_minute(now).map(|n| n / 60.0);
+        let lines = [Some(&lane.ready), lane.fair.as_ref().map(|fair| &fair.all)];
+        let since = lines.into_iter().flatten().filter_map(|line| self.oldest(line)).min();
+        let oldest = since.map(|since| now.saturating_sub(since).max(0));
+        Pace { arrivals: came, completions: went, ready: lane.count(State::Ready), oldest }
+    }
+
+    /// When the oldest job of a line first could run: the first of each priority; of jobs that
+    /// age, the first in their line.
+    fn oldest(&self, line: &Line<ReadyKey>) -> Option<i64> {
+        let key_of = |slot| self.jobs.get(slot).map(Self::ready_key).unwrap_or_default();
+        let (mut from, mut oldest) = (None, None);
+        for _ in 0..PRIORITIES {
+            let Some(slot) = line.iter_from(from, key_of).next() else { break };
+            let (Reverse(priority), ..) = key_of(slot);
+            let since = self.jobs.get(slot).map_or(0, |job| job.since.get());
+            oldest = Some(oldest.map_or(since, |oldest: i64| oldest.min(since)));
+            let Some(lower) = priority.checked_sub(1) else { break };
+            from = Some((Reverse(lower), i64::MIN, i64::MIN));
+        }
+        oldest
+    }
+}

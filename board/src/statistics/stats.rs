@@ -1,0 +1,261 @@
+//! What is told of the jobs of one queue on one day: counts, and how long jobs waited and ran and
+//! by how much time was late.
+
+use std::borrow::Cow;
+
+use serde::Deserializer;
+
+use crate::format::{read_map, write_map, Unreadable, Written};
+use crate::structures::histogram::Dist;
+
+/// What is counted. The numbers are part of the format of snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Tally {
+    /// A new job came.
+    Posted = 0,
+    /// A post took the place of a job.
+    Replaced = 1,
+    /// A schedule posted it; counted as posted as well.
+    Fired = 2,
+    /// A worker took a job.
+    Claimed = 3,
+    /// A job completed.
+    Completed = 4,
+    /// A job failed for good, of whatever kind.
+    Failed = 5,
+    /// A try failed, and another follows.
+    Retried = 6,
+    /// A lease ended.
+    Lapsed = 7,
+    /// A run took too long.
+    Timeouts = 8,
+    /// A worker that came late had its job again.
+    Revived = 9,
+    /// A worker gave a job back.
+    Abandoned = 10,
+    /// An operator took a job from its worker.
+    Released = 11,
+    /// A job was cancelled.
+    Cancelled = 12,
+    /// A job was put aside.
+    Trashed = 13,
+    /// A job waited too long to be claimed; counted as failed as well.
+    Expired = 14,
+    /// An ended job was to be done after all.
+    Requeued = 15,
+    /// An operator deleted a job.
+    Deleted = 16,
+}
+
+impl Tally {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Tally; 17] = [
+        Tally::Posted,
+        Tally::Replaced,
+        Tally::Fired,
+        Tally::Claimed,
+        Tally::Completed,
+        Tally::Failed,
+        Tally::Retried,
+        Tally::Lapsed,
+        Tally::Timeouts,
+        Tally::Revived,
+        Tally::Abandoned,
+        Tally::Released,
+        Tally::Cancelled,
+        Tally::Trashed,
+        Tally::Expired,
+        Tally::Requeued,
+        Tally::Deleted,
+    ];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tally::Posted => "posted",
+            Tally::Replaced => "replaced",
+            Tally::Fired => "fired",
+            Tally::Claimed => "claimed",
+            Tally::Completed => "completed",
+            Tally::Failed => "failed",
+            Tally::Retried => "retried",
+            Tally::Lapsed => "lapsed",
+            Tally::Timeouts => "timeouts",
+            Tally::Revived => "revived",
+            Tally::Abandoned => "abandoned",
+            Tally::Released => "released",
+            Tally::Cancelled => "cancelled",
+            Tally::Trashed => "trashed",
+            Tally::Expired => "expired",
+            Tally::Requeued => "requeued",
+            Tally::Deleted => "deleted",
+        }
+    }
+}
+
+/// What time can be late with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Late {
+    /// A claim ended after its end.
+    Lease = 0,
+    /// A delayed job became ready after it was due.
+    Due = 1,
+    /// A schedule posted its child after its time.
+    Fire = 2,
+}
+
+impl Late {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Late; 3] = [Late::Lease, Late::Due, Late::Fire];
+
+    /// The word for it in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Late::Lease => "lease",
+            Late::Due => "due",
+            Late::Fire => "fire",
+        }
+    }
+}
+
+/// What happened to the jobs of one queue on one day.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    counts: Counts,
+    pub(crate) wait: Dist,
+    pub(crate) run: Dist,
+    pub(crate) late: Option<Box<[Dist; 3]>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Counts([u64; Tally::ALL.len()]);
+
+impl Stats {
+    /// How often that happened.
+    pub fn count(&self, tally: Tally) -> u64 {
+        self.counts.0.get(tally as usize).copied().unwrap_or(0)
+    }
+
+    /// How long jobs waited, from when they became ready to their claim.
+    pub fn wait(&self) -> &Dist {
+        &self.wait
+    }
+
+    /// How long workers had jobs, from the claim to the end that they reported.
+    pub fn run(&self) -> &Dist {
+        &self.run
+    }
+
+    /// How late time was with something.
+    pub fn late(&self, late: Late) -> Option<&Dist> {
+        self.late.as_ref()?.get(late as usize)
+    }
+
+    /// How late time was with all of it. O(bins).
+    pub fn lateness(&self) -> Dist {
+        let mut all = Dist::default();
+        self.late.iter().flat_map(|late| late.iter()).for_each(|dist| all.merge(dist));
+        all
+    }
+
+    /// Adds those of another queue or day. O(bins).
+    pub fn merge(&mut self, other: &Stats) {
+        for (sum, n) in self.counts.0.iter_mut().zip(&other.counts.0) {
+            *sum = sum.saturating_add(*n);
+        }
+        self.wait.merge(&other.wait);
+        self.run.merge(&other.run);
+        if let Some(late) = &other.late {
+            let own = self.late.get_or_insert_with(Box::default);
+            own.iter_mut().zip(late.iter()).for_each(|(sum, dist)| sum.merge(dist));
+        }
+    }
+
+    pub(crate) fn add(&mut self, tally: Tally) {
+        if let Some(n) = self.counts.0.get_mut(tally as usize) {
+            *n = n.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn heap(&self) -> usize {
+        let late = |late: &[Dist; 3]| late.iter().map(Dist::heap).sum::<usize>() + size_of_val(late);
+        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late)
+    }
+}
+
+/// As a map from the numbers of what happened to how often.
+impl<'a> Written<'a> for Counts {
+    fn blank() -> Self {
+        Counts::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        self.0.iter().all(|n| *n == 0)
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let counts = Tally::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0);
+        write_map(to, counts.map(|(tally, n)| (tally as u8, n)));
+    }
+
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        let mut counts = Counts::default();
+        for (number, n) in read_map(from)? {
+            *counts.0.get_mut(usize::from(number)).ok_or_else(|| Unreadable.error())? = n;
+        }
+        Ok(counts)
+    }
+}
+
+written! {
+    /// Statistics as they are written down.
+    struct Image<'a> {
+        1 counts: Cow<'a, Counts>,
+        2 wait: Cow<'a, Dist>,
+        3 run: Cow<'a, Dist>,
+        4 late_leases: Cow<'a, Dist>,
+        5 late_dues: Cow<'a, Dist>,
+        6 late_fires: Cow<'a, Dist>,
+    }
+}
+
+impl<'a> Written<'a> for Stats {
+    fn blank() -> Self {
+        Stats::default()
+    }
+
+    fn is_blank(&self) -> bool {
+        *self == Stats::default()
+    }
+
+    fn write(&self, to: &mut Vec<u8>) {
+        let late = |late: Late| self.late(late).map_or_else(Cow::default, Cow::Borrowed);
+        let image = Image {
+            counts: Cow::Borrowed(&self.counts),
+            wait: Cow::Borrowed(&self.wait),
+            run: Cow::Borrowed(&self.run),
+            late_leases: late(Late::Lease),
+            late_dues: late(Late::Due),
+            late_fires: late(Late::Fire),
+        };
+        image.write(to);
+    }
+
+    fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
+        let image = Image::read(from)?;
+        let late = [image.late_leases, image.late_dues, image.late_fires].map(Cow::into_owned);
+        Ok(Stats {
+            counts: image.counts.into_owned(),
+            wait: image.wait.into_owned(),
+            run: image.run.into_owned(),
+            late: late.iter().any(|dist| dist.count() > 0).then(|| Box::new(late)),
+        })
+    }
+
+    #[cfg(test)]
+    fn check_growth() {
+        Image::check_growth();
+    }
+}

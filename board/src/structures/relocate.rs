@@ -1,0 +1,122 @@
+//! Moving what jobs hold to better places in memory, for servers that defragment theirs.
+//!
+//! Nothing refers to a job but by its slot, so its allocations may be anywhere. What is moved
+//! is what there is one of for each job; lines and trees are few and large, and stay.
+
+use crate::board::Board;
+use crate::job::history::History;
+use crate::job::{Job, Rare, Said};
+use crate::structures::byte_string::Bin;
+use crate::structures::lazy::{Apart, Part};
+
+/// Who knows where memory is better used.
+pub trait Mover {
+    /// These bytes, here or elsewhere.
+    fn bytes(&mut self, bytes: Box<[u8]>) -> Box<[u8]>;
+    /// This value, here or elsewhere.
+    fn value<T>(&mut self, value: Box<T>) -> Box<T>;
+    /// These values, with the same capacity, here or elsewhere.
+    fn values<T>(&mut self, values: Vec<T>) -> Vec<T>;
+    /// Whether to go on at another time.
+    fn is_tired(&mut self) -> bool;
+}
+
+/// So many jobs are moved between two questions whether to go on.
+const STEP: u32 = 64;
+
+impl Board {
+    /// Moves what the jobs from a slot on hold. The slot to go on from, or `None` at the end.
+    /// The state stays as it is. O(n) for n slots.
+    pub fn relocate(&mut self, from: u32, mover: &mut impl Mover) -> Option<u32> {
+        let end = self.jobs.end().max(self.claims.end());
+        for slot in from..end {
+            if slot > from && slot % STEP == 0 && mover.is_tired() {
+                return Some(slot);
+            }
+            self.jobs.relocate_chunk(slot, mover);
+            self.claims.relocate_chunk(slot, mover);
+            if let Some(job) = self.jobs.get_mut(slot) {
+                job.relocate(mover);
+            }
+        }
+        let mut next = from.max(end);
+        while let Some(slot) = self.jobs.far_from(next) {
+            if slot > from && mover.is_tired() {
+                return Some(slot);
+            }
+            if let Some(job) = self.jobs.get_mut(slot) {
+                job.relocate(mover);
+            }
+            next = slot + 1;
+        }
+        None
+    }
+}
+
+impl Bin {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let bytes = std::mem::take(self.boxed_mut());
+        *self.boxed_mut() = mover.bytes(bytes);
+    }
+}
+
+impl Job {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let blob = std::mem::take(self.blob_mut());
+        *self.blob_mut() = mover.bytes(blob);
+        if let Some(rare) = self.rare.take() {
+            let mut rare = mover.value(rare);
+            rare.relocate(mover);
+            self.rare = Some(rare);
+        }
+    }
+}
+
+impl Rare {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        self.said.relocate(mover);
+        self.tried.relocate(mover);
+        let said = self.said.there().into_iter().flat_map(Said::texts_mut);
+        let stale = self.tried.there().into_iter().flat_map(|tried| &mut tried.stale);
+        for text in said.chain(stale).chain(&mut self.user) {
+            text.relocate(mover);
+        }
+        self.meta = mover.values(std::mem::take(&mut self.meta));
+        for (field, value) in &mut self.meta {
+            field.relocate(mover);
+            value.relocate(mover);
+        }
+        if let Some(last) = self.last.take() {
+            self.last.insert(mover.value(last)).worker.relocate(mover);
+        }
+        if let Some(advanced) = self.advanced.take() {
+            self.advanced.insert(mover.value(advanced)).0.relocate(mover);
+        }
+        if let Some(family) = self.family.take() {
+            self.family = Some(mover.value(family));
+        }
+        if let Some(unique) = self.unique.take() {
+            self.unique = Some(mover.value(unique));
+        }
+        self.history.relocate(mover);
+    }
+}
+
+impl<T: Part> Apart<T> {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let part = self.boxed_mut();
+        *part = part.take().map(|value| mover.value(value));
+    }
+}
+
+impl History {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let entries = self.entries_mut();
+        *entries = mover.values(std::mem::take(entries));
+        for entry in entries {
+            for text in entry.worker.iter_mut().chain(&mut entry.text) {
+                text.relocate(mover);
+            }
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Values in numbered slots. The lowest free slot is always taken next, so the numbers
+//! follow from the set of occupied slots alone: a copy that holds the same slots hands out
+//! the same next one.
+//!
+//! Slots live in chunks of [`CHUNK`]; a chunk comes with its first value and goes with its
+//! last, so growth never copies values and never stalls. All operations are O(1) but for the
+//! walk down the bitmap of occupied slots, which has one level for each factor of 64.
+//!
+//! A board that once was large may be loaded with a few values in slots far apart. They stand
+//! by themselves until there are [`FEW`] in the range of one chunk, or until it is to take the
+//! next value: so a slab takes no more than a small multiple of what stands in it. Then they
+//! move into that chunk. The bitmap knows of chunks alone.
+
+use std::collections::BTreeMap;
+
+use crate::structures::relocate::Mover;
+
+/// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
+const CHUNK: usize = 256;
+/// A range of a chunk's with as many values has one.
+const FEW: usize = 16;
+/// No slot at or above this: a bound for what a snapshot may claim.
+pub const MAX_SLOT: u32 = 1 << 30;
+
+type Chunk<T> = Box<[Option<T>; CHUNK]>;
+
+/// Made where it stays: an array by value would be made on the stack and copied.
+fn empty_chunk<T>() -> Option<Chunk<T>> {
+    let values: Vec<Option<T>> = std::iter::repeat_with(|| None).take(CHUNK).collect();
+    values.into_boxed_slice().try_into().ok()
+}
+
+/// See the module's comment.
+pub struct Slab<T> {
+    chunks: Vec<Option<Chunk<T>>>,
+    used: Bitmap,
+    /// Values in ranges without a chunk: none in that of the lowest free slot.
+    far: BTreeMap<u32, T>,
+    len: usize,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { chunks: Vec::new(), used: Bitmap::default(), far: BTreeMap::new(), len: 0 }
+    }
+}
+
+fn split(slot: u32) -> (usize, usize) {
+    (slot as usize / CHUNK, slot as usize % CHUNK)
+}
+
+impl<T> Slab<T> {
+    /// How many slots are occupied.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes that the slots themselves take, occupied or not.
+    pub fn bytes(&self) -> usize {
+        let pointers = std::mem::size_of_val(&*self.chunks);
+        let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
+        let far = self.far.len() * (std::mem::size_of::<(u32, T)>() + 8);
+        self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
+    }
+
+    /// The slot that the next [`Slab::insert`] takes.
+    pub fn next_free(&self) -> u32 {
+        self.used.first_clear() as u32
+    }
+
+    /// Puts a value into the lowest free slot.
+    pub fn insert(&mut self, value: T) -> u32 {
+        let slot = self.next_free();
+        self.insert_at(slot, value);
+        slot
+    }
+
+    /// Puts a value into a slot of the caller's choice; false when it is occupied or beyond
+    /// [`MAX_SLOT`].
+    pub fn insert_at(&mut self, slot: u32, value: T) -> bool {
+        if slot >= MAX_SLOT {
+            return false;
+        }
+        let (at, inside) = split(slot);
+        if !matches!(self.chunks.get(at), Some(Some(_))) {
+            if slot != self.next_free() {
+                return self.insert_far(slot, value);
+            }
+            self.add_chunk(at);
+        }
+        match self.chunks.get_mut(at).and_then(|chunk| chunk.as_mut()?.get_mut(inside)) {
+            Some(free @ None) => *free = Some(value),
+            _ => return false,
+        }
+        self.used.set(slot as usize);
+        self.len += 1;
+        if !self.far.is_empty() {
+            self.gather(self.next_free(), 1);
+        }
+        true
+    }
+
+    fn add_chunk(&mut self, at: usize) {
+        if at >= self.chunks.len() {
+            self.chunks.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.chunks.get_mut(at) {
+            *place = empty_chunk();
+        }
+    }
+
+    #[cold]
+    fn insert_far(&mut self, slot: u32, value: T) -> bool {
+        if self.far.contains_key(&slot) {
+            return false;
+        }
+        self.far.insert(slot, value);
+        self.len += 1;
+        self.gather(self.next_free(), 1);
+        self.gather(slot, FEW);
+        true
+    }
+
+    /// Gives the range in which a slot lies a chunk if as many values stand in it by themselves.
+    #[cold]
+    fn gather(&mut self, slot: u32, few: usize) {
+        let (at, _) = split(slot);
+        let first = (at * CHUNK) as u32;
+        let range = first..first + CHUNK as u32;
+        if self.far.range(range.clone()).take(few).count() < few {
+            return;
+        }
+        self.add_chunk(at);
+        let mut values = self.far.split_off(&first);
+        self.far.append(&mut values.split_off(&range.end));
+        let Some(Some(chunk)) = self.chunks.get_mut(at) else { return };
+        for (slot, value) in values {
+            if let Some(place) = chunk.get_mut(split(slot).1) {
+                *place = Some(value);
+                self.used.set(slot as usize);
+            }
+        }
+    }
+
+    /// Takes a value out.
+    pub fn remove(&mut self, slot: u32) -> Option<T> {
+        let (at, inside) = split(slot);
+        let Some(place @ Some(_)) = self.chunks.get_mut(at) else {
+            let value = self.far.remove(&slot)?;
+            self.len -= 1;
+            return Some(value);
+        };
+        let value = place.as_mut()?.get_mut(inside)?.take()?;
+        self.used.clear(slot as usize);
+        self.len -= 1;
+        // The first chunk stays: a queue that runs empty between jobs must not pay for it.
+        if at > 0 && self.used.is_clear(at * CHUNK, CHUNK) {
+            *place = None;
+            while matches!(self.chunks.last(), Some(None)) {
+                self.chunks.pop();
+            }
+        }
+        Some(value)
+    }
+
+    /// The value in a slot.
+    pub fn get(&self, slot: u32) -> Option<&T> {
+        let (at, inside) = split(slot);
+        match self.chunks.get(at) {
+            Some(Some(chunk)) => chunk.get(inside)?.as_ref(),
+            _ => self.far.get(&slot),
+        }
+    }
+
+    /// The value in a slot, to change.
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        let (at, inside) = split(slot);
+        match self.chunks.get_mut(at) {
+            Some(Some(chunk)) => chunk.get_mut(inside)?.as_mut(),
+            _ => self.far.get_mut(&slot),
+        }
+    }
+
+    /// No chunk stands at or above this slot.
+    pub fn end(&self) -> u32 {
+        (self.chunks.len() * CHUNK) as u32
+    }
+
+    /// The first slot from one on whose value stands by itself.
+    pub fn far_from(&self, slot: u32) -> Option<u32> {
+        self.far.range(slot..).next().map(|(slot, _)| *slot)
+    }
+
+    /// Moves the chunk that begins with this slot, if one does.
+    pub fn relocate_chunk(&mut self, slot: u32, mover: &mut impl Mover) {
+        if let (at, 0) = split(slot) {
+            if let Some(place) = self.chunks.get_mut(at) {
+                *place = place.take().map(|chunk| mover.value(chunk));
+            }
+        }
+    }
+
+    /// The values from a slot on, in the order of their slots.
+    pub fn iter_from(&self, slot: u32) -> impl Iterator<Item = (u32, &T)> {
+        let first = slot as usize / CHUNK;
+        let chunks = self.chunks.iter().enumerate().skip(first).filter_map(|(at, c)| Some((at, c.as_ref()?)));
+        let values = chunks.flat_map(|(at, chunk)| {
+            let all = chunk.iter().enumerate();
+            all.filter_map(move |(i, value)| Some(((at * CHUNK + i) as u32, value.as_ref()?)))
+        });
+        let mut near = values.skip_while(move |(at, _)| *at < slot).peekable();
+        let mut far = self.far.range(slot..).map(|(at, value)| (*at, value)).peekable();
+        std::iter::from_fn(move || match (near.peek(), far.peek()) {
+            (Some((near, _)), Some((at, _))) if at < near => far.next(),
+            (None, _) => far.next(),
+            _ => near.next(),
+        })
+    }
+
+    /// All values in the order of their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.iter_from(0)
+    }
+}
+
+/// Words of [`Bitmap`] that come together: those of a slot far off cost no more than these.
+const BLOCK: usize = 256;
+
+/// A set of numbers with a quick answer to "which is the lowest that is not in it": each
+/// word of a level tells which words of the level below are full.
+#[derive(Default)]
+struct Bitmap {
+    blocks: Vec<Option<Box<[u64; BLOCK]>>>,
+    levels: Vec<Vec<u64>>,
+}
+
+impl Bitmap {
+    fn word(&self, at: usize) -> u64 {
+        let block = self.blocks.get(at / BLOCK).and_then(Option::as_ref);
+        block.and_then(|block| block.get(at % BLOCK)).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, number: usize) {
+        let mut at = number / 64;
+        if at / BLOCK >= self.blocks.len() {
+            self.blocks.resize_with(at / BLOCK + 1, || None);
+        }
+        let Some(block) = self.blocks.get_mut(at / BLOCK) else { return };
+        let block = block.get_or_insert_with(|| Box::new([0; BLOCK]));
+        let Some(word) = block.get_mut(at % BLOCK) else { return };
+        *word |= 1 << (number % 64);
+        if *word != u64::MAX {
+            return;
+        }
+        let mut level = 0;
+        loop {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let Some(words) = self.levels.get_mut(level) else { return };
+            if at / 64 >= words.len() {
+                words.resize(at / 64 + 1, 0);
+            }
+            let Some(word) = words.get_mut(at / 64) else { return };
+            *word |= 1 << (at % 64);
+            if *word != u64::MAX {
+                return;
+            }
+            at /= 64;
+            level += 1;
+        }
+    }
+
+    fn clear(&mut self, number: usize) {
+        let mut at = number / 64;
+        let block = self.blocks.get_mut(at / BLOCK).and_then(Option::as_mut);
+        let Some(word) = block.and_then(|block| block.get_mut(at % BLOCK)) else { return };
+        let mut was_full = *word == u64::MAX;
+        *word &= !(1 << (number % 64));
+        for words in &mut self.levels {
+            let Some(word) = words.get_mut(at / 64).filter(|_| was_full) else { return };
+            was_full = *word == u64::MAX;
+            *word &= !(1 << (at % 64));
+            at /= 64;
+        }
+    }
+
+    /// Whether none of `n` numbers is in it, from `first` on: both divisible by 64.
+    fn is_clear(&self, first: usize, n: usize) -> bool {
+        (first / 64..(first + n) / 64).all(|at| self.word(at) == 0)
+    }
+
+    fn bytes(&self) -> usize {
+        let blocks = self.blocks.iter().flatten().count() * std::mem::size_of::<[u64; BLOCK]>();
+        blocks + self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum::<usize>()
+    }
+
+    fn first_clear(&self) -> usize {
+        // From the top: the lowest word that is not full, then down into it.
+        let mut at = match self.levels.last() {
+            None => 0,
+            Some(top) => match top.iter().enumerate().find(|(_, w)| **w != u64::MAX) {
+                Some((i, w)) => i * 64 + w.trailing_ones() as usize,
+                None => top.len() * 64,
+            },
+        };
+        for words in self.levels.iter().rev().skip(1) {
+            let word = words.get(at).copied().unwrap_or(0);
+            at = at * 64 + word.trailing_ones() as usize;
+        }
+        at * 64 + self.word(at).trailing_ones() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_of_records_fits_into_a_size_of_the_allocators() {
+        assert!(std::mem::size_of::<[Option<crate::job::Job>; CHUNK]>() <= 16 * 1024);
+    }
+
+    #[test]
+    fn the_lowest_free_slot_is_taken_next_at_any_size() {
+        let mut slab = Slab::default();
+        let n = 300_000u32;
+        for i in 0..n {
+            assert_eq!(slab.insert(i), i);
+        }
+        for slot in [299_999, 70_000, 5, 65_536, 1023] {
+            assert_eq!(slab.remove(slot), Some(slot));
+        }
+        for slot in [5, 1023, 65_536, 70_000, 299_999, 300_000] {
+            assert_eq!(slab.insert(slot), slot);
+        }
+        assert_eq!(slab.len() as u32, n + 1);
+    }
+
+    #[test]
+    fn chunks_go_with_their_last_value() {
+        let mut slab = Slab::default();
+        (0..10_000).for_each(|i| {
+            slab.insert(i);
+        });
+        let full = slab.bytes();
+        (0..9_999).for_each(|i| {
+            slab.remove(i);
+        });
+        assert!(slab.bytes() < full / 4);
+        assert_eq!(slab.next_free(), 0);
+        assert_eq!(slab.iter().collect::<Vec<_>>(), vec![(9_999, &9_999)]);
+        assert_eq!(slab.iter_from(9_999).count(), 1);
+        assert_eq!(slab.iter_from(10_000).count(), 0);
+    }
+
+    #[test]
+    fn a_slab_takes_no_more_than_a_small_multiple_of_what_stands_in_it() {
+        let mut slab = Slab::default();
+        let n = 1_000;
+        let slots = (1..=n).map(|i| i * (MAX_SLOT / n) - 1);
+        for slot in slots.clone() {
+            assert!(slab.insert_at(slot, [slot; 16]));
+        }
+        assert!(slab.bytes() < 200 * n as usize, "{}", slab.bytes());
+        assert!(slots.clone().eq(slab.iter().map(|(slot, _)| slot)));
+        assert_eq!((slab.len(), slab.next_free()), (n as usize, 0));
+        assert_eq!(slab.insert([7; 16]), 0);
+        let last = MAX_SLOT / n * n - 1;
+        assert_eq!(slab.get(last).and_then(|value| value.first()), Some(&last));
+        assert!(slots.clone().all(|slot| slab.remove(slot).is_some() && slab.get(slot).is_none()));
+        assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn what_stands_far_off_changes_no_slot_that_is_taken_next() {
+        // Every seventh of a range, sparse and dense ones, then the holes, lowest first.
+        let mut slab = Slab::default();
+        let taken = |slot: &u32| slot % 7 == 3 && slot % 1_000 < 400 || slot % 1_024 == 1_000;
+        for slot in (0..20_000).filter(taken) {
+            assert!(slab.insert_at(slot, slot) && !slab.insert_at(slot, slot));
+        }
+        for slot in (0..20_000).filter(|slot| !taken(slot)) {
+            assert_eq!(slab.insert(slot), slot);
+        }
+        assert!(slab.iter().eq((0..20_000).zip(&(0..20_000).collect::<Vec<_>>())));
+        assert!(slab.far.is_empty());
+    }
+
+    #[test]
+    fn a_slot_out_of_reach_is_refused() {
+        let mut slab = Slab::default();
+        assert!(!slab.insert_at(MAX_SLOT, ()));
+        assert!(slab.insert_at(7, ()));
+        assert!(!slab.insert_at(7, ()));
+        assert_eq!(slab.next_free(), 0);
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod registrations;
+pub(crate) mod sessions;

@@ -1,0 +1,295 @@
+//! Workers that have registered, and workers that have gone while their claims are still being
+//! ended.
+//!
+//! The claimer's [`Worker`](crate::board::Worker) knows until when its registration stands and
+//! which of its claims have ended with the last one, so that a claim need not look here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::Board;
+use crate::effect::{is_name, Unfit};
+use crate::job::{META_MOST, NEVER};
+use crate::settings::LONGEST;
+use crate::structures::byte_string::Bin;
+
+/// A board has no more registered workers than this.
+pub const REGISTERED_MOST: usize = 10_000;
+
+written! {
+    /// What a board knows of a worker that has registered.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Registration {
+        /// What kind of worker it is.
+        1 pub role: Option<Bin>,
+        /// Fields of its own.
+        2 pub meta: Vec<(Bin, Bin)>,
+        /// When it first registered, Unix ms.
+        3 pub registered: i64,
+        /// For how long each time, ms, or -1.
+        4 pub time: i64,
+        /// When the registration lapses, Unix ms, or [`NEVER`].
+        5 pub until: i64,
+        /// Nothing is handed to it.
+        6 pub quiet: bool,
+        /// Leases that it has lost.
+        7 pub lapsed: u64,
+        /// It stands as long as the connection that carries it.
+        8 pub session: bool,
+    }
+}
+
+written! {
+    /// A worker has gone: its claims up to a token are ended one after the other.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(crate) struct Departure {
+        /// Claims under tokens up to this one have ended.
+        1 pub token: u64,
+        /// As lapses; otherwise as if it had abandoned them.
+        2 pub lapses: bool,
+    }
+}
+
+written! {
+    /// A worker's registration, the end of one before, or both.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub(crate) struct Entry {
+        1 pub registration: Option<Registration>,
+        2 pub departure: Option<Departure>,
+    }
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        self.registration.is_none() && self.departure.is_none()
+    }
+
+    fn until(&self) -> i64 {
+        self.registration.as_ref().map_or(NEVER, |r| r.until)
+    }
+
+    /// Whether it is a registration that a connection is to carry.
+    fn is_carried(&self) -> bool {
+        self.registration.as_ref().is_some_and(|r| r.session && r.until == NEVER)
+    }
+
+    fn quiet(&self) -> bool {
+        self.registration.as_ref().is_some_and(|r| r.quiet)
+    }
+
+    fn heap(&self) -> usize {
+        let meta = |r: &Registration| r.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>();
+        256 + self.registration.as_ref().map_or(0, |r| meta(r) + r.role.as_ref().map_or(0, |r| r.len()))
+    }
+
+    /// Whether it is one that effects could have made on a board whose last token is that.
+    pub fn sound(&self, token: u64) -> bool {
+        let is_time = |time: i64| (0..=NEVER).contains(&time);
+        let registration = self.registration.as_ref().is_none_or(|r| {
+            r.role.as_ref().is_none_or(|role| is_name(role))
+                && r.meta.len() <= META_MOST
+                && r.meta.iter().all(|(field, _)| is_name(field))
+                && (r.time == -1 || (!r.session && (1..=LONGEST).contains(&r.time)))
+                && is_time(r.registered)
+                && (1..=NEVER).contains(&r.until)
+        });
+        let departure = self.departure.as_ref().is_none_or(|d| (1..=token).contains(&d.token));
+        !self.is_empty() && registration && departure
+    }
+}
+
+/// See the module's comment.
+#[derive(Default)]
+pub(crate) struct Registrations {
+    all: BTreeMap<Bin, Entry>,
+    /// Those that lapse, by when.
+    ends: BTreeSet<(i64, Bin)>,
+    /// Whose claims are being ended.
+    departing: BTreeSet<Bin>,
+    registered: usize,
+    quiet: usize,
+    heap: usize,
+}
+
+impl Registrations {
+    /// How many workers are registered. O(1).
+    pub fn len(&self) -> usize {
+        self.registered
+    }
+
+    /// Whether nobody is registered, or has gone a moment ago. O(1).
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many workers nothing is handed to. O(1).
+    pub fn quiet(&self) -> usize {
+        self.quiet
+    }
+
+    /// Bytes that they take, about. O(1).
+    pub fn bytes(&self) -> usize {
+        self.heap
+    }
+
+    /// What is known of a worker. O(log workers).
+    pub fn get(&self, worker: &[u8]) -> Option<&Entry> {
+        self.all.get(worker)
+    }
+
+    /// A worker's registration. O(log workers).
+    pub fn of(&self, worker: &[u8]) -> Option<&Registration> {
+        self.get(worker)?.registration.as_ref()
+    }
+
+    /// All entries, by name.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Bin, &Entry)> {
+        self.all.iter()
+    }
+
+    /// The registrations after that name, by name.
+    pub fn after<'a>(
+        &'a self,
+        name: Option<&[u8]>,
+    ) -> impl Iterator<Item = (&'a Bin, &'a Registration)> + use<'a> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = name.map_or(Unbounded, |name| Excluded(Bin::from(name)));
+        let behind = self.all.range((from, Unbounded));
+        behind.filter_map(|(name, entry)| Some((name, entry.registration.as_ref()?)))
+    }
+
+    /// Whether nothing is handed to that worker. O(1) while nobody is quiet.
+    pub fn is_quiet(&self, worker: &[u8]) -> bool {
+        self.quiet > 0 && self.get(worker).is_some_and(Entry::quiet)
+    }
+
+    /// The registration that lapses next, and when. O(log workers).
+    pub fn next_end(&self) -> Option<&(i64, Bin)> {
+        self.ends.first()
+    }
+
+    /// A worker whose claims are being ended. O(log workers).
+    pub fn next_departure(&self) -> Option<&Bin> {
+        self.departing.first()
+    }
+
+    /// One more lease of that worker's is lost. O(log workers).
+    pub fn lost(&mut self, worker: &[u8]) {
+        if let Some(registration) = self.all.get_mut(worker).and_then(|e| e.registration.as_mut()) {
+            registration.lapsed = registration.lapsed.saturating_add(1).min(NEVER as u64);
+        }
+    }
+
+    /// Puts what is known of a worker; an empty entry is none. Whether there was one.
+    fn set(&mut self, worker: &Bin, entry: Entry) -> bool {
+        let old = self.all.remove(worker);
+        if let Some(old) = &old {
+            self.ends.remove(&(old.until(), worker.clone()));
+            self.departing.remove(worker);
+            self.registered -= usize::from(old.registration.is_some());
+            self.quiet -= usize::from(old.quiet());
+            self.heap = self.heap.saturating_sub(old.heap() + worker.len());
+        }
+        if !entry.is_empty() {
+            if entry.until() != NEVER {
+                self.ends.insert((entry.until(), worker.clone()));
+            }
+            if entry.departure.is_some() {
+                self.departing.insert(worker.clone());
+            }
+            self.registered += usize::from(entry.registration.is_some());
+            self.quiet += usize::from(entry.quiet());
+            self.heap += entry.heap() + worker.len();
+            self.all.insert(worker.clone(), entry);
+        }
+        old.is_some()
+    }
+
+    /// Whether the indexes follow from the entries.
+    fn is_sound(&self) -> bool {
+        let ends = self.all.iter().filter(|(_, e)| e.until() != NEVER).map(|(w, e)| (e.until(), w.clone()));
+        let departing = self.all.iter().filter(|(_, e)| e.departure.is_some()).map(|(w, _)| w);
+        ends.collect::<BTreeSet<_>>() == self.ends
+            && departing.eq(self.departing.iter())
+            && self.registered == self.all.values().filter(|e| e.registration.is_some()).count()
+            && self.quiet == self.all.values().filter(|e| e.quiet()).count()
+            && self.heap == self.all.iter().map(|(w, e)| e.heap() + w.len()).sum::<usize>()
+    }
+}
+
+impl Board {
+    /// Puts what is known of a worker, here and where its claims are. O(log workers).
+    pub(crate) fn set_entry(&mut self, worker: &Bin, entry: Entry) -> Result<(), Unfit> {
+        let number = match self.workers.find(&**worker) {
+            Some(number) => number,
+            None => self.workers.add(worker.clone()).0,
+        };
+        let (until, gone) = (entry.until(), entry.departure.as_ref().map_or(0, |d| d.token));
+        let (kept, carried) = (!entry.is_empty(), entry.is_carried());
+        if self.registrations.is_quiet(worker) && !entry.quiet() {
+            self.roused = true;
+        }
+        let known = self.registrations.set(worker, entry);
+        let place = self.workers.get_mut(number).ok_or(Unfit)?;
+        (place.until, place.gone) = (until, gone);
+        let alone = self.sessions.stands(worker, carried);
+        self.wake_at(if gone > 0 || alone { 0 } else { until });
+        match (known, kept) {
+            (false, true) => self.workers.hold(number),
+            (true, false) => {
+                self.workers.release(number);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is handed to that worker. O(1) while nobody is quiet.
+    pub fn is_quiet(&self, worker: &[u8]) -> bool {
+        self.registrations.is_quiet(worker)
+    }
+
+    /// How many workers are registered. O(1).
+    pub fn registered(&self) -> usize {
+        self.registrations.len()
+    }
+
+    /// A worker's registration. O(log workers).
+    pub fn registration(&self, worker: &[u8]) -> Option<&Registration> {
+        self.registrations.of(worker)
+    }
+
+    /// The registrations after that name, by name.
+    pub fn registrations_after<'a>(
+        &'a self,
+        name: Option<&[u8]>,
+    ) -> impl Iterator<Item = (&'a Bin, &'a Registration)> + use<'a> {
+        self.registrations.after(name)
+    }
+
+    /// How many jobs a worker holds, and when it last spoke as far as this copy knows. O(1).
+    pub fn activity(&self, worker: &[u8]) -> (usize, i64) {
+        let known = self.workers.find(worker).and_then(|number| self.workers.get(number));
+        known.map_or((0, 0), |worker| (worker.claims.len(), worker.seen))
+    }
+
+    pub(crate) fn check_registrations(&self) -> Result<(), String> {
+        let agrees = |(name, entry): (&Bin, &Entry)| {
+            let worker = self.workers.find(&**name).and_then(|number| self.workers.get(number));
+            let gone = entry.departure.as_ref().map_or(0, |d| d.token);
+            is_name(name) && worker.is_some_and(|w| (w.until, w.gone) == (entry.until(), gone))
+        };
+        let known = self.registrations.iter().count();
+        let marked = self.workers.iter().filter(|(_, name, w)| {
+            (w.until != NEVER || w.gone > 0) && self.registrations.get(name).is_none()
+        });
+        let stray = marked.count();
+        let carried = self.registrations.iter().filter(|(_, e)| e.is_carried()).map(|(name, _)| name);
+        let sound = self.registrations.is_sound() && self.sessions.are(carried);
+        match sound && stray == 0 && self.registrations.iter().all(agrees) {
+            true => Ok(()),
+            false => {
+                Err(format!("one of {known} registrations that its worker does not know, or the reverse"))
+            }
+        }
+    }
+}

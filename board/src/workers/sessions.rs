@@ -1,0 +1,200 @@
+//! Which connection carries which session claim, and which registration: what this server alone
+//! knows. It is in no snapshot and no digest, and goes with the board when its key gets another
+//! name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::board::Board;
+use crate::job::NEVER;
+use crate::structures::byte_string::Bin;
+
+/// See the module's comment.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    /// The connection that carries the claim under a token.
+    carriers: BTreeMap<u64, u64>,
+    /// Connection, token, slot.
+    claims: BTreeSet<(u64, u64, u32)>,
+    /// The connection that carries the registration of a worker.
+    registrars: BTreeMap<Bin, u64>,
+    /// Connection, worker.
+    workers: BTreeSet<(u64, Bin)>,
+    /// Workers whose registration needs a connection and has none here.
+    alone: BTreeSet<Bin>,
+    /// Connections that have closed and whose claims are still to be ended.
+    closed: BTreeSet<u64>,
+}
+
+impl Sessions {
+    fn has(&self, connection: u64) -> bool {
+        let mut claims = self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX));
+        claims.next().is_some() || self.workers_of(connection).next().is_some()
+    }
+
+    fn workers_of(&self, connection: u64) -> impl Iterator<Item = &Bin> {
+        let from = (connection, Bin::from(&b""[..]));
+        self.workers.range(from..).take_while(move |(of, _)| *of == connection).map(|(_, worker)| worker)
+    }
+
+    fn tidy(&mut self, connection: u64) {
+        if !self.closed.is_empty() && !self.has(connection) {
+            self.closed.remove(&connection);
+        }
+    }
+
+    /// From now on the connection carries the claim. O(log claims).
+    fn carry(&mut self, connection: u64, token: u64, slot: u32) {
+        if self.carriers.get(&token) == Some(&connection) {
+            return;
+        }
+        self.drop(token, slot);
+        self.carriers.insert(token, connection);
+        self.claims.insert((connection, token, slot));
+    }
+
+    /// No connection carries the claim any more. O(log claims).
+    pub fn drop(&mut self, token: u64, slot: u32) {
+        if let Some(connection) = self.carriers.remove(&token) {
+            self.claims.remove(&(connection, token, slot));
+            self.tidy(connection);
+        }
+    }
+
+    /// No connection carries the registration any more. O(log workers).
+    fn part(&mut self, worker: &Bin) {
+        if let Some(connection) = self.registrars.remove(worker) {
+            self.workers.remove(&(connection, worker.clone()));
+            self.tidy(connection);
+        }
+    }
+
+    /// A worker has a registration that a connection is to carry, or not. Whether none does. O(log
+    /// workers).
+    pub fn stands(&mut self, worker: &Bin, carried: bool) -> bool {
+        let alone = carried && !self.registrars.contains_key(worker);
+        if alone {
+            self.alone.insert(worker.clone());
+        } else if !carried {
+            self.alone.remove(worker);
+            self.part(worker);
+        }
+        alone
+    }
+
+    /// Whether these are the workers whose registrations a connection carries or is to carry.
+    pub fn are<'a>(&self, mut workers: impl Iterator<Item = &'a Bin>) -> bool {
+        let all: BTreeSet<&Bin> = self.registrars.keys().chain(&self.alone).collect();
+        all.len() == self.registrars.len() + self.alone.len()
+            && self.registrars.len() == self.workers.len()
+            && all.into_iter().all(|worker| workers.next() == Some(worker))
+            && workers.next().is_none()
+    }
+
+    /// Whether what closed connections carried is still to be ended. O(1).
+    pub fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Whether a registration has no connection: a primary is to give it a time. O(1).
+    pub fn has_alone(&self) -> bool {
+        !self.alone.is_empty()
+    }
+
+    /// The next `n` claims of closed connections, at most, by slot.
+    pub fn of_closed(&self, n: usize) -> Vec<u32> {
+        let Some(connection) = self.closed.first().copied() else { return Vec::new() };
+        let claims = self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX));
+        claims.take(n).map(|(_, _, slot)| *slot).collect()
+    }
+
+    /// The next `n` workers, at most, whose registrations closed connections carried.
+    pub fn workers_of_closed(&self, n: usize) -> Vec<Bin> {
+        let first = self.closed.first().copied();
+        first.map(|connection| self.workers_of(connection).take(n).cloned().collect()).unwrap_or_default()
+    }
+
+    /// The next `n` workers, at most, whose registrations no connection carries.
+    pub fn alone(&self, n: usize) -> Vec<Bin> {
+        self.alone.iter().take(n).cloned().collect()
+    }
+}
+
+impl Board {
+    /// Notes that a connection carries the session claim of a job. O(log claims).
+    pub fn carry(&mut self, slot: u32, connection: u64) {
+        let token = self.jobs.get(slot).and_then(|job| self.claim_of(job)).map(|claim| claim.token);
+        if let Some(token) = token.filter(|_| self.is_session(slot)) {
+            self.sessions.carry(connection, token, slot);
+        }
+    }
+
+    /// The connection that carries the claim of a job, and whether it has closed. O(log claims).
+    pub(crate) fn carrier(&self, slot: u32) -> Option<(u64, bool)> {
+        let token = self.claim_of(self.jobs.get(slot)?)?.token;
+        let connection = *self.sessions.carriers.get(&token)?;
+        Some((connection, self.sessions.closed.contains(&connection)))
+    }
+
+    /// The same connection carries the claim again. O(log claims).
+    pub(crate) fn carry_on(&mut self, slot: u32, carrier: (u64, bool)) {
+        self.carry(slot, carrier.0);
+        if carrier.1 {
+            self.sessions.closed.insert(carrier.0);
+        }
+    }
+
+    /// Notes that a connection carries the registration of a worker. Whether it is one that a
+    /// connection is to carry. O(log workers).
+    pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
+        let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
+        let known = self.sessions.registrars.get(worker) == Some(&connection);
+        if some && !known {
+            let worker = Bin::from(worker);
+            self.sessions.part(&worker);
+            self.sessions.alone.remove(&worker);
+            self.sessions.registrars.insert(worker.clone(), connection);
+            self.sessions.workers.insert((connection, worker));
+        }
+        some
+    }
+
+    /// Forgets all connections: this server is no primary any more.
+    pub fn forget_connections(&mut self) {
+        let mut sessions = std::mem::take(&mut self.sessions);
+        sessions.alone.extend(sessions.registrars.into_keys());
+        self.sessions.alone = sessions.alone;
+        if self.sessions.has_alone() {
+            self.wake_at(0);
+        }
+    }
+
+    /// Notes that a connection has closed: what it carries is ended from now on.
+    /// Whether there are any. O(log claims).
+    pub fn close(&mut self, connection: u64) -> bool {
+        let some = self.sessions.has(connection);
+        if some {
+            self.sessions.closed.insert(connection);
+            self.wake_at(0);
+        }
+        some
+    }
+
+    /// The workers whose registrations a connection carries. O(log workers + n).
+    pub fn attended_by(&self, connection: u64) -> Vec<Vec<u8>> {
+        self.sessions.workers_of(connection).map(|worker| worker.to_vec()).collect()
+    }
+
+    /// The connections that carry claims or registrations. O(connections log claims).
+    pub fn connections(&self) -> Vec<u64> {
+        let mut all = Vec::new();
+        let mut from = 0;
+        while let Some((connection, ..)) = self.sessions.claims.range((from, 0, 0)..).next() {
+            all.push(*connection);
+            from = connection.saturating_add(1);
+        }
+        all.extend(self.sessions.workers.iter().map(|(connection, _)| *connection));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

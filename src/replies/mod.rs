@@ -1,0 +1,5 @@
+//! How things are written.
+
+pub mod date;
+pub mod json;
+pub mod openmetrics;
