@@ -5,6 +5,12 @@
 
 use crate::job::NEVER;
 
+/// What follows a failure.
+pub(crate) enum Next {
+    Retry { due: i64 },
+    End { retain: i64 },
+}
+
 /// The pause after the `fails`th failure, ms.
 pub fn pause(fails: u32, base: i64, max: i64, jitter: i64, random: u64) -> i64 {
     let doublings = fails.saturating_sub(1).min(62);

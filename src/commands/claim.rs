@@ -158,8 +158,8 @@ impl<'a> Wanted<'a> {
                 None => claim(turn, &request, &options, &fields)?,
             };
             if slots.is_empty() && options.block.is_some() {
-                let env = turn.env;
-                turn.board().note_thirst(&env, &request);
+                let now = turn.env.now;
+                turn.board().note_thirst(request.queues, now);
             }
             for slot in &slots {
                 match session {

@@ -325,7 +325,7 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
             }
         }
         if claims.is_empty() {
-            turn.board().note_thirst(&env, claim);
+            turn.board().note_thirst(claim.queues, env.now);
         }
         Ok(())
     });

@@ -65,18 +65,11 @@ pub fn wait(call: &Call, timeout: i64, want: Want) {
     let mut value = open.as_mut().and_then(|open| open.value());
     if let (Some(value), Want::Claimable(queues)) = (&mut value, &want) {
         let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
-        note_thirst(&mut value.board, &queues);
+        value.board.note_thirst(&queues, world::now());
         timer::bring_forward(ctx, key, value);
     }
     let board = value.map(|value| &value.board);
     with(|w| w.add(number, handle, place, want, |id| board.and_then(|board| sight(board, id))));
-}
-
-/// Lets those who wait for these queues, none for every queue, be woken when the tokens are
-/// there that they lack.
-fn note_thirst(board: &mut Board, queues: &[&[u8]]) {
-    let config = config();
-    board.note_thirst(&world::env(&config.rules), &Claim { queues, ..Claim::default() });
 }
 
 /// A client that waits without taking work.
@@ -156,7 +149,7 @@ fn look_at_board(board: &mut Board, place: &Place, woken: impl IntoIterator<Item
         for queue in woken {
             match claimable(board, &[&queue]) {
                 true => with(|watchers| watchers.saw_work(place, &queue, &mut met)),
-                false => note_thirst(board, &[&queue]),
+                false => board.note_thirst(&[&queue], world::now()),
             }
         }
     }

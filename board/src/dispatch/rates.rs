@@ -13,7 +13,6 @@ use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{Job, NEVER};
-use crate::verbs::Claim;
 
 written! {
     /// Groups may go on that had to wait for tokens until then: the first `n`.
@@ -177,17 +176,17 @@ impl Board {
         [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
     }
 
-    /// Somebody waits with that claim: wakes its queues when the tokens are there that they
-    /// lack. O(queues named).
-    pub fn note_thirst(&mut self, env: &Env<'_>, claim: &Claim<'_>) {
-        let queues: Vec<u32> = match claim.queues.is_empty() {
+    /// Somebody waits for a job of these queues, of every queue when none is named: wakes them
+    /// when the tokens are there that they lack. O(queues named).
+    pub fn note_thirst(&mut self, queues: &[&[u8]], now: i64) {
+        let queues: Vec<u32> = match queues.is_empty() {
             true => self.busy().to_vec(),
-            false => claim.queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
+            false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
         };
         for queue in queues {
             let Some(lane) = self.queues.get(queue) else { continue };
             let Some(at) = self.opens_at(lane) else { continue };
-            if at > env.now && at < NEVER {
+            if at > now && at < NEVER {
                 self.thirst.insert((at, queue));
                 self.wake_at(at);
             }

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 
 use crate::board::Board;
 use crate::job::id::Id;
-use crate::reading::filters::{Filters, Page, Start};
 use crate::settings::Setting;
 use crate::structures::byte_string::Bin;
 
@@ -120,11 +119,9 @@ impl Board {
         recent.unasked = 0;
     }
 
-    /// The slots of the records that have changed since the revision that the filters name, in
-    /// no order; `None` when that is not known without looking at all of them, or when there are
+    /// The slots of the records that have changed since a revision, in no order; `None` when that is not known without looking at all of them, or when there are
     /// more than `most`. O(n log n) for n changes.
-    pub(crate) fn changed_since(&self, filters: &Filters<'_>, most: usize) -> Option<Vec<u32>> {
-        let version = filters.since()?;
+    pub(crate) fn changed_since(&self, version: u64, most: usize) -> Option<Vec<u32>> {
         let recent = self.news.recent.as_ref().filter(|recent| recent.from <= version)?;
         let changes = recent.ring.iter().rev().take_while(|(revision, _)| *revision > version);
         let is_last = |(revision, slot): &(u64, u32)| {
@@ -134,28 +131,5 @@ impl Board {
         slots.sort_unstable();
         slots.dedup();
         (slots.len() <= most).then_some(slots)
-    }
-
-    /// One page of a listing of those slots. O(n log n).
-    pub(crate) fn list_changed(&self, slots: Vec<u32>, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
-        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|record| page.filters.holds(&record));
-        let start = |slot: u32| match page.filters.by_posting() {
-            true => Some(Start::Posted(self.seq(slot))),
-            false => self.cursor(self.jobs.get(slot)?.state, slot).map(Start::At),
-        };
-        let found = slots.into_iter().filter(holds);
-        let mut places: Vec<(Start, u32)> = found.filter_map(|slot| Some((start(slot)?, slot))).collect();
-        places.sort_unstable_by_key(|(at, _)| at.rank());
-        if page.reverse {
-            places.reverse();
-        }
-        let passed = |(at, _): &(Start, u32), from: Start| match page.reverse {
-            true => at.rank() > from.rank(),
-            false => at.rank() < from.rank(),
-        };
-        let begin = page.from.map_or(0, |from| places.partition_point(|place| passed(place, from)));
-        let mut rest = places.into_iter().skip(begin);
-        let slots = rest.by_ref().take(page.count).map(|(_, slot)| slot).collect();
-        (slots, rest.next().map(|(start, _)| start))
     }
 }

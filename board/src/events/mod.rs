@@ -1,5 +1,12 @@
 //! What a board tells those who follow it: which records change, and what happens to jobs. All
 //! of it is local: in no snapshot, no digest, and nothing is noted when nobody listens.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `messages` | what the messages say |
+//! | `changes` | what changed and went since a revision |
+//!
+//! Uses `dispatch`, `job` and `structures`.
 
 pub(crate) mod changes;
 pub(crate) mod messages;

@@ -1,10 +1,10 @@
 //! What few jobs have.
 
 use super::{Last, NEVER};
+use crate::job::awaited::Edge;
 use crate::job::history::History;
-use crate::quotas::unique::Unique;
-use crate::relations::dependencies::Edge;
-use crate::relations::family::Family;
+use crate::job::kin::Family;
+use crate::job::unique_key::Unique;
 use crate::structures::byte_string::Bin;
 use crate::structures::lazy::{Apart, Part};
 

@@ -20,10 +20,24 @@
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
 //! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
 //! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `claim` | what there is while a worker holds the job |
+//! | `class`, `classes` | what jobs of the same queue, name and options share |
+//! | `extras` | what few jobs have |
+//! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its key |
+//! | `history` | the entries of its history |
+//! | `id` | ids: a made one knows its slot |
+//!
+//! Uses `structures`.
 
+pub(crate) mod awaited;
 pub(crate) mod classes;
 pub(crate) mod history;
 pub(crate) mod id;
+pub(crate) mod kin;
+pub(crate) mod unique_key;
 
 mod claim;
 mod class;
@@ -115,7 +129,7 @@ impl State {
         self >= State::Complete
     }
 
-    /// Whether such jobs stand in a line of their queue's [`Asides`](crate::places::by_queue::Asides).
+    /// Whether such jobs stand in a line of their queue's asides.
     pub(crate) fn is_aside(self) -> bool {
         !matches!(self, State::Ready | State::Claimed)
     }

@@ -13,10 +13,24 @@
 //!
 //! A job is taken out of its place ([`Board::leave`]) before any field that the place is
 //! ordered by changes, and put into the next ([`Board::enter`]) after.
+//!
+//! | file | what it keeps | invariant |
+//! |---|---|---|
+//! | `by_queue` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
+//! | `labels` | jobs by name, tag, kind of failure, and tracked ones | a job in the line of each label that it bears |
+//! | `records` | records that come, change and go | the sum of their sizes |
+//! | `pins` | what keeps records of ended jobs | |
+//! | `tombstones` | jobs whose records are gone | bounded in number and age |
+//! | `wake` | when time is next, which queues got work | a lower bound |
+//! | `relocate` | moves of records in memory | the state stays |
+//!
+//! Uses `dispatch`, `job`, `statistics` and `structures`.
 
 pub(crate) mod by_queue;
+pub(crate) mod labels;
 pub(crate) mod pins;
 pub(crate) mod records;
+pub(crate) mod relocate;
 pub(crate) mod tombstones;
 pub(crate) mod wake;
 

@@ -2,9 +2,17 @@
 //! have, and how many bytes of records a board and a queue; how many live jobs of one name a user
 //! may have; and how many records there can be at all.
 //!
-//! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a command would add is summed up first
-//! ([`Growth`]), so that it is refused whole; what does not grow is never refused. Verbs of
-//! workers are not asked: a board over its limits drains.
+//! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a
+//! command would add is summed up first ([`Growth`]), so that it is refused whole; what does not
+//! grow is never refused. Verbs of workers are not asked: a board over its limits drains.
+//!
+//! | file | what it bounds |
+//! |---|---|
+//! | `bounds` | how many queues, groups, schedules and keys a board may have |
+//! | `users` | live jobs of each user and name |
+//! | `unique` | keys that jobs take: one holder each |
+//!
+//! Uses `dispatch`, `job` and `structures`.
 
 pub(crate) mod bounds;
 pub(crate) mod unique;

@@ -7,9 +7,10 @@
 use crate::board::{Board, Queue};
 use crate::env::Env;
 use crate::error::clean;
+use crate::job::awaited::{Edge, OnFailure};
 use crate::job::{End, Job, State, NEVER};
 use crate::places::tombstones::Tombstone;
-use crate::relations::dependencies::{Edge, OnFailure, Outcome};
+use crate::relations::dependencies::Outcome;
 
 /// So many jobs that it waits for are told.
 const DEPENDENCIES: usize = 100;

@@ -33,11 +33,40 @@ pub(crate) const WALK: [State; 8] = [
 pub(crate) const LOOK: usize = 10_000;
 
 impl Board {
+    /// The slots of the records that have changed since the revision that the filters name: see
+    /// [`Board::changed_since`].
+    fn slots_changed(&self, filters: &Filters<'_>, most: usize) -> Option<Vec<u32>> {
+        self.changed_since(filters.since()?, most)
+    }
+
+    /// One page of a listing of those slots. O(n log n).
+    pub(crate) fn list_changed(&self, slots: Vec<u32>, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
+        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|record| page.filters.holds(&record));
+        let start = |slot: u32| match page.filters.by_posting() {
+            true => Some(Start::Posted(self.seq(slot))),
+            false => self.cursor(self.jobs.get(slot)?.state, slot).map(Start::At),
+        };
+        let found = slots.into_iter().filter(holds);
+        let mut places: Vec<(Start, u32)> = found.filter_map(|slot| Some((start(slot)?, slot))).collect();
+        places.sort_unstable_by_key(|(at, _)| at.rank());
+        if page.reverse {
+            places.reverse();
+        }
+        let passed = |(at, _): &(Start, u32), from: Start| match page.reverse {
+            true => at.rank() > from.rank(),
+            false => at.rank() < from.rank(),
+        };
+        let begin = page.from.map_or(0, |from| places.partition_point(|place| passed(place, from)));
+        let mut rest = places.into_iter().skip(begin);
+        let slots = rest.by_ref().take(page.count).map(|(_, slot)| slot).collect();
+        (slots, rest.next().map(|(start, _)| start))
+    }
+
     /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
     pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
         let bearers = self.fewest_bearers(&page.filters);
         let least = bearers.as_ref().map_or(usize::MAX, Bearers::most);
-        if let Some(slots) = self.changed_since(&page.filters, least) {
+        if let Some(slots) = self.slots_changed(&page.filters, least) {
             return self.list_changed(slots, page);
         }
         if let Some(bearers) = bearers {
@@ -155,7 +184,7 @@ impl Board {
         let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
         let bearers = self.fewest_bearers(filters).filter(|b| b.most() < walked);
         let least = bearers.as_ref().map_or(walked, Bearers::most);
-        if let Some(slots) = self.changed_since(filters, least) {
+        if let Some(slots) = self.slots_changed(filters, least) {
             return Some(count(&mut slots.into_iter()));
         }
         if least > most {

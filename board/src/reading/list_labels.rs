@@ -2,8 +2,8 @@
 //! walked, in the order of posts.
 
 use crate::board::Board;
+use crate::places::labels::Sort;
 use crate::reading::filters::{Filter, Filters, Page, Start};
-use crate::reading::labels::Sort;
 use crate::reading::list::LOOK;
 use crate::structures::merge::{merged, Slots};
 use crate::structures::sorted::Line;

@@ -1,8 +1,17 @@
+//! Queries: they change nothing.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | `record` | the fields of one job |
+//! | `filters` | which jobs a listing is about |
+//! | `list`, `list_labels` | a page of jobs, found by place or by label |
+//! | `explain`, `obstacles` | why a job is not running |
+//!
+//! Uses `dispatch`, `job`, `places`, `relations` and `structures`.
+
 pub(crate) mod explain;
 pub(crate) mod filters;
-pub(crate) mod labels;
 pub(crate) mod list;
 pub(crate) mod list_labels;
 pub(crate) mod obstacles;
 pub(crate) mod record;
-pub(crate) mod selection;

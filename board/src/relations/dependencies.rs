@@ -16,43 +16,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::error::Refusal;
+use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::Event;
 use crate::job::{End, State, U48};
+use crate::retry::Next;
 use crate::settings::Rules;
-use crate::verbs::Next;
 
 /// A job waits for no more others than this.
 pub const AFTER_MOST: usize = 10_000;
 /// The search for a cycle looks at no more edges than this: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
-
-/// What becomes of a job when one that it waits for ends without success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum OnFailure {
-    /// It waits on: the other may be requeued.
-    #[default]
-    Hold = 0,
-    /// It is cancelled.
-    Cancel = 1,
-    /// It fails, with kind `dependency`.
-    Fail = 2,
-    /// It runs all the same.
-    Run = 3,
-}
-
-numbered!(OnFailure, "on failure": Hold, Cancel, Fail, Run);
-
-written! {
-    /// A job that another waits for.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Edge {
-        /// Its slot.
-        1 pub slot: u32,
-        /// What if it does not succeed.
-        2 pub on_failure: OnFailure,
-    }
-}
 
 written! {
     /// A job that has ended: those who wait for it, from an order of posting on, are to be told.

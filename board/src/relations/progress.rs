@@ -3,7 +3,7 @@
 
 use crate::board::Board;
 use crate::effect::Unfit;
-use crate::relations::family::{counted, shown, Children};
+use crate::job::kin::{counted, shown, Children};
 
 impl Board {
     /// Whether a parent's progress follows from its children.

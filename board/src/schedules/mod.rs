@@ -6,6 +6,8 @@
 //! | `at` | when that child is posted: `next` and what jitter adds |
 //! | `last` | the number of the last child: `@id@last`; it only rises |
 //! | `fired` | children posted so far |
+//!
+//! Uses `job`, `places`, `quotas` and `structures`.
 
 pub(crate) mod cron;
 
@@ -13,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::effect::is_name;
+use crate::job::kin::SHARE_MOST;
+use crate::job::unique_key::Unique;
 use crate::job::{Options, Rare, META_MOST, NEVER};
-use crate::quotas::unique::Unique;
+use crate::places::labels::are_tags;
 use crate::quotas::RECORD;
-use crate::reading::labels::are_tags;
-use crate::relations::family::SHARE_MOST;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::settings::{LONGEST, MOST};
 use crate::structures::byte_string::Bin;

@@ -17,6 +17,9 @@
 //! A server has to start, whatever is in its files. There a snapshot that this version cannot
 //! read is *held* ([`Loader::holding`]): the board is broken, and is written again byte for byte
 //! until something is applied to it, so that a version that can read it finds it whole.
+//!
+//! Uses `dispatch`, `events`, `job`, `places`, `quotas`, `relations`, `schedules`, `statistics`,
+//! `structures`, `verbs` and `workers`.
 
 mod images;
 mod index;

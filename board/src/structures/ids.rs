@@ -1,5 +1,5 @@
 //! From the ids that clients chose to slots. Ids of the server's own making carry their slot
-//! and need no entry (see [`crate::job::id`]).
+//! and need no entry.
 //!
 //! Linear hashing over small tables: one table more for each [`SHARE`] entries, so that the
 //! index grows by splitting one table of a few thousand entries at a time and no insert ever

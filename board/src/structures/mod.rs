@@ -1,3 +1,20 @@
+//! Data structures that know nothing of boards.
+//!
+//! | file | what it is | invariant |
+//! |---|---|---|
+//! | `slab` | values by slot | the lowest free slot is next |
+//! | `sorted` | sorted sequences of slots | the records hold the keys, which stay as they are while in line |
+//! | `ids` | chosen ids to slots | no insert pays for a rehash of the whole |
+//! | `interner` | shared values by number | a value lives as long as somebody counts on it |
+//! | `byte_string` | small immutable bytes | never assumed to be UTF-8 |
+//! | `lazy` | a part that few records have | a pointer where it is absent |
+//! | `histogram` | durations in bins | sums exact, percentiles within 5 % |
+//! | `merge` | several sorted sequences as one | |
+//! | `numbered` | enumerations as numbers | a number is never used again |
+//! | `mover` | moving values in memory | |
+//!
+//! Uses no other room.
+
 #[macro_use]
 mod numbered;
 pub(crate) mod byte_string;
@@ -6,6 +23,6 @@ pub(crate) mod ids;
 pub(crate) mod interner;
 pub(crate) mod lazy;
 pub(crate) mod merge;
-pub(crate) mod relocate;
+pub(crate) mod mover;
 pub(crate) mod slab;
 pub(crate) mod sorted;

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::structures::relocate::Mover;
+use crate::structures::mover::Mover;
 
 /// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
 const CHUNK: usize = 256;

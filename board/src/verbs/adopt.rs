@@ -4,7 +4,7 @@
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
-use crate::relations::family::SHARE_MOST;
+use crate::job::kin::SHARE_MOST;
 use crate::verbs::post::Post;
 use crate::verbs::posted::Posted;
 

@@ -6,9 +6,9 @@ use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_fact, Fact, Topic};
+use crate::job::awaited::Edge;
 use crate::job::history::{Entry, Event};
 use crate::job::{End, State, NEVER, U48};
-use crate::relations::dependencies::Edge;
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, Answer, Standing};
 

@@ -9,9 +9,9 @@ use crate::events::{Fact, Topic};
 use crate::job::history::{Entry, Event};
 use crate::job::{End, State, NEVER};
 use crate::policy::Policy;
+use crate::retry::Next;
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::{Late, Tally};
-use crate::verbs::fail::Next;
 
 /// One of the orders of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::{Entry, Event};
 use crate::job::State;
-use crate::relations::dependencies::{Edge, OnFailure};
 
 /// The jobs that another is to wait for.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -7,7 +7,7 @@ use crate::error::Refusal;
 use crate::events::{text_fact, Fact, Topic};
 use crate::job::history::{Entry, Event};
 use crate::job::{End, State};
-use crate::retry;
+use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
@@ -98,12 +98,6 @@ impl Failed<'_> {
         let next = self.due.map_or(Next::End { retain: self.retain }, |due| Next::Retry { due });
         board.fail_job(self.slot, Event::Failed, self.kind, self.message, next, now)
     }
-}
-
-/// What follows a failure.
-pub(crate) enum Next {
-    Retry { due: i64 },
-    End { retain: i64 },
 }
 
 impl Board {

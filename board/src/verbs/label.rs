@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
-use crate::reading::labels::{are_tags, TAGS_MOST};
+use crate::places::labels::{are_tags, TAGS_MOST};
 use crate::structures::byte_string::Bin;
 
 /// What is to change of a job's labels, in whatever state it is.

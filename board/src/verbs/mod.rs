@@ -1,4 +1,7 @@
 //! The verbs, one file each: request, decision, effect, application.
+//!
+//! Uses `dispatch`, `events`, `job`, `places`, `quotas`, `reading`, `relations`, `schedules`,
+//! `statistics`, `structures` and `workers`.
 
 mod abandon;
 mod adopt;
@@ -26,6 +29,7 @@ mod register;
 mod release;
 mod requeue;
 mod schedule;
+pub(crate) mod selection;
 mod session;
 mod tell;
 mod trash;
@@ -43,7 +47,6 @@ pub use consume::{Consume, Consumed};
 pub use days::DaysDropped;
 pub use delete::{Deleted, Forgotten};
 pub use depend::{After, Depend, Depended};
-pub(crate) use fail::Next;
 pub use fail::{Fail, FailAnswer, Failed, Retry};
 pub use fire::{Fired, LATE};
 pub use flow::{Flow, Node};

@@ -45,7 +45,7 @@ fn claimed(w: &World) -> u64 {
 fn waits_for(w: &mut World, queue: &[u8]) {
     let rules = w.rules.clone();
     let env = w.env(&rules);
-    w.board.note_thirst(&env, &Claim { worker: BOB, queues: &[queue], ..Claim::default() });
+    w.board.note_thirst(&[queue], env.now);
     woken(w);
 }
 

@@ -35,7 +35,7 @@ fn woken(w: &mut World) -> bool {
 fn thirsts(w: &mut World) {
     let rules = w.rules.clone();
     let env = w.env(&rules);
-    w.board.note_thirst(&env, &Claim { worker: BOB, ..Claim::default() });
+    w.board.note_thirst(&[], env.now);
 }
 
 #[test]

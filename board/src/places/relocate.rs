@@ -8,18 +8,7 @@ use crate::job::history::History;
 use crate::job::{Job, Rare, Said};
 use crate::structures::byte_string::Bin;
 use crate::structures::lazy::{Apart, Part};
-
-/// Who knows where memory is better used.
-pub trait Mover {
-    /// These bytes, here or elsewhere.
-    fn bytes(&mut self, bytes: Box<[u8]>) -> Box<[u8]>;
-    /// This value, here or elsewhere.
-    fn value<T>(&mut self, value: Box<T>) -> Box<T>;
-    /// These values, with the same capacity, here or elsewhere.
-    fn values<T>(&mut self, values: Vec<T>) -> Vec<T>;
-    /// Whether to go on at another time.
-    fn is_tired(&mut self) -> bool;
-}
+use crate::structures::mover::Mover;
 
 /// So many jobs are moved between two questions whether to go on.
 const STEP: u32 = 64;

@@ -1,0 +1,99 @@
+//! What a record keeps of its job's parent and children.
+
+/// A job has no more ancestors above it than this, nor below it generations of children.
+pub const GENERATIONS: u8 = 32;
+/// The highest weight of a child.
+pub const SHARE_MOST: i64 = 1_000_000;
+/// All children of a parent weigh no more than this: their sums fit into 64 bits.
+pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000;
+/// How far children are is counted more finely than it is shown, so that what every generation
+/// rounds does not show: so many parts to a hundredth of a per cent.
+const PARTS: u32 = 1_000;
+/// What a complete child counts.
+pub(crate) const WHOLE: u32 = 10_000 * PARTS;
+
+/// What counts of a job that is so many hundredths of a per cent far.
+pub(crate) fn counted(progress: u16) -> u32 {
+    u32::from(progress) * PARTS
+}
+
+/// The hundredths of a per cent that are shown of what counts: all of them only of all of it.
+pub(crate) fn shown(counts: u32) -> u16 {
+    // Each generation may have rounded by half a part.
+    let hundredths = (counts + u32::from(GENERATIONS)) / PARTS;
+    let most = if counts < WHOLE { 9_999 } else { 10_000 };
+    hundredths.min(most) as u16
+}
+
+written! {
+    /// What a job is to others.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct Family {
+        /// As a child.
+        1 pub parent: Option<Tie>,
+        /// As a parent.
+        2 pub children: Option<Children>,
+    }
+}
+
+written! {
+    /// Whose child a job is.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Tie {
+        /// The parent's slot, while that is the parent of the family.
+        1 pub slot: u32,
+        /// Number of the family.
+        2 pub number: u64,
+        /// Its weight among the children.
+        3 pub share: u32,
+        /// What counts of it, of [`WHOLE`].
+        4 pub counts: u32,
+        /// It has ended, and its record stays for its parent.
+        5 pub kept: bool,
+    }
+}
+
+written! {
+    /// A parent's sums.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct Children {
+        /// Number of the family: the board's revision when the first child came.
+        1 pub number: u64,
+        /// How many count, with or without a record.
+        2 pub count: u64,
+        /// How many have not ended.
+        3 pub live: u32,
+        /// Sum of their weights.
+        4 pub shares: u64,
+        /// Sum of weight times what counts.
+        5 pub done: u64,
+        /// So many generations at most are below; it never falls.
+        6 pub height: u8,
+    }
+}
+
+impl Children {
+    /// The weighted mean of what counts; all only when all are complete.
+    pub(crate) fn mean(&self) -> Option<u32> {
+        let mean = (self.done + self.shares / 2).checked_div(self.shares)?;
+        let whole = self.done >= self.shares.saturating_mul(u64::from(WHOLE));
+        Some(mean.min(u64::from(WHOLE) - u64::from(!whole)) as u32)
+    }
+
+    fn sound(&self) -> bool {
+        self.number > 0
+            && self.height <= GENERATIONS
+            && self.shares <= SHARES_MOST + SHARE_MOST as u64
+            && self.count <= self.shares
+            && self.done <= self.shares.saturating_mul(u64::from(WHOLE))
+    }
+}
+
+impl Family {
+    /// Whether every number is one that a board could have come to.
+    pub fn sound(&self) -> bool {
+        let share = |tie: &Tie| (1..=SHARE_MOST).contains(&i64::from(tie.share));
+        self.parent.is_none_or(|tie| tie.number > 0 && share(&tie) && tie.counts <= WHOLE)
+            && self.children.is_none_or(|children| children.sound())
+    }
+}
