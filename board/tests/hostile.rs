@@ -14,9 +14,9 @@ use board::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use numbers::{numbers, with_number};
+use numbers::{revision_in, token_in, with_number};
 use site::*;
-use whole::{full, live_on, load, parts, revision_in, token_in};
+use whole::{full, live_on, load, parts};
 use world::{Bytes, World};
 
 /// The most memory that this process has had, in bytes; 0 where nobody tells.

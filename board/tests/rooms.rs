@@ -1,5 +1,5 @@
 //! The rooms of the code use each other as their comments say, and never in a circle.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use board::{Board, Claim, Refusal};
 
 use crate::commands::write_found;
-use crate::config::config;
 use crate::server::call::Call;
 use crate::server::cell::MainCell;
 use crate::server::clock;

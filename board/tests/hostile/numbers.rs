@@ -3,6 +3,10 @@
 
 use std::ops::Range;
 
+use board::Board;
+
+use crate::whole::load;
+
 /// Where each stands, in their order. Containers are walked through as what they hold; what
 /// follows bytes that are no MessagePack is anything.
 pub fn numbers(bytes: &[u8]) -> Vec<Range<usize>> {
@@ -39,10 +43,10 @@ pub fn written(n: i64) -> Vec<u8> {
     let wide = n.to_be_bytes();
     match n {
         0..=0x7f => vec![wide[7]],
-        0..=0xff => vec![0xcc, wide[7]],
-        0..=0xffff => [&[0xcd], &wide[6..]].concat(),
-        0..=0xffff_ffff => [&[0xce], &wide[4..]].concat(),
-        0.. => [&[0xcf], &wide[..]].concat(),
+        0x80..=0xff => vec![0xcc, wide[7]],
+        0x100..=0xffff => [&[0xcd], &wide[6..]].concat(),
+        0x1_0000..=0xffff_ffff => [&[0xce], &wide[4..]].concat(),
+        0x1_0000_0000.. => [&[0xcf], &wide[..]].concat(),
         _ => [&[0xd3], &wide[..]].concat(),
     }
 }
@@ -50,4 +54,23 @@ pub fn written(n: i64) -> Vec<u8> {
 /// The same bytes with another number in that place.
 pub fn with_number(bytes: &[u8], at: Range<usize>, to: i64) -> Vec<u8> {
     [&bytes[..at.start], &written(to), &bytes[at.end..]].concat()
+}
+
+/// Where in a snapshot the number stands that a board tells once it has been loaded: with `to`
+/// in its place `tells` holds.
+pub fn number_that(bytes: &[u8], to: i64, tells: impl Fn(&Board) -> bool) -> Range<usize> {
+    let holds = |at: &Range<usize>| load([&with_number(bytes, at.clone(), to)[..]]).is_ok_and(|b| tells(&b));
+    numbers(bytes).into_iter().find(holds).expect("a number that a board tells")
+}
+
+/// Where its revision stands.
+pub fn revision_in(bytes: &[u8], board: &Board) -> Range<usize> {
+    let next = board.revision() + 1;
+    number_that(bytes, next as i64, |loaded| loaded.revision() == next)
+}
+
+/// Where its last token stands.
+pub fn token_in(bytes: &[u8], board: &Board) -> Range<usize> {
+    let next = board.token() + 1;
+    number_that(bytes, next as i64, |loaded| loaded.token() == next)
 }

@@ -2,11 +2,8 @@
 //! bytes have made. The fuzz targets use it too.
 #![allow(dead_code)]
 
-use std::ops::Range;
-
 use board::*;
 
-use crate::numbers::{numbers, with_number};
 use crate::site::*;
 use crate::world::{Bytes, World};
 
@@ -149,25 +146,6 @@ pub fn parts(board: &Board) -> Vec<Bytes> {
     let mut parts = Vec::new();
     board.snapshot(|part| parts.push(part.to_vec()));
     parts
-}
-
-/// Where in a snapshot the number stands that a board tells once it has been loaded: with `to`
-/// in its place `tells` holds.
-pub fn number_that(bytes: &[u8], to: i64, tells: impl Fn(&Board) -> bool) -> Range<usize> {
-    let holds = |at: &Range<usize>| load([&with_number(bytes, at.clone(), to)[..]]).is_ok_and(|b| tells(&b));
-    numbers(bytes).into_iter().find(holds).expect("a number that a board tells")
-}
-
-/// Where its revision stands.
-pub fn revision_in(bytes: &[u8], board: &Board) -> Range<usize> {
-    let next = board.revision() + 1;
-    number_that(bytes, next as i64, |loaded| loaded.revision() == next)
-}
-
-/// Where its last token stands.
-pub fn token_in(bytes: &[u8], board: &Board) -> Range<usize> {
-    let next = board.token() + 1;
-    number_that(bytes, next as i64, |loaded| loaded.token() == next)
 }
 
 pub fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, Damage> {

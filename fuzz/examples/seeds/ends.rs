@@ -3,8 +3,8 @@
 
 use board::{Claimed, Refusal, GIVERS, NEVER};
 use board_fuzz::choices::NUMBERS;
-use board_fuzz::numbers::{numbers, with_number};
-use board_fuzz::whole::{full, number_that, parts, revision_in, token_in};
+use board_fuzz::numbers::{number_that, numbers, revision_in, token_in, with_number};
+use board_fuzz::whole::{full, parts};
 use board_fuzz::world::{Bytes, World};
 
 use crate::sessions;
