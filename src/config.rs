@@ -4,8 +4,8 @@
 
 use board::{Rules, Setting, SPECS};
 
-use crate::args::whole;
-use crate::server::cell::MainCell;
+use crate::integers::whole;
+use crate::redis::cell::MainCell;
 
 /// All values in force.
 #[derive(Clone, PartialEq)]

@@ -67,3 +67,8 @@ fn check(src: &Path) {
 fn rooms_of_the_board_use_each_other_one_way() {
     check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
 }
+
+#[test]
+fn rooms_of_the_module_use_each_other_one_way() {
+    check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../src"));
+}

@@ -1,7 +1,8 @@
 //! What must hold after whatever happens.
 
 use fake_server::{server, Place, Server, DATABASES, REPLICA};
-use jobboard::server::board_type::{board_of, BoardValue};
+use jobboard::module::board_type::board_of;
+use jobboard::runtime::board_value::BoardValue;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 

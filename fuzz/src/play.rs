@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use fake_server::{server, Command, Place, Setting, Value, DATABASES};
-use jobboard::{server::load::RedisModule_OnLoad, world};
+use jobboard::{module::load::RedisModule_OnLoad, runtime::world};
 
 use crate::choices::Choices;
 use crate::judge::{self, Sight};

@@ -3,13 +3,14 @@
 use board::{Abandon as Request, Answer, LONGEST};
 
 use super::claim::{next_claim, Wanted};
-use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
 use super::{shared, Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::commands::ending::end;
+use crate::replies::endings::Ending;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a
 /// claim also what that gives. Replicates `Abandoned`, or `Cancelled` when the worker was asked

@@ -2,8 +2,8 @@
 
 use board::{After, OnFailure};
 
-use crate::args::{flag, Args, Keyword};
-use crate::fault::{syntax, Fault};
+use crate::commands::args::{flag, Args, Keyword};
+use crate::replies::errors::{syntax, Fault};
 
 /// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may come again, each with its own ONFAILURE.
 #[derive(Default)]

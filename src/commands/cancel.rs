@@ -4,10 +4,10 @@ use board::{CancelAnswer, Deed};
 
 use super::selection::{distinct, named, resolve, Named};
 use super::{Command, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{flag, once, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.CANCEL board n id… [BY user] [FORCE]` → for each id `cancelled`, `requested`, `already`
 /// or null; or `WHERE … [BY user] [FORCE]` → count, cursor, ids held back. Replicates `Cancelled`

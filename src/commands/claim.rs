@@ -4,17 +4,19 @@ use board::{Claim as Request, FieldList, Fields, Order, ANYBODY, CLAIM_FIELDS, L
 
 use smallvec::{smallvec, SmallVec};
 
-use super::ending::{begin, Ending};
-use super::{fields, write_records, Command, KeyUse, Room, Spec};
-use crate::args::{flag, once, Args, Keyword, Queues};
+use super::{fields, Command, KeyUse, Spec};
+use crate::commands::args::{flag, once, Args, Keyword, Queues};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::blocked::park;
-use crate::server::call::Call;
-use crate::server::ctx::Ctx;
-use crate::turn::Turn;
-use crate::waiters::Wait;
-use crate::world;
+use crate::redis::ctx::Ctx;
+use crate::replies::endings::{begin, Ending};
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::fitting::Room;
+use crate::replies::records::write_records;
+use crate::runtime::blocked_claims::park;
+use crate::runtime::claim_queue::Wait;
+use crate::runtime::commit::Turn;
+use crate::runtime::world;
 
 /// `JOB.CLAIM board worker [QUEUE q|QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
 /// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
@@ -187,7 +189,7 @@ impl<'a> Wanted<'a> {
                     fields,
                     ending,
                 };
-                park(call, timeout, wait);
+                park(&call.client(), timeout, wait);
             }
             _ => {
                 begin(reply, ending.as_ref());

@@ -2,9 +2,9 @@
 //! with `clock manual`, for tests. What is due is done before the reply is sent.
 
 use super::{Command, Family, Spec};
-use crate::fault::Done;
-use crate::server::call::Call;
-use crate::world;
+use crate::commands::call::Call;
+use crate::replies::errors::Done;
+use crate::runtime::world;
 
 /// The parent of the subcommands.
 pub struct Parent;

@@ -4,15 +4,16 @@ use board::{Advance, Answer, Consume as Request, State, LONGEST};
 
 use super::after::Waits;
 use super::claim::{next_claim, Wanted};
-use super::ending::{end, Ending};
 use super::many::{for_each, targets, tokens};
 use super::post::delay;
 use super::shared::{self, EDGE};
 use super::{Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{flag, once, Args, Keyword};
+use crate::commands::call::Call;
+use crate::commands::ending::end;
+use crate::replies::endings::Ending;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` →
 /// `complete`; with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the state in which the

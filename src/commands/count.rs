@@ -4,9 +4,9 @@ use board::{Filters, Page, Start};
 
 use super::list::filter;
 use super::{read, Command, KeyUse, Spec};
-use crate::args::{once, Keyword, NO_CURSOR};
-use crate::fault::{syntax, unexpected, Done};
-use crate::server::call::Call;
+use crate::commands::args::{once, Keyword, NO_CURSOR};
+use crate::commands::call::Call;
+use crate::replies::errors::{syntax, unexpected, Done};
 
 /// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended. With
 /// `CURSOR c` → cursor and how many of those that were looked at.

@@ -3,12 +3,14 @@
 use board::{all_fields, Deed, Deleted, FieldList, Forgotten, Refusal};
 
 use super::selection::{distinct, named, resolve, weight, write_named, Named, Where, BYTES};
-use super::{fields, write_record, write_records, Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::turn::Turn;
+use super::{fields, Command, KeyUse, Spec};
+use crate::commands::args::{flag, once, Args, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::records::write_record;
+use crate::replies::records::write_records;
+use crate::runtime::commit::Turn;
 
 /// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with
 /// RETURN the records; or `WHERE …`: those held back in place of unknown ids. Replicates

@@ -4,10 +4,10 @@ use board::{After, Depend, Refusal};
 
 use super::after::on_failure;
 use super::{Command, Family, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
-use crate::fault::{unexpected, Done};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{flag, once, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{unexpected, Done};
+use crate::runtime::commit::Turn;
 
 /// The parent of the subcommands.
 pub struct Parent;

@@ -3,12 +3,12 @@
 use board::{Board, Detail, Details, Explanation, Reason, State};
 
 use super::{read, Command, KeyUse, Spec};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::Done;
-use crate::server::blocked::waiting_for;
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::world;
+use crate::redis::reply::Reply;
+use crate::replies::errors::Done;
+use crate::runtime::blocked_claims::waiting_for;
+use crate::runtime::world;
 
 /// `JOB.EXPLAIN board id` → a map with the reasons, or null.
 pub struct Explain;

@@ -3,11 +3,12 @@
 use board::{Answer, Fail as Request, Retry, State, LONGEST};
 
 use super::claim::{next_claim, Wanted};
-use super::ending::{end, Ending};
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, one_of, Keyword};
-use crate::fault::{unexpected, Done};
-use crate::server::call::Call;
+use crate::commands::args::{once, one_of, Keyword};
+use crate::commands::call::Call;
+use crate::commands::ending::end;
+use crate::replies::endings::Ending;
+use crate::replies::errors::{unexpected, Done};
 
 /// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p]
 /// [CLAIM …]` → state, due, left; with a claim also what that gives. Replicates `Failed`, or

@@ -6,10 +6,10 @@ use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
 use super::post::{options, Form};
 use super::shared::EDGE;
 use super::{Command, KeyUse, Spec};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{syntax, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::replies::errors::{syntax, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.FLOW board n NODE label payload [option …] …` → ids. All or nothing. Replicates
 /// `Posted` for each node, then `Adopted` for each that has a parent.

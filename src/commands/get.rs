@@ -2,11 +2,15 @@
 
 use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{fields, fit, read, selection, write_found, write_record, write_records, Command, KeyUse, Spec};
-use crate::args::{once, Args, Keyword};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
+use super::{fields, read, selection, Command, KeyUse, Spec};
+use crate::commands::args::{once, Args, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::replies::fitting::fit;
+use crate::replies::records::write_found;
+use crate::replies::records::write_record;
+use crate::replies::records::write_records;
 
 /// `JOB.GET board id [FIELDS n f…] [CHILDREN [CURSOR c] [COUNT n]]` → record or null; with
 /// CHILDREN record, cursor and records of children in the order of their posts.

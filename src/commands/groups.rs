@@ -2,14 +2,14 @@
 
 use board::{Board, GroupOf, Setting, State, ALL_GROUPS};
 
-use super::fitting::fit_rows;
 use super::pages::{self, Paging};
 use super::{pause_end, read, Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::world;
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{unexpected, Done};
+use crate::replies::fitting::fit_rows;
+use crate::runtime::world;
 
 /// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
 pub struct Groups;

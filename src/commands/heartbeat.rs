@@ -3,12 +3,13 @@
 use board::{Heartbeat as Request, Report, LONGEST};
 
 use super::many::{targets, tokens};
-use super::{write_refusal, Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::turn::Turn;
+use super::{Command, KeyUse, Spec};
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::replies::records::write_refusal;
+use crate::runtime::commit::Turn;
 
 /// `JOB.HEARTBEAT board worker id [TOKEN t] [LEASE ms] [PROGRESS pct] [STAGE text] [PAYLOAD p]
 /// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, before it `Revived`

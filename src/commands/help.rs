@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::{Command, Spec};
-use crate::fault::Done;
-use crate::server::call::Call;
-use crate::server::register::registered;
+use crate::commands::call::Call;
+use crate::commands::registered;
+use crate::replies::errors::Done;
 
 /// A command with subcommands.
 pub trait Family {

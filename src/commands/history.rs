@@ -1,8 +1,8 @@
 //! `JOB.HISTORY`: what happened to a job.
 
 use super::{read, Command, KeyUse, Spec};
-use crate::fault::Done;
-use crate::server::call::Call;
+use crate::commands::call::Call;
+use crate::replies::errors::Done;
 
 /// `JOB.HISTORY board id` → entries, oldest first, or null.
 pub struct History;

@@ -4,11 +4,11 @@ use board::{day_of, Dist, Late, State, NEVER};
 
 use super::tables::{write_late, write_pace};
 use super::{pause_end, Command, KeyUse, Spec};
-use crate::args::{flag, Keyword};
+use crate::commands::args::{flag, Keyword};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{unexpected, Done};
-use crate::server::call::Call;
-use crate::world;
+use crate::replies::errors::{unexpected, Done};
+use crate::runtime::world;
 
 /// `JOB.INFO board [DIGEST]` → a map, or null when there is no board.
 pub struct Info;

@@ -4,15 +4,16 @@
 use board::{Applied, Loader, Refusal};
 
 use super::{Command, KeyUse, Spec};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{syntax, Done, Fault};
-use crate::server::blocked;
-use crate::server::board_type::BoardValue;
-use crate::server::call::Call;
-use crate::server::ctx::Level;
-use crate::server::publish::{self, News};
-use crate::server::{timer, watched};
-use crate::world;
+use crate::redis::ctx::Level;
+use crate::replies::errors::{syntax, Done, Fault};
+use crate::runtime::blocked_claims;
+use crate::runtime::blocked_waits;
+use crate::runtime::board_value::BoardValue;
+use crate::runtime::publish::{self, News};
+use crate::runtime::timer;
+use crate::runtime::world;
 
 /// `JOB.APPLY board batch` → OK.
 pub struct Apply;
@@ -45,7 +46,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
     let value = open.value_or_new();
-    watched::listen(&mut value.board);
+    blocked_waits::listen(&mut value.board);
     publish::listen_to_replay(call.ctx, &mut value.board);
     // Without all its parts a board is broken, but may still become whole.
     let before = value.board.broken() && value.loader.is_none();
@@ -64,18 +65,18 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
             if !replay {
                 done = Err(Refusal::Broken.into());
             }
-            watched::touch((call.ctx.db(), key.bytes().to_vec()));
+            blocked_waits::touch((call.ctx.db(), key.bytes().to_vec()));
         }
     }
     value.count_broken();
     open.keep();
     if let Some(value) = open.value() {
-        let woken = watched::woken(&value.board);
+        let woken = blocked_waits::woken(&value.board);
         value.board.woken(|_, _| ());
-        watched::notice(call.ctx, &key, &mut value.board, woken);
+        blocked_waits::notice(call.ctx, &key, &mut value.board, woken);
         world::saw_token(value.board.token(), world::now());
         timer::bring_forward(call.ctx, &key, value);
-        blocked::touch((call.ctx.db(), key.bytes().to_vec()));
+        blocked_claims::touch((call.ctx.db(), key.bytes().to_vec()));
     }
     call.ctx.signal_modified(&key);
     call.ctx.replicate_verbatim();
@@ -151,7 +152,7 @@ impl Command for Load {
                 return Ok(());
             }
             value.board = loader.finish().map_err(|damage| Trouble::Breaks(format!("part: {}", damage.0)))?;
-            watched::touch((call.ctx.db(), call.key().bytes().to_vec()));
+            blocked_waits::touch((call.ctx.db(), call.key().bytes().to_vec()));
             match value.board.why_held() {
                 Some(why) => Err(Trouble::Breaks(format!("{why}, it is kept as it is"))),
                 None => Ok(()),

@@ -4,9 +4,9 @@ use board::{LimitOf, Setting, NEVER};
 
 use super::pages::{self, Paging};
 use super::{read, Command, KeyUse, Spec};
-use crate::fault::Done;
-use crate::server::call::Call;
-use crate::world;
+use crate::commands::call::Call;
+use crate::replies::errors::Done;
+use crate::runtime::world;
 
 /// `JOB.LIMITS board [CURSOR c] [COUNT n]` → cursor and a map for each limit.
 pub struct Limits;

@@ -3,11 +3,13 @@
 use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
 use super::pages::Paging;
-use super::{fields, fit, read, write_records, Command, KeyUse, Spec};
-use crate::args::{flag, once, Args, Keyword, NO_CURSOR};
-use crate::fault::{syntax, unexpected, unknown, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
+use super::{fields, read, Command, KeyUse, Spec};
+use crate::commands::args::{flag, once, Args, Keyword, NO_CURSOR};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{syntax, unexpected, unknown, Done, Fault};
+use crate::replies::fitting::fit;
+use crate::replies::records::write_records;
 
 /// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
 /// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.

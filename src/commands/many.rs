@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use board::ANYBODY;
 
-use super::ending::Ending;
-use crate::args::Args;
-use crate::fault::{syntax, Fault};
-use crate::turn::Turn;
+use crate::commands::args::Args;
+use crate::replies::endings::Ending;
+use crate::replies::errors::{syntax, Fault};
+use crate::runtime::commit::Turn;
 
 /// Which jobs a worker speaks of.
 pub enum Targets<'a> {

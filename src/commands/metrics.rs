@@ -6,14 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use board::{day_of, Board, Late, Setting, State, Stats, Tally, DAY};
 
 use super::{Command, KeyUse, Spec};
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{syntax, Done};
-use crate::latency;
-use crate::openmetrics::{Family, Kind, Labels, Text};
-use crate::server::board_type::{BOARDS, BROKEN};
-use crate::server::call::Call;
-use crate::server::{blocked, timer};
-use crate::world;
+use crate::replies::errors::{syntax, Done};
+use crate::replies::openmetrics::{Family, Kind, Labels, Text};
+use crate::runtime::blocked_claims;
+use crate::runtime::board_value::{BOARDS, BROKEN};
+use crate::runtime::latency;
+use crate::runtime::timer;
+use crate::runtime::world;
 
 /// So many queues are told by name in one text.
 const QUEUES: usize = 1_000;
@@ -228,7 +229,7 @@ fn server(text: &mut Text) {
     let begin = world::started();
     text.gauge("jobboard_boards", &[], BOARDS.load(Relaxed) as f64);
     text.gauge("jobboard_broken_boards", &[], BROKEN.load(Relaxed) as f64);
-    text.gauge("jobboard_blocked_claims", &[], blocked::waiting() as f64);
+    text.gauge("jobboard_blocked_claims", &[], blocked_claims::waiting() as f64);
     text.gauge("jobboard_timer_overdue_seconds", &[], timer.overdue_ms as f64 / 1e3);
     text.counter("jobboard_timer_turns", &[], timer.turns, begin);
     latency::with(|seen| {

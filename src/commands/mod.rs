@@ -1,17 +1,23 @@
-//! The commands. Each is a type with its [`Spec`] and its `run`.
+//! The commands, a file for each family. Each is a type with its [`Spec`] and its `run`, all of
+//! the same flow: read the arguments, decide, apply, reply.
+//!
+//! `args` reads arguments, `call` is one call, `hint` finds what a misspelt option meant.
+//!
+//! Uses `redis`, `replies` and `runtime`.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
+use std::sync::OnceLock;
 
-use crate::args::Args;
-use crate::config::config;
-use crate::fault::{unknown, Done, Fault};
-use crate::server::call::Call;
-use crate::server::cell::MainCell;
-use crate::server::register::Registrar;
-use crate::server::reply::Reply;
+use board::{Board, FieldList, Fields, Refusal, NEVER};
+
+use crate::commands::args::Args;
+use crate::commands::call::Call;
+use crate::redis::cell::MainCell;
+use crate::replies::errors::{unknown, Done, Fault};
 
 mod abandon;
 mod after;
+pub mod args;
+pub mod call;
 mod cancel;
 mod claim;
 mod clock;
@@ -22,12 +28,12 @@ mod depend;
 mod ending;
 mod explain;
 mod fail;
-mod fitting;
 mod flow;
 mod get;
 mod groups;
 mod heartbeat;
 mod help;
+pub mod hint;
 mod history;
 mod info;
 mod internal;
@@ -53,8 +59,6 @@ mod update;
 mod wait;
 mod worker;
 
-pub use ending::{begin, Ending};
-pub use fitting::{fit, Room};
 pub use help::{Family, Help};
 
 /// What a command does with its key.
@@ -133,8 +137,28 @@ pub trait Command {
     fn run(call: &mut Call<'_>) -> Done;
 }
 
+/// Takes commands one by one, to make them known.
+pub trait Registers {
+    /// Takes a command.
+    fn add<C: Command>(&mut self);
+    /// Takes the parent of subcommands, and its HELP; the others follow.
+    fn family<F: Family>(&mut self);
+}
+
+static SPECS: OnceLock<Vec<Spec>> = OnceLock::new();
+
+/// All commands, in the order in which they were made known.
+pub fn registered() -> impl Iterator<Item = &'static Spec> {
+    SPECS.get().into_iter().flatten()
+}
+
+/// These are all commands.
+pub fn set_registered(specs: Vec<Spec>) {
+    SPECS.get_or_init(|| specs);
+}
+
 /// Makes all commands known; `JOB.CLOCK` only where the clock is manual.
-pub fn register(to: &mut Registrar, manual_clock: bool) {
+pub fn register(to: &mut impl Registers, manual_clock: bool) {
     to.add::<post::Post>();
     to.add::<post::MPost>();
     to.add::<flow::Flow>();
@@ -223,137 +247,6 @@ pub fn pause_end(until: Option<i64>) -> i64 {
         Some(NEVER) => -1,
         until => until.unwrap_or(0),
     }
-}
-
-/// Answers with records, as a claim does.
-pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {
-    reply.array(slots.len());
-    for slot in slots {
-        write_record(reply, board, *slot, fields);
-    }
-}
-
-/// Answers with records by id and nulls, in place; without a board all are null. Refused, and
-/// nothing is written, when the records do not fit into one reply.
-pub fn write_found<'a>(
-    reply: Reply,
-    board: Option<&Board>,
-    ids: impl ExactSizeIterator<Item = &'a [u8]>,
-    fields: &[Fields],
-) -> Done {
-    let slots: Vec<Option<u32>> = ids.map(|id| board?.find(id)).collect();
-    if let Some(board) = board.filter(|_| slots.len() > 1) {
-        let known: Vec<u32> = slots.iter().flatten().copied().collect();
-        fitting::check_fit(board, &known, fields)?;
-    }
-    reply.array(slots.len());
-    for slot in slots {
-        match board.zip(slot) {
-            Some((board, slot)) => write_record(reply, board, slot, fields),
-            None => reply.null(),
-        }
-    }
-    Ok(())
-}
-
-/// Answers with the asked fields of one record that it has.
-pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
-    let Some(record) = board.record_of(slot) else { return reply.null() };
-    let present = record.present();
-    let told = || fields.iter().filter(|field| present.contains(**field));
-    reply.map(told().count());
-    let rules = &config().rules;
-    for field in told() {
-        write_field(reply, &record, *field, rules);
-    }
-}
-
-fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) {
-    let bytes = |name: &str, value: Option<&[u8]>| {
-        reply.text(name);
-        reply.bytes(value.unwrap_or_default());
-    };
-    let int = |name: &str, value: Option<i64>| {
-        reply.text(name);
-        reply.int(value.unwrap_or_default());
-    };
-    match field {
-        Fields::ID => {
-            reply.text("id");
-            record.id().text(|id| reply.bytes(id));
-        }
-        Fields::SEQ => int("seq", Some(record.seq())),
-        Fields::STATE => bytes("state", Some(record.state().name().as_bytes())),
-        Fields::QUEUE => bytes("queue", Some(record.queue())),
-        Fields::NAME => bytes("name", record.name()),
-        Fields::PAYLOAD => bytes("payload", Some(record.payload())),
-        Fields::PRIORITY => int("priority", Some(record.priority().into())),
-        Fields::ATTEMPT => int("attempt", Some(record.attempt().into())),
-        Fields::LEFT => int("left", Some(record.left(rules))),
-        Fields::TOKEN => int("token", record.token().map(|t| t as i64)),
-        Fields::WORKER => bytes("worker", record.worker()),
-        Fields::DEADLINE => int("deadline", record.deadline()),
-        Fields::KIND => bytes("kind", record.kind()),
-        Fields::MESSAGE => bytes("message", record.message()),
-        Fields::STAGE => bytes("stage", record.stage()),
-        Fields::PROGRESS => {
-            reply.text("progress");
-            reply.double(record.progress().unwrap_or_default());
-        }
-        Fields::POSTED => int("posted", Some(record.posted())),
-        Fields::DUE => int("due", record.due()),
-        Fields::CLAIMED => int("claimed", record.claimed()),
-        Fields::ENDED => int("ended", record.ended()),
-        Fields::MODIFIED => int("modified", Some(record.modified())),
-        Fields::VERSION => int("version", Some(record.version())),
-        Fields::RESULT => bytes("result", record.result()),
-        Fields::META => {
-            reply.text("meta");
-            let meta = record.meta();
-            reply.map(meta.len());
-            for (field, value) in meta {
-                reply.bytes(field);
-                reply.bytes(value);
-            }
-        }
-        Fields::PREVIOUS => bytes("previous", record.previous()),
-        Fields::REASON => bytes("reason", record.reason()),
-        Fields::AFTER => {
-            reply.text("after");
-            let after = record.after();
-            reply.array(after.len());
-            for id in after {
-                id.text(|id| reply.bytes(id));
-            }
-        }
-        Fields::TAGS => {
-            reply.text("tags");
-            let tags = record.tags();
-            reply.array(tags.len());
-            tags.for_each(|tag| reply.bytes(tag));
-        }
-        Fields::TRACKED => int("tracked", Some(1)),
-        Fields::SESSION => int("session", Some(record.session().into())),
-        Fields::INTENDED => int("intended", record.intended()),
-        Fields::GROUP => bytes("group", record.group()),
-        Fields::USER => bytes("user", record.user()),
-        Fields::PARENT => {
-            reply.text("parent");
-            record.parent().map_or_else(|| reply.null(), |id| id.text(|id| reply.bytes(id)));
-        }
-        Fields::SHARE => int("share", record.share().map(i64::from)),
-        Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
-        Fields::COST => int("cost", record.cost()),
-        Fields::UNIQUE => bytes("unique", record.unique()),
-        _ => {}
-    }
-}
-
-/// Answers for one id of several: the single command's reply, or code and detail.
-pub fn write_refusal(reply: Reply, refusal: &Refusal) {
-    reply.array(2);
-    reply.text(refusal.code());
-    reply.text(&refusal.detail());
 }
 
 /// The names after FIELDS, each once.

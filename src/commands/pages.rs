@@ -1,10 +1,10 @@
 //! What listings that are told page by page have in common: `[CURSOR c] [COUNT n]`, and the
 //! cursor that comes with each page.
 
-use super::fitting::fit_rows;
-use crate::args::{once, Args, Keyword};
-use crate::fault::{unexpected, Fault};
-use crate::server::reply::Reply;
+use crate::commands::args::{once, Args, Keyword};
+use crate::redis::reply::Reply;
+use crate::replies::errors::{unexpected, Fault};
+use crate::replies::fitting::fit_rows;
 
 /// So many are given when COUNT does not say.
 const COUNT: usize = 100;

@@ -3,10 +3,10 @@
 use board::{Halt, LONGEST};
 
 use super::{Command, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
-use crate::fault::{syntax, unexpected, Done};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{flag, once, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{syntax, unexpected, Done};
+use crate::runtime::commit::Turn;
 
 /// `JOB.PAUSE board [QUEUE q [GROUP g]] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
 /// a first `Reclaimed`; the timer does the rest.

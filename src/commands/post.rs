@@ -7,11 +7,11 @@ use super::after::Waits;
 use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, one_of, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
-use crate::world;
+use crate::commands::args::{once, one_of, Args, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
+use crate::runtime::world;
 
 /// `JOB.POST board payload [option …]` → id, or null. Replicates `Posted`.
 pub struct Post;

@@ -4,9 +4,9 @@ use board::Deed;
 
 use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::call::Call;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.RELEASE board n id…` → count, cursor, unknown ids; or `WHERE …`. Replicates `Released` for each, or
 /// `Cancelled` where the worker was asked to stop.

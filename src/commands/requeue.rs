@@ -4,10 +4,10 @@ use board::Deed;
 
 use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.REQUEUE board n id… [QUEUE q]` → count, cursor, unknown ids; or `WHERE … [TO q]`,
 /// where QUEUE is a filter. Replicates `Requeued` for each, oldest first.

@@ -9,11 +9,11 @@ use super::pages::{self, Paging};
 use super::post::{attribute, LATEST};
 use super::unique::Key;
 use super::{read, Command, Family, KeyUse, Spec};
-use crate::args::{once, one_of, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::turn::Turn;
+use crate::commands::args::{once, one_of, Args, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// The parent of the subcommands.
 pub struct Parent;

@@ -6,10 +6,10 @@
 use board::{Board, Deed, Filters, Reached, Refusal, Selection};
 
 use super::list::filter;
-use crate::args::{flag, once, Args, Keyword};
-use crate::fault::{syntax, Fault};
-use crate::server::reply::Reply;
-use crate::turn::Turn;
+use crate::commands::args::{flag, once, Args, Keyword};
+use crate::redis::reply::Reply;
+use crate::replies::errors::{syntax, Fault};
+use crate::runtime::commit::Turn;
 
 /// So many jobs are chosen when COUNT does not say.
 const COUNT: usize = 1000;

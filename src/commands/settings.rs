@@ -7,11 +7,12 @@ use board::{
 };
 
 use super::{read, Command, Family, KeyUse, Spec};
-use crate::args::{whole, Args};
+use crate::commands::args::Args;
+use crate::commands::call::Call;
 use crate::config::config;
-use crate::fault::{syntax, unknown, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::integers::whole;
+use crate::replies::errors::{syntax, unknown, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// The parent of the subcommands.
 pub struct Parent;

@@ -2,7 +2,7 @@
 //! bounded by `max-shared`, so that a command costs no more than what it carries and that.
 
 use crate::config::config;
-use crate::fault::{syntax, Done};
+use crate::replies::errors::{syntax, Done};
 
 /// Bytes that waiting for one job takes, about.
 pub const EDGE: usize = 128;

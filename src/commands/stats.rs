@@ -3,12 +3,13 @@
 use board::{day_of, Dist, Late, Stats as Day, Tally};
 
 use super::{read, Command, KeyUse, Spec};
-use crate::args::{once, whole, Args, Keyword};
-use crate::date;
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::world;
+use crate::commands::args::{once, Args, Keyword};
+use crate::commands::call::Call;
+use crate::integers::whole;
+use crate::redis::reply::Reply;
+use crate::replies::date;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::runtime::world;
 
 /// `JOB.STATS board [QUEUE queue] [DAY date|days]` → a map.
 pub struct Stats;

@@ -5,10 +5,10 @@ use board::{day_of, Board, Dist, Pace, State};
 use super::groups::write_limits;
 use super::pages::{self, Paging};
 use super::{pause_end, read, Command, KeyUse, Spec};
-use crate::fault::Done;
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::world;
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::Done;
+use crate::runtime::world;
 
 /// `JOB.QUEUES board [CURSOR c] [COUNT n]` → cursor, and queues with their counts by state.
 pub struct Queues;

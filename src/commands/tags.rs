@@ -2,9 +2,9 @@
 
 use super::pages::Paging;
 use super::{read, Command, KeyUse, Spec};
-use crate::args::whole;
-use crate::fault::Done;
-use crate::server::call::Call;
+use crate::commands::call::Call;
+use crate::integers::whole;
+use crate::replies::errors::Done;
 
 /// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that bear
 /// them.

@@ -3,11 +3,12 @@
 use board::{Answer, Trash as Request};
 
 use super::claim::{next_claim, Wanted};
-use super::ending::{end, Ending};
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, Keyword};
-use crate::fault::{unexpected, Done};
-use crate::server::call::Call;
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::commands::ending::end;
+use crate::replies::endings::Ending;
+use crate::replies::errors::{unexpected, Done};
 
 /// `JOB.TRASH board worker id [TOKEN t] [REASON text] [CLAIM …]` → OK; with a claim also what
 /// that gives. Replicates `Trashed`, or `Cancelled` when the worker was asked to stop, and

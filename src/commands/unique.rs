@@ -2,8 +2,8 @@
 
 use board::{OnConflict, TakeKey, Until, LONGEST};
 
-use crate::args::{once, Args, Keyword};
-use crate::fault::{syntax, Fault};
+use crate::commands::args::{once, Args, Keyword};
+use crate::replies::errors::{syntax, Fault};
 
 /// `[UNIQUE key [UNTIL start|end] [FOR ms] [ONCONFLICT …]]`, in any order.
 #[derive(Default)]

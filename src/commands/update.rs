@@ -6,10 +6,10 @@ use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
 use super::shared::{self, pieces, PIECE};
 use super::{Command, KeyUse, Spec};
-use crate::args::{once, one_of, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::turn::Turn;
+use crate::commands::args::{once, one_of, Args, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::runtime::commit::Turn;
 
 /// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
 /// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.

@@ -2,12 +2,13 @@
 
 use board::{all_fields, Board};
 
-use super::{fields, read, selection, write_found, Command, KeyUse, Spec};
-use crate::args::{once, one_of, Args, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::watched::{claimable, sight, wait};
-use crate::watchers::{Until, Want};
+use super::{fields, read, selection, Command, KeyUse, Spec};
+use crate::commands::args::{once, one_of, Args, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::records::write_found;
+use crate::runtime::blocked_waits::{claimable, sight, wait};
+use crate::runtime::wait_index::{Until, Want};
 
 /// `JOB.WAIT board ms JOBS n id… [ALL|ANY|CHANGED version] [FIELDS n f…]` → records and nulls,
 /// in place; `JOB.WAIT board ms FOR claimable|present|empty [QUEUE q|QUEUES n q…]` → OK. Null at the
@@ -115,7 +116,7 @@ impl Command for Wait {
         })?;
         match want {
             _ if met => {}
-            want if !call.ctx.denies_blocking() => wait(call, timeout, want),
+            want if !call.ctx.denies_blocking() => wait(&call.client(), timeout, want),
             Want::Jobs { .. } => reply.null_array(),
             _ => reply.null(),
         }

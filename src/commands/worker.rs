@@ -3,15 +3,15 @@
 use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
-use super::fitting::fit_rows;
 use super::pages::{self, Paging};
 use super::{read, Command, Family, KeyUse, Spec};
-use crate::args::{flag, once, Keyword};
-use crate::fault::{syntax, unexpected, Done, Fault};
-use crate::server::call::Call;
-use crate::server::reply::Reply;
-use crate::turn::Turn;
-use crate::world;
+use crate::commands::args::{flag, once, Keyword};
+use crate::commands::call::Call;
+use crate::redis::reply::Reply;
+use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::fitting::fit_rows;
+use crate::runtime::commit::Turn;
+use crate::runtime::world;
 
 /// The parent of the subcommands.
 pub struct Parent;

@@ -1,4 +1,9 @@
-//! What the server calls.
+//! What the server calls: the load of the module, its commands, its events, its data type.
+//!
+//! Each callback is unsafe for the server to call, says why it may trust what it is given, and
+//! hands on to the rooms below.
+//!
+//! Uses `commands`, `redis` and `runtime`.
 
 pub mod board_type;
 pub mod config;

@@ -1,0 +1,311 @@
+//! Reading arguments: every check that names an argument is here.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+
+use crate::config::config;
+use crate::integers::whole;
+use crate::redis::words::Words;
+use crate::replies::errors::{syntax, unexpected, Fault};
+
+/// The arguments of a call, read from left to right.
+pub struct Args<'a> {
+    words: Words<'a>,
+    at: usize,
+}
+
+/// The queues that a command names, and by which option.
+pub type Queues<'a> = (&'static str, Vec<&'a [u8]>);
+
+/// What is said of a cursor that is none, or of a listing in another order.
+pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
+
+/// A claim and a wait name no more queues than this.
+const QUEUES_MOST: i64 = 1_000;
+
+/// The longest option word.
+const LONGEST_WORD: usize = 16;
+
+/// An option word in capitals.
+pub struct Keyword([u8; LONGEST_WORD], usize);
+
+impl Keyword {
+    /// The capitals of a word; of none of ours when it is too long.
+    pub fn of(word: &[u8]) -> Keyword {
+        let mut capitals = [0; LONGEST_WORD];
+        let len = match capitals.get_mut(..word.len()) {
+            Some(place) => {
+                place.copy_from_slice(word);
+                place.make_ascii_uppercase();
+                word.len()
+            }
+            None => 0,
+        };
+        Keyword(capitals, len)
+    }
+
+    /// As text to match on.
+    pub fn text(&self) -> &str {
+        self.0.get(..self.1).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("")
+    }
+}
+
+#[cold]
+fn out_of_range(name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
+    let (least, most) = (range.start(), range.end());
+    syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
+}
+
+/// Remembers an option's value, unless it is given twice.
+pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), Fault> {
+    match place.replace(value) {
+        Some(_) => syntax(format!("{name} is given twice")),
+        None => Ok(()),
+    }
+}
+
+/// Remembers which of several options that exclude each other was given.
+pub fn one_of<T>(
+    place: &mut Option<(&'static str, T)>,
+    all: &str,
+    name: &'static str,
+    value: T,
+) -> Result<(), Fault> {
+    match place.replace((name, value)) {
+        Some((before, _)) if before != name => syntax(format!("{all} exclude each other")),
+        Some(_) => syntax(format!("{name} is given twice")),
+        None => Ok(()),
+    }
+}
+
+/// Remembers an option without value, unless it is given twice.
+pub fn flag(place: &mut bool, name: &str) -> Result<(), Fault> {
+    match std::mem::replace(place, true) {
+        true => syntax(format!("{name} is given twice")),
+        false => Ok(()),
+    }
+}
+
+impl<'a> Args<'a> {
+    /// Reads from the `at`th word on.
+    pub fn new(words: Words<'a>, at: usize) -> Self {
+        Args { words, at }
+    }
+
+    /// The next word, if there is one.
+    pub fn next(&mut self) -> Option<&'a [u8]> {
+        let word = self.words.get(self.at)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// The next word, without taking it.
+    pub fn peek(&self) -> Option<&'a [u8]> {
+        self.words.get(self.at)
+    }
+
+    /// Takes the next word if it is that keyword.
+    pub fn take(&mut self, keyword: &str) -> bool {
+        let is = self.peek().is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()));
+        self.at += usize::from(is);
+        is
+    }
+
+    /// The words before the last that was taken.
+    pub fn before(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        (0..self.at.saturating_sub(1)).filter_map(|at| self.words.get(at))
+    }
+
+    /// How many words are left.
+    pub fn left(&self) -> usize {
+        self.words.len().saturating_sub(self.at)
+    }
+
+    /// Nothing may follow.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        match self.next() {
+            Some(word) => unexpected(word),
+            None => Ok(()),
+        }
+    }
+
+    /// The value of an option.
+    pub fn value(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+        self.next().map_or_else(|| syntax(format!("{name} needs a value")), Ok)
+    }
+
+    /// Where a listing goes on: `None` for `0`, else what `read` makes of what the last call gave.
+    pub fn cursor<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<Option<T>, Fault> {
+        match self.value("CURSOR")? {
+            b"0" => Ok(None),
+            text => read(text).map_or_else(|| syntax(NO_CURSOR), |from| Ok(Some(from))),
+        }
+    }
+
+    /// A whole number.
+    pub fn int(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, "")
+    }
+
+    /// A duration.
+    pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, " milliseconds")
+    }
+
+    /// A time.
+    pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+        self.integer(name, range, " Unix milliseconds")
+    }
+
+    #[inline]
+    fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
+        let word = self.value(name)?;
+        match whole(word).filter(|n| range.contains(n)) {
+            Some(n) => Ok(n),
+            None => out_of_range(name, range, unit),
+        }
+    }
+
+    /// A name: 1 to 255 bytes.
+    pub fn name(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+        let word = self.value(name)?;
+        match word.len() {
+            1..=255 => Ok(word),
+            _ => syntax(format!("{name} must be 1 to 255 bytes long")),
+        }
+    }
+
+    /// A group's name.
+    pub fn group(&mut self) -> Result<&'a [u8], Fault> {
+        match self.name("GROUP")? {
+            b"*" => syntax("GROUP must not be '*'"),
+            group => Ok(group),
+        }
+    }
+
+    /// A worker's name, or `*` for whoever holds a job.
+    pub fn speaker(&mut self) -> Result<&'a [u8], Fault> {
+        self.name("worker")
+    }
+
+    /// A worker's name.
+    pub fn worker(&mut self) -> Result<&'a [u8], Fault> {
+        match self.name("worker")? {
+            b"*" => syntax("worker must not be '*'"),
+            worker => Ok(worker),
+        }
+    }
+
+    /// An id for a job to come.
+    pub fn new_id(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+        match self.name(name)? {
+            [b'@', ..] => syntax(format!("{name} must not begin with '@'")),
+            id => Ok(id),
+        }
+    }
+
+    fn bounded(&mut self, name: &str, most: i64) -> Result<&'a [u8], Fault> {
+        let word = self.value(name)?;
+        match word.len() as i64 > most {
+            true => syntax(format!("{name} is longer than {most} bytes")),
+            false => Ok(word),
+        }
+    }
+
+    /// Some bytes of an option's, not longer than it takes.
+    pub fn upto(&mut self, name: &str, most: usize) -> Result<&'a [u8], Fault> {
+        self.bounded(name, most as i64)
+    }
+
+    /// A short text of a user's.
+    pub fn text(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+        self.bounded(name, config().max_text)
+    }
+
+    /// A payload or result.
+    pub fn payload(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+        self.bounded(name, config().max_payload)
+    }
+
+    /// The length of a list.
+    pub fn length(&mut self, name: &str, least: i64) -> Result<usize, Fault> {
+        Ok(self.int(name, least..=config().max_batch)? as usize)
+    }
+
+    /// `n` words, each read by `read`.
+    pub fn many<T>(
+        &mut self,
+        n: usize,
+        name: &str,
+        mut read: impl FnMut(&mut Self) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        if self.left() < n {
+            return syntax(format!("{name} names {n} but fewer follow"));
+        }
+        (0..n).map(|_| read(self)).collect()
+    }
+
+    /// A list of names, preceded by its length.
+    pub fn names(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
+        let n = self.length(name, least)?;
+        self.many(n, name, |args| args.name(name))
+    }
+
+    /// What follows QUEUE or QUEUES, if the word is one of them; false when it is another.
+    pub fn queues(&mut self, word: &str, place: &mut Option<Queues<'a>>) -> Result<bool, Fault> {
+        const EITHER: &str = "QUEUE and QUEUES";
+        match word {
+            "QUEUE" => one_of(place, EITHER, "QUEUE", vec![self.name("QUEUE")?])?,
+            "QUEUES" => one_of(place, EITHER, "QUEUES", self.several_queues()?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The queues of one that may wait: whatever serves it takes it out of the line of each.
+    fn several_queues(&mut self) -> Result<Vec<&'a [u8]>, Fault> {
+        let n = self.int("QUEUES", 0..=config().max_batch.min(QUEUES_MOST))? as usize;
+        self.many(n, "QUEUES", |args| args.name("QUEUES"))
+    }
+
+    /// A fencing token.
+    pub fn token(&mut self, name: &str) -> Result<u64, Fault> {
+        Ok(self.int(name, 0..=(1 << 53) - 1)? as u64)
+    }
+
+    /// A percentage in hundredths.
+    pub fn percent(&mut self, name: &str) -> Result<u16, Fault> {
+        let word = self.value(name)?;
+        let number = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok());
+        match number.filter(|n| (0.0..=100.0).contains(n)) {
+            Some(percent) => Ok((percent * 100.0).round() as u16),
+            None => syntax(format!("{name} must be a number from 0 to 100")),
+        }
+    }
+
+    /// A list of tags, each of them once.
+    pub fn tags(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
+        let n = self.int(name, least..=board::TAGS_MOST as i64)? as usize;
+        let tags = self.many(n, name, |args| args.name(name))?;
+        let mut seen = HashSet::new();
+        match tags.iter().find(|tag| !seen.insert(**tag)) {
+            Some(twice) => syntax(format!("{name} names '{}' twice", board::clean(twice))),
+            None => Ok(tags),
+        }
+    }
+
+    /// Fields and values of a META option.
+    pub fn meta(&mut self) -> Result<board::Meta<'a>, Fault> {
+        let n = self.int("META", 1..=64)? as usize;
+        if self.left() < 2 * n {
+            return syntax(format!("META names {n} pairs but fewer follow"));
+        }
+        let mut meta = board::Meta::with_capacity(n);
+        for _ in 0..n {
+            let field = self.name("META field")?;
+            let value = self.text("META value")?;
+            meta.push(board::pair(field, value));
+        }
+        Ok(meta)
+    }
+}

@@ -1,0 +1,42 @@
+//! One call of a command.
+
+use crate::commands::args::Args;
+use crate::redis::ctx::{Ctx, Key};
+use crate::redis::park::Client;
+use crate::redis::words::Words;
+
+/// One call: context and arguments.
+pub struct Call<'a> {
+    /// The server's context.
+    pub ctx: Ctx<'a>,
+    /// The arguments after the key, or after the name of a command without key.
+    pub args: Args<'a>,
+    words: Words<'a>,
+    key_at: usize,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(ctx: Ctx<'a>, words: Words<'a>, key_at: usize, args_at: usize) -> Self {
+        Call { ctx, args: Args::new(words, args_at), words, key_at }
+    }
+
+    /// The command, as the client named it.
+    pub fn command(&self) -> &'a [u8] {
+        self.words.get(0).unwrap_or_default()
+    }
+
+    /// All words from the board's key on, as keys.
+    pub fn keys(&self) -> impl Iterator<Item = Key<'a>> + '_ {
+        (self.key_at..self.words.len()).filter_map(|at| self.words.key(at))
+    }
+
+    /// The board's key. Only for commands that have one, where the server sees to it that it is there.
+    pub fn key(&self) -> Key<'a> {
+        self.words.key(self.key_at).expect("the arity of the command covers its key")
+    }
+
+    /// The client, as one that may be parked.
+    pub fn client(&self) -> Client<'a> {
+        Client { ctx: self.ctx, board: self.key(), command: self.command() }
+    }
+}

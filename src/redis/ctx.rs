@@ -1,0 +1,317 @@
+//! The server's context of a call, and strings of its keys.
+
+use redis_module::raw;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::os::raw::{c_char, c_int};
+
+use crate::redis::{api, OK};
+
+/// The context of one call from the server. Valid during that call only.
+#[derive(Clone, Copy)]
+pub struct Ctx<'c>(pub(crate) *mut raw::RedisModuleCtx, PhantomData<&'c ()>);
+
+impl<'c> Ctx<'c> {
+    /// The context of a callback, whose client, if it has one, is the one that is answered.
+    ///
+    /// # Safety
+    /// The server gave it to the callback that runs now, and the value is not used after that.
+    pub(crate) unsafe fn of_call(ctx: *mut raw::RedisModuleCtx) -> Ctx<'c> {
+        Ctx(ctx, PhantomData)
+    }
+}
+
+/// How grave a log line is.
+#[derive(Clone, Copy)]
+pub enum Level {
+    /// For operators to know.
+    Notice,
+    /// For operators to act on.
+    Warning,
+}
+
+impl Ctx<'_> {
+    /// No context: good for the log alone.
+    pub(crate) fn nowhere() -> Ctx<'static> {
+        Ctx(std::ptr::null_mut(), PhantomData)
+    }
+
+    /// Writes a line to the server's log.
+    pub fn log(self, level: Level, text: &str) {
+        let level = match level {
+            Level::Notice => c"notice",
+            Level::Warning => c"warning",
+        };
+        let line: Vec<u8> = board::one_line(text).into_bytes().into_iter().chain([0]).collect();
+        // SAFETY: the format takes one C string, and `line` ends with its only NUL.
+        unsafe {
+            if let Some(log) = raw::RedisModule_Log {
+                log(self.0, level.as_ptr(), c"%s".as_ptr(), line.as_ptr().cast::<c_char>());
+            }
+        }
+    }
+
+    fn flags(self) -> u32 {
+        // SAFETY: the context is valid, or null, which the server allows here.
+        unsafe { api!(RedisModule_GetContextFlags(self.0)) as u32 }
+    }
+
+    /// Whether the server is a primary.
+    pub fn is_primary(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_MASTER != 0
+    }
+
+    /// Whether the call is part of a transaction or a script: other clients' replies wait.
+    pub fn in_transaction(self) -> bool {
+        self.flags() & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
+    }
+
+    /// Whether the call must not block.
+    pub fn denies_blocking(self) -> bool {
+        let deny = raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING
+            | raw::REDISMODULE_CTX_FLAGS_MULTI
+            | raw::REDISMODULE_CTX_FLAGS_LUA;
+        self.flags() & deny != 0
+    }
+
+    /// Whether the call comes from a primary, an append-only file or a slot that is imported.
+    pub fn is_replay(self) -> bool {
+        let replay = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        self.flags() & replay != 0
+    }
+
+    /// Whether the server has reached `maxmemory`.
+    pub fn is_full(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_OOM != 0
+    }
+
+    /// Whether the server is a node of a cluster.
+    pub fn is_cluster(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0
+    }
+
+    /// Whether the server is loading a file.
+    pub fn is_loading(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_LOADING != 0
+    }
+
+    /// Whether the server may write outside of a command now: it is a primary, is not loading,
+    /// and no client or failover has stopped the traffic to replicas.
+    pub fn may_write(self) -> bool {
+        // SAFETY: takes nothing.
+        let stopped = unsafe { api!(RedisModule_AvoidReplicaTraffic()) } != 0;
+        let flags = self.flags();
+        !stopped
+            && flags & raw::REDISMODULE_CTX_FLAGS_MASTER != 0
+            && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
+    }
+
+    /// The connection of the call's client; `None` in a script, or where another module calls.
+    pub fn connection(self) -> Option<u64> {
+        if self.flags() & raw::REDISMODULE_CTX_FLAGS_LUA != 0 {
+            return None;
+        }
+        // SAFETY: the context is that of a call; without a place for it no info is written.
+        unsafe {
+            let id = api!(RedisModule_GetClientId(self.0));
+            let known = api!(RedisModule_GetClientInfoById(std::ptr::null_mut(), id)) == OK;
+            known.then_some(id)
+        }
+    }
+
+    /// Whether the server wants to know the keys of a call, and not the call made.
+    pub(crate) fn asks_for_keys(self) -> bool {
+        // SAFETY: the context is that of a command's function.
+        unsafe { api!(RedisModule_IsKeysPositionRequest(self.0)) != 0 }
+    }
+
+    /// Answers such a question: which word is the key, and what is done with it.
+    pub(crate) fn tell_key(self, at: usize, flags: u32) {
+        // SAFETY: likewise, and the server has asked.
+        unsafe { api!(RedisModule_KeyAtPosWithFlags(self.0, at as c_int, flags as c_int)) };
+    }
+
+    /// The number of the client that calls, whatever it is.
+    pub(crate) fn caller(self) -> u64 {
+        // SAFETY: the context is that of a call.
+        unsafe { api!(RedisModule_GetClientId(self.0)) }
+    }
+
+    /// The user of a connection. Another module's, for one, has none and may do everything.
+    pub(crate) fn user_of(self, connection: u64) -> Option<Vec<u8>> {
+        // SAFETY: the context is valid.
+        let name = unsafe { api!(RedisModule_GetClientUserNameById(self.0, connection)) };
+        (!name.is_null()).then(|| Key(name, true, PhantomData).bytes().to_vec())
+    }
+
+    /// Whether a user may run a command on a key now.
+    pub(crate) fn permits(self, user: &[u8], command: &[u8], key: &[u8]) -> bool {
+        let (user, command, key) = (self.key(user), self.key(command), self.key(key));
+        let mut words = [command.0, key.0];
+        // SAFETY: the strings live during the calls; the user is ours to free.
+        unsafe {
+            let user = api!(RedisModule_GetModuleUserFromUserName(user.0));
+            if user.is_null() {
+                return false;
+            }
+            let (argv, argc) = (words.as_mut_ptr(), words.len() as c_int);
+            let permitted = api!(RedisModule_ACLCheckCommandPermissions(user, argv, argc)) == OK;
+            api!(RedisModule_FreeModuleUser(user));
+            permitted
+        }
+    }
+
+    /// The database that the call works on.
+    pub fn db(self) -> i32 {
+        // SAFETY: the context is valid and has a client.
+        unsafe { api!(RedisModule_GetSelectedDb(self.0)) }
+    }
+
+    /// Works on another database from now on.
+    pub fn select(self, db: i32) -> bool {
+        // SAFETY: the context is valid.
+        unsafe { api!(RedisModule_SelectDb(self.0, db)) == OK }
+    }
+
+    /// Sends one batch of effects to replicas and the append-only file.
+    pub fn replicate(self, key: &Key, batch: &[u8]) {
+        // SAFETY: the format names a server string, and bytes with their length.
+        unsafe {
+            if let Some(replicate) = raw::RedisModule_Replicate {
+                let (bytes, len) = (batch.as_ptr().cast::<c_char>(), batch.len());
+                replicate(self.0, c"JOB.APPLY".as_ptr(), c"sb".as_ptr(), key.0, bytes, len);
+            }
+        }
+    }
+
+    /// Passes the very command on that came from the primary.
+    pub fn replicate_verbatim(self) {
+        // SAFETY: the context is that of a command.
+        unsafe { api!(RedisModule_ReplicateVerbatim(self.0)) };
+    }
+
+    /// Asks the server whether a command could write to the key now: it refuses for a slot
+    /// that it does not own, for want of replicas, for a disk that fails.
+    pub fn allows_write_to(self, key: &Key) -> bool {
+        self.allows(c"JOB.PROBE", key)
+    }
+
+    /// Asks a primary of a cluster whether it serves an absent key: it refuses when the key's slot is
+    /// another's, or on its way to another.
+    pub fn serves(self, key: &Key) -> bool {
+        self.allows(c"EXISTS", key)
+    }
+
+    /// Whether the server does not refuse a command on a key.
+    fn allows(self, command: &CStr, key: &Key) -> bool {
+        // SAFETY: the format asks for checks as in a script and for errors as replies, and
+        // names one server string; the reply is freed.
+        unsafe {
+            let Some(call) = raw::RedisModule_Call else { return false };
+            let reply = call(self.0, command.as_ptr(), c"SEs".as_ptr(), key.0);
+            if reply.is_null() {
+                return false;
+            }
+            let kind = api!(RedisModule_CallReplyType(reply));
+            api!(RedisModule_FreeCallReply(reply));
+            kind != raw::REDISMODULE_REPLY_ERROR as c_int
+        }
+    }
+
+    /// What the server's configuration says of a name; `None` when it does not tell.
+    pub fn config(self, name: &CStr) -> Option<Vec<u8>> {
+        // SAFETY: the format asks for errors as replies, and names two C strings; the reply is
+        // freed after its bytes were copied.
+        unsafe {
+            let call = raw::RedisModule_Call?;
+            let reply = call(self.0, c"CONFIG".as_ptr(), c"Ecc".as_ptr(), c"GET".as_ptr(), name.as_ptr());
+            if reply.is_null() {
+                return None;
+            }
+            let value = match api!(RedisModule_CallReplyType(reply)) == raw::REDISMODULE_REPLY_ARRAY as c_int
+            {
+                true => api!(RedisModule_CallReplyArrayElement(reply, 1)),
+                false => std::ptr::null_mut(),
+            };
+            let mut len = 0;
+            let bytes = match value.is_null() {
+                true => std::ptr::null(),
+                false => api!(RedisModule_CallReplyStringPtr(value, &mut len)),
+            };
+            let found =
+                (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec());
+            api!(RedisModule_FreeCallReply(reply));
+            found
+        }
+    }
+
+    /// A key's name as the server's own string, freed with it.
+    pub fn key(self, name: &[u8]) -> Key<'static> {
+        // SAFETY: creates a string from bytes with their length; it belongs to the `Key`.
+        let string = unsafe {
+            api!(RedisModule_CreateString(std::ptr::null_mut(), name.as_ptr().cast::<c_char>(), name.len()))
+        };
+        Key(string, true, PhantomData)
+    }
+
+    /// Random bits to begin a generator with.
+    pub fn entropy(self) -> u64 {
+        let mut bytes = [0u8; 8];
+        // SAFETY: writes 8 bytes into an array of 8.
+        unsafe { api!(RedisModule_GetRandomBytes(bytes.as_mut_ptr(), bytes.len())) };
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// Unix ms by the machine's clock. Boards live by [`super::clock`].
+pub fn system_now() -> i64 {
+    // SAFETY: takes nothing.
+    unsafe { api!(RedisModule_Milliseconds()) }
+}
+
+/// The name of a key, as the server's string.
+pub struct Key<'k>(pub(crate) *mut raw::RedisModuleString, bool, PhantomData<&'k ()>);
+
+impl<'k> Key<'k> {
+    /// A name that belongs to somebody else.
+    ///
+    /// # Safety
+    /// The string is valid, and lives longer than this value.
+    pub(crate) unsafe fn borrowed(string: *mut raw::RedisModuleString) -> Key<'k> {
+        Key(string, false, PhantomData)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the string lives as long as `self`.
+        unsafe { bytes_of(self.0) }
+    }
+}
+
+impl Drop for Key<'_> {
+    fn drop(&mut self) {
+        if self.1 {
+            // SAFETY: the string was created without a context for this value alone.
+            unsafe { api!(RedisModule_FreeString(std::ptr::null_mut(), self.0)) };
+        }
+    }
+}
+
+/// The bytes of a server's string.
+///
+/// # Safety
+/// The string is valid and lives for `'a`.
+pub(crate) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a [u8] {
+    if string.is_null() {
+        return &[];
+    }
+    let mut len = 0;
+    // SAFETY: the string is valid; its length is written into `len`.
+    let start = unsafe { api!(RedisModule_StringPtrLen(string, &mut len)) };
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: the server's strings do not change while somebody holds them, and this one is
+    // held for `'a`.
+    unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) }
+}

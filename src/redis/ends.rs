@@ -1,0 +1,62 @@
+//! When waits of parked clients end by themselves. The server ends its own by the machine's
+//! clock: a step ahead would end them all, and one back would put them all off.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::redis::cell::MainCell;
+use crate::redis::clock;
+use crate::redis::park::Handle;
+
+#[derive(Default)]
+struct Ends {
+    /// Ms of [`clock::elapsed_ms`], and the client's number.
+    order: BTreeSet<(i64, u64)>,
+    of: HashMap<u64, (i64, Handle)>,
+}
+
+static ENDS: MainCell<Option<Ends>> = MainCell::new(None);
+
+fn with<R>(work: impl FnOnce(&mut Ends) -> R) -> R {
+    ENDS.with(|ends| work(ends.get_or_insert_with(Ends::default)))
+}
+
+/// Ends a client's wait after so many ms.
+pub fn add(number: u64, after: i64, handle: Handle) {
+    let at = clock::elapsed_ms().saturating_add(after);
+    with(|ends| {
+        ends.order.insert((at, number));
+        ends.of.insert(number, (at, handle));
+    });
+}
+
+/// The client does not wait any more.
+pub fn remove(number: u64) {
+    with(|ends| ends.remove(number));
+}
+
+impl Ends {
+    fn remove(&mut self, number: u64) -> Option<Handle> {
+        let (at, handle) = self.of.remove(&number)?;
+        self.order.remove(&(at, number));
+        Some(handle)
+    }
+
+    fn pop_until(&mut self, now: i64) -> Option<Handle> {
+        let (_, number) = *self.order.first().filter(|(at, _)| *at <= now)?;
+        self.remove(number)
+    }
+}
+
+/// When the first wait ends by itself, in ms of [`clock::elapsed_ms`]; `i64::MAX` for never.
+pub fn first() -> i64 {
+    with(|ends| ends.order.first().map_or(i64::MAX, |(at, _)| *at))
+}
+
+/// Ends the waits that have lasted long enough.
+pub fn end_overdue() {
+    let now = clock::elapsed_ms();
+    // No state of ours is borrowed while their callbacks run.
+    while let Some(handle) = with(|ends| ends.pop_until(now)) {
+        handle.unblock();
+    }
+}

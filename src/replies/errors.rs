@@ -1,0 +1,94 @@
+//! Why a command ends without its reply.
+
+use board::{clean, Refusal};
+
+use crate::redis::keyspace::WrongType;
+
+/// So much of a client's word is shown in an error.
+const SHOWN: usize = 64;
+
+/// Ends a command; nothing has been replied yet.
+#[derive(Debug)]
+pub enum Fault {
+    /// Arguments that cannot be understood.
+    Syntax(String),
+    /// A word that no option has, and where it stands.
+    Unexpected(String, String),
+    /// The board refuses.
+    Refused(Refusal),
+    /// The key holds something else.
+    WrongType,
+    /// The server has reached `maxmemory`, and this call would add.
+    Full,
+}
+
+/// A command's outcome; its reply has been written when it is `Ok`.
+pub type Done = Result<(), Fault>;
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Fault::Refused(refusal)
+    }
+}
+
+impl From<WrongType> for Fault {
+    fn from(_: WrongType) -> Self {
+        Fault::WrongType
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Syntax(text) => write!(f, "ERR {text}"),
+            Fault::Unexpected(word, place) => write!(f, "ERR syntax error near '{word}'{place}"),
+            Fault::Refused(refusal) => refusal.fmt(f),
+            Fault::WrongType => {
+                f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
+            }
+            Fault::Full => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
+        }
+    }
+}
+
+/// An argument that cannot be understood.
+pub fn syntax<T>(text: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Syntax(text.into()))
+}
+
+/// A word that no option has.
+pub fn unexpected<T>(word: &[u8]) -> Result<T, Fault> {
+    Err(Fault::Unexpected(shown(word), String::new()))
+}
+
+/// A name that is none of those known: the one that it resembles, or all of them.
+pub fn unknown<'n, T>(what: &str, name: &[u8], known: impl IntoIterator<Item = &'n str>) -> Result<T, Fault> {
+    let name = shown(name);
+    let known: Vec<String> = known.into_iter().map(str::to_ascii_lowercase).collect();
+    syntax(match nearest(&name, known.iter().map(|known| &**known)) {
+        Some(near) => format!("unknown {what} '{name}': did you mean '{near}'?"),
+        None => format!("unknown {what} '{name}': it must be one of {}", known.join(", ")),
+    })
+}
+
+/// A client's word as an error shows it.
+fn shown(word: &[u8]) -> String {
+    clean(word.get(..4 * SHOWN).unwrap_or(word)).chars().take(SHOWN).collect()
+}
+
+impl Fault {
+    /// The option that was meant, out of those that may stand there.
+    pub fn hint(&self, options: impl FnOnce() -> Vec<String>) -> Option<String> {
+        let Fault::Unexpected(word, _) = self else { return None };
+        nearest(word, options().iter().map(|option| &**option)).map(str::to_string)
+    }
+}
+
+/// The known name that is written most like this one; `None` when it is one of them, or like none.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let name = name.to_ascii_lowercase();
+    let far = |other: &str| strsim::osa_distance(&name, &other.to_ascii_lowercase());
+    let (distance, near) = known.map(|other| (far(other), other)).min_by_key(|(distance, _)| *distance)?;
+    // About a third of the letters may be wrong.
+    (1..=(name.len().max(near.len()) + 1) / 3).contains(&distance).then_some(near)
+}

@@ -1,0 +1,339 @@
+//! Blocked claims: parking them, and handing them work.
+//!
+//! The server parks a client beside its board's key (see `park`), so that whatever happens to
+//! the slot or the server's role ends the wait as for the server's own commands. Who is served
+//! is chosen from a line of our own: the server would ask every client, for each job.
+//!
+//! A command or the timer chooses at its end: the jobs are claimed for the client then. The
+//! client is told when the event loop's turn ends, by unblocking it: the server runs its
+//! timeout callback, at once or (Redis 8) a little later, and there the jobs are written.
+//! Whatever ends the wait in between finds the client blocked as before: when it has gone, or
+//! was unblocked with an error, the jobs go back; when its jobs are taken away again in the
+//! same turn, it waits on at its old place.
+
+use std::collections::BTreeSet;
+
+use board::{Board, Refusal};
+
+use crate::redis::cell::MainCell;
+use crate::redis::ctx::{Ctx, Key};
+use crate::redis::park::{self, Chosen, Client, Handle, Parked};
+use crate::replies::endings::begin;
+use crate::replies::errors::Fault;
+use crate::replies::fitting::Room;
+use crate::replies::records::write_records;
+use crate::runtime::board_value::OpenKey;
+use crate::runtime::claim_queue::{Place, Wait, Waiter, Waiters};
+use crate::runtime::commit::Turn;
+use crate::runtime::connections;
+use crate::runtime::latency;
+
+/// What a client was chosen for, until it is told.
+struct Served {
+    waiter: Waiter<Handle>,
+    /// Slots and tokens.
+    claims: Vec<(u32, u64)>,
+    /// It is told that it may not have them any more; nothing was claimed for it.
+    revoked: bool,
+}
+
+impl Served {
+    /// Those of its jobs that it still holds.
+    fn held(&self, board: &Board) -> Vec<u32> {
+        let holds = |slot: u32, token: u64| board.record_of(slot).is_some_and(|r| r.token() == Some(token));
+        self.claims.iter().filter(|(slot, token)| holds(*slot, *token)).map(|(slot, _)| *slot).collect()
+    }
+}
+
+static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
+/// Clients that were chosen and not told yet.
+static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
+/// What was meant for clients that have gone.
+static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
+/// Boards that somebody waits for and that something outside a plain command has touched.
+static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+
+fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
+    WAITERS.with(|waiters| work(waiters.get_or_insert_with(Waiters::default)))
+}
+
+/// How many clients wait for work.
+pub fn waiting() -> usize {
+    with(|waiters| waiters.len())
+}
+
+/// How many clients wait for a job of that queue.
+pub fn waiting_for(ctx: Ctx, key: &Key, queue: &[u8]) -> usize {
+    with(|waiters| waiters.count_for(&(ctx.db(), key.bytes().to_vec()), queue))
+}
+
+/// Parks a client until there is work, for `timeout` ms; 0 for ever.
+pub fn park(client: &Client, timeout: i64, wait: Wait) {
+    let number = park::next_number();
+    let place = (client.ctx.db(), client.board.bytes().to_vec());
+    let Some(handle) = park::park::<BlockedClaim>(client, timeout, number) else { return };
+    with(|waiters| waiters.add(number, Waiter { handle, place, wait }));
+}
+
+/// A client that waits in a claim.
+struct BlockedClaim;
+
+impl Parked for BlockedClaim {
+    const WHAT: &'static str = "a blocked claim";
+
+    fn over(ctx: Ctx, number: u64) {
+        let waiter = with(|waiters| waiters.remove(number));
+        match SERVED.with(|served| served.remove(number)) {
+            None => {
+                begin(ctx.reply(), waiter.as_ref().and_then(|waiter| waiter.wait.ending.as_ref()));
+                ctx.reply().null_array();
+            }
+            Some(served) => tell(ctx, &served),
+        }
+    }
+
+    fn gone(number: u64) {
+        with(|waiters| waiters.remove(number));
+        if let Some(untold) = SERVED.with(|served| served.remove(number)) {
+            RETURNED.with(|returned| returned.push(untold));
+        }
+    }
+}
+
+/// Answers with the jobs that a client was chosen for, those that it still holds.
+fn tell(ctx: Ctx, served: &Served) {
+    let (_, name) = &served.waiter.place;
+    let key = ctx.key(name);
+    let mut open = ctx.open(&key);
+    let board = open.as_mut().ok().and_then(|open| open.value()).map(|value| &value.board);
+    let held = board.map(|board| served.held(board)).unwrap_or_default();
+    let wait = &served.waiter.wait;
+    if served.revoked && wait.ending.is_none() {
+        return ctx.reply().error(park::REVOKED);
+    }
+    if board.is_some_and(Board::broken) && wait.ending.is_none() {
+        return ctx.reply().error(&Refusal::Broken.to_string());
+    }
+    begin(ctx.reply(), wait.ending.as_ref());
+    match board.filter(|_| !held.is_empty()) {
+        Some(board) => write_records(ctx.reply(), board, &held, &wait.fields),
+        None => ctx.reply().null_array(),
+    }
+}
+
+/// Something outside a plain command has touched that board: looked at when the event loop's
+/// turn ends, if anybody waits for it.
+pub fn touch(place: Place) {
+    if with(|waiters| waiters.waits_for(&place)) {
+        TOUCHED.with(|touched| touched.insert(place));
+    }
+}
+
+/// Touches every board of these databases that somebody waits for.
+pub fn touch_databases(dbs: &[i32]) {
+    let places: Vec<Place> = with(|w| w.places().filter(|(db, _)| dbs.contains(db)).cloned().collect());
+    TOUCHED.with(|touched| touched.extend(places));
+}
+
+/// Puts clients that have lost all their jobs again since they were chosen back to their
+/// places in line. At the end of the event loop's turn, before others are served.
+pub fn recall_chosen(ctx: Ctx) {
+    for place in recall(|served| !still_holds(ctx, served)) {
+        touch(place);
+    }
+}
+
+/// Puts those clients that were chosen and not told yet, and lost what they were chosen for,
+/// back to their places in line. Gives the boards they wait for.
+fn recall(lost: impl Fn(&Served) -> bool) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
+        if !served.revoked && lost(&served) {
+            places.push(served.waiter.place.clone());
+            with(|waiters| waiters.add(number, served.waiter));
+        } else {
+            SERVED.with(|all| all.insert(number, handle, served));
+        }
+    }
+    places
+}
+
+fn still_holds(ctx: Ctx, served: &Served) -> bool {
+    let (db, name) = &served.waiter.place;
+    if !ctx.select(*db) {
+        return false;
+    }
+    let key = ctx.key(name);
+    ctx.open(&key)
+        .is_ok_and(|mut open| open.value().is_some_and(|value| !served.held(&value.board).is_empty()))
+}
+
+fn is_broken(ctx: Ctx, (db, name): &Place) -> bool {
+    let broken = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.is_broken());
+    ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(broken)
+}
+
+/// Serves those who wait for boards that were touched. At the end of the event loop's turn.
+pub fn serve_touched(ctx: Ctx) {
+    let nothing = TOUCHED.with(|touched| touched.is_empty());
+    if nothing && RETURNED.with(|returned| returned.is_empty()) {
+        return;
+    }
+    if !ctx.is_primary() {
+        RETURNED.with(Vec::clear);
+        return TOUCHED.with(BTreeSet::clear);
+    }
+    if !ctx.may_write() {
+        return;
+    }
+    // Where the server may not write now, both are tried again in its next turn.
+    for untold in RETURNED.with(std::mem::take) {
+        let done = on_board(ctx, &untold.waiter.place, |turn| {
+            let env = turn.env;
+            for (slot, token) in &untold.claims {
+                if let Some(effect) = turn.board().undo_claim(&env, *slot, *token) {
+                    turn.apply(effect)?;
+                }
+            }
+            Ok(())
+        });
+        if !done {
+            RETURNED.with(|returned| returned.push(untold));
+        }
+    }
+    for place in TOUCHED.with(std::mem::take) {
+        with(|waiters| waiters.rejoin(&place));
+        if is_broken(ctx, &place) {
+            // Nothing comes from it: they are told so.
+            for (number, waiter) in with(|waiters| waiters.all_at(&place)) {
+                chosen(number, waiter, Vec::new(), false);
+            }
+            continue;
+        }
+        let done = on_board(ctx, &place, |turn| {
+            turn.settle_due()?;
+            turn.board().wake_all();
+            Ok(())
+        });
+        if !done {
+            TOUCHED.with(|touched| touched.insert(place));
+        }
+    }
+}
+
+/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+pub fn unblock_chosen() {
+    park::unblock_chosen(&SERVED);
+}
+
+/// Works on the board at a place, if there still is one. False when the server may not write
+/// to it now.
+fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Result<(), Fault>) -> bool {
+    let key = ctx.key(name);
+    if !ctx.select(*db) || !ctx.holds_board(&key) {
+        return true;
+    }
+    let allowed = ctx.allows_write_to(&key);
+    if allowed {
+        // A refusal is a broken board: nothing is done on it.
+        let _ = Turn::run(ctx, &key, work);
+    }
+    allowed
+}
+
+/// Hands work to those who wait for this board, in the order in which they came.
+pub fn serve(turn: &mut Turn<'_>) {
+    let nobody_served = SERVED.with(|served| served.is_empty());
+    if nobody_served && waiting() == 0 {
+        return turn.board().nobody_waits();
+    }
+    let place = (turn.ctx.db(), turn.key.bytes().to_vec());
+    if nobody_served && !with(|waiters| waiters.waits_for(&place)) {
+        return turn.board().nobody_waits();
+    }
+    if turn.ctx.in_transaction() {
+        turn.board().nobody_waits();
+        TOUCHED.with(|touched| touched.insert(place));
+        return;
+    }
+    // A worker that was quiet on a board that has gone is not on a new one.
+    if turn.board().roused() || turn.new {
+        with(|waiters| waiters.rejoin(&place));
+        turn.board().wake_all();
+    }
+    if turn.board().taken() {
+        // Who was chosen for what has come back stands before all others.
+        let board = &*turn.board();
+        recall(|served| served.waiter.place == place && served.held(board).is_empty());
+    }
+    let mut queues = Vec::new();
+    turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
+    // What several queues share goes to whoever came first, whichever of them it waits for.
+    let mut heads: BTreeSet<(u64, Vec<u8>)> =
+        queues.into_iter().filter_map(|queue| Some((first(&queue)?, queue))).collect();
+    while let Some((number, queue)) = heads.pop_first() {
+        // One that has been served for another of its queues is in line no more.
+        let chosen = first(&queue) != Some(number) || matches!(choose(turn, number), Ok(true));
+        // Nothing left, or a board that broke under it: the queue is done with.
+        if let Some(next) = first(&queue).filter(|_| chosen) {
+            heads.insert((next, queue));
+        }
+    }
+}
+
+/// Lets one be told when the event loop's turn ends.
+fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked: bool) {
+    let handle = waiter.handle;
+    SERVED.with(|served| served.insert(number, handle, Served { waiter, claims, revoked }));
+}
+
+/// Claims for one that waits. False when there is nothing for it.
+fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
+    let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
+    if !park::is_permitted(turn.ctx, number, turn.key.bytes()) {
+        chosen(number, waiter, Vec::new(), true);
+        return Ok(true);
+    }
+    if turn.board().is_quiet(&waiter.wait.worker) {
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
+    if connections::has_departed(&waiter.place, &waiter.wait.worker) {
+        // It comes back to its place in a later turn, if it is still there.
+        TOUCHED.with(|touched| touched.insert(waiter.place.clone()));
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
+    let env = turn.env;
+    let (mut claims, mut slots) = (Vec::new(), Vec::new());
+    let mut room = Room::new(&waiter.wait.fields);
+    let done = waiter.wait.with_claim(|claim| {
+        let count = waiter.wait.count.min(turn.board().most_for(claim));
+        while claims.len() < count {
+            let Ok(Some(claimed)) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
+            let slot = claimed.slot;
+            claims.push((slot, claimed.token));
+            let waited = turn.board().waited_for(slot, env.now);
+            latency::with(|seen| seen.pickup.add(waited));
+            turn.apply(claimed)?;
+            if let Some(connection) = waiter.wait.session {
+                turn.bind(slot, connection)?;
+            }
+            slots.push(slot);
+            if count > 1 && !room.take(turn.board(), &slots) {
+                break;
+            }
+        }
+        if claims.is_empty() {
+            turn.board().note_thirst(claim.queues, env.now);
+        }
+        Ok(())
+    });
+    if claims.is_empty() {
+        with(|waiters| waiters.add(number, waiter));
+        return done.map(|()| false);
+    }
+    chosen(number, waiter, claims, false);
+    done.map(|()| true)
+}

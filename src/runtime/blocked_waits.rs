@@ -1,0 +1,258 @@
+//! Clients that wait for something to happen on a board, without taking work: `JOB.WAIT`.
+//!
+//! Each command, each batch of a primary's and each turn of the timer tells at its end what
+//! has changed; whoever has got what it waited for is chosen then, and told when the event
+//! loop's turn ends. What touches a board from outside (its key goes or comes, databases are
+//! swapped, a file is loaded) is looked at when the turn ends. It all works on replicas too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use board::{Board, Claim, Refusal};
+
+use crate::redis::cell::MainCell;
+use crate::redis::clock;
+use crate::redis::ctx::{Ctx, Key};
+use crate::redis::park::{self, Chosen, Client, Handle, Parked};
+use crate::replies::records::write_found;
+use crate::runtime::claim_queue::Place;
+use crate::runtime::timer;
+use crate::runtime::wait_index::{Sight, Want, Watcher, Watchers};
+use crate::runtime::world;
+
+static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
+/// Those who are to be told.
+static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
+/// Boards that something outside a command has touched.
+static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+/// Boards that are not here, and may have gone elsewhere with their slot: since when, in ms of
+/// [`clock::elapsed_ms`].
+static AWAY: MainCell<BTreeMap<Place, i64>> = MainCell::new(BTreeMap::new());
+/// A replica learns of the deletion of a board before it learns that its slot has moved. It
+/// waits these ms for the server to send its clients after the slot.
+const REPLICA_PATIENCE: i64 = 5_000;
+/// Boards that a transaction has changed, and the queues that got work there.
+static LATER: MainCell<BTreeMap<Place, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
+
+fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
+    WATCHERS.with(|watchers| work(watchers.get_or_insert_with(Watchers::default)))
+}
+
+/// How many clients wait.
+pub fn waiting() -> usize {
+    with(|watchers| watchers.len())
+}
+
+/// What is known of a job.
+pub fn sight(board: &Board, id: &[u8]) -> Sight {
+    let record = board.record_of(board.find(id)?)?;
+    Some((record.state().ended(), record.version()))
+}
+
+/// Whether a claim over these queues, none for every queue, would give something.
+pub fn claimable(board: &Board, queues: &[&[u8]]) -> bool {
+    board.claimable(&Claim { queues, ..Claim::default() }, world::now())
+}
+
+/// Parks a client, whose wish is not met, for `timeout` ms; 0 for ever.
+pub fn wait(client: &Client, timeout: i64, want: Want) {
+    let (ctx, key) = (client.ctx, &client.board);
+    let number = park::next_number();
+    let Some(handle) = park::park::<Waiting>(client, timeout, number) else { return };
+    let place = (ctx.db(), key.bytes().to_vec());
+    let mut open = ctx.open(key).ok();
+    let mut value = open.as_mut().and_then(|open| open.value());
+    if let (Some(value), Want::Claimable(queues)) = (&mut value, &want) {
+        let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
+        value.board.note_thirst(&queues, world::now());
+        timer::bring_forward(ctx, key, value);
+    }
+    let board = value.map(|value| &value.board);
+    with(|w| w.add(number, handle, place, want, |id| board.and_then(|board| sight(board, id))));
+}
+
+/// A client that waits without taking work.
+struct Waiting;
+
+impl Parked for Waiting {
+    const WHAT: &'static str = "a wait";
+
+    fn over(ctx: Ctx, number: u64) {
+        let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
+        match CHOSEN.with(|chosen| chosen.remove(number)) {
+            Some(watcher) if !park::is_permitted(ctx, number, &watcher.place.1) => {
+                ctx.reply().error(park::REVOKED);
+            }
+            Some(watcher) => tell(ctx, &watcher),
+            None if matches!(missed, Some(Want::Jobs { .. })) => ctx.reply().null_array(),
+            None => ctx.reply().null(),
+        }
+    }
+
+    fn gone(number: u64) {
+        with(|watchers| watchers.remove(number));
+        CHOSEN.with(|chosen| chosen.remove(number));
+    }
+}
+
+fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
+    let key = ctx.key(&watcher.place.1);
+    let mut open = ctx.open(&key).ok();
+    let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
+    if board.is_some_and(Board::broken) {
+        return ctx.reply().error(&Refusal::Broken.to_string());
+    }
+    let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
+    if let Err(fault) = write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields) {
+        ctx.reply().error(&fault.to_string());
+    }
+}
+
+/// Tells a board, before it changes, whether anybody wants to know which of its jobs do.
+pub fn listen(board: &mut Board) {
+    board.watch(with(|watchers| watchers.any_follows()));
+}
+
+/// The queues of a board that have got work since it was last asked; they stay noted.
+pub fn woken(board: &Board) -> Vec<Vec<u8>> {
+    match waiting() {
+        0 => Vec::new(),
+        _ => board.woken_names().map(<[u8]>::to_vec).collect(),
+    }
+}
+
+/// Chooses those who have got what they waited for, after a change of a board. `woken` are the
+/// queues that may have work.
+pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
+    if waiting() == 0 {
+        return;
+    }
+    let place = (ctx.db(), key.bytes().to_vec());
+    if !with(|watchers| watchers.waits_at(&place)) {
+        return;
+    }
+    let mut met = BTreeSet::new();
+    board.changed(|board, id| with(|w| w.saw_job(&place, id, sight(board, id), &mut met)));
+    choose(met);
+    if ctx.in_transaction() {
+        LATER.with(|later| later.entry(place).or_default().extend(woken));
+    } else {
+        look_at_board(board, &place, woken);
+    }
+}
+
+/// Chooses those who wait for something of a board's as a whole.
+fn look_at_board(board: &mut Board, place: &Place, woken: impl IntoIterator<Item = Vec<u8>>) {
+    let mut met = BTreeSet::new();
+    if with(|watchers| watchers.waits_for_work(place)) {
+        for queue in woken {
+            match claimable(board, &[&queue]) {
+                true => with(|watchers| watchers.saw_work(place, &queue, &mut met)),
+                false => board.note_thirst(&[&queue], world::now()),
+            }
+        }
+    }
+    with(|watchers| watchers.saw_jobs(place, board.live(), &mut met));
+    choose(met);
+}
+
+fn choose(met: BTreeSet<u64>) {
+    for number in met {
+        if let Some(watcher) = with(|watchers| watchers.remove(number)) {
+            CHOSEN.with(|chosen| chosen.insert(number, watcher.handle, watcher));
+        }
+    }
+}
+
+/// Something outside a command has touched what is under a key.
+pub fn touch(place: Place) {
+    if waiting() > 0 && with(|watchers| watchers.waits_at(&place)) {
+        TOUCHED.with(|touched| touched.insert(place));
+    }
+}
+
+/// Touches every board of the databases that `which` names.
+pub fn touch_databases(which: impl Fn(i32) -> bool) {
+    let places: Vec<Place> = with(|w| w.places().filter(|(db, _)| which(*db)).cloned().collect());
+    TOUCHED.with(|touched| touched.extend(places));
+}
+
+/// Looks at boards that were touched. At the end of the event loop's turn, after blocked claims
+/// have been served.
+pub fn look_at_touched(ctx: Ctx) {
+    let nothing = TOUCHED.with(|touched| touched.is_empty()) && LATER.with(|later| later.is_empty());
+    if nothing || ctx.is_loading() {
+        return;
+    }
+    for (place, woken) in LATER.with(std::mem::take) {
+        on_board(ctx, &place, |board| {
+            if let Some(board) = board {
+                look_at_board(board, &place, woken);
+            }
+        });
+    }
+    for place in TOUCHED.with(std::mem::take) {
+        on_board(ctx, &place, |board| {
+            if board.is_some() || !may_be_away(ctx, &place) {
+                AWAY.with(|away| away.remove(&place));
+                look_at_all(board, &place);
+            }
+        });
+    }
+}
+
+/// Whether a board that is not here may be on another node: then the server tells its clients
+/// where, or it is looked at again.
+fn may_be_away(ctx: Ctx, place: &Place) -> bool {
+    if !ctx.is_cluster() || !with(|watchers| watchers.waits_at(place)) {
+        return false;
+    }
+    let now = clock::elapsed_ms();
+    let since = AWAY.with(|away| *away.entry(place.clone()).or_insert(now));
+    match ctx.is_primary() {
+        true => !ctx.serves(&ctx.key(&place.1)),
+        false => now - since < REPLICA_PATIENCE,
+    }
+}
+
+/// Looks again at boards that may be away. Some times a second.
+pub fn look_again() {
+    AWAY.with(|away| TOUCHED.with(|touched| touched.extend(away.keys().cloned())));
+}
+
+fn on_board(ctx: Ctx, place: &Place, work: impl FnOnce(Option<&mut Board>)) {
+    let (db, name) = place;
+    if !ctx.select(*db) {
+        return;
+    }
+    let key = ctx.key(name);
+    let mut open = ctx.open(&key).ok();
+    match open.as_mut().and_then(|open| open.value()) {
+        Some(value) if value.is_broken() => choose(with(|watchers| watchers.all_at(place))),
+        None => work(None),
+        Some(value) => {
+            work(Some(&mut value.board));
+            timer::bring_forward(ctx, &key, value);
+        }
+    }
+}
+
+/// Looks at all that is waited for at a place. No board is like one whose jobs have gone.
+fn look_at_all(board: Option<&mut Board>, place: &Place) {
+    let mut met = BTreeSet::new();
+    let there = board.as_deref();
+    for id in with(|watchers| watchers.jobs_at(place)) {
+        let sight = there.and_then(|board| sight(board, &id));
+        with(|watchers| watchers.saw_job(place, &id, sight, &mut met));
+    }
+    with(|watchers| watchers.saw_jobs(place, there.map_or(0, Board::live), &mut met));
+    choose(met);
+    if let Some(board) = board {
+        let queues = board.busy_names().map(<[u8]>::to_vec).collect::<Vec<_>>();
+        look_at_board(board, place, queues);
+    }
+}
+
+/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+pub fn unblock_chosen() {
+    park::unblock_chosen(&CHOSEN);
+}

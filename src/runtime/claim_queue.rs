@@ -1,0 +1,156 @@
+//! Who waits for work: for each board a line in the order of arrival, each with its own
+//! queues. Finding the first that a job of some queue is for costs O(log waiters), however
+//! many wait. A worker to whom nothing is handed keeps its number and stands aside.
+
+use std::collections::{BTreeSet, HashMap};
+
+use board::{Claim, FieldList, Order};
+
+use crate::replies::endings::Ending;
+
+/// Where a board is.
+pub type Place = (i32, Vec<u8>);
+
+/// A claim that found nothing and wants to wait.
+pub struct Wait {
+    /// The claimer's name.
+    pub worker: Vec<u8>,
+    /// Queues, none for every queue.
+    pub queues: Vec<Vec<u8>>,
+    /// In which order they are asked.
+    pub order: Order,
+    /// How many jobs at most.
+    pub count: usize,
+    /// The lease, ms.
+    pub lease: Option<i64>,
+    /// The connection to which its claims are tied.
+    pub session: Option<u64>,
+    /// What to tell of each job.
+    pub fields: FieldList,
+    /// The end of work that the same command has told of, to be answered with the claim.
+    pub ending: Option<Ending>,
+}
+
+/// One blocked claim.
+pub struct Waiter<H> {
+    /// The server's handle of the blocked client.
+    pub handle: H,
+    /// The board's place.
+    pub place: Place,
+    /// What it waits for.
+    pub wait: Wait,
+}
+
+impl Wait {
+    /// Calls `work` with the claim that it waits with.
+    pub fn with_claim<R>(&self, work: impl FnOnce(&Claim<'_>) -> R) -> R {
+        let queues: Vec<&[u8]> = self.queues.iter().map(|q| &**q).collect();
+        work(&Claim { worker: &self.worker, queues: &queues, order: self.order, lease: self.lease })
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    any: BTreeSet<u64>,
+    queues: HashMap<Vec<u8>, BTreeSet<u64>>,
+    /// Not in the line for now.
+    aside: BTreeSet<u64>,
+}
+
+/// All blocked claims. Numbers rise with arrival.
+pub struct Waiters<H> {
+    waiters: HashMap<u64, Waiter<H>>,
+    lines: HashMap<Place, Line>,
+}
+
+impl<H> Default for Waiters<H> {
+    fn default() -> Self {
+        Waiters { waiters: HashMap::new(), lines: HashMap::new() }
+    }
+}
+
+impl<H> Waiters<H> {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Adds one under a number of its own.
+    pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
+        let line = self.lines.entry(waiter.place.clone()).or_default();
+        if waiter.wait.queues.is_empty() {
+            line.any.insert(number);
+        }
+        for queue in &waiter.wait.queues {
+            line.queues.entry(queue.clone()).or_default().insert(number);
+        }
+        self.waiters.insert(number, waiter);
+    }
+
+    /// Takes one out, if it is still there.
+    pub fn remove(&mut self, number: u64) -> Option<Waiter<H>> {
+        let waiter = self.waiters.remove(&number)?;
+        if let Some(line) = self.lines.get_mut(&waiter.place) {
+            line.aside.remove(&number);
+            line.any.remove(&number);
+            for queue in &waiter.wait.queues {
+                if let Some(numbers) = line.queues.get_mut(queue) {
+                    numbers.remove(&number);
+                    if numbers.is_empty() {
+                        line.queues.remove(queue);
+                    }
+                }
+            }
+            if line.any.is_empty() && line.queues.is_empty() && line.aside.is_empty() {
+                self.lines.remove(&waiter.place);
+            }
+        }
+        Some(waiter)
+    }
+
+    /// Lets one that is in no line wait aside, until [`Waiters::rejoin`].
+    pub fn set_aside(&mut self, number: u64, waiter: Waiter<H>) {
+        self.lines.entry(waiter.place.clone()).or_default().aside.insert(number);
+        self.waiters.insert(number, waiter);
+    }
+
+    /// Puts those that wait aside for that board back to their places in line.
+    pub fn rejoin(&mut self, place: &Place) {
+        let aside = self.lines.get_mut(place).map(|line| std::mem::take(&mut line.aside));
+        for number in aside.unwrap_or_default() {
+            if let Some(waiter) = self.waiters.remove(&number) {
+                self.add(number, waiter);
+            }
+        }
+    }
+
+    /// Takes all out that are in line for that board.
+    pub fn all_at(&mut self, place: &Place) -> Vec<(u64, Waiter<H>)> {
+        let Some(line) = self.lines.get(place) else { return Vec::new() };
+        let numbers: BTreeSet<u64> = line.queues.values().flatten().chain(&line.any).copied().collect();
+        numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
+    }
+
+    /// Whether anybody waits for that board.
+    pub fn waits_for(&self, place: &Place) -> bool {
+        self.lines.contains_key(place)
+    }
+
+    /// The first in line for a job of that queue.
+    pub fn first_for(&self, place: &Place, queue: &[u8]) -> Option<u64> {
+        let line = self.lines.get(place)?;
+        let named = line.queues.get(queue).and_then(BTreeSet::first);
+        named.into_iter().chain(line.any.first()).min().copied()
+    }
+
+    /// How many wait for a job of that queue, those who wait aside not counted. O(1).
+    pub fn count_for(&self, place: &Place, queue: &[u8]) -> usize {
+        let Some(line) = self.lines.get(place) else { return 0 };
+        line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len)
+    }
+
+    /// The boards that somebody waits for.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.lines.keys()
+    }
+}

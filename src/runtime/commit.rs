@@ -1,0 +1,239 @@
+//! One command's, or one turn of the timer's, work on one board: decisions become effects,
+//! effects are applied and collected, and at the end they are sent on once, those who wait
+//! are served, and the timer is told.
+
+use board::{Batch, Board, Bound, Env, Happening, Refusal};
+
+use crate::config::config;
+use crate::redis::cell::MainCell;
+use crate::redis::ctx::{Ctx, Key, Level};
+use crate::replies::errors::Fault;
+use crate::runtime::blocked_claims;
+use crate::runtime::blocked_waits;
+use crate::runtime::board_value::OpenKey;
+use crate::runtime::connections;
+use crate::runtime::latency;
+use crate::runtime::publish::{self, News};
+use crate::runtime::timer;
+use crate::runtime::world;
+
+/// See the module's comment.
+pub struct Turn<'k> {
+    /// The call.
+    pub ctx: Ctx<'k>,
+    /// The board's key.
+    pub key: &'k Key<'k>,
+    /// The world when the turn began.
+    pub env: Env<'static>,
+    open: OpenKey<'k>,
+    batch: Batch,
+    /// Others were still to be told of ends when the turn began: the timer is at it.
+    telling: bool,
+    /// There was no board under the key when the turn began.
+    pub new: bool,
+    /// The queues that have got work, as those who wait without taking it are to hear.
+    woken: Vec<Vec<u8>>,
+}
+
+/// The buffer of the last batch, to be used again.
+static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
+
+/// So many overdue things at most are done by a claim before it chooses.
+const CLAIM_SETTLES: u32 = 64;
+
+impl<'k> Turn<'k> {
+    /// Works on the board under a key; an absent one is like an empty one, and comes into
+    /// being with its first effect. What `work` has done is sent on also when it fails: time
+    /// that was settled on its way stays settled.
+    pub fn run<R>(
+        ctx: Ctx<'k>,
+        key: &'k Key<'k>,
+        work: impl FnOnce(&mut Turn<'k>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let mut open = ctx.open_writable(key)?;
+        let value = open.value_or_new();
+        if value.is_broken() {
+            return Err(Refusal::Broken.into());
+        }
+        value.board.check_headroom()?;
+        let mut batch = BATCH.with(Option::take).unwrap_or_default();
+        let env = world::env(&config().rules);
+        batch.begin(value.board.revision(), env.now);
+        let telling = value.board.is_telling();
+        let new = value.board.revision() == 0;
+        blocked_waits::listen(&mut value.board);
+        publish::listen(&mut value.board);
+        let mut turn = Turn { ctx, key, env, open, batch, telling, new, woken: Vec::new() };
+        let done = work(&mut turn);
+        turn.finish();
+        done
+    }
+
+    /// The board.
+    pub fn board(&mut self) -> &mut Board {
+        &mut self.open.value_or_new().board
+    }
+
+    /// Applies an effect.
+    pub fn apply(&mut self, effect: impl Happening) -> Result<(), Fault> {
+        self.batch.push(&effect);
+        let now = self.env.now;
+        if self.board().apply(&effect, now).is_ok() {
+            return Ok(());
+        }
+        self.board().set_broken();
+        self.open.value_or_new().count_broken();
+        let line = format!("an effect does not fit its board, which is broken from now on: {effect:?}");
+        self.ctx.log(Level::Warning, &line.chars().take(500).collect::<String>());
+        Err(Refusal::Broken.into())
+    }
+
+    /// Refuses `*` as a worker's name where jobs have owners.
+    pub fn hear(&mut self, worker: &[u8]) -> Result<(), Fault> {
+        Ok(self.board().check_speaker(worker)?)
+    }
+
+    /// Ties the claim of a job to a connection.
+    pub fn bind(&mut self, slot: u32, connection: u64) -> Result<(), Fault> {
+        if !self.board().is_session(slot) {
+            self.apply(Bound { slot })?;
+        }
+        self.carry(slot, connection);
+        Ok(())
+    }
+
+    /// The client of this call carries the claim of a job from now on, if it is a session's.
+    pub fn carry_on(&mut self, slot: u32) {
+        if self.board().is_session(slot) {
+            if let Some(connection) = self.ctx.connection() {
+                self.carry(slot, connection);
+            }
+        }
+    }
+
+    /// A connection carries the registration of a worker from now on, if it is a session's.
+    pub fn attend(&mut self, worker: &[u8], connection: u64) {
+        if self.board().attend(worker, connection) {
+            connections::note(connection, self.ctx.db(), self.key.bytes());
+        }
+    }
+
+    fn carry(&mut self, slot: u32, connection: u64) {
+        self.board().carry(slot, connection);
+        connections::note(connection, self.ctx.db(), self.key.bytes());
+    }
+
+    /// Does what time should have done with the job of that id by now, so that a verb that
+    /// names it sees it as it is.
+    pub fn settle(&mut self, id: &[u8]) -> Result<(), Fault> {
+        if self.board().wake() > self.env.now {
+            return Ok(());
+        }
+        // A delayed job may be due and at once expired: two things at most.
+        for _ in 0..2 {
+            let env = self.env;
+            let board = self.board();
+            let Some(effect) = board.find(id).and_then(|slot| board.overdue(slot, &env)) else { break };
+            self.apply(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Does what time should have done with the schedule of that id by now, as far as a
+    /// claim's bound goes.
+    pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), Fault> {
+        for _ in 0..CLAIM_SETTLES {
+            let env = self.env;
+            let Some(effect) = self.board().overdue_schedule(&env, id) else { break };
+            self.apply(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Does what time should have done by now, as far as a claim's bound goes.
+    pub fn settle_due(&mut self) -> Result<(), Fault> {
+        self.settle_some(CLAIM_SETTLES)?;
+        Ok(())
+    }
+
+    /// Does up to `n` things that time should have done by now. False when there were none.
+    pub fn settle_some(&mut self, n: u32) -> Result<bool, Fault> {
+        let env = self.env;
+        if self.board().wake() > env.now {
+            return Ok(false);
+        }
+        self.board().quench(env.now);
+        match self.board().backlog(&env, n) {
+            Some(effect) => self.apply(effect).map(|()| true),
+            None => {
+                self.board().reckon(&env);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Tells those who wait for jobs that this turn has ended, as far as a claim's bound goes:
+    /// whom it makes ready may be served at once.
+    fn tell(&mut self) {
+        if self.telling || !self.board().is_telling() || self.board().broken() {
+            return;
+        }
+        let env = self.env;
+        let told = self.board().to_tell(&env, CLAIM_SETTLES);
+        // A refusal is a board that broke: nothing more is done on it.
+        if told.is_some_and(|told| self.apply(told).is_ok()) {
+            self.board().reckon(&env);
+        }
+    }
+
+    /// Serves those who wait with what has become ready in this turn so far: they come before
+    /// whoever takes something next. In a transaction they are served after it.
+    pub fn serve(&mut self) -> Result<(), Fault> {
+        self.hand_out();
+        match self.board().broken() {
+            true => Err(Refusal::Broken.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn hand_out(&mut self) {
+        self.tell();
+        if !self.batch.is_empty() {
+            // Before anybody is served: who is may be told from the key at once.
+            self.open.keep();
+        }
+        if self.board().has_woken() {
+            let woken = blocked_waits::woken(self.board());
+            self.woken.extend(woken);
+            blocked_claims::serve(self);
+        }
+    }
+
+    fn finish(mut self) {
+        self.hand_out();
+        // Of a board that went in the notification of its coming nobody is to hear.
+        let changed = !self.batch.is_empty() && !self.open.is_gone();
+        if changed {
+            self.ctx.replicate(self.key, self.batch.finish());
+            self.ctx.signal_modified(self.key);
+            let (rules, now) = (self.env.rules, self.env.now);
+            self.board().overfull(rules);
+            latency::saw(self.board());
+            world::saw_token(self.board().token(), now);
+        }
+        // Tokens that time has brought wake queues without a change.
+        if changed || !self.woken.is_empty() {
+            let (ctx, key) = (self.ctx, self.key);
+            let woken = std::mem::take(&mut self.woken);
+            blocked_waits::notice(ctx, key, self.board(), woken);
+        }
+        if let Some(value) = self.open.value() {
+            timer::bring_forward(self.ctx, self.key, value);
+        }
+        let news = News::of(self.board());
+        let Turn { ctx, key, open, batch, .. } = self;
+        BATCH.with(|place| *place = Some(batch));
+        drop(open);
+        news.send(ctx, key);
+    }
+}

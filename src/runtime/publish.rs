@@ -1,0 +1,107 @@
+//! Telling what happens on boards: messages by pub/sub, and keyspace notifications.
+//!
+//! A message is sent when the change can be seen and its key is closed. Standalone, each server
+//! tells its own clients what it applies; in a cluster the primary alone tells, since the server
+//! carries messages to all nodes. Nothing is told of what is loaded or imported.
+
+use board::{Board, Ears, Fact, Message, Topic, ALL_TOPICS};
+
+use crate::config::config;
+use crate::redis::ctx::{Ctx, Key};
+use crate::redis::notify::is_notified;
+use crate::replies::json::Object;
+
+/// What has happened on a board, to be told when its key is closed.
+pub struct News {
+    messages: Vec<Message>,
+    happened: u32,
+}
+
+/// The topics that keyspace notifications are asked for.
+fn notified() -> u32 {
+    match is_notified() {
+        true => ALL_TOPICS,
+        false => 0,
+    }
+}
+
+/// Tells a board, before it changes by this server's own decision, what is listened to.
+pub fn listen(board: &mut Board) {
+    let rules = &config().rules;
+    let (events, tracked) = (board.events(rules), board.events_tracked(rules));
+    board.listen(Ears { events, tracked, workers: true, names: notified() });
+}
+
+/// Tells a board, before it changes by what came from elsewhere, what is listened to: on a
+/// replica what its own clients listen to, nothing of what is loaded or imported.
+pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
+    if ctx.is_primary() || ctx.is_loading() || !ctx.is_replay() {
+        return board.listen(Ears::default());
+    }
+    let alone = !ctx.is_cluster();
+    let rules = &config().rules;
+    let events = if alone { board.events(rules) } else { 0 };
+    let tracked = board.events_tracked(rules);
+    board.listen(Ears { events, tracked, workers: alone, names: notified() });
+}
+
+impl News {
+    /// What has happened on a board since it was told what is listened to.
+    pub fn of(board: &mut Board) -> News {
+        News { messages: board.messages(), happened: board.happened() }
+    }
+
+    /// Tells it, in the order in which it happened. No board may be open.
+    pub fn send(&self, ctx: Ctx, key: &Key) {
+        if !self.messages.is_empty() {
+            self.publish(ctx, key);
+        }
+        if self.happened == 0 {
+            return;
+        }
+        for topic in Topic::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
+            ctx.notify(&format!("job.{}", topic.name()), key);
+        }
+    }
+
+    fn publish(&self, ctx: Ctx, key: &Key) {
+        let board = key.bytes();
+        let db = ctx.db();
+        let events = ctx.key(&[b"job.events:", board].concat());
+        for message in &self.messages {
+            let text = ctx.key(text(message, db, board).as_bytes());
+            if message.public {
+                ctx.publish(&events, &text);
+            }
+            if let (true, Some(worker)) = (message.topic.for_worker(), &message.worker) {
+                ctx.publish(&ctx.key(&[b"job.worker:", board, b":", worker].concat()), &text);
+            }
+        }
+    }
+}
+
+fn text(message: &Message, db: i32, board: &[u8]) -> String {
+    let mut object = Object::new();
+    object.bytes("event", message.topic.name().as_bytes());
+    object.number("db", db.into());
+    object.bytes("board", board);
+    if let Some(id) = &message.id {
+        id.borrowed().text(|id| object.bytes("id", id));
+    }
+    object.number("version", message.version as i64);
+    object.number("at", message.at);
+    if let Some(worker) = &message.worker {
+        object.bytes("worker", worker);
+    }
+    for fact in &message.facts {
+        match fact {
+            Fact::Text(name, text) => object.bytes(name, text),
+            Fact::Word(name, word) => object.bytes(name, word.as_bytes()),
+            Fact::Number(name, n) => object.number(name, *n),
+            Fact::Percent(name, n) => object.plain(name, &(f64::from(*n) / 100.0).to_string()),
+            Fact::Flag(name, yes) => object.plain(name, if *yes { "true" } else { "false" }),
+            Fact::Null(name) => object.plain(name, "null"),
+        }
+    }
+    object.finish()
+}

@@ -1,0 +1,300 @@
+//! The one timer of the module, for boards and for clients whose wait has an end.
+//!
+//! It keeps a hint for each board that time will do something with: when to look at it next.
+//! A hint may be early or out of date (the board has moved, or has gone): then looking costs
+//! little and does nothing. Setting the server's timer is left to the end of the event loop's
+//! turn, so that hints can be given from anywhere.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use crate::redis::cell::MainCell;
+use crate::redis::clock;
+use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ends;
+use crate::redis::timer::{self, Fires};
+use crate::runtime::board_value::{BoardValue, BOARDS};
+use crate::runtime::commit::Turn;
+use crate::runtime::world;
+
+/// One turn of the timer takes no longer than this, but for the last of its slices.
+const BUDGET: Duration = Duration::from_micros(900);
+/// So many jobs are done between two looks at the watch.
+const SLICE: u32 = 64;
+/// So many slices are done at once after the manual clock was moved; the rest in later turns of the
+/// event loop.
+const JUMP: u64 = 100_000;
+/// After so many ms the server is asked again whether it may write.
+const ASK_AGAIN: i64 = 100;
+/// The server's timer is set no further ahead than these ms, and then looks again. Redis 7.0
+/// counts the wait for its next timer as µs in an `int`: one of 36 minutes overflows, and its
+/// loop never sleeps again. Later servers do so with ms, after 24 days.
+const FURTHEST: i64 = 1_800_000;
+
+/// When to look at a board, and where it is: Unix ms, database, key. 0: as soon as possible.
+type Hint = (i64, i32, Vec<u8>);
+
+#[derive(Default)]
+struct Timer {
+    hints: BTreeSet<Hint>,
+    armed: Option<Armed>,
+    /// The server asks for a look at what is overdue.
+    look: bool,
+    /// Where the last sweep ended.
+    swept: Hint,
+    stats: Stats,
+    /// Slices done.
+    steps: u64,
+}
+
+/// The server's timer as we have set it.
+struct Armed {
+    timer: timer::Armed,
+    /// For this hint, Unix ms.
+    at: i64,
+    /// For this end of a wait, as in [`ends::first`].
+    end: i64,
+    /// The machine's clock then: the server notes by it when the timer is due.
+    offset: i64,
+}
+
+/// What the timer has done since the server began.
+#[derive(Default, Clone, Copy)]
+pub struct Stats {
+    /// Turns taken.
+    pub turns: u64,
+    /// The longest of them, microseconds.
+    pub longest_us: u64,
+    /// Boards that are to be looked at.
+    pub hints: usize,
+    /// How late the earliest of these is, ms.
+    pub overdue_ms: i64,
+}
+
+static TIMER: MainCell<Option<Timer>> = MainCell::new(None);
+
+fn with<R>(work: impl FnOnce(&mut Timer) -> R) -> R {
+    TIMER.with(|timer| work(timer.get_or_insert_with(Timer::default)))
+}
+
+/// Looks at a board by then.
+pub fn hint(db: i32, key: &[u8], at: i64, value: &mut BoardValue) {
+    value.hint = at;
+    with(|timer| timer.hints.insert((at, db, key.to_vec())));
+}
+
+/// Notes the next event of an open board when it comes before the one that is noted.
+pub fn bring_forward(ctx: Ctx, key: &Key, value: &mut BoardValue) {
+    let wake = value.board.wake();
+    if wake < value.hint && wake < board::NEVER {
+        hint(ctx.db(), key.bytes(), wake, value);
+    }
+}
+
+/// A board came from a file or a primary, and is in no hurry.
+pub fn loaded(db: i32, key: &[u8], value: &mut BoardValue) {
+    hint(db, key, 0, value);
+}
+
+/// Looks at whatever is under a key as soon as it can.
+pub fn look(db: i32, key: &[u8]) {
+    with(|timer| timer.hints.insert((0, db, key.to_vec())));
+}
+
+/// Two databases have changed places, and all hints with them.
+pub fn swap(a: i32, b: i32) {
+    with(|timer| {
+        let hints = std::mem::take(&mut timer.hints);
+        timer.hints = hints
+            .into_iter()
+            .map(|(at, db, key)| match db {
+                _ if db == a => (at, b, key),
+                _ if db == b => (at, a, key),
+                _ => (at, db, key),
+            })
+            .collect();
+    });
+}
+
+/// What the timer has done.
+pub fn stats() -> Stats {
+    let now = world::now();
+    with(|timer| {
+        let first = timer.hints.first().map_or(now, |(at, _, _)| *at);
+        let first = if first == 0 { now } else { first };
+        Stats { hints: timer.hints.len(), overdue_ms: (now - first).clamp(0, now), ..timer.stats }
+    })
+}
+
+/// So many hints at most are looked at by one sweep.
+const SWEEP: usize = 32;
+
+/// Drops hints of boards that have gone or moved, a few at a time, while there are many more
+/// hints than boards. At the end of the event loop's turn.
+pub fn sweep(ctx: Ctx) {
+    let most = 64 + 2 * BOARDS.load(Relaxed).max(0) as usize;
+    let some: Vec<Hint> = with(|timer| match timer.hints.len() > most {
+        true => timer.hints.range(timer.swept.clone()..).take(SWEEP).cloned().collect(),
+        false => Vec::new(),
+    });
+    for hint in &some {
+        let (at, db, name) = hint;
+        if !ctx.select(*db) || !is_current(ctx, &ctx.key(name), *at) {
+            with(|timer| timer.hints.remove(hint));
+        }
+    }
+    let last = some.last().filter(|_| some.len() == SWEEP);
+    with(|timer| timer.swept = last.cloned().unwrap_or_default());
+}
+
+/// The server asks some times a second. A step of the machine's clock is seen here, and
+/// whatever is overdue is looked at when the turn ends, however the server's own timers stand.
+pub fn tick() {
+    clock::look();
+    with(|timer| timer.look = true);
+}
+
+/// Sets the server's timer for the earliest hint or end of a wait. With the manual clock what
+/// is due on boards is done here. At the end of the event loop's turn.
+pub fn arm(ctx: Ctx) {
+    let looks = with(|timer| std::mem::take(&mut timer.look));
+    if looks {
+        ends::end_overdue();
+    }
+    if world::clock_is_manual() {
+        let last = with(|timer| timer.steps) + JUMP;
+        while with(|timer| timer.steps < last) && is_due() && ctx.may_write() {
+            turn(ctx);
+        }
+    } else if looks && is_due() {
+        run(ctx);
+    }
+    let first = match world::clock_is_manual() {
+        true => board::NEVER,
+        false => with(|timer| timer.hints.first().map_or(board::NEVER, |(at, _, _)| *at)),
+    };
+    let end = ends::first();
+    let armed = with(|timer| timer.armed.as_ref().map(|armed| (armed.at, armed.end, armed.offset)));
+    let (at, until) = armed.map_or((board::NEVER, i64::MAX), |(at, end, _)| (at, end));
+    // A replica does nothing on its boards; clients wait there too.
+    let first = if first < at && !ctx.is_primary() { board::NEVER } else { first };
+    let stepped = armed.is_some_and(|(.., offset)| clock::has_stepped(offset));
+    if first < at || end < until || stepped {
+        set(ctx, first, end);
+    }
+}
+
+fn is_due() -> bool {
+    with(|timer| timer.hints.first().is_some_and(|(at, _, _)| *at <= world::now()))
+}
+
+fn set(ctx: Ctx, at: i64, end: i64) {
+    let board = if at < board::NEVER { at - world::now() } else { FURTHEST };
+    let wait = board.min(end.saturating_sub(clock::elapsed_ms())).clamp(0, FURTHEST);
+    with(|timer| {
+        if let Some(armed) = timer.armed.take() {
+            ctx.stop_timer(armed.timer);
+        }
+        let set = ctx.set_timer::<Timer>(wait);
+        timer.armed = Some(Armed { timer: set, at, end, offset: clock::offset() });
+    });
+}
+
+impl Fires for Timer {
+    fn fire(ctx: Ctx) {
+        with(|timer| timer.armed = None);
+        ends::end_overdue();
+        if world::clock_is_manual() || !ctx.is_primary() {
+            arm(ctx);
+        } else if ctx.may_write() {
+            turn(ctx);
+            arm(ctx);
+        } else {
+            set(ctx, world::now() + ASK_AGAIN, ends::first());
+        }
+    }
+}
+
+/// Does what is due at once, if the server may write now. At the end of the event loop's turn.
+pub fn run(ctx: Ctx) {
+    if ctx.may_write() {
+        turn(ctx);
+    }
+}
+
+/// Does what is due on the boards whose hints have passed, for no longer than the budget.
+fn turn(ctx: Ctx) {
+    let begin = Instant::now();
+    let now = world::now();
+    while begin.elapsed() < BUDGET {
+        let due = with(|timer| match timer.hints.first() {
+            Some((at, _, _)) if *at <= now => timer.hints.pop_first(),
+            _ => None,
+        });
+        let Some(hint) = due else { break };
+        look_at(ctx, &hint, begin);
+    }
+    let took = begin.elapsed().as_micros() as u64;
+    with(|timer| {
+        timer.stats.turns += 1;
+        timer.stats.longest_us = timer.stats.longest_us.max(took);
+    });
+}
+
+/// Whether a hint is the one that its board goes by, and not one that was overtaken.
+fn is_current(ctx: Ctx, key: &Key, at: i64) -> bool {
+    let goes_by = |value: &BoardValue| at == 0 || value.hint == at;
+    ctx.open(key).is_ok_and(|mut open| open.value().is_some_and(|value| goes_by(value)))
+}
+
+fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
+    let db = *db;
+    if !ctx.select(db) {
+        return;
+    }
+    let key = ctx.key(name);
+    if !is_current(ctx, &key, *at) {
+        return;
+    }
+    if !ctx.allows_write_to(&key) {
+        return hint_at(ctx, &key, db, world::now() + ASK_AGAIN);
+    }
+    // The turn itself gives no hint: the board stands behind all others that are due.
+    hint_at(ctx, &key, db, LOOKED_AT);
+    let next = Turn::run(ctx, &key, |turn| {
+        while turn.settle_some(SLICE)? {
+            with(|timer| timer.steps += 1);
+            if begin.elapsed() >= BUDGET {
+                return Ok(turn.env.now);
+            }
+        }
+        let env = turn.env;
+        Ok(turn.board().reckon(&env))
+    });
+    // Whoever was served at the end of the turn may have brought the next event forward.
+    let next = next.map(|next| next.min(wake_of(ctx, &key)));
+    match next {
+        Ok(next) if next < board::NEVER => hint_at(ctx, &key, db, next),
+        // Nothing to come, or nothing to be done about it.
+        _ => hint_at(ctx, &key, db, board::NEVER),
+    }
+}
+
+fn wake_of(ctx: Ctx, key: &Key) -> i64 {
+    let mut open = ctx.open(key).ok();
+    let value = open.as_mut().and_then(|open| open.value());
+    value.map_or(board::NEVER, |value| value.board.wake())
+}
+
+/// In place of a hint while the timer looks at a board.
+const LOOKED_AT: i64 = i64::MIN;
+
+fn hint_at(ctx: Ctx, key: &Key, db: i32, at: i64) {
+    let Ok(mut open) = ctx.open(key) else { return };
+    let Some(value) = open.value() else { return };
+    match at {
+        LOOKED_AT | board::NEVER => value.hint = at,
+        _ => hint(db, key.bytes(), at, value),
+    }
+}

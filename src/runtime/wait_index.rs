@@ -1,0 +1,255 @@
+//! Who waits for something to happen on a board, without taking work: for each board an index
+//! by what is waited for. A change costs O(log waiters) beside what it wakes, however many
+//! wait.
+
+use std::collections::{BTreeSet, HashMap};
+
+use board::FieldList;
+
+use crate::runtime::claim_queue::Place;
+
+/// Until what a client waits.
+#[derive(Clone)]
+pub enum Want {
+    /// Something about these jobs.
+    Jobs {
+        /// Their ids, as they are told.
+        ids: Vec<Vec<u8>>,
+        /// What about them.
+        until: Until,
+        /// What to tell of each.
+        fields: FieldList,
+    },
+    /// A claim over these queues, none for every queue, would give something.
+    Claimable(Vec<Vec<u8>>),
+    /// There is a job that has not ended.
+    Present,
+    /// Every job has ended.
+    Empty,
+}
+
+/// What about several jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Until {
+    /// All have ended.
+    #[default]
+    All,
+    /// One has ended.
+    Any,
+    /// One has a version above this, or has gone.
+    Changed(i64),
+}
+
+/// One client that waits.
+pub struct Watcher<H> {
+    /// The server's handle of the blocked client.
+    pub handle: H,
+    /// The board's place.
+    pub place: Place,
+    /// What for.
+    pub want: Want,
+    /// Of several jobs of which all are to end: how many have not.
+    left: usize,
+}
+
+/// What is known of one job: whether it has ended, and its version; `None` when it has gone.
+pub type Sight = Option<(bool, i64)>;
+
+/// Those who wait for one job.
+#[derive(Default)]
+struct Followers {
+    /// Whether the job had ended when it was last looked at.
+    ended: bool,
+    /// Who waits for its end.
+    ends: BTreeSet<u64>,
+    /// Who waits for a version above that.
+    versions: BTreeSet<(i64, u64)>,
+}
+
+/// Those who wait at one place.
+#[derive(Default)]
+struct Here {
+    jobs: HashMap<Vec<u8>, Followers>,
+    queues: HashMap<Vec<u8>, BTreeSet<u64>>,
+    any_queue: BTreeSet<u64>,
+    present: BTreeSet<u64>,
+    empty: BTreeSet<u64>,
+}
+
+impl Here {
+    fn is_empty(&self) -> bool {
+        let boards = [&self.any_queue, &self.present, &self.empty];
+        self.jobs.is_empty() && self.queues.is_empty() && boards.into_iter().all(BTreeSet::is_empty)
+    }
+}
+
+/// All who wait. Numbers rise with arrival.
+pub struct Watchers<H> {
+    watchers: HashMap<u64, Watcher<H>>,
+    places: HashMap<Place, Here>,
+    /// How many of them wait for jobs.
+    following: usize,
+}
+
+impl<H> Default for Watchers<H> {
+    fn default() -> Self {
+        Watchers { watchers: HashMap::new(), places: HashMap::new(), following: 0 }
+    }
+}
+
+impl<H> Watchers<H> {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.watchers.len()
+    }
+
+    /// Whether anybody waits for jobs.
+    pub fn any_follows(&self) -> bool {
+        self.following > 0
+    }
+
+    /// Whether anybody waits at that place.
+    pub fn waits_at(&self, place: &Place) -> bool {
+        self.places.contains_key(place)
+    }
+
+    /// The places at which somebody waits.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.places.keys()
+    }
+
+    /// Adds one whose wish is not met yet. `sight` tells what is known of a job.
+    pub fn add(&mut self, number: u64, handle: H, place: Place, want: Want, sight: impl Fn(&[u8]) -> Sight) {
+        let here = self.places.entry(place.clone()).or_default();
+        let mut left = 0;
+        match &want {
+            Want::Jobs { ids, until, .. } => {
+                self.following += 1;
+                for id in ids {
+                    let ended = sight(id).is_none_or(|(ended, _)| ended);
+                    let followers = here.jobs.entry(id.clone()).or_default();
+                    followers.ended = ended;
+                    let fresh = match until {
+                        Until::Changed(version) => followers.versions.insert((*version, number)),
+                        _ => followers.ends.insert(number),
+                    };
+                    left += usize::from(fresh && !ended);
+                }
+            }
+            Want::Claimable(queues) if queues.is_empty() => {
+                here.any_queue.insert(number);
+            }
+            Want::Claimable(queues) => {
+                for queue in queues {
+                    here.queues.entry(queue.clone()).or_default().insert(number);
+                }
+            }
+            Want::Present => {
+                here.present.insert(number);
+            }
+            Want::Empty => {
+                here.empty.insert(number);
+            }
+        }
+        self.watchers.insert(number, Watcher { handle, place, want, left });
+    }
+
+    /// Takes one out, if it is still there.
+    pub fn remove(&mut self, number: u64) -> Option<Watcher<H>> {
+        let watcher = self.watchers.remove(&number)?;
+        let here = self.places.get_mut(&watcher.place)?;
+        match &watcher.want {
+            Want::Jobs { ids, until, .. } => {
+                self.following -= 1;
+                for id in ids {
+                    let Some(followers) = here.jobs.get_mut(id) else { continue };
+                    match until {
+                        Until::Changed(version) => followers.versions.remove(&(*version, number)),
+                        _ => followers.ends.remove(&number),
+                    };
+                    if followers.ends.is_empty() && followers.versions.is_empty() {
+                        here.jobs.remove(id);
+                    }
+                }
+            }
+            Want::Claimable(queues) => {
+                here.any_queue.remove(&number);
+                for queue in queues {
+                    let Some(numbers) = here.queues.get_mut(queue) else { continue };
+                    numbers.remove(&number);
+                    if numbers.is_empty() {
+                        here.queues.remove(queue);
+                    }
+                }
+            }
+            Want::Present => {
+                here.present.remove(&number);
+            }
+            Want::Empty => {
+                here.empty.remove(&number);
+            }
+        }
+        if here.is_empty() {
+            self.places.remove(&watcher.place);
+        }
+        Some(watcher)
+    }
+
+    /// A job has changed, or may have: adds to `met` those who have what they waited for.
+    pub fn saw_job(&mut self, place: &Place, id: &[u8], sight: Sight, met: &mut BTreeSet<u64>) {
+        let Some(followers) = self.places.get_mut(place).and_then(|here| here.jobs.get_mut(id)) else {
+            return;
+        };
+        let (ended, version) = sight.unwrap_or((true, i64::MAX));
+        met.extend(followers.versions.range(..(version, 0)).map(|(_, number)| *number));
+        if std::mem::replace(&mut followers.ended, ended) == ended {
+            return;
+        }
+        for number in &followers.ends {
+            let Some(watcher) = self.watchers.get_mut(number) else { continue };
+            watcher.left = if ended { watcher.left.saturating_sub(1) } else { watcher.left + 1 };
+            let all = matches!(watcher.want, Want::Jobs { until: Until::All, .. });
+            if ended && (watcher.left == 0 || !all) {
+                met.insert(*number);
+            }
+        }
+    }
+
+    /// The ids of the jobs that are waited for at a place.
+    pub fn jobs_at(&self, place: &Place) -> Vec<Vec<u8>> {
+        self.places.get(place).map_or(Vec::new(), |here| here.jobs.keys().cloned().collect())
+    }
+
+    /// All who wait at a place.
+    pub fn all_at(&self, place: &Place) -> BTreeSet<u64> {
+        let Some(here) = self.places.get(place) else { return BTreeSet::new() };
+        let mut all: BTreeSet<u64> = [&here.any_queue, &here.present, &here.empty]
+            .into_iter()
+            .chain(here.queues.values())
+            .flatten()
+            .copied()
+            .collect();
+        for followers in here.jobs.values() {
+            all.extend(followers.ends.iter().chain(followers.versions.iter().map(|(_, number)| number)));
+        }
+        all
+    }
+
+    /// A queue has something to claim: adds those who waited for that.
+    pub fn saw_work(&self, place: &Place, queue: &[u8], met: &mut BTreeSet<u64>) {
+        let Some(here) = self.places.get(place) else { return };
+        met.extend(&here.any_queue);
+        met.extend(here.queues.get(queue).into_iter().flatten());
+    }
+
+    /// So many jobs of a board have not ended: adds those who waited for that.
+    pub fn saw_jobs(&self, place: &Place, live: u64, met: &mut BTreeSet<u64>) {
+        let Some(here) = self.places.get(place) else { return };
+        met.extend(if live > 0 { &here.present } else { &here.empty });
+    }
+
+    /// Whether anybody at that place waits for something to claim.
+    pub fn waits_for_work(&self, place: &Place) -> bool {
+        self.places.get(place).is_some_and(|here| !here.any_queue.is_empty() || !here.queues.is_empty())
+    }
+}

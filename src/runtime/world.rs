@@ -1,0 +1,118 @@
+//! What the module knows beside its boards: the time, the last token, randomness, and until
+//! when claims are held after a restart.
+
+use board::{mix, token_at, Env, Rules, DAY, GIVERS};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::redis::clock;
+
+static MANUAL: AtomicBool = AtomicBool::new(false);
+static MANUAL_NOW: AtomicI64 = AtomicI64::new(0);
+static TOKEN: AtomicU64 = AtomicU64::new(0);
+static GIVER: AtomicU64 = AtomicU64::new(0);
+static SEED: AtomicU64 = AtomicU64::new(0);
+static HOLD: AtomicI64 = AtomicI64::new(0);
+static STARTED: AtomicI64 = AtomicI64::new(0);
+static TURN: AtomicU64 = AtomicU64::new(0);
+
+/// The latest time that the manual clock takes: of later ones no tokens would be left that fit
+/// into the numbers of all clients.
+pub const LATEST: i64 = (1 << 42) - (1 << 32);
+/// A board's tokens count for others no further ahead of the clock than this, ms: one that came
+/// from elsewhere may be at any.
+const AHEAD: i64 = DAY;
+/// One command gives out no more tokens than this.
+const OWN: u64 = GIVERS << 15;
+/// So far ahead of all that it has seen a new primary begins, ms: for so long its tokens are above
+/// those of one that still gives some out.
+const LEAD: i64 = 60_000;
+
+/// Unix ms, by the clock of boards or the manual one.
+pub fn now() -> i64 {
+    match MANUAL.load(Relaxed) {
+        true => MANUAL_NOW.load(Relaxed),
+        false => clock::now(),
+    }
+}
+
+/// Whether `JOB.CLOCK` is the only source of time.
+pub fn clock_is_manual() -> bool {
+    MANUAL.load(Relaxed)
+}
+
+/// Makes the manual clock the source of time, standing at the machine's.
+pub fn use_manual_clock() {
+    MANUAL_NOW.store(clock::now(), Relaxed);
+    MANUAL.store(true, Relaxed);
+}
+
+/// Remembers when the module was loaded.
+pub fn start() {
+    STARTED.store(clock::start(), Relaxed);
+}
+
+/// When the module was loaded, Unix ms.
+pub fn started() -> i64 {
+    STARTED.load(Relaxed)
+}
+
+/// Sets the manual clock.
+pub fn set_clock(now: i64) {
+    MANUAL_NOW.store(now, Relaxed);
+}
+
+/// Remembers the last token of a board, whoever gave it out.
+pub fn saw_token(token: u64, now: i64) {
+    let seen = TOKEN.load(Relaxed);
+    if token <= seen {
+        return;
+    }
+    // What follows closely is this server's own, also when its clock was put back by more than that.
+    let counts = match token - seen <= OWN {
+        true => token,
+        false => token.min(token_at(now.saturating_add(AHEAD))),
+    };
+    TOKEN.fetch_max(counts, Relaxed);
+}
+
+/// This server has become a primary, and another may not know yet that it is none any more.
+pub fn promoted() {
+    let seen = TOKEN.load(Relaxed);
+    let others = mix(random()) % (GIVERS - 1);
+    GIVER.store((seen + 1 + others) % GIVERS, Relaxed);
+    TOKEN.store(seen.max(token_at(now())).saturating_add(token_at(LEAD)), Relaxed);
+}
+
+/// Begins the random numbers, and with them the tokens.
+pub fn seed(entropy: u64) {
+    SEED.store(entropy, Relaxed);
+    GIVER.store(random() % GIVERS, Relaxed);
+}
+
+fn random() -> u64 {
+    mix(SEED.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed))
+}
+
+/// Ends no claim before that time.
+pub fn hold_claims(until: i64) {
+    HOLD.store(until, Relaxed);
+}
+
+/// The turn of the next claim in rotation.
+pub fn next_turn() -> u64 {
+    TURN.fetch_add(1, Relaxed)
+}
+
+/// The world at this moment.
+pub fn env(rules: &Rules) -> Env<'_> {
+    Env {
+        now: now(),
+        random: random(),
+        token: TOKEN.load(Relaxed),
+        giver: GIVER.load(Relaxed),
+        hold: HOLD.load(Relaxed),
+        recovery: crate::config::config().recovery_grace,
+        turn: TURN.load(Relaxed),
+        rules,
+    }
+}
