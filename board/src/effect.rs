@@ -359,7 +359,7 @@ impl Board {
         let Ok((revision, now, count)) = Head::deserialize(&mut from) else {
             return Applied::Malformed;
         };
-        if !(0..=NEVER).contains(&now) {
+        if !(0..NEVER).contains(&now) {
             return Applied::Malformed;
         }
         if revision < self.revision() {

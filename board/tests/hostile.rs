@@ -286,7 +286,7 @@ fn a_broken_board_loads_whatever_is_left_of_it() {
 
 #[test]
 fn clocks_out_of_range_are_no_batch() {
-    for now in [-1, i64::MIN, NEVER + 1, i64::MAX] {
+    for now in [-1, i64::MIN, NEVER, NEVER + 1, i64::MAX] {
         let mut batch = Batch::default();
         batch.begin(0, now);
         batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(9) });

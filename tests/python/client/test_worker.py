@@ -50,7 +50,7 @@ def test_results_and_reports(app) -> None:
     assert app(queues=[]).run(burst=True) is True
     assert [job.result for job in board.get_many(ids)] == [n * n for n in range(20)]
     job = board.get("r")
-    assert (job.result, job.progress, job.stage) == ("True b", 25.0, "begun")
+    assert (job.result, job.progress, job.stage) == ("True b", 100.0, "begun")
     assert (job.payload, job.meta) == ({"from": 25}, {"a": "b", "shard": "3"})
     logged = [entry["text"] for entry in board.history("r") if entry["event"] == "log"]
     assert logged == ["first line", "second line"]
