@@ -11,18 +11,18 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use tokio::sync::Semaphore;
 
+use crate::access::guard::cookie;
+use crate::access::sessions::{lock, Session, Sessions, COOKIE};
+use crate::access::turns::Turns;
+use crate::access::visitors::Visitor;
+use crate::connection::place::{Place, User};
+use crate::connection::Link;
 use crate::failure::Failure;
-use crate::guard::cookie;
-use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::names::coded;
 use crate::options::Options;
-use crate::place::{Place, User};
 use crate::query::Query;
-use crate::sessions::{lock, Session, Sessions, COOKIE};
-use crate::trends::Trends;
-use crate::turns::Turns;
-use crate::visitors::Visitor;
+use crate::recent::Trends;
 
 pub struct App {
     pub options: Options,
@@ -134,7 +134,7 @@ pub async fn with_session(
 
 /// A request of somebody who is signed in.
 #[derive(Clone)]
-pub struct Cx {
+pub struct RequestContext {
     pub app: Arc<App>,
     pub session: Arc<Session>,
     pub query: Query,
@@ -143,7 +143,7 @@ pub struct Cx {
     pub here: String,
 }
 
-impl Cx {
+impl RequestContext {
     /// The board that the address names.
     pub fn board(&self) -> Result<Vec<u8>, Failure> {
         let named = self.query.any("b").map(<[u8]>::to_vec);
@@ -172,7 +172,7 @@ pub fn to_sign_in(here: &str) -> Response {
     Redirect::to(&format!("/sign-in?to={}", coded(here.as_bytes()))).into_response()
 }
 
-impl FromRequestParts<Arc<App>> for Cx {
+impl FromRequestParts<Arc<App>> for RequestContext {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {

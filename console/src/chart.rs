@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use crate::show::{number, span, time_of_day};
+use crate::format::{number, span, time_of_day};
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 190.0;

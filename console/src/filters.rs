@@ -2,8 +2,8 @@
 
 use redis::Cmd;
 
+use crate::format::STATES;
 use crate::query::Query;
-use crate::show::STATES;
 
 /// Fields that hold a name, and the words of their filters.
 pub const NAMED: [(&str, &str); 7] = [

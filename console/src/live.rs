@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::app::Cx;
+use crate::app::RequestContext;
 use crate::failure::Failure;
-use crate::pages::{Living, Memory};
+use crate::pages::{LivePage, Memory};
 
 /// From one look to the next.
 const PACE: Duration = Duration::from_secs(2);
@@ -21,8 +21,8 @@ const PACE: Duration = Duration::from_secs(2);
 const REST: u32 = 10;
 
 struct Stream {
-    cx: Cx,
-    living: Living,
+    cx: RequestContext,
+    living: LivePage,
     memory: Memory,
     told: HashMap<&'static str, String>,
     wait: Duration,
@@ -33,7 +33,7 @@ struct Stream {
 
 /// Events `part` (`{"id": …, "html": …}`), one for each part that has changed, and `look` behind them;
 /// `failure` (a sentence) when the page cannot be told now, and `over` when it never will again.
-pub fn stream(cx: Cx, living: Living) -> Response {
+pub fn stream(cx: RequestContext, living: LivePage) -> Response {
     let room = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
     let Some(room) = room(&cx.app.live).zip(room(&cx.session.live)) else {
         let event = Event::default().event("over").data(

@@ -1,34 +1,35 @@
 //! A console for job boards: pages over the `JOB.*` commands of a Redis or Valkey server.
 //!
-//! `serving` takes connections, `place` finds the server, `link` and `watched` talk to it, `visitors`, `turns`,
-//! `sessions` and `guard` say who may, `pages` has a file for each page, `plan` makes commands of what a user
-//! wants done, and `live` tells open pages what has changed. Nothing is stored.
+//! | room or file | what it does |
+//! |---|---|
+//! | `access` | takes connections; who may ask, how often, and who is signed in |
+//! | `connection` | finds the server and talks to it |
+//! | `pages` | a file for each page |
+//! | `actions` | makes commands of what a user wants done |
+//! | `live` | tells open pages what has changed |
+//! | `known_boards`, `recent` | the boards of a server; the last quarter of an hour of one |
+//! | `filters`, `query`, `names`, `format` | which jobs are meant; addresses and forms; names; values as pages show them |
+//! | `metrics` | the numbers of all boards for Prometheus |
+//!
+//! Nothing is stored.
 
+mod access;
+mod actions;
 mod app;
 mod assets;
 mod chart;
+mod connection;
 mod failure;
 mod filters;
-mod finder;
-mod guard;
-mod link;
+mod format;
+mod known_boards;
 mod live;
 mod metrics;
 mod names;
 mod options;
 mod pages;
-mod place;
-mod plan;
 mod query;
-mod reply;
-mod runs;
-mod serving;
-mod sessions;
-mod show;
-mod trends;
-mod turns;
-mod visitors;
-mod watched;
+mod recent;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,8 +41,8 @@ use clap::Parser;
 use tokio::net::TcpListener;
 
 use crate::app::{with_session, App};
+use crate::connection::Link;
 use crate::failure::Failure;
-use crate::link::Link;
 use crate::options::Options;
 
 #[tokio::main]
@@ -69,7 +70,7 @@ async fn serve(options: Options) -> Result<(), String> {
     tokio::spawn(warn_of_server(Arc::clone(&app)));
     println!("http://{address}/");
     tokio::select! {
-        () = serving::serve(listener, routes(&app), app.options.connections.into()) => {}
+        () = access::serving::serve(listener, routes(&app), app.options.connections.into()) => {}
         () = told_to_stop() => {}
     }
     Ok(())
@@ -91,7 +92,7 @@ fn routes(app: &Arc<App>) -> Router {
         .route("/run", get(pages::get_run))
         .route("/data", get(pages::job::get_data))
         .route("/jobs", get(pages::jobs::get))
-        .route("/find", get(pages::find::get))
+        .route("/find", get(pages::search::get))
         .route("/stats", get(pages::get_stats))
         .route("/schedules", get(pages::schedules::get))
         .route("/settings", get(pages::settings::get))
@@ -107,7 +108,7 @@ fn routes(app: &Arc<App>) -> Router {
         .route("/metrics", get(metrics::get))
         .route("/static/{file}", get(assets::get))
         .merge(signed_in)
-        .layer(from_fn_with_state(Arc::clone(app), guard::guard))
+        .layer(from_fn_with_state(Arc::clone(app), access::guard::guard))
         .with_state(Arc::clone(app))
 }
 

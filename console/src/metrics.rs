@@ -10,14 +10,14 @@ use axum::Extension;
 use redis::cmd;
 use subtle::ConstantTimeEq;
 
+use crate::access::sessions::lock;
+use crate::access::visitors::Visitor;
 use crate::app::App;
+use crate::connection::place::User;
+use crate::connection::reply::bytes;
+use crate::connection::Link;
 use crate::failure::Failure;
-use crate::finder::Finder;
-use crate::link::Link;
-use crate::place::User;
-use crate::reply::bytes;
-use crate::sessions::lock;
-use crate::visitors::Visitor;
+use crate::known_boards::Finder;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

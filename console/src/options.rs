@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use clap::Parser;
 
-use crate::place::{Place, User};
+use crate::connection::place::{Place, User};
 
 /// A console for the job boards of a Redis or Valkey server, in a browser.
 #[derive(Debug, Parser)]

@@ -4,12 +4,12 @@ use maud::{html, Markup};
 
 use super::boards::{age, drain};
 use super::{work, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
-use crate::link::board_command;
+use crate::format::{board_address, count_link, name, number, paused, rate, size, span, when, STATES};
 use crate::names::{address, shown};
-use crate::reply::{page, Record};
-use crate::show::{board_address, count_link, name, number, paused, rate, size, span, when, STATES};
 
 /// Rows of one table. A page never has more, whatever there is.
 pub const ROWS: usize = 100;
@@ -20,7 +20,7 @@ const PAGE: usize = 1000;
 /// One page of a listing of the server's, from the cursor that the address has under `which`, and where it
 /// goes on.
 pub async fn rows(
-    cx: &Cx,
+    cx: &RequestContext,
     board: &[u8],
     verb: &str,
     which: &str,
@@ -34,7 +34,7 @@ pub async fn rows(
 }
 
 /// All rows of a listing of the server's, page by page.
-pub async fn all_rows(cx: &Cx, board: &[u8], verb: &str) -> Result<Vec<Record>, Failure> {
+pub async fn all_rows(cx: &RequestContext, board: &[u8], verb: &str) -> Result<Vec<Record>, Failure> {
     let (mut rows, mut cursor) = (Vec::new(), b"0".to_vec());
     loop {
         let mut command = board_command(verb, board);
@@ -48,11 +48,11 @@ pub async fn all_rows(cx: &Cx, board: &[u8], verb: &str) -> Result<Vec<Record>, 
     }
 }
 
-pub async fn view(cx: &Cx) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
     let info = Record::read(cx.ask(&board, board_command("INFO", &board)).await?);
     let info = info.ok_or_else(|| Failure::NotFound("There is no board of that name.".into()))?;
-    let trend = super::trend::draw(cx, &board, None, info.int("ready"), info.int("claimed")).await;
+    let trend = super::recent::draw(cx, &board, None, info.int("ready"), info.int("claimed")).await;
     let parts = vec![
         Part { id: "overview", body: overview(&board, &info) },
         Part::new("pace", "The last 15 minutes", trend)?,
@@ -124,7 +124,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
     }
 }
 
-async fn queues(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+async fn queues(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let mut rows = all_rows(cx, board, "QUEUES").await?;
     let all = rows.len();
     let wanted = cx.query.text("queues").unwrap_or_default().to_lowercase();
@@ -159,7 +159,7 @@ async fn queues(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-fn queue_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
+fn queue_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
     let queue = row.bytes("queue");
     let act = |verb: &[u8]| address("/confirm", &[("b", board), ("verb", verb), ("queue", &queue)]);
     html! {
@@ -187,7 +187,7 @@ fn queue_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
     }
 }
 
-async fn groups(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+async fn groups(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (next, rows) = rows(cx, board, "GROUPS", "groups").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
@@ -210,7 +210,7 @@ async fn groups(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-fn group_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
+fn group_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
     let (queue, group) = (row.bytes("queue"), row.bytes("group"));
     let here = [("b", board), ("queue", queue.as_slice()), ("group", group.as_slice())];
     let act = |verb: &'static [u8]| address("/confirm", &[here[0], here[1], here[2], ("verb", verb)]);
@@ -244,7 +244,7 @@ fn tokens(row: &Record) -> String {
     }
 }
 
-async fn limits(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (next, rows) = rows(cx, board, "LIMITS", "limits").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {

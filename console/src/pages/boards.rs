@@ -4,17 +4,17 @@ use futures_util::future::join_all;
 use maud::{html, Markup};
 
 use super::{Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::reply::Record;
+use crate::connection::{board_command, Found, MOST_BOARDS};
 use crate::failure::Failure;
-use crate::link::{board_command, Found, MOST_BOARDS};
+use crate::format::{board_address, count_link, name, number, paused, rate, size, span};
 use crate::names::{address, shown};
-use crate::reply::Record;
-use crate::show::{board_address, count_link, name, number, paused, rate, size, span};
 
 /// Boards on one page.
 const PAGE: usize = 50;
 
-pub async fn view(cx: &Cx) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let found = boards(cx).await?;
     let wanted = cx.query.text("q").unwrap_or_default().to_lowercase();
     let matching: Vec<&Vec<u8>> =
@@ -71,7 +71,7 @@ pub async fn view(cx: &Cx) -> Result<View, Failure> {
 }
 
 /// The boards to show: those named at the start, or those that the server has.
-async fn boards(cx: &Cx) -> Result<Found, Failure> {
+async fn boards(cx: &RequestContext) -> Result<Found, Failure> {
     let named = &cx.app.options.board;
     if named.is_empty() {
         match cx.session.finder.boards(&cx.session.link).await {
@@ -85,7 +85,7 @@ async fn boards(cx: &Cx) -> Result<Found, Failure> {
     }
 }
 
-async fn info(cx: &Cx, board: &[u8]) -> Result<Option<Record>, Failure> {
+async fn info(cx: &RequestContext, board: &[u8]) -> Result<Option<Record>, Failure> {
     Ok(Record::read(cx.ask(board, board_command("INFO", board)).await?))
 }
 

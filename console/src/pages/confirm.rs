@@ -6,15 +6,15 @@ use maud::{html, Markup};
 
 use super::layout::{hidden, secret};
 use super::{answer, Part, View};
-use crate::app::Cx;
+use crate::actions::{for_filters, for_ids, JobVerb, Plan, Words};
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{bytes, int, list, text, Record};
 use crate::failure::Failure;
 use crate::filters::Filters;
-use crate::link::board_command;
+use crate::format::{board_address, job_link, name, number, state};
 use crate::names::{address, shown};
-use crate::plan::{for_filters, for_ids, JobVerb, Plan, Words};
 use crate::query::Query;
-use crate::reply::{bytes, int, list, text, Record};
-use crate::show::{board_address, job_link, name, number, state};
 
 /// One look of a dry run counts so many jobs; more are told as more.
 const LOOK: &[u8] = b"10000";
@@ -40,7 +40,7 @@ pub fn verb_text(verb: &str) -> &'static str {
     }
 }
 
-fn read_only(cx: &Cx) -> Result<(), Failure> {
+fn read_only(cx: &RequestContext) -> Result<(), Failure> {
     match cx.may_write() {
         true => Ok(()),
         false => Err(Failure::Refused("This console is read-only. Start it with --write to act.".into())),
@@ -67,7 +67,7 @@ impl Forecast {
     }
 }
 
-pub async fn get(cx: Cx) -> Response {
+pub async fn get(cx: RequestContext) -> Response {
     if let (Some("settings"), Ok(board)) = (cx.query.text("verb"), cx.board()) {
         match super::settings::only_changed(&cx, &board).await {
             Ok(None) => {}
@@ -82,7 +82,7 @@ pub async fn get(cx: Cx) -> Response {
     answer(&cx, view, None)
 }
 
-async fn view(cx: &Cx) -> Result<View, Failure> {
+async fn view(cx: &RequestContext) -> Result<View, Failure> {
     read_only(cx)?;
     let board = cx.board()?;
     let verb = cx.query.text("verb").unwrap_or_default();
@@ -172,7 +172,12 @@ fn options(verb: &str, query: &Query) -> Markup {
     }
 }
 
-async fn of_jobs(cx: &Cx, board: &[u8], verb: JobVerb, ids: &[Vec<u8>]) -> Result<Forecast, Failure> {
+async fn of_jobs(
+    cx: &RequestContext,
+    board: &[u8],
+    verb: JobVerb,
+    ids: &[Vec<u8>],
+) -> Result<Forecast, Failure> {
     let mut command = board_command("MGET", board);
     command.arg(ids.len()).arg(ids).arg("FIELDS").arg(2).arg("state").arg("worker");
     let states: Vec<Option<String>> = list(cx.ask(board, command).await?)
@@ -212,7 +217,12 @@ async fn of_jobs(cx: &Cx, board: &[u8], verb: JobVerb, ids: &[Vec<u8>]) -> Resul
     Ok(Forecast { words, fit: Some(fit), told })
 }
 
-async fn of_filters(cx: &Cx, board: &[u8], verb: JobVerb, filters: &Filters) -> Result<Forecast, Failure> {
+async fn of_filters(
+    cx: &RequestContext,
+    board: &[u8],
+    verb: JobVerb,
+    filters: &Filters,
+) -> Result<Forecast, Failure> {
     let dry = for_filters(board, verb, filters, &cx.query, &[b"COUNT", LOOK, b"DRYRUN"])?;
     let reply = list(cx.ask(board, dry.command()).await?);
     let count = reply.first().and_then(int).unwrap_or(0);
@@ -230,7 +240,7 @@ async fn of_filters(cx: &Cx, board: &[u8], verb: JobVerb, filters: &Filters) -> 
     Ok(Forecast { words: (count > 0 || !whole).then_some(words), fit: None, told })
 }
 
-async fn of_one(cx: &Cx, board: &[u8], words: Words) -> Result<Forecast, Failure> {
+async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forecast, Failure> {
     let told = match cx.query.text("verb").unwrap_or_default() {
         "pause" | "resume" => claims(cx, board).await?,
         "settings" => super::settings::forecast(cx, board).await?,
@@ -240,7 +250,7 @@ async fn of_one(cx: &Cx, board: &[u8], words: Words) -> Result<Forecast, Failure
 }
 
 /// How many jobs a pause or its end is about.
-async fn claims(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+async fn claims(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let mut counts = Vec::new();
     for state in ["ready", "claimed"] {
         let mut command = board_command("COUNT", board);
@@ -263,14 +273,14 @@ async fn claims(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
 }
 
 /// Does what the address says, for somebody whose form it is.
-pub async fn post(cx: Cx, body: Bytes) -> Response {
+pub async fn post(cx: RequestContext, body: Bytes) -> Response {
     match act(&cx, &Query::read(&body)).await {
         Ok(to) => Redirect::to(&to).into_response(),
         Err(failure) => cx.fail(&failure),
     }
 }
 
-async fn act(cx: &Cx, form: &Query) -> Result<String, Failure> {
+async fn act(cx: &RequestContext, form: &Query) -> Result<String, Failure> {
     read_only(cx)?;
     if !form.bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
         return Err(Failure::Refused("This form is not of your session. Nothing was done.".into()));
@@ -311,7 +321,13 @@ fn answer_text(reply: &redis::Value) -> String {
 }
 
 /// Begins slice after slice; the page of the run tells how far it is.
-fn begin(cx: &Cx, board: Vec<u8>, verb: &str, kind: JobVerb, filters: Filters) -> Result<String, Failure> {
+fn begin(
+    cx: &RequestContext,
+    board: Vec<u8>,
+    verb: &str,
+    kind: JobVerb,
+    filters: Filters,
+) -> Result<String, Failure> {
     let first = for_filters(&board, kind, &filters, &cx.query, &[b"COUNT", SLICE])?;
     let (query, of) = (cx.query.clone(), board.clone());
     let slice = move |cursor: &[u8]| {

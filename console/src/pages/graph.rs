@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use maud::{html, Markup};
 use redis::Value;
 
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{bytes, list, page, records, Record};
 use crate::failure::Failure;
-use crate::link::board_command;
+use crate::format::{job_link, number, state};
 use crate::names::{address, short, shown};
-use crate::reply::{bytes, list, page, records, Record};
-use crate::show::{job_link, number, state};
 
 /// No more jobs are drawn.
 const MOST: usize = 60;
@@ -86,7 +86,7 @@ impl Net {
     }
 }
 
-pub async fn draw(cx: &Cx, board: &[u8], record: &Record) -> Result<Markup, Failure> {
+pub async fn draw(cx: &RequestContext, board: &[u8], record: &Record) -> Result<Markup, Failure> {
     let id = record.bytes("id");
     let mut net = Net::default();
     net.note(record.clone());
@@ -106,7 +106,7 @@ pub async fn draw(cx: &Cx, board: &[u8], record: &Record) -> Result<Markup, Fail
     })
 }
 
-async fn children(cx: &Cx, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
+async fn children(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("GET", board);
     command.arg(id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS).arg("CHILDREN").arg("COUNT").arg(FAN + 1);
     let reply = list(cx.ask(board, command).await?);
@@ -120,7 +120,7 @@ async fn children(cx: &Cx, board: &[u8], id: &[u8], net: &mut Net) -> Result<(),
 }
 
 /// Those that wait for it, as far as they are among the first blocked jobs.
-async fn waiting(cx: &Cx, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
+async fn waiting(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("LIST", board);
     command.arg("STATE").arg("blocked").arg("COUNT").arg(BLOCKED);
     command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
@@ -140,7 +140,7 @@ async fn waiting(cx: &Cx, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), 
 }
 
 /// What those in the picture wait for and are parts of, and so on.
-async fn upwards(cx: &Cx, board: &[u8], net: &mut Net) -> Result<(), Failure> {
+async fn upwards(cx: &RequestContext, board: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut asked = HashSet::new();
     loop {
         let open = net.without_record(&asked);

@@ -7,12 +7,12 @@ use maud::{html, Markup};
 use redis::Value;
 
 use super::{graph, timeline, Memory, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{bytes, records, Record};
 use crate::failure::Failure;
-use crate::link::board_command;
+use crate::format::{job_link, jobs_address, name, size, span, state, when};
 use crate::names::{address, hex, shown};
-use crate::reply::{bytes, records, Record};
-use crate::show::{job_link, jobs_address, name, size, span, state, when};
 
 /// Everything but payload and result, which may be large.
 const FIELDS: [&str; 36] = [
@@ -33,12 +33,12 @@ const SHOWN: usize = 16 * 1024;
 /// Fetching more than this at each report of a worker would be a burden.
 const LARGE: usize = 64 * 1024;
 
-pub fn id(cx: &Cx) -> Result<Vec<u8>, Failure> {
+pub fn id(cx: &RequestContext) -> Result<Vec<u8>, Failure> {
     let named = cx.query.bytes("id").map(<[u8]>::to_vec);
     named.ok_or_else(|| Failure::BadRequest("The address names no job (id=…).".into()))
 }
 
-pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let (board, id) = (cx.board()?, id(cx)?);
     let mut get = board_command("GET", &board);
     get.arg(&id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
@@ -118,10 +118,10 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
     let list = |filter: &'static str| html! { a href=(jobs_address(board, &[(filter, &bytes(value))])) { (name(&bytes(value))) } };
     html! {
         @match field {
-            "state" => (state(&crate::reply::text(value))),
+            "state" => (state(&crate::connection::reply::text(value))),
             "parent" => (job_link(board, &bytes(value))),
-            "after" => @for other in crate::reply::list(value.clone()) { (job_link(board, &bytes(&other))) " " },
-            "tags" => @for tag in crate::reply::list(value.clone()) {
+            "after" => @for other in crate::connection::reply::list(value.clone()) { (job_link(board, &bytes(&other))) " " },
+            "tags" => @for tag in crate::connection::reply::list(value.clone()) {
                 a.tag href=(jobs_address(board, &[("tag", &bytes(&tag))])) { (name(&bytes(&tag))) } " "
             },
             "queue" => (list("queue")),
@@ -131,14 +131,14 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
             "worker" => (list("worker")),
             "kind" => (list("kind")),
             "meta" => (super::work::meta(Some(value))),
-            "left" => @if crate::reply::int(value) == Some(-1) { "for ever" } @else { (crate::reply::text(value)) " retries" },
-            _ if TIMES.contains(&field) => (when(crate::reply::int(value).unwrap_or(0))),
-            _ => bdi { (crate::reply::text(value)) },
+            "left" => @if crate::connection::reply::int(value) == Some(-1) { "for ever" } @else { (crate::connection::reply::text(value)) " retries" },
+            _ if TIMES.contains(&field) => (when(crate::connection::reply::int(value).unwrap_or(0))),
+            _ => bdi { (crate::connection::reply::text(value)) },
         }
     }
 }
 
-async fn explain(cx: &Cx, board: &[u8], id: &[u8]) -> Result<Option<Markup>, Failure> {
+async fn explain(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option<Markup>, Failure> {
     let mut command = board_command("EXPLAIN", board);
     command.arg(id);
     let Some(told) = Record::read(cx.ask(board, command).await?) else { return Ok(None) };
@@ -163,9 +163,9 @@ async fn explain(cx: &Cx, board: &[u8], id: &[u8]) -> Result<Option<Markup>, Fai
 fn sentence(reason: &Record) -> String {
     let mut text = reason.text("text");
     for (field, value) in reason.fields() {
-        match crate::reply::int(value) {
+        match crate::connection::reply::int(value) {
             Some(at) if MOMENTS.contains(&field) && at > 0 => {
-                text = text.replace(&at.to_string(), &crate::show::moment(at));
+                text = text.replace(&at.to_string(), &crate::format::moment(at));
             }
             _ => {}
         }
@@ -183,14 +183,14 @@ fn reason_facts(board: &[u8], reason: &Record) -> Markup {
                     dd {
                         @match field {
                             _ if MOMENTS.contains(&field) => {
-                                @match crate::reply::int(value) { Some(-1) => "without end", Some(at) => (when(at)), None => "" }
+                                @match crate::connection::reply::int(value) { Some(-1) => "without end", Some(at) => (when(at)), None => "" }
                             },
                             "jobs" | "holders" => @for other in records(value.clone()) {
                                 span.pair { (job_link(board, &other.bytes("id"))) " " (other.text("state")) (other.text("worker")) } " "
                             },
                             "id" => (job_link(board, &bytes(value))),
-                            "rate-period" => (span(crate::reply::int(value).unwrap_or(0))),
-                            _ => bdi { (crate::reply::text(value)) },
+                            "rate-period" => (span(crate::connection::reply::int(value).unwrap_or(0))),
+                            _ => bdi { (crate::connection::reply::text(value)) },
                         }
                     }
                 }
@@ -199,21 +199,26 @@ fn reason_facts(board: &[u8], reason: &Record) -> Markup {
     }
 }
 
-async fn history(cx: &Cx, board: &[u8], id: &[u8], record: &Record) -> Result<Markup, Failure> {
+async fn history(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Result<Markup, Failure> {
     let mut command = board_command("HISTORY", board);
     command.arg(id);
     let entries = records(cx.ask(board, command).await?);
     Ok(timeline::draw(&entries, record))
 }
 
-async fn one_field(cx: &Cx, board: &[u8], id: &[u8], field: &str) -> Result<Option<Vec<u8>>, Failure> {
+async fn one_field(
+    cx: &RequestContext,
+    board: &[u8],
+    id: &[u8],
+    field: &str,
+) -> Result<Option<Vec<u8>>, Failure> {
     let mut command = board_command("GET", board);
     command.arg(id).arg("FIELDS").arg(1).arg(field);
     let record = Record::read(cx.ask(board, command).await?);
     Ok(record.and_then(|record| record.get(field).map(bytes)))
 }
 
-async fn data(cx: &Cx, board: &[u8], id: &[u8], memory: &mut Memory) -> Result<Markup, Failure> {
+async fn data(cx: &RequestContext, board: &[u8], id: &[u8], memory: &mut Memory) -> Result<Markup, Failure> {
     let (payload, result) =
         try_join(one_field(cx, board, id, "payload"), one_field(cx, board, id, "result")).await?;
     memory.large =
@@ -272,7 +277,7 @@ fn dump(value: &[u8]) -> String {
 }
 
 /// A payload or result as it is, to be saved, never to be shown by the browser.
-pub async fn get_data(cx: Cx) -> Response {
+pub async fn get_data(cx: RequestContext) -> Response {
     match read_data(&cx).await {
         Ok((field, value)) => {
             let disposition = HeaderValue::try_from(format!("attachment; filename=\"{field}.bin\""));
@@ -286,7 +291,7 @@ pub async fn get_data(cx: Cx) -> Response {
     }
 }
 
-async fn read_data(cx: &Cx) -> Result<(&'static str, Vec<u8>), Failure> {
+async fn read_data(cx: &RequestContext) -> Result<(&'static str, Vec<u8>), Failure> {
     let (board, id) = (cx.board()?, id(cx)?);
     let field = match cx.query.text("field") {
         Some("payload") => "payload",

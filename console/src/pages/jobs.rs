@@ -7,13 +7,13 @@ use maud::{html, Markup};
 
 use super::layout::hidden;
 use super::{answer, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{int, page, Record};
 use crate::failure::Failure;
 use crate::filters::{Filters, FLAGS, NAMED};
-use crate::link::board_command;
+use crate::format::{job_link, name, number, soon, state, STATES};
 use crate::names::{address, shown};
-use crate::reply::{int, page, Record};
-use crate::show::{job_link, name, number, soon, state, STATES};
 
 const PAGE: usize = 50;
 
@@ -26,7 +26,7 @@ const FIELDS: [&str; 16] = [
     "due", "ended", "kind", "user", "tags",
 ];
 
-pub async fn get(cx: Cx) -> Response {
+pub async fn get(cx: RequestContext) -> Response {
     if let (Ok(board), Some(id)) = (cx.board(), cx.query.bytes("id")) {
         return Redirect::to(&address("/job", &[("b", &board), ("id", id)])).into_response();
     }
@@ -39,7 +39,7 @@ struct Listed {
     next: Option<Vec<u8>>,
 }
 
-async fn view(cx: &Cx) -> Result<View, Failure> {
+async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
     let filters = Filters::read(&cx.query);
     let count = match filters.count_is_cheap() {
@@ -69,7 +69,7 @@ async fn view(cx: &Cx) -> Result<View, Failure> {
 }
 
 /// How many pass; without filters all, also those that have ended.
-pub async fn count(cx: &Cx, board: &[u8], filters: &Filters) -> Result<i64, Failure> {
+pub async fn count(cx: &RequestContext, board: &[u8], filters: &Filters) -> Result<i64, Failure> {
     let mut command = board_command("COUNT", board);
     if filters.is_empty() {
         for state in STATES {
@@ -80,7 +80,7 @@ pub async fn count(cx: &Cx, board: &[u8], filters: &Filters) -> Result<i64, Fail
     Ok(int(&cx.ask(board, command).await?).unwrap_or(0))
 }
 
-async fn list(cx: &Cx, board: &[u8], filters: &Filters) -> Result<Listed, Failure> {
+async fn list(cx: &RequestContext, board: &[u8], filters: &Filters) -> Result<Listed, Failure> {
     let began = Instant::now();
     let mut rows: Vec<Record> = Vec::new();
     let mut cursor = cx.query.bytes("cursor").unwrap_or(b"0").to_vec();
@@ -101,7 +101,7 @@ async fn list(cx: &Cx, board: &[u8], filters: &Filters) -> Result<Listed, Failur
     }
 }
 
-fn form(cx: &Cx, board: &[u8], filters: &Filters) -> Markup {
+fn form(cx: &RequestContext, board: &[u8], filters: &Filters) -> Markup {
     html! {
         form.filters action="/jobs" aria-label="Filters" {
             (hidden("b", board))
@@ -132,7 +132,7 @@ fn form(cx: &Cx, board: &[u8], filters: &Filters) -> Markup {
     }
 }
 
-fn table(cx: &Cx, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
+fn table(cx: &RequestContext, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
     html! {
         @if listed.rows.is_empty() {
             p { @if listed.next.is_some() { "None so far. There are more to look at." } @else { "None." } }
@@ -159,7 +159,7 @@ fn table(cx: &Cx, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
     }
 }
 
-fn table_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
+fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
     let id = row.bytes("id");
     let (field, value) = crate::query::hidden_field("id", &id);
     html! {
@@ -175,7 +175,7 @@ fn table_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
             td { (moment(row)) }
             td { (name(&row.bytes("kind"))) }
             td { (name(&row.bytes("user"))) }
-            td { @for tag in row.list("tags") { (name(&crate::reply::bytes(&tag))) " " } }
+            td { @for tag in row.list("tags") { (name(&crate::connection::reply::bytes(&tag))) " " } }
         }
     }
 }
@@ -216,7 +216,7 @@ fn actions(board: &[u8], filters: &Filters) -> Markup {
     }
 }
 
-fn pages(cx: &Cx, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
+fn pages(cx: &RequestContext, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
     let to = |cursor: Option<&[u8]>| {
         let mut fields = vec![("b", board)];
         fields.extend(filters.fields());

@@ -7,13 +7,13 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{html, Markup, DOCTYPE};
 
 use super::View;
-use crate::app::{App, Cx};
+use crate::access::guard::cookie;
+use crate::access::sessions::Session;
+use crate::app::{App, RequestContext};
 use crate::failure::Failure;
-use crate::guard::cookie;
+use crate::format::{board_address, name};
 use crate::names::shown;
 use crate::query::hidden_field;
-use crate::sessions::Session;
-use crate::show::{board_address, name};
 
 /// The hidden field that carries a name unharmed.
 pub fn hidden(field: &str, value: &[u8]) -> Markup {
@@ -37,7 +37,7 @@ struct Frame<'a> {
 }
 
 /// A whole page. With `live`, the address of a stream, its parts are told anew.
-pub fn page(cx: &Cx, view: &View, live: Option<&str>) -> Response {
+pub fn page(cx: &RequestContext, view: &View, live: Option<&str>) -> Response {
     let frame = Frame {
         headers: &cx.headers,
         session: Some(&cx.session),

@@ -3,25 +3,25 @@
 pub mod board;
 pub mod boards;
 pub mod confirm;
-pub mod find;
 pub mod graph;
 pub mod job;
 pub mod jobs;
 pub mod layout;
+pub mod recent;
 pub mod run;
 pub mod schedules;
+pub mod search;
 pub mod settings;
 pub mod sign_in;
 pub mod stats;
 pub mod timeline;
-pub mod trend;
 pub mod work;
 
 use axum::extract::Path;
 use axum::response::Response;
 use maud::{html, Markup};
 
-use crate::app::Cx;
+use crate::app::RequestContext;
 use crate::failure::Failure;
 
 pub use layout::{failure_page, page};
@@ -70,7 +70,7 @@ pub struct Memory {
 
 /// The pages that are told anew while they are open.
 #[derive(Clone, Copy, Debug)]
-pub enum Living {
+pub enum LivePage {
     Boards,
     Board,
     Job,
@@ -78,7 +78,7 @@ pub enum Living {
     Stats,
 }
 
-impl Living {
+impl LivePage {
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "boards" => Self::Boards,
@@ -90,7 +90,7 @@ impl Living {
         })
     }
 
-    pub async fn view(self, cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
+    pub async fn view(self, cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
         match self {
             Self::Boards => boards::view(cx).await,
             Self::Board => board::view(cx).await,
@@ -100,7 +100,7 @@ impl Living {
         }
     }
 
-    async fn answer(self, cx: Cx) -> Response {
+    async fn answer(self, cx: RequestContext) -> Response {
         let view = self.view(&cx, &mut Memory::default()).await;
         let query = cx.here.split_once('?').map_or("", |(_, query)| query);
         let name = format!("{self:?}").to_lowercase();
@@ -109,40 +109,40 @@ impl Living {
 }
 
 /// A view, or why there is none.
-pub fn answer(cx: &Cx, view: Result<View, Failure>, live: Option<&str>) -> Response {
+pub fn answer(cx: &RequestContext, view: Result<View, Failure>, live: Option<&str>) -> Response {
     match view {
         Ok(view) => page(cx, &view, live),
         Err(failure) => cx.fail(&failure),
     }
 }
 
-pub async fn get_boards(cx: Cx) -> Response {
-    Living::Boards.answer(cx).await
+pub async fn get_boards(cx: RequestContext) -> Response {
+    LivePage::Boards.answer(cx).await
 }
 
-pub async fn get_board(cx: Cx) -> Response {
-    Living::Board.answer(cx).await
+pub async fn get_board(cx: RequestContext) -> Response {
+    LivePage::Board.answer(cx).await
 }
 
-pub async fn get_job(cx: Cx) -> Response {
-    Living::Job.answer(cx).await
+pub async fn get_job(cx: RequestContext) -> Response {
+    LivePage::Job.answer(cx).await
 }
 
-pub async fn get_run(cx: Cx) -> Response {
-    Living::Run.answer(cx).await
+pub async fn get_run(cx: RequestContext) -> Response {
+    LivePage::Run.answer(cx).await
 }
 
-pub async fn get_stats(cx: Cx) -> Response {
-    Living::Stats.answer(cx).await
+pub async fn get_stats(cx: RequestContext) -> Response {
+    LivePage::Stats.answer(cx).await
 }
 
-pub async fn get_live(Path(name): Path<String>, cx: Cx) -> Response {
-    match Living::named(&name) {
+pub async fn get_live(Path(name): Path<String>, cx: RequestContext) -> Response {
+    match LivePage::named(&name) {
         Some(living) => crate::live::stream(cx, living),
         None => cx.fail(&Failure::NotFound("There is no such page.".into())),
     }
 }
 
-pub async fn get_nothing(cx: Cx) -> Response {
+pub async fn get_nothing(cx: RequestContext) -> Response {
     cx.fail(&Failure::NotFound("There is no such page.".into()))
 }

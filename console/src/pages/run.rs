@@ -8,19 +8,19 @@ use maud::html;
 
 use super::layout::secret;
 use super::{Part, View};
-use crate::app::Cx;
+use crate::actions::runs::Run;
+use crate::app::RequestContext;
 use crate::failure::Failure;
+use crate::format::{board_address, number};
 use crate::query::Query;
-use crate::runs::Run;
-use crate::show::{board_address, number};
 
-fn run(cx: &Cx) -> Result<Arc<Run>, Failure> {
+fn run(cx: &RequestContext) -> Result<Arc<Run>, Failure> {
     let id = cx.query.number("run").and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
     let gone = || Failure::NotFound("That work is not known any more.".into());
     cx.session.runs.get(id).ok_or_else(gone)
 }
 
-pub fn view(cx: &Cx) -> Result<View, Failure> {
+pub fn view(cx: &RequestContext) -> Result<View, Failure> {
     let run = run(cx)?;
     let progress = run.progress();
     let query = cx.here.split_once('?').map_or("", |(_, query)| query);
@@ -52,7 +52,7 @@ pub fn view(cx: &Cx) -> Result<View, Failure> {
     })
 }
 
-pub async fn stop(cx: Cx, body: Bytes) -> Response {
+pub async fn stop(cx: RequestContext, body: Bytes) -> Response {
     if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
         return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
     }

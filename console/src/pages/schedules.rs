@@ -4,18 +4,18 @@ use axum::response::Response;
 use maud::{html, Markup};
 
 use super::{answer, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::reply::Record;
 use crate::failure::Failure;
+use crate::format::{job_link, name, number, span, when};
 use crate::names::{address, shown};
-use crate::reply::Record;
-use crate::show::{job_link, name, number, span, when};
 
-pub async fn get(cx: Cx) -> Response {
+pub async fn get(cx: RequestContext) -> Response {
     let view = view(&cx).await;
     answer(&cx, view, None)
 }
 
-async fn view(cx: &Cx) -> Result<View, Failure> {
+async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
     let (next, rows) = super::board::rows(cx, &board, "SCHEDULE LIST", "cursor").await?;
     let body = html! {
@@ -33,7 +33,7 @@ async fn view(cx: &Cx) -> Result<View, Failure> {
     })
 }
 
-fn table(cx: &Cx, board: &[u8], rows: &[Record]) -> Markup {
+fn table(cx: &RequestContext, board: &[u8], rows: &[Record]) -> Markup {
     html! {
         div.wide {
             table {
@@ -50,7 +50,7 @@ fn table(cx: &Cx, board: &[u8], rows: &[Record]) -> Markup {
     }
 }
 
-fn table_row(cx: &Cx, board: &[u8], row: &Record) -> Markup {
+fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
     let id = row.bytes("id");
     let act = |verb: &'static [u8]| address("/confirm", &[("b", board), ("verb", verb), ("schedule", &id)]);
     let paused = row.text("state") == "paused";

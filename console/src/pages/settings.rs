@@ -5,13 +5,13 @@ use maud::{html, Markup};
 
 use super::layout::hidden;
 use super::{answer, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{list, text, Record};
 use crate::failure::Failure;
-use crate::link::board_command;
+use crate::format::name;
 use crate::names::{address, shown};
 use crate::query::Query;
-use crate::reply::{list, text, Record};
-use crate::show::name;
 
 /// What the settings mean, for the page; commands.md says more.
 const MEANINGS: [(&str, &str); 41] = [
@@ -78,13 +78,13 @@ pub fn place_address(board: &[u8], query: &Query) -> String {
     address("/settings", &[("b", board)].into_iter().chain(fields).collect::<Vec<_>>())
 }
 
-pub async fn get(cx: Cx) -> Response {
+pub async fn get(cx: RequestContext) -> Response {
     let view = view(&cx).await;
     answer(&cx, view, None)
 }
 
 /// Names, values and sources of the settings in force.
-async fn in_force(cx: &Cx, board: &[u8]) -> Result<Record, Failure> {
+async fn in_force(cx: &RequestContext, board: &[u8]) -> Result<Record, Failure> {
     let mut command = board_command("SETTINGS GET", board);
     match (cx.query.bytes("limit"), cx.query.bytes("queue")) {
         (Some(limit), _) => {
@@ -112,7 +112,7 @@ fn value(settings: &Record, setting: &str) -> (String, String) {
     (shown, pair.get(1).map(text).unwrap_or_default())
 }
 
-async fn view(cx: &Cx) -> Result<View, Failure> {
+async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
     let settings = in_force(cx, &board).await?;
     let head = html! {
@@ -157,7 +157,7 @@ fn place(board: &[u8], query: &Query) -> Markup {
     }
 }
 
-fn table(cx: &Cx, board: &[u8], settings: &Record) -> Markup {
+fn table(cx: &RequestContext, board: &[u8], settings: &Record) -> Markup {
     let reset = |setting: &str| {
         let field = format!("r.{setting}");
         let places = PLACE.iter().filter_map(|field| cx.query.bytes(field).map(|value| (*field, value)));
@@ -209,7 +209,7 @@ fn own_source(query: &Query) -> &'static str {
 }
 
 /// Old and new values of what an action sets or resets.
-pub async fn forecast(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+pub async fn forecast(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let settings = in_force(cx, board).await?;
     let changed = cx.query.iter().filter_map(|(field, new)| match field.split_once('.') {
         Some(("s", setting)) => Some((setting.to_owned(), Some(shown(new)))),
@@ -235,7 +235,7 @@ pub async fn forecast(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
 }
 
 /// Leaves out the fields of a form that have the values in force: browsers without scripts send all.
-pub async fn only_changed(cx: &Cx, board: &[u8]) -> Result<Option<Query>, Failure> {
+pub async fn only_changed(cx: &RequestContext, board: &[u8]) -> Result<Option<Query>, Failure> {
     let settings = in_force(cx, board).await?;
     let same = |field: &str, new: &[u8]| {
         let Some(setting) = field.strip_prefix("s.") else { return false };

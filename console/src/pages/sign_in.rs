@@ -11,13 +11,13 @@ use axum::Extension;
 use maud::html;
 
 use super::layout::bare_page;
-use crate::app::{App, Cx};
+use crate::access::sessions::random;
+use crate::access::visitors::Visitor;
+use crate::app::{App, RequestContext};
+use crate::connection::Link;
 use crate::failure::Failure;
-use crate::link::Link;
 use crate::names::shown;
 use crate::query::Query;
-use crate::sessions::random;
-use crate::visitors::Visitor;
 
 /// How long a wrong password takes.
 const PENALTY: Duration = Duration::from_millis(500);
@@ -97,7 +97,7 @@ async fn attempt(app: Arc<App>, user: String, password: String, is_exposed: bool
     }
 }
 
-pub async fn sign_out(cx: Cx, body: Bytes) -> Response {
+pub async fn sign_out(cx: RequestContext, body: Bytes) -> Response {
     if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
         return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
     }

@@ -5,14 +5,14 @@ use maud::{html, Markup};
 
 use super::layout::hidden;
 use super::{Memory, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
 use crate::chart::{Chart, Line};
+use crate::connection::board_command;
+use crate::connection::reply::{int, Record};
 use crate::failure::Failure;
-use crate::link::board_command;
+use crate::format::{name, now, number, span};
 use crate::names::{address, shown};
-use crate::reply::{int, Record};
-use crate::show::{name, now, number, span};
-use crate::trends::Bins;
+use crate::recent::Bins;
 
 const DAY: i64 = 86_400_000;
 
@@ -26,12 +26,12 @@ const REST: [&str; 9] =
     ["replaced", "fired", "timeouts", "revived", "abandoned", "released", "expired", "requeued", "deleted"];
 
 /// Of a page that is open, what changes by the second is told anew, days are not.
-pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
     let queue = cx.query.bytes("queue").map(<[u8]>::to_vec);
     let ready = count(cx, &board, queue.as_deref(), "ready").await?;
     let claimed = count(cx, &board, queue.as_deref(), "claimed").await?;
-    let trend = super::trend::draw(cx, &board, queue.as_deref(), ready, claimed).await;
+    let trend = super::recent::draw(cx, &board, queue.as_deref(), ready, claimed).await;
     let trend = Part::new("pace", "The last 15 minutes", trend)?;
     if memory.told {
         let (title, head) = (String::new(), html! {});
@@ -65,7 +65,7 @@ pub async fn view(cx: &Cx, memory: &mut Memory) -> Result<View, Failure> {
     })
 }
 
-async fn count(cx: &Cx, board: &[u8], queue: Option<&[u8]>, state: &str) -> Result<i64, Failure> {
+async fn count(cx: &RequestContext, board: &[u8], queue: Option<&[u8]>, state: &str) -> Result<i64, Failure> {
     let mut command = board_command("COUNT", board);
     command.arg("STATE").arg(state);
     if let Some(queue) = queue {
@@ -78,7 +78,7 @@ async fn count(cx: &Cx, board: &[u8], queue: Option<&[u8]>, state: &str) -> Resu
     }
 }
 
-async fn days_kept(cx: &Cx, board: &[u8]) -> Result<i64, Failure> {
+async fn days_kept(cx: &RequestContext, board: &[u8]) -> Result<i64, Failure> {
     let mut command = board_command("SETTINGS GET", board);
     command.arg("stats-days");
     match cx.ask(board, command).await {
@@ -91,7 +91,7 @@ async fn days_kept(cx: &Cx, board: &[u8]) -> Result<i64, Failure> {
     }
 }
 
-async fn stats(cx: &Cx, board: &[u8], queue: Option<&[u8]>, day: i64) -> Result<Record, Failure> {
+async fn stats(cx: &RequestContext, board: &[u8], queue: Option<&[u8]>, day: i64) -> Result<Record, Failure> {
     let mut command = board_command("STATS", board);
     if let Some(queue) = queue {
         command.arg("QUEUE").arg(queue);

@@ -2,9 +2,9 @@
 
 use maud::{html, Markup};
 
+use crate::connection::reply::Record;
+use crate::format::{name, now, span, when};
 use crate::names::shown;
-use crate::reply::Record;
-use crate::show::{name, now, span, when};
 
 const WIDTH: f64 = 1000.0;
 

@@ -8,14 +8,14 @@ use redis::Value;
 
 use super::board::{all_rows, next_page, rows, ROWS};
 use super::boards::age;
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::reply::Record;
 use crate::failure::Failure;
+use crate::format::{count_link, name, number, soon};
 use crate::names::address;
-use crate::reply::Record;
-use crate::show::{count_link, name, number, soon};
 
 /// Who is registered, and who holds jobs without being so.
-pub async fn workers(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+pub async fn workers(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (holding, registered) =
         join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", "workers")).await;
     let holding = holding?;
@@ -74,12 +74,12 @@ pub fn meta(value: Option<&Value>) -> Markup {
     html! {
         @for (number, (field, value)) in pairs.fields().enumerate() {
             @if number > 0 { ", " }
-            bdi { (field) ": " (crate::reply::text(value)) }
+            bdi { (field) ": " (crate::connection::reply::text(value)) }
         }
     }
 }
 
-pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+pub async fn kinds(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let mut kinds = all_rows(cx, board, "KINDS").await?;
     kinds.sort_by_key(|row| std::cmp::Reverse(row.int("jobs")));
     let all = kinds.len();
@@ -110,7 +110,7 @@ pub async fn kinds(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-pub async fn tags(cx: &Cx, board: &[u8]) -> Result<Markup, Failure> {
+pub async fn tags(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (next, rows) = rows(cx, board, "TAGS", "tags").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {

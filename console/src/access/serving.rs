@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower_service::Service;
 
-use crate::visitors::Peer;
+use crate::access::visitors::Peer;
 
 /// How long the head of a request may take, and what comes after it. A connection that asks for nothing is
 /// closed after that as well.

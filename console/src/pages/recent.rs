@@ -2,16 +2,16 @@
 
 use maud::{html, Markup};
 
-use crate::app::Cx;
+use crate::app::RequestContext;
 use crate::chart::{Chart, Line};
+use crate::connection::board_command;
 use crate::failure::Failure;
-use crate::link::board_command;
-use crate::show::now;
-use crate::trends::Point;
+use crate::format::now;
+use crate::recent::Point;
 
 /// Looks at the statistics of today, and draws what they have gained look by look.
 pub async fn draw(
-    cx: &Cx,
+    cx: &RequestContext,
     board: &[u8],
     queue: Option<&[u8]>,
     ready: i64,

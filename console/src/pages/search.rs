@@ -4,18 +4,18 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
 use super::{answer, Part, View};
-use crate::app::Cx;
+use crate::app::RequestContext;
+use crate::connection::board_command;
 use crate::failure::Failure;
 use crate::filters::Filters;
-use crate::link::board_command;
+use crate::format::{jobs_address, name, number};
 use crate::names::address;
 use crate::query::Query;
-use crate::show::{jobs_address, name, number};
 
 /// Those of which counting is quick.
 const FIELDS: [&str; 6] = ["state", "name", "tag", "user", "queue", "kind"];
 
-pub async fn get(cx: Cx) -> Response {
+pub async fn get(cx: RequestContext) -> Response {
     match look(&cx).await {
         Ok(Outcome::Job(address)) => Redirect::to(&address).into_response(),
         Ok(Outcome::Lists(view)) => answer(&cx, Ok(view), None),
@@ -28,7 +28,7 @@ enum Outcome {
     Lists(View),
 }
 
-async fn look(cx: &Cx) -> Result<Outcome, Failure> {
+async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     let board = cx.board()?;
     let Some(wanted) = cx.query.bytes("q").map(<[u8]>::trim_ascii).filter(|wanted| !wanted.is_empty()) else {
         return Ok(Outcome::Job(address("/jobs", &[("b", &board)])));

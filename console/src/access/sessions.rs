@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
-use crate::finder::{Finder, Finders};
-use crate::link::Link;
+use crate::actions::runs::Runs;
+use crate::connection::Link;
+use crate::known_boards::{Finder, Finders};
 use crate::names::hex;
-use crate::runs::Runs;
 
 /// A session that nobody uses for so long ends.
 const IDLE: Duration = Duration::from_secs(8 * 3600);

@@ -8,11 +8,11 @@ use futures_util::future::{BoxFuture, FutureExt, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, PushInfo, PushKind, RedisError, Value};
 
+use crate::access::sessions::lock;
+use crate::connection::place::{Sentinels, User};
+use crate::connection::{connect, signed_in};
 use crate::failure::Failure;
-use crate::link::{connect, signed_in};
 use crate::names::shown;
-use crate::place::{Sentinels, User};
-use crate::sessions::lock;
 
 pub struct Watched {
     sentinels: Arc<Sentinels>,

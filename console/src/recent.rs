@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use redis::Value;
 
-use crate::reply::{int, list, Record};
-use crate::sessions::lock;
+use crate::access::sessions::lock;
+use crate::connection::reply::{int, list, Record};
 
 /// No two samples are nearer, ms.
 const STEP: i64 = 4_000;

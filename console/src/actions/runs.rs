@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use redis::Cmd;
 
+use crate::access::sessions::lock;
+use crate::connection::reply::{bytes, int, list, text};
+use crate::connection::Link;
 use crate::failure::Failure;
-use crate::link::Link;
-use crate::reply::{bytes, int, list, text};
-use crate::sessions::lock;
 
 /// So many are remembered of a session.
 const KEPT: usize = 20;

@@ -1,5 +1,7 @@
 //! An action as an address says it, and the command that it comes to.
 
+pub mod runs;
+
 use redis::Cmd;
 
 use crate::failure::Failure;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
+use crate::access::sessions::lock;
+use crate::connection::{Found, Link};
 use crate::failure::Failure;
-use crate::link::{Found, Link};
-use crate::sessions::lock;
 
 /// A search walks over all keys of the server. It is repeated after this at the soonest …
 const PAUSE: Duration = Duration::from_secs(2);

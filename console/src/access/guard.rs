@@ -9,9 +9,9 @@ use axum::http::{header, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::access::serving::whole;
+use crate::access::visitors::{without_port, Visitor};
 use crate::app::App;
-use crate::serving::whole;
-use crate::visitors::{without_port, Visitor};
 
 /// Nothing but our own files; no script, style or image in the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \

@@ -1,5 +1,9 @@
 //! A connection to the server or the cluster, with the rights of one user. Clones share it.
 
+pub mod following;
+pub mod place;
+pub mod reply;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +14,10 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{cmd, AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ProtocolVersion, Value};
 
+use crate::connection::following::Watched;
+use crate::connection::place::Place;
+use crate::connection::reply::{bytes, int, list, Record};
 use crate::failure::Failure;
-use crate::place::Place;
-use crate::reply::{bytes, int, list, Record};
-use crate::watched::Watched;
 
 /// How long a connection, or one answer, may take.
 const PATIENCE: Duration = Duration::from_secs(10);

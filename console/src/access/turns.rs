@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use crate::sessions::lock;
+use crate::access::sessions::lock;
 
 /// So many of one key have their turn at once.
 const AT_ONCE: usize = 2;

@@ -1,0 +1,7 @@
+//! Who may ask, from where, how often, and who is signed in.
+
+pub mod guard;
+pub mod serving;
+pub mod sessions;
+pub mod turns;
+pub mod visitors;
