@@ -78,6 +78,7 @@ impl<'a> Play<'a> {
 
     /// Plays it to its end.
     pub fn run(mut self) {
+        self.sight = judge::look(&self.sight);
         for _ in 0..LONGEST {
             if self.choices.is_done() || judge::is_large() {
                 break;

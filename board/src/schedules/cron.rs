@@ -82,8 +82,15 @@ impl Cron {
         Ok(Cron { cron, zone })
     }
 
-    /// Whether any day of the years from that one on matches: without one the search for a time
-    /// would look through thousands of years.
+    /// Whether any time of a day matches: a list may be empty, as in `, * * * * *`.
+    fn has_time(&self) -> bool {
+        let pattern = &self.cron.pattern;
+        let hours = (0..24).any(|n| pattern.hour_match(n).unwrap_or(false));
+        let minutes = (0..60).any(|n| pattern.minute_match(n).unwrap_or(false));
+        hours && minutes && (0..60).any(|n| pattern.second_match(n).unwrap_or(false))
+    }
+
+    /// Whether any day of the years from that one on matches.
     fn has_day(&self, year: i16) -> bool {
         let days =
             (year..year.saturating_add(YEARS)).flat_map(|year| (1..=12).map(move |month| (year, month)));
@@ -103,9 +110,18 @@ impl Cron {
         Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
     }
 
+    /// Whether there is a time of it within the years from that one on. Without one the search
+    /// would look at each day, or at each second, of thousands of years.
+    fn comes(&self, year: i16) -> bool {
+        self.has_time() && self.has_day(year)
+    }
+
     /// The first time of it that is not before `ms`.
     pub fn first_from(&self, ms: i64) -> Option<i64> {
         let from = self.at_second(ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0))?;
+        if !self.comes(from.year()) {
+            return None;
+        }
         let found = self.cron.find_next_occurrence(&from, true).ok()?;
         Some(found.timestamp().as_millisecond())
     }
@@ -113,6 +129,9 @@ impl Cron {
     /// The last time of it that is not after `ms`.
     pub fn last_until(&self, ms: i64) -> Option<i64> {
         let from = self.at_second(ms.div_euclid(1000))?;
+        if !self.comes(from.year().saturating_sub(YEARS - 1)) {
+            return None;
+        }
         let found = self.cron.find_previous_occurrence(&from, true).ok()?;
         Some(found.timestamp().as_millisecond())
     }
@@ -121,10 +140,6 @@ impl Cron {
 /// Whether an expression in a zone can be read and has a time from `now` on.
 pub fn check_cron(expression: &[u8], zone: &[u8], now: i64) -> Result<(), CronFault> {
     let cron = Cron::read(expression, zone)?;
-    let year = cron.at_second(now.div_euclid(1000)).map(|now| now.year());
-    if !year.is_some_and(|year| cron.has_day(year)) {
-        return Err(CronFault::NoTime);
-    }
     cron.first_from(now).map(|_| ()).ok_or(CronFault::NoTime)
 }
 
@@ -214,6 +229,12 @@ mod tests {
         assert_eq!(check_cron(b"* * * * *", &[b'x'; 65], 0), Err(CronFault::Zone));
         for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2 +MON", "0 0 0 31 9 *"] {
             assert_eq!(check_cron(never.as_bytes(), b"", 0), Err(CronFault::NoTime), "{never}");
+        }
+        for empty in [", * * * * *", "* , * * * *", "* * , * * *", ", * * * *", "* ,, * * *"] {
+            let cron = Cron::read(empty.as_bytes(), b"");
+            // The search itself would take minutes.
+            assert!(cron.is_err() || cron.is_ok_and(|cron| !cron.has_time()), "{empty}");
+            assert!(check_cron(empty.as_bytes(), b"", 0).is_err(), "{empty}");
         }
         // The longest pause of all: 29 February 2096 is a Wednesday, the next one 2104 a Friday.
         for day in 0..7 {
