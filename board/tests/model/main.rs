@@ -5,50 +5,29 @@
 //! `JOBBOARD_STEPS` sets how many steps are run in all, `PROPTEST_CASES` how many sequences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
-#[path = "model/bounds.rs"]
 mod bounds;
-#[path = "model/commands.rs"]
 mod commands;
-#[path = "model/compare.rs"]
 mod compare;
-#[path = "model/drawn.rs"]
 mod drawn;
-#[path = "model/drive.rs"]
 mod drive;
-#[path = "model/explain.rs"]
 mod explain;
-#[path = "model/family.rs"]
 mod family;
-#[path = "model/limits.rs"]
 mod limits;
-#[path = "model/mirror.rs"]
 mod mirror;
-#[path = "model/naive.rs"]
 mod naive;
-#[path = "model/named.rs"]
 mod named;
-#[path = "model/operators.rs"]
 mod operators;
-#[path = "model/pauses.rs"]
 mod pauses;
-#[path = "model/rates.rs"]
 mod rates;
-#[path = "model/rounds.rs"]
 mod rounds;
-#[path = "model/schedules.rs"]
 mod schedules;
-#[path = "model/selections.rs"]
 mod selections;
-#[path = "model/sessions.rs"]
 mod sessions;
-#[path = "model/stats.rs"]
 mod stats;
-#[path = "model/verbs.rs"]
 mod verbs;
-#[path = "model/waits.rs"]
 mod waits;
-#[path = "model/workers.rs"]
 mod workers;
+#[path = "../world/mod.rs"]
 mod world;
 
 use proptest::collection::vec;

@@ -1,0 +1,40 @@
+//! The rules of a job's life, one by one, by behaviour.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod advances;
+mod ageing;
+mod asides;
+mod cancels;
+mod concurrency;
+mod dependencies;
+mod ends;
+mod explain;
+mod failures;
+mod family;
+mod flows;
+mod grace;
+mod groups;
+mod keys;
+mod labels;
+mod late;
+mod limits;
+mod named;
+mod news;
+mod operators;
+mod order;
+mod ownerless;
+mod pauses;
+mod rates;
+mod reads;
+mod relocations;
+mod schedules;
+mod selections;
+mod sessions;
+mod settings;
+mod since;
+mod site;
+mod stats;
+mod tenants;
+mod workers;
+#[path = "../world/mod.rs"]
+mod world;
