@@ -24,12 +24,12 @@ use crate::settings::{Overrides, Setting};
 use crate::snapshot::Held;
 use crate::statistics::days::{Days, Today};
 use crate::statistics::pace::Flow;
-use crate::structures::byte_string::Bin;
-use crate::structures::histogram::Dist;
+use crate::structures::byte_string::ByteString;
+use crate::structures::histogram::Histogram;
 use crate::structures::ids::Ids;
-use crate::structures::interner::Pool;
+use crate::structures::interner::Interner;
 use crate::structures::slab::Slab;
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 use crate::workers::registrations::Registrations;
 use crate::workers::sessions::Sessions;
 
@@ -49,7 +49,7 @@ pub(crate) type TimeKey = (i64, i64);
 #[derive(Default)]
 pub struct Queue {
     /// Ready jobs without a group.
-    pub(crate) ready: Line<ReadyKey>,
+    pub(crate) ready: SortedSlots<ReadyKey>,
     /// Its groups, while it has any.
     pub(crate) fair: Option<Box<Fair>>,
     /// Its jobs that are scheduled, blocked or have ended.
@@ -85,7 +85,7 @@ impl Queue {
 
 /// A claimer.
 pub struct Worker {
-    pub(crate) claims: Line<u64>,
+    pub(crate) claims: SortedSlots<u64>,
     /// When it last spoke, as far as this copy knows. Local.
     pub(crate) seen: i64,
     /// When its registration lapses, and its claims end, or [`NEVER`].
@@ -96,7 +96,7 @@ pub struct Worker {
 
 impl Default for Worker {
     fn default() -> Self {
-        Worker { claims: Line::default(), seen: 0, until: NEVER, gone: 0 }
+        Worker { claims: SortedSlots::default(), seen: 0, until: NEVER, gone: 0 }
     }
 }
 
@@ -123,24 +123,24 @@ pub struct Board {
     pub(crate) jobs: Slab<Job>,
     pub(crate) claims: Slab<Claim>,
     pub(crate) ids: Ids,
-    pub(crate) queues: Pool<Bin, Queue>,
-    pub(crate) workers: Pool<Bin, Worker>,
+    pub(crate) queues: Interner<ByteString, Queue>,
+    pub(crate) workers: Interner<ByteString, Worker>,
     /// With the label of its name.
-    pub(crate) classes: Pool<Class, Option<u32>>,
-    pub(crate) due: Line<TimeKey>,
-    pub(crate) blocked: Line<TimeKey>,
-    pub(crate) leases: Line<TimeKey>,
-    pub(crate) expiries: Line<TimeKey>,
-    pub(crate) drops: Line<TimeKey>,
-    pub(crate) ended: [Line<TimeKey>; 4],
-    pub(crate) kept: [Line<TimeKey>; 4],
+    pub(crate) classes: Interner<Class, Option<u32>>,
+    pub(crate) due: SortedSlots<TimeKey>,
+    pub(crate) blocked: SortedSlots<TimeKey>,
+    pub(crate) leases: SortedSlots<TimeKey>,
+    pub(crate) expiries: SortedSlots<TimeKey>,
+    pub(crate) drops: SortedSlots<TimeKey>,
+    pub(crate) ended: [SortedSlots<TimeKey>; 4],
+    pub(crate) kept: [SortedSlots<TimeKey>; 4],
     pub(crate) waits: Waits,
     pub(crate) labels: Labels,
     pub(crate) families: Families,
     pub(crate) counts: [u64; 8],
-    pub(crate) kinds: BTreeMap<Bin, u64>,
+    pub(crate) kinds: BTreeMap<ByteString, u64>,
     /// By user and name.
-    pub(crate) owners: Pool<Bin, ()>,
+    pub(crate) owners: Interner<ByteString, ()>,
     pub(crate) keys: Keys,
     pub(crate) tombstones: Tombstones,
     pub(crate) gone: Departed,
@@ -163,9 +163,9 @@ pub struct Board {
     pub(crate) limits: Limits,
     /// Groups that have to wait for tokens, or are kept for their bucket alone: until when,
     /// which queue, which group.
-    pub(crate) rests: BTreeSet<(i64, Bin, u32)>,
+    pub(crate) rests: BTreeSet<(i64, ByteString, u32)>,
     /// Queues whose groups are to be looked at, see [`Fair::review`].
-    pub(crate) reviews: BTreeSet<Bin>,
+    pub(crate) reviews: BTreeSet<ByteString>,
     // What follows is local: in no snapshot, no digest.
     /// The board or a queue has a limit of jobs or bytes.
     pub(crate) bounded: bool,
@@ -191,7 +191,7 @@ pub struct Board {
     /// A record of an ended job has come since [`Board::overfull`] looked.
     pub(crate) grown: bool,
     /// How late time was since [`Board::pour_lateness`], as in [`crate::statistics::stats::Late`].
-    pub(crate) late: [Dist; 3],
+    pub(crate) late: [Histogram; 3],
 }
 
 /// A duration setting: -1 and 0 mean none.
@@ -281,7 +281,7 @@ impl Board {
             + self.heap
             + self.ids.bytes()
             + self.queues.iter().map(|(_, _, lane)| lane.asides.bytes()).sum::<usize>()
-            + lines.into_iter().chain(&self.ended).chain(&self.kept).map(Line::bytes).sum::<usize>()
+            + lines.into_iter().chain(&self.ended).chain(&self.kept).map(SortedSlots::bytes).sum::<usize>()
             + self
                 .queues
                 .iter()

@@ -7,8 +7,8 @@ use crate::board::Board;
 use crate::dispatch::fair::PLAIN;
 use crate::job::{Job, State, NEVER};
 use crate::relations::dependencies::Outcome;
-use crate::structures::byte_string::Bin;
-use crate::structures::sorted::Line;
+use crate::structures::byte_string::ByteString;
+use crate::structures::sorted::SortedSlots;
 
 impl Board {
     /// Finds the first thing that is not as it must be. O(n log n).
@@ -63,7 +63,7 @@ impl Board {
                 _ => {
                     places.ended += 1;
                     places.drops += usize::from(timed);
-                    if job.rare.as_ref().is_none_or(|r| r.ended == 0 && r.modified != 0) {
+                    if job.extras.as_ref().is_none_or(|r| r.ended == 0 && r.modified != 0) {
                         return fail("no time of its end");
                     }
                 }
@@ -94,7 +94,7 @@ impl Board {
             ready,
             expiries: self.expiries.len(),
             claims: self.claims.len(),
-            ended: self.ended.iter().chain(&self.kept).map(Line::len).sum(),
+            ended: self.ended.iter().chain(&self.kept).map(SortedSlots::len).sum(),
             drops: self.drops.len(),
         };
         if here != places || self.leases.len() != held || held != places.claims {
@@ -119,13 +119,13 @@ impl Board {
     }
 
     fn check_edges(&self, slot: u32, job: &Job) -> Result<(), &'static str> {
-        let Some(rare) = &job.rare else {
+        let Some(extras) = &job.extras else {
             return if job.state == State::Blocked { Err("it waits for nothing") } else { Ok(()) };
         };
-        if rare.after.is_empty() == (job.state == State::Blocked) {
+        if extras.after.is_empty() == (job.state == State::Blocked) {
             return Err("it waits, or does not, against its state");
         }
-        for edge in &rare.after {
+        for edge in &extras.after {
             if edge.slot == slot || self.jobs.get(edge.slot).is_none() {
                 return Err("it waits for what is not there");
             }
@@ -133,14 +133,14 @@ impl Board {
                 return Err("what it waits for does not know");
             }
         }
-        if self.waits.of(slot, 0).count() != rare.awaited as usize {
+        if self.waits.of(slot, 0).count() != extras.awaited as usize {
             return Err("others wait for it, or do not, against its count");
         }
-        if rare.updated.max(rare.closed) > self.revision as i64 {
+        if extras.updated.max(extras.closed) > self.revision as i64 {
             return Err("it was updated in the future");
         }
-        let pinned = job.state.ended() && rare.pins().any();
-        if pinned && job.at.get() != NEVER || !pinned && rare.drop_at != 0 {
+        let pinned = job.state.ended() && extras.pins().any();
+        if pinned && job.at.get() != NEVER || !pinned && extras.drop_at != 0 {
             return Err("its time to go does not fit those who wait");
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Board {
         let lanes = self.queues.iter().filter(|(_, _, lane)| lane.paused > 0).count();
         let groups = self.queues.iter().filter_map(|(_, _, lane)| lane.fair.as_deref());
         let groups = groups.flat_map(|fair| fair.groups.iter()).filter(|(_, g)| g.paused > 0).count();
-        let known = |name: &Bin, group: Option<&Bin>, until| {
+        let known = |name: &ByteString, group: Option<&ByteString>, until| {
             let lane = self.queues.find(&**name).and_then(|q| self.queues.get(q));
             lane.is_some_and(|lane| match group {
                 None => lane.paused == until,
@@ -200,8 +200,9 @@ impl Board {
         let places: Vec<_> =
             self.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
         let all = places.len() == lanes + groups;
-        let same =
-            |((queue, group), until): &(&(Bin, Option<Bin>), i64)| known(queue, group.as_ref(), *until);
+        let same = |((queue, group), until): &(&(ByteString, Option<ByteString>), i64)| {
+            known(queue, group.as_ref(), *until)
+        };
         match self.pauses.is_sound() && all && places.iter().all(same) {
             true => Ok(()),
             false => Err("a pause that its queue does not know, or the reverse".into()),
@@ -328,7 +329,7 @@ impl Board {
 
 fn sorted<K: Ord + Copy + Default>(
     name: &str,
-    line: &Line<K>,
+    line: &SortedSlots<K>,
     key_of: impl Fn(u32) -> Option<K>,
 ) -> Result<(), String> {
     let keys: Vec<Option<K>> = line.iter_from(None, |_| K::default()).map(&key_of).collect();

@@ -16,7 +16,7 @@ use crate::dispatch::rates::Rested;
 use crate::format::{next_tag, Decoder, Written};
 use crate::job::NEVER;
 use crate::settings::LONGEST;
-use crate::structures::histogram::Dist;
+use crate::structures::histogram::Histogram;
 use crate::verbs::*;
 
 /// Fields and values of a META option.
@@ -378,7 +378,7 @@ impl Board {
         }
         self.foreign = self.token;
         // Whoever decided these tells how late they were.
-        self.late.iter_mut().for_each(Dist::clear);
+        self.late.iter_mut().for_each(Histogram::clear);
         Applied::Done
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::job::id::Id;
 use crate::job::State;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// A command that changes nothing. `Display` gives code and detail as clients see them; names
 /// of others in it are made printable.
@@ -15,9 +15,9 @@ pub enum Refusal {
     /// Nobody holds the job.
     NotClaimed(State),
     /// Somebody else holds it.
-    NotOwner(Bin),
+    NotOwner(ByteString),
     /// Somebody holds what should be free.
-    Claimed(Bin),
+    Claimed(ByteString),
     /// The caller already holds it.
     ClaimedYou,
     /// An earlier claim's token, or none where one is needed.
@@ -37,11 +37,11 @@ pub enum Refusal {
     /// It has been, or shall be, called off.
     Cancelled(State),
     /// The id is taken.
-    Exists(Bin),
+    Exists(ByteString),
     /// Its life is not over.
     NotEnded(State),
     /// Another job waits for it.
-    Depended(Bin),
+    Depended(ByteString),
     /// Jobs would wait for each other.
     Cycle,
     /// A job would be among its own ancestors.
@@ -55,9 +55,9 @@ pub enum Refusal {
     /// The copy of the board missed an effect, or holds what cannot be.
     Broken,
     /// One job of several refuses all.
-    Of(Bin, Box<Refusal>),
+    Of(ByteString, Box<Refusal>),
     /// One node of a flow refuses all: its label.
-    InNode(Bin, Box<Refusal>),
+    InNode(ByteString, Box<Refusal>),
 }
 
 impl Refusal {
@@ -117,7 +117,7 @@ impl Refusal {
     }
 
     /// A job of that id stands in the way.
-    pub(crate) fn exists(id: &Id<Bin>) -> Refusal {
+    pub(crate) fn exists(id: &Id<ByteString>) -> Refusal {
         Refusal::Exists(id.borrowed().text(|id| id.into()))
     }
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_one_line_whatever_the_names() {
-        let refusal = Refusal::NotOwner(Bin::from(&b"a\r\n-b\0\xff"[..]));
+        let refusal = Refusal::NotOwner(ByteString::from(&b"a\r\n-b\0\xff"[..]));
         assert_eq!(refusal.to_string(), "NOTOWNER a??-b?\u{fffd}");
         assert_eq!(one_line("\u{1b}\u{7f}\u{9b}\u{202e}é\u{2028}"), "????é?");
         assert_eq!(Refusal::Ended(State::Complete).of(b"j1").to_string(), "ENDED complete j1");

@@ -14,7 +14,7 @@ use rmp::{encode, Marker};
 use rmp_serde::decode::{Error, ReadRefReader};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// Bytes that this version cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -307,7 +307,7 @@ macro_rules! bytes {
 }
 
 bytes! {
-    Bin: Bin::default(), |bytes| Ok(bytes.into());
+    ByteString: ByteString::default(), |bytes| Ok(bytes.into());
     Cow<'a, [u8]>: Cow::Borrowed(&[]), |bytes| Ok(Cow::Borrowed(bytes));
     [u8; 16]: [0; 16], |bytes| bytes.try_into().or(Err(Unreadable));
 }

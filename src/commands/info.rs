@@ -1,6 +1,6 @@
 //! `JOB.INFO`: a board at a glance.
 
-use board::{day_of, Dist, Late, State, NEVER};
+use board::{day_of, Histogram, Late, State, NEVER};
 
 use super::tables::{write_late, write_pace};
 use super::{pause_end, Command, KeyUse, Spec};
@@ -74,7 +74,7 @@ impl Command for Info {
         write_pace(reply, &board.pace(None, env.now));
         for kind in Late::ALL {
             let name = format!("{}-lateness", kind.name());
-            write_late(reply, &name, late.late(kind).unwrap_or(&Dist::default()));
+            write_late(reply, &name, late.late(kind).unwrap_or(&Histogram::default()));
         }
         if digest {
             reply.text("digest");

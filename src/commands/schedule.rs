@@ -131,8 +131,8 @@ struct Row<'a>(Vec<(&'static str, Cell<'a>)>);
 enum Cell<'a> {
     Int(i64),
     Bytes(&'a [u8]),
-    Meta(&'a [(board::Bin, board::Bin)]),
-    Tags(&'a [board::Bin]),
+    Meta(&'a [(board::ByteString, board::ByteString)]),
+    Tags(&'a [board::ByteString]),
 }
 
 impl<'a> Row<'a> {

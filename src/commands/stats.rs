@@ -1,6 +1,6 @@
 //! `JOB.STATS`: what happened on a board, by queue and day.
 
-use board::{day_of, Dist, Late, Stats as Day, Tally};
+use board::{day_of, Histogram, Late, Stats as Day, Tally};
 
 use super::{read, Command, KeyUse, Spec};
 use crate::commands::args::{once, Args, Keyword};
@@ -63,7 +63,7 @@ fn day(args: &mut Args<'_>) -> Result<i32, Fault> {
 }
 
 fn write(reply: Reply, day: i32, stats: &Day) {
-    let none = Dist::default();
+    let none = Histogram::default();
     let all = stats.lateness();
     let times = [("wait", stats.wait()), ("run", stats.run()), ("lateness", &all)];
     reply.map(1 + Tally::ALL.len() + times.len() + Late::ALL.len());
@@ -83,7 +83,7 @@ fn write(reply: Reply, day: i32, stats: &Day) {
     }
 }
 
-fn write_dist(reply: Reply, dist: &Dist) {
+fn write_dist(reply: Reply, dist: &Histogram) {
     let whole = [
         ("count", dist.count()),
         ("sum", dist.sum()),

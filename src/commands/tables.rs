@@ -1,6 +1,6 @@
 //! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: what is on a board, counted.
 
-use board::{day_of, Board, Dist, Pace, State};
+use board::{day_of, Board, Histogram, Pace, State};
 
 use super::groups::write_limits;
 use super::pages::{self, Paging};
@@ -84,7 +84,7 @@ pub fn write_pace(reply: Reply, pace: &Pace) {
 }
 
 /// By how much time was late, two fields.
-pub fn write_late(reply: Reply, name: &str, late: &Dist) {
+pub fn write_late(reply: Reply, name: &str, late: &Histogram) {
     reply.text(&format!("{name}-p99"));
     reply.int(late.percentile(99) as i64);
     reply.text(&format!("{name}-max"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use board::Dist;
+use board::Histogram;
 
 /// What kind of numbers a family has.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Family {
     pub help: &'static str,
 }
 
-/// Upper bounds of the buckets of histograms, ms. Each is one of a bin of [`Dist`] too, so that
+/// Upper bounds of the buckets of histograms, ms. Each is one of a bin of [`Histogram`] too, so that
 /// counts are exact.
 const BOUNDS: [u64; 18] = [
     1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
@@ -89,7 +89,7 @@ impl Text {
     }
 
     /// The samples of a histogram of seconds that began at `created`, Unix ms.
-    pub fn histogram(&mut self, name: &str, labels: Labels<'_>, dist: &Dist, created: i64) {
+    pub fn histogram(&mut self, name: &str, labels: Labels<'_>, dist: &Histogram, created: i64) {
         let mut bins = dist.bins().peekable();
         let mut below = 0u64;
         for bound in BOUNDS {
@@ -171,7 +171,7 @@ mod tests {
     fn buckets_hold_all_up_to_their_bound() {
         for bound in BOUNDS {
             for (ms, within) in [(bound as i64, 1), (bound as i64 + 1, 0)] {
-                let mut dist = Dist::default();
+                let mut dist = Histogram::default();
                 dist.add(ms);
                 let mut text = Text::new(&FAMILIES);
                 text.histogram("wait_seconds", &[("q", b"a\"\\\n\xff")], &dist, 1_500);

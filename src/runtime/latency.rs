@@ -1,7 +1,7 @@
 //! What this server has seen of lateness since it was started: it is told in INFO and by
 //! `JOB.METRICS`, and is no state of any board.
 
-use board::{Board, Dist};
+use board::{Board, Histogram};
 
 use crate::redis::cell::MainCell;
 
@@ -9,9 +9,9 @@ use crate::redis::cell::MainCell;
 #[derive(Default)]
 pub struct Latency {
     /// How late time was, as in [`board::Late`].
-    pub late: [Dist; 3],
+    pub late: [Histogram; 3],
     /// How long jobs had been ready that blocked claims got.
-    pub pickup: Dist,
+    pub pickup: Histogram,
 }
 
 static SEEN: MainCell<Option<Latency>> = MainCell::new(None);

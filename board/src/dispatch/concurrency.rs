@@ -9,7 +9,7 @@ use crate::board::{Board, Queue};
 use crate::error::Refusal;
 use crate::job::State;
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// How many jobs of a queue may run at once, if not any number. O(1).
@@ -70,7 +70,7 @@ impl Board {
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     jobs: i64,
-    groups: BTreeMap<Bin, i64>,
+    groups: BTreeMap<ByteString, i64>,
     /// By limit, what it loses counted.
     limits: BTreeMap<u32, i64>,
 }
@@ -100,7 +100,7 @@ impl Moves {
     pub fn fit(&self, board: &Board, queue: &[u8], more: &Moves) -> bool {
         let (most, jobs) = (board.concurrency(queue), self.jobs + more.jobs);
         let runs = board.count_in(queue, State::Claimed) as i64;
-        let group = |(name, by): (&Bin, &i64)| {
+        let group = |(name, by): (&ByteString, &i64)| {
             let by = by + self.groups.get(name).copied().unwrap_or(0);
             by <= 0 || board.group_room(queue, name).is_none_or(|room| room >= by as u64)
         };

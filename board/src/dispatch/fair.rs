@@ -31,7 +31,7 @@ use crate::job::{Job, State};
 use crate::settings::{Overrides, Setting};
 use crate::structures::ids::Ids;
 use crate::structures::slab::Slab;
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 /// The number of the jobs without a group.
 pub(crate) const PLAIN: u32 = u32::MAX;
@@ -67,7 +67,7 @@ pub(crate) struct Fair {
     pub groups: Slab<Box<Group>>,
     pub names: Ids,
     /// The ready jobs of all groups, in the order of their keys: for listings.
-    pub all: Line<ReadyKey>,
+    pub all: SortedSlots<ReadyKey>,
     /// The groups that count against the limits of all groups.
     pub turns: BTreeSet<Turn>,
     /// The groups with limits of their own, and the jobs without a group.
@@ -128,7 +128,7 @@ pub(crate) fn place((level, tag): (i32, Tag), at: u32) -> Turn {
 }
 
 /// Whether any job of that level stands in a line. O(log n).
-pub(crate) fn has_level(line: &Line<ReadyKey>, jobs: &Slab<Job>, wanted: i32) -> bool {
+pub(crate) fn has_level(line: &SortedSlots<ReadyKey>, jobs: &Slab<Job>, wanted: i32) -> bool {
     let from = (Reverse(wanted), i64::MIN, i64::MIN);
     let key_of = |slot| ready_key_of(jobs, slot);
     line.iter_from(Some(from), key_of).next().is_some_and(|slot| level(key_of(slot)) == wanted)
@@ -209,7 +209,7 @@ impl Fair {
 
     /// The jobs that its groups give next, with their turns: that of groups apart, and that of
     /// those which count against the limits of all groups. O(log n).
-    pub fn firsts(&self, plain: &Line<ReadyKey>) -> [Option<(Turn, u32)>; 2] {
+    pub fn firsts(&self, plain: &SortedSlots<ReadyKey>) -> [Option<(Turn, u32)>; 2] {
         let looks = if self.review.is_some() { PASSED } else { 1 };
         let gives = |turn: &Turn| match turn.3 {
             PLAIN => plain.first().map(|slot| (*turn, slot)),
@@ -271,7 +271,7 @@ impl Fair {
     }
 
     /// A job of a group has left its line; that level may be without jobs of it.
-    pub fn left(&mut self, at: u32, gone: i32, plain: &Line<ReadyKey>, jobs: &Slab<Job>) {
+    pub fn left(&mut self, at: u32, gone: i32, plain: &SortedSlots<ReadyKey>, jobs: &Slab<Job>) {
         let (seat, line) = match at {
             PLAIN => (&mut self.plain, plain),
             at => match self.groups.get_mut(at) {
@@ -309,7 +309,13 @@ impl Fair {
 
     /// Puts a group where its jobs and its state say. True when it has come into the rounds.
     /// O(log n).
-    pub fn reseat(&mut self, at: u32, plain: &Line<ReadyKey>, jobs: &Slab<Job>, given: &mut u64) -> bool {
+    pub fn reseat(
+        &mut self,
+        at: u32,
+        plain: &SortedSlots<ReadyKey>,
+        jobs: &Slab<Job>,
+        given: &mut u64,
+    ) -> bool {
         let Fair { groups, plain: plain_seat, rounds, turns, apart, settings, .. } = self;
         let (seat, line, first, weight, free, alone) = match at {
             PLAIN => (plain_seat, plain, plain.first(), 1, true, true),
@@ -354,7 +360,7 @@ impl Fair {
     pub fn check_seat(
         &self,
         at: u32,
-        line: &Line<ReadyKey>,
+        line: &SortedSlots<ReadyKey>,
         jobs: &Slab<Job>,
         given: u64,
     ) -> Result<(), &'static str> {

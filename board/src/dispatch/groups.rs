@@ -9,8 +9,8 @@ use crate::dispatch::fair::Seat;
 use crate::dispatch::limits::List;
 use crate::job::State;
 use crate::settings::{Overrides, Setting};
-use crate::structures::byte_string::Bin;
-use crate::structures::sorted::Line;
+use crate::structures::byte_string::ByteString;
+use crate::structures::sorted::SortedSlots;
 
 /// What keeps a group out of the rounds although it has ready jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub enum Hold {
 /// Jobs of one queue that share its turns with others'.
 #[derive(Default)]
 pub(crate) struct Group {
-    pub name: Bin,
-    pub ready: Line<ReadyKey>,
+    pub name: ByteString,
+    pub ready: SortedSlots<ReadyKey>,
     /// Those of them that have been claimed before.
     pub again: BTreeSet<(ReadyKey, u32)>,
     pub counts: [u32; 8],

@@ -24,7 +24,7 @@ use crate::dispatch::buckets::{ready_at, take, Bucket, Refill};
 use crate::error::Refusal;
 use crate::job::State;
 use crate::settings::{Overrides, Setting};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::structures::slab::Slab;
 
 #[cfg(doc)]
@@ -43,13 +43,13 @@ pub(crate) type List = Box<[u32]>;
 /// See the module's comment.
 #[derive(Default)]
 pub(crate) struct Limit {
-    pub name: Bin,
+    pub name: ByteString,
     pub settings: Overrides,
     pub refill: Option<Refill>,
     pub bucket: Option<Bucket>,
     pub runs: u64,
     pub queues: BTreeMap<u32, u32>,
-    pub groups: BTreeSet<(Bin, u32)>,
+    pub groups: BTreeSet<(ByteString, u32)>,
 }
 
 impl Limit {
@@ -80,7 +80,7 @@ pub(crate) struct Share {
 #[derive(Default)]
 pub(crate) struct Limits {
     all: Slab<Limit>,
-    names: BTreeMap<Bin, u32>,
+    names: BTreeMap<ByteString, u32>,
 }
 
 impl Limits {
@@ -242,7 +242,7 @@ impl Board {
     /// Looks again at the groups that name a limit themselves.
     pub(crate) fn reseat_limited(&mut self, number: u32) {
         let groups = self.limits.get(number).map(|limit| &limit.groups);
-        let groups: Vec<(Bin, u32)> = groups.into_iter().flatten().cloned().collect();
+        let groups: Vec<(ByteString, u32)> = groups.into_iter().flatten().cloned().collect();
         for (name, at) in groups {
             if let Some(queue) = self.queues.find(&*name) {
                 self.reseat(queue, at);
@@ -353,7 +353,7 @@ impl Board {
             }
         }
         let mut queues: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
-        let mut groups: BTreeMap<u32, BTreeSet<(Bin, u32)>> = BTreeMap::new();
+        let mut groups: BTreeMap<u32, BTreeSet<(ByteString, u32)>> = BTreeMap::new();
         for (queue, name, lane) in self.queues.iter() {
             let fair = lane.fair.as_deref();
             let own = fair.into_iter().flat_map(|fair| fair.groups.iter());

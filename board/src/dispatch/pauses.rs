@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::TimeKey;
 use crate::job::NEVER;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// Where a pause is: the whole board, a queue, or a group of a queue.
-pub(crate) type Place = Option<(Bin, Option<Bin>)>;
+pub(crate) type Place = Option<(ByteString, Option<ByteString>)>;
 
 /// Nothing is claimed there.
 #[derive(Debug, Clone, PartialEq, Eq)]

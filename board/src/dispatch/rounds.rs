@@ -7,8 +7,8 @@ use crate::effect::Unfit;
 use crate::error::Refusal;
 use crate::job::{Job, State};
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
-use crate::structures::sorted::Line;
+use crate::structures::byte_string::ByteString;
+use crate::structures::sorted::SortedSlots;
 
 impl Queue {
     /// Whether it has no ready job. O(1).
@@ -22,7 +22,7 @@ impl Queue {
     }
 
     /// Its lines of ready jobs, which together are all.
-    pub(crate) fn ready_lines(&self) -> impl Iterator<Item = &Line<ReadyKey>> {
+    pub(crate) fn ready_lines(&self) -> impl Iterator<Item = &SortedSlots<ReadyKey>> {
         std::iter::once(&self.ready).chain(self.fair.as_ref().map(|fair| &fair.all))
     }
 
@@ -33,7 +33,7 @@ impl Queue {
     }
 
     /// The ready jobs of a group.
-    pub(crate) fn group_line(&self, name: &[u8]) -> Option<&Line<ReadyKey>> {
+    pub(crate) fn group_line(&self, name: &[u8]) -> Option<&SortedSlots<ReadyKey>> {
         self.group_named(name).map(|group| &group.ready)
     }
 
@@ -254,7 +254,7 @@ impl Board {
         n: usize,
     ) -> (Vec<GroupOf<'b>>, Option<GroupOf<'b>>) {
         let (first, number) = from.unwrap_or_default();
-        let mut lanes: Vec<(&Bin, &Queue)> = self
+        let mut lanes: Vec<(&ByteString, &Queue)> = self
             .queues
             .iter()
             .map(|(_, name, lane)| (name, lane))
@@ -263,7 +263,7 @@ impl Board {
             })
             .collect();
         lanes.sort_unstable_by_key(|(name, _)| *name);
-        let begin = |name: &Bin| if **name == *first { number } else { 0 };
+        let begin = |name: &ByteString| if **name == *first { number } else { 0 };
         let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
             lane.fair.iter().flat_map(move |fair| {
                 let groups = fair.groups.iter_from(begin(queue)).filter(|(_, group)| group.is_known());

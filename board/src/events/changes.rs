@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 use crate::board::Board;
 use crate::job::id::Id;
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 written! {
     /// A record that has gone, and whose id is free.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Gone {
         /// Its id.
-        1 pub id: Id<Bin>,
+        1 pub id: Id<ByteString>,
         /// The board's revision when it went.
         2 pub version: u64,
         /// When it went, Unix ms.
@@ -68,7 +68,7 @@ impl Recent {
 
 impl Board {
     /// Remembers that a record went whose id is free from now on.
-    pub(crate) fn remember_gone(&mut self, id: Id<Bin>, now: i64) {
+    pub(crate) fn remember_gone(&mut self, id: Id<ByteString>, now: i64) {
         let (most, ttl) = (self.own(Setting::Tombstones).max(0) as usize, self.own(Setting::TombstoneTtl));
         self.gone.ring.push_back(Gone { id, version: self.revision, at: now });
         // Two at most go at once, so that nobody pays for many; all of them when none is kept.

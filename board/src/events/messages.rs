@@ -49,9 +49,9 @@ impl Board {
     pub(crate) fn tell_progress(&mut self, slot: u32, worker: Option<&[u8]>) {
         self.tell_of(Topic::Progress, slot, |board, job| {
             let mut facts = vec![board.queue_fact(job)];
-            if let Some(rare) = &job.rare {
-                facts.extend(rare.progress.map(|progress| Fact::Percent("progress", progress)));
-                text_fact(&mut facts, "stage", rare.said.stage.as_deref());
+            if let Some(extras) = &job.extras {
+                facts.extend(extras.progress.map(|progress| Fact::Percent("progress", progress)));
+                text_fact(&mut facts, "stage", extras.said.stage.as_deref());
             }
             (worker.map(|worker| worker.into()), facts)
         });
@@ -60,7 +60,7 @@ impl Board {
     /// A job, or one run of it, ended; the worker is the one who held it last.
     pub(crate) fn tell_end(&mut self, topic: Topic, slot: u32, more: impl FnOnce(&mut Facts)) {
         self.tell_of(topic, slot, |board, job| {
-            let last = job.rare.as_ref().and_then(|rare| rare.last.as_ref());
+            let last = job.extras.as_ref().and_then(|extras| extras.last.as_ref());
             let mut facts: Facts = last.map(|last| token_fact(last.token)).into_iter().collect();
             facts.push(board.queue_fact(job));
             more(&mut facts);

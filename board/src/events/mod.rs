@@ -17,7 +17,7 @@ use crate::events::changes::Recent;
 use crate::job::id::Id;
 use crate::job::{End, Job, U48};
 use crate::settings::{Rules, Setting};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// What kind of thing happened. The numbers are the bits of the setting `events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +126,7 @@ pub struct Ears {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// Bytes of a client's.
-    Text(&'static str, Bin),
+    Text(&'static str, ByteString),
     /// A word of ours.
     Word(&'static str, &'static str),
     /// A whole number.
@@ -147,13 +147,13 @@ pub struct Message {
     /// Whether it is for all who listen, or for a worker alone.
     pub public: bool,
     /// The job that it happened to, none for the board's own.
-    pub id: Option<Id<Bin>>,
+    pub id: Option<Id<ByteString>>,
     /// The board's revision, which is the job's version unless it changes again at once.
     pub version: u64,
     /// When, Unix ms.
     pub at: i64,
     /// The worker that it is about.
-    pub worker: Option<Bin>,
+    pub worker: Option<ByteString>,
     /// What there is to add.
     pub facts: Vec<Fact>,
 }
@@ -166,7 +166,7 @@ pub(crate) struct News {
     /// The latest changes, while somebody asks for them.
     pub(crate) recent: Option<Box<Recent>>,
     /// Ids of records that changed or went.
-    changed: Vec<Id<Bin>>,
+    changed: Vec<Id<ByteString>>,
     ears: Ears,
     /// Topics of which something happened.
     happened: u32,
@@ -256,8 +256,8 @@ impl Board {
         let (revision, moment) = (self.revision() as i64, self.moment);
         let job = self.job_mut(slot)?;
         job.version = U48::new(revision);
-        if let Some(rare) = &mut job.rare {
-            rare.modified = moment;
+        if let Some(extras) = &mut job.extras {
+            extras.modified = moment;
         }
         self.note_change(slot);
         Ok(())
@@ -270,7 +270,7 @@ impl Board {
         &mut self,
         topic: Topic,
         slot: u32,
-        more: impl FnOnce(&Board, &Job) -> (Option<Bin>, Facts),
+        more: impl FnOnce(&Board, &Job) -> (Option<ByteString>, Facts),
     ) {
         if !self.hears(topic) {
             return;
@@ -307,7 +307,14 @@ impl Board {
     }
 
     #[cold]
-    fn send(&mut self, topic: Topic, public: bool, id: Option<Id<Bin>>, worker: Option<Bin>, facts: Facts) {
+    fn send(
+        &mut self,
+        topic: Topic,
+        public: bool,
+        id: Option<Id<ByteString>>,
+        worker: Option<ByteString>,
+        facts: Facts,
+    ) {
         let (version, at) = (self.revision, self.moment);
         self.news.messages.push(Message { topic, public, id, version, at, worker, facts });
     }

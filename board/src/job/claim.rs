@@ -1,7 +1,7 @@
 //! A worker's hold on a job, while it lasts and when it has ended.
 
 use super::NEVER;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// Whether a claim ends with a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ written! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Last {
         /// Name of the worker.
-        1 pub worker: Bin,
+        1 pub worker: ByteString,
         /// Token of the claim.
         2 pub token: u64,
         /// How it ended.

@@ -1,7 +1,7 @@
 //! What jobs were posted with, kept once for all that are alike.
 
 use crate::settings::{LONGEST, MOST};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 written! {
     /// What a job was posted with, each only if it was named: times in ms, -1 without end.
@@ -68,7 +68,7 @@ pub struct Class {
     /// Number of the queue's name.
     pub queue: u32,
     /// The name of the job, its type; empty when it has none.
-    pub name: Bin,
+    pub name: ByteString,
     /// What it was posted with.
     pub options: Options,
 }

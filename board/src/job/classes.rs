@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::job::{Class, Options};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// The number of a queue, known or new.
@@ -66,11 +66,11 @@ impl Board {
         let job = self.job(slot)?;
         let class = self.class_of(job).ok_or(Unfit)?;
         let options = options.or(class.options);
-        let name = name.map_or_else(|| class.name.clone(), Bin::from);
-        let queue = queue.map_or_else(|| Bin::from(self.queue_name(job)), Bin::from);
+        let name = name.map_or_else(|| class.name.clone(), ByteString::from);
+        let queue = queue.map_or_else(|| ByteString::from(self.queue_name(job)), ByteString::from);
         let (old, from_queue, bytes) = (job.class, class.queue, self.weight(job));
         let from = job.group().map(|at| (from_queue, at));
-        let group = self.group_name(job).map(Bin::from);
+        let group = self.group_name(job).map(ByteString::from);
         let fresh = self.hold_class(&queue, &name, options);
         self.job_mut(slot)?.class = fresh;
         self.lane_loses(old, bytes);

@@ -5,8 +5,8 @@ use crate::job::awaited::Edge;
 use crate::job::history::History;
 use crate::job::kin::Family;
 use crate::job::unique_key::Unique;
-use crate::structures::byte_string::Bin;
-use crate::structures::lazy::{Apart, Part};
+use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::{Lazy, Part};
 
 /// At most so many workers are remembered whose lease on a job lapsed; when there are more,
 /// every one counts as such.
@@ -18,7 +18,7 @@ pub const META_MOST: usize = 64;
 written! {
     /// What few jobs have. See the module's comment.
     #[derive(Debug, Clone, Default, PartialEq)]
-    pub struct Rare {
+    pub struct Extras {
         /// Claims so far, while nobody holds it.
         1 pub attempt: u32,
         /// Failures charged against its retries.
@@ -26,15 +26,15 @@ written! {
         /// Lost leases charged against its lapses.
         3 pub lapses: u32,
         /// What came of it when a try was not the last.
-        4 pub tried: Apart<Tried>,
+        4 pub tried: Lazy<Tried>,
         /// The last claim, while nobody holds it.
         5 pub last: Option<Box<Last>>,
         /// What workers have said of it.
-        6 pub said: Apart<Said>,
+        6 pub said: Lazy<Said>,
         /// Hundredths of a per cent.
         7 pub progress: Option<u16>,
         /// The user's own fields.
-        8 pub meta: Vec<(Bin, Bin)>,
+        8 pub meta: Vec<(ByteString, ByteString)>,
         /// What happened to it.
         9 pub history: History,
         /// When it ended.
@@ -52,20 +52,20 @@ written! {
         /// The board's revision when an operator last updated it.
         16 pub updated: i64,
         /// On whose behalf it was posted.
-        17 pub user: Option<Bin>,
+        17 pub user: Option<ByteString>,
         /// Its parent and its children.
         18 pub family: Option<Box<Family>>,
         /// The board's revision when it last ended.
         19 pub closed: i64,
         /// The worker that last sent it on to another queue, and the token of that claim.
-        20 pub advanced: Option<Box<(Bin, u64)>>,
+        20 pub advanced: Option<Box<(ByteString, u64)>>,
         /// The key that it took.
         21 pub unique: Option<Box<Unique>>,
     }
 }
 
 written! {
-    /// Part of [`Rare`]: a job that came back after a try.
+    /// Part of [`Extras`]: a job that came back after a try.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Tried {
         /// Time in back-off, which does not count towards its expiry, ms.
@@ -75,7 +75,7 @@ written! {
         /// When it became ready again after it first was, or [`NEVER`].
         3 pub ready: i64 = NEVER,
         /// Workers whose lease on it lapsed before the last claim.
-        4 pub stale: Vec<Bin>,
+        4 pub stale: Vec<ByteString>,
     }
 }
 
@@ -90,19 +90,19 @@ impl Part for Tried {
 }
 
 written! {
-    /// Part of [`Rare`]: texts of workers.
+    /// Part of [`Extras`]: texts of workers.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Said {
         /// Class of the last failure.
-        1 pub kind: Option<Bin>,
+        1 pub kind: Option<ByteString>,
         /// Text of the last failure.
-        2 pub message: Option<Bin>,
+        2 pub message: Option<ByteString>,
         /// The worker's free text on how far it is.
-        3 pub stage: Option<Bin>,
+        3 pub stage: Option<ByteString>,
         /// Why it was abandoned or trashed.
-        4 pub reason: Option<Bin>,
+        4 pub reason: Option<ByteString>,
         /// What it completed with.
-        5 pub result: Option<Bin>,
+        5 pub result: Option<ByteString>,
     }
 }
 
@@ -112,7 +112,7 @@ impl Part for Said {
 
 impl Said {
     /// All that there are.
-    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut Bin> {
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut ByteString> {
         let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
         texts.into_iter().flatten()
     }
@@ -123,7 +123,7 @@ impl Said {
     }
 }
 
-impl Rare {
+impl Extras {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
         std::mem::size_of::<Self>()
@@ -146,7 +146,7 @@ impl Rare {
         self.attempt = 0;
         self.fails = 0;
         self.lapses = 0;
-        self.tried = Apart::default();
+        self.tried = Lazy::default();
         self.progress = None;
         if let Some(said) = self.said.there() {
             said.stage = None;

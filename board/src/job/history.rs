@@ -1,6 +1,6 @@
 //! What happened to a job: the first few entries and the last few, oldest first.
 
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// What an entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +74,9 @@ written! {
         /// What.
         2 pub event: Event,
         /// Which worker, if one had part in it.
-        3 pub worker: Option<Bin>,
+        3 pub worker: Option<ByteString>,
         /// A text to it: a failure's kind and message, a reason, a line of log.
-        4 pub text: Option<Bin>,
+        4 pub text: Option<ByteString>,
     }
 }
 
@@ -113,7 +113,7 @@ impl History {
 
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
-        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        let text = |t: &Option<ByteString>| t.as_ref().map_or(0, |t| t.len());
         self.entries.iter().map(|e| 48 + text(&e.worker) + text(&e.text)).sum()
     }
 }

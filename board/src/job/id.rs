@@ -7,7 +7,7 @@ use serde::Deserializer;
 use uuid::Uuid;
 
 use crate::format::{Unreadable, Written};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// An id, in whatever holds the bytes of a chosen one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Id<B> {
 /// Text of a made id.
 pub type MadeText = [u8; 36];
 
-impl Id<Bin> {
+impl Id<ByteString> {
     /// From the bytes as effects and snapshots carry them.
     pub fn from_parts(made: bool, bytes: &[u8]) -> Option<Self> {
         match made {
@@ -52,9 +52,9 @@ written! {
     }
 }
 
-impl<'a> Written<'a> for Id<Bin> {
+impl<'a> Written<'a> for Id<ByteString> {
     fn blank() -> Self {
-        Id::Named(Bin::default())
+        Id::Named(ByteString::default())
     }
 
     fn is_blank(&self) -> bool {
@@ -86,7 +86,7 @@ impl Id<&[u8]> {
     }
 
     /// The same id, owned.
-    pub fn owned(self) -> Id<Bin> {
+    pub fn owned(self) -> Id<ByteString> {
         match self {
             Id::Made(bytes) => Id::Made(bytes),
             Id::Named(name) => Id::Named(name.into()),

@@ -2,7 +2,7 @@
 //!
 //! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold
 //! millions that wait. What few have is out of line: [`Claim`] while a worker holds it,
-//! [`Rare`] once something out of the ordinary has happened to it (a failure, a lapse, a
+//! [`Extras`] once something out of the ordinary has happened to it (a failure, a lapse, a
 //! progress report, an end that is kept), [`Class`] shared by all of the same queue, name and
 //! options.
 //!
@@ -19,7 +19,7 @@
 //! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
 //! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
-//! | `Rare::ended` | at the end | when it completed, failed, was cancelled or trashed |
+//! | `Extras::ended` | at the end | when it completed, failed, was cancelled or trashed |
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -47,7 +47,7 @@ use crate::job::id::Id;
 
 pub use claim::{Claim, End, Last, Session};
 pub use class::{Class, Options};
-pub use extras::{Rare, Said, META_MOST, STALE_MOST};
+pub use extras::{Extras, Said, META_MOST, STALE_MOST};
 
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
@@ -144,7 +144,7 @@ pub struct Job {
     /// payload.
     blob: Box<[u8]>,
     /// What few jobs have.
-    pub rare: Option<Box<Rare>>,
+    pub extras: Option<Box<Extras>>,
     /// Number of its [`Class`].
     pub class: u32,
     /// Higher ones are claimed first.
@@ -180,7 +180,7 @@ impl Job {
         let grouped = if group.is_some() { GROUPED } else { 0 };
         Job {
             blob: blob(group, 0, id, payload),
-            rare: None,
+            extras: None,
             class,
             priority,
             since: U48::new(NEVER),
@@ -276,18 +276,18 @@ impl Job {
     }
 
     /// What few jobs have, made when it is not there yet.
-    pub fn rare_mut(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_with(Box::default)
+    pub fn extras_mut(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_with(Box::default)
     }
 
     /// Whether it has been claimed and has not ended since. While nobody holds it.
     pub fn has_begun(&self) -> bool {
-        !self.state.ended() && self.rare.as_ref().is_some_and(|rare| rare.attempt > 0)
+        !self.state.ended() && self.extras.as_ref().is_some_and(|extras| extras.attempt > 0)
     }
 
     /// Bytes on the heap beside the record itself.
     pub fn heap(&self) -> usize {
-        self.blob.len() + self.rare.as_ref().map_or(0, |r| r.bytes())
+        self.blob.len() + self.extras.as_ref().map_or(0, |r| r.bytes())
     }
 }
 

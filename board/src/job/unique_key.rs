@@ -2,7 +2,7 @@
 
 use crate::effect::is_name;
 use crate::settings::LONGEST;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// When a key is free again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ written! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Unique {
         /// The key.
-        1 pub key: Bin,
+        1 pub key: ByteString,
         /// When it is free again; only after `time` when that is said alone.
         2 pub until: Option<Until>,
         /// Free after so many ms.

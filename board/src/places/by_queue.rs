@@ -5,11 +5,11 @@
 use crate::board::{Board, Queue, TimeKey};
 use crate::effect::Unfit;
 use crate::job::{Job, State};
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 /// Lines by state, while the queue has such jobs.
 #[derive(Default)]
-pub(crate) struct Asides(Option<Box<[Line<TimeKey>; 6]>>);
+pub(crate) struct Asides(Option<Box<[SortedSlots<TimeKey>; 6]>>);
 
 fn place(state: State) -> Option<usize> {
     match state {
@@ -25,19 +25,19 @@ fn place(state: State) -> Option<usize> {
 
 impl Asides {
     pub fn bytes(&self) -> usize {
-        self.0
-            .as_ref()
-            .map_or(0, |lines| std::mem::size_of_val(&**lines) + lines.iter().map(Line::bytes).sum::<usize>())
+        self.0.as_ref().map_or(0, |lines| {
+            std::mem::size_of_val(&**lines) + lines.iter().map(SortedSlots::bytes).sum::<usize>()
+        })
     }
 }
 
 impl Queue {
     /// Its jobs in that state; `None` for ready and claimed ones, or when it has none aside.
-    pub(crate) fn aside(&self, state: State) -> Option<&Line<TimeKey>> {
+    pub(crate) fn aside(&self, state: State) -> Option<&SortedSlots<TimeKey>> {
         self.asides.0.as_ref()?.get(place(state)?)
     }
 
-    fn aside_mut(&mut self, state: State) -> Option<&mut Line<TimeKey>> {
+    fn aside_mut(&mut self, state: State) -> Option<&mut SortedSlots<TimeKey>> {
         let at = place(state)?;
         self.asides.0.get_or_insert_with(Box::default).get_mut(at)
     }
@@ -66,7 +66,7 @@ impl Board {
         let Some(job) = self.jobs.get(slot) else { return false };
         let Some(lane) = self.queues.get_mut(queue) else { return false };
         let stood = lane.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
-        if lane.asides.0.as_ref().is_some_and(|lines| lines.iter().all(Line::is_empty)) {
+        if lane.asides.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
             lane.asides = Asides::default();
         }
         stood
@@ -83,7 +83,8 @@ impl Board {
             let Some(((queue, at, _), _)) = same.first() else { continue };
             let all: Vec<u32> = same.iter().map(|(_, slot)| *slot).collect();
             let jobs = &self.jobs;
-            let line = Line::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
+            let line =
+                SortedSlots::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
             let lines =
                 self.queues.get_mut(*queue).map(|lane| lane.asides.0.get_or_insert_with(Box::default));
             if let Some(place) = lines.and_then(|lines| lines.get_mut(*at)) {

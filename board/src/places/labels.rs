@@ -1,6 +1,6 @@
 //! Jobs by label: what a listing finds without a walk over the board.
 //!
-//! A label is a sort and some bytes. Each has a [`Line`] of the jobs that bear it, in the order
+//! A label is a sort and some bytes. Each has a [`SortedSlots`] of the jobs that bear it, in the order
 //! of their posts, at four bytes a job. How many bear it is the length of that line, so no
 //! counter can drift.
 //!
@@ -8,9 +8,9 @@
 //! |---|---|---|
 //! | name | the job's [`Class`](crate::job::Class), which knows the label's number | the name |
 //! | tag | [`Marks`], by number | the tag |
-//! | kind | `Rare::kind` | the kind of the last failure, in whatever state |
+//! | kind | `Extras::kind` | the kind of the last failure, in whatever state |
 //! | tracked | [`Marks`] | none |
-//! | user | `Rare::user` | on whose behalf it was posted |
+//! | user | `Extras::user` | on whose behalf it was posted |
 //!
 //! A job stands in the lines of all its labels ([`Board::enlist`]), or in none
 //! ([`Board::delist`]) while one of them or its place in the order of posts changes. A job
@@ -24,10 +24,10 @@ use std::sync::Arc;
 use crate::board::Board;
 use crate::effect::{is_name, Unfit};
 use crate::job::Job;
-use crate::structures::byte_string::Bin;
-use crate::structures::interner::Pool;
+use crate::structures::byte_string::ByteString;
+use crate::structures::interner::Interner;
 use crate::structures::slab::Slab;
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 /// A job has no more tags than this.
 pub const TAGS_MOST: usize = 64;
@@ -60,7 +60,7 @@ struct Marks {
 
 /// The labels of one sort, by their bytes. Who keeps a number holds it; so does each job in
 /// the line.
-type Lines = Pool<Arc<[u8]>, Line<i64>>;
+type Lines = Interner<Arc<[u8]>, SortedSlots<i64>>;
 
 #[derive(Default)]
 struct Index {
@@ -164,9 +164,10 @@ impl Index {
 
 /// The labels of a job whose numbers nobody keeps.
 fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
-    let kind = job.rare.as_ref().and_then(|rare| rare.said.kind.as_deref()).map(|kind| (Sort::Kind, kind));
+    let kind =
+        job.extras.as_ref().and_then(|extras| extras.said.kind.as_deref()).map(|kind| (Sort::Kind, kind));
     let tracked = marks.filter(|marks| marks.tracked).map(|_| (Sort::Tracked, &[][..]));
-    let user = job.rare.as_ref().and_then(|rare| rare.user.as_deref()).map(|user| (Sort::User, user));
+    let user = job.extras.as_ref().and_then(|extras| extras.user.as_deref()).map(|user| (Sort::User, user));
     kind.into_iter().chain(tracked).chain(user)
 }
 
@@ -186,7 +187,7 @@ impl Labels {
     }
 
     /// The jobs that bear a label, in the order of their posts.
-    pub fn of(&self, sort: Sort, bytes: &[u8]) -> Option<&Line<i64>> {
+    pub fn of(&self, sort: Sort, bytes: &[u8]) -> Option<&SortedSlots<i64>> {
         let lines = self.index.lines(sort)?;
         lines.get(lines.find(bytes)?)
     }
@@ -262,7 +263,7 @@ impl Board {
         for tag in marks.map_or(&[][..], |marks| &marks.tags) {
             index.insert(Sort::Tag, *tag, jobs, slot)?;
         }
-        match marks.is_none() && job.rare.is_none() {
+        match marks.is_none() && job.extras.is_none() {
             true => Ok(()),
             false => texts(job, marks).try_for_each(|(sort, text)| index.insert_text(sort, text, jobs, slot)),
         }
@@ -279,7 +280,7 @@ impl Board {
         for tag in marks.map_or(&[][..], |marks| &marks.tags) {
             index.remove(Sort::Tag, *tag, jobs, slot)?;
         }
-        match marks.is_none() && job.rare.is_none() {
+        match marks.is_none() && job.extras.is_none() {
             true => Ok(()),
             false => texts(job, marks).try_for_each(|(sort, text)| index.remove_text(sort, text, jobs, slot)),
         }
@@ -304,7 +305,7 @@ impl Board {
 
     /// The last failure of a job is of that kind.
     pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), Unfit> {
-        let old = self.rare(slot).and_then(|rare| rare.said.kind.clone());
+        let old = self.extras(slot).and_then(|extras| extras.said.kind.clone());
         if old.as_deref() == Some(kind) {
             return Ok(());
         }
@@ -312,7 +313,7 @@ impl Board {
             self.labels.index.remove_text(Sort::Kind, &old, &self.jobs, slot)?;
         }
         self.reweigh(slot, |job| {
-            job.rare_mut().said.kind = Some(Bin::from(kind));
+            job.extras_mut().said.kind = Some(ByteString::from(kind));
             Ok(())
         })?;
         self.labels.index.insert_text(Sort::Kind, kind, &self.jobs, slot)
@@ -350,7 +351,7 @@ impl Board {
         let mut have = Vec::with_capacity(want.len());
         let (mut top, mut heap) = (BTreeSet::new(), 0);
         for sort in Sort::ALL {
-            for (number, bytes, line) in index.lines(sort).into_iter().flat_map(Pool::iter) {
+            for (number, bytes, line) in index.lines(sort).into_iter().flat_map(Interner::iter) {
                 let slots = line.iter_from(None, |slot| seq_of(&self.jobs, slot));
                 have.extend(slots.map(|slot| (sort, number, seq_of(&self.jobs, slot), slot)));
                 if sort == Sort::Tag {

@@ -76,7 +76,7 @@ impl Board {
     }
 
     pub(crate) fn ended_key(job: &Job) -> TimeKey {
-        (job.rare.as_ref().map_or(0, |r| r.ended), job.seq.get())
+        (job.extras.as_ref().map_or(0, |r| r.ended), job.seq.get())
     }
 
     pub(crate) fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
@@ -101,7 +101,7 @@ impl Board {
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
-        if !state.ended() && job.rare.as_ref().is_some_and(|rare| rare.user.is_some()) {
+        if !state.ended() && job.extras.as_ref().is_some_and(|extras| extras.user.is_some()) {
             self.owner_loses(slot);
         }
         let job = self.jobs.get(slot).ok_or(Unfit)?;
@@ -141,7 +141,7 @@ impl Board {
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let dropped = job.at.get() == NEVER || self.drops.remove(Self::at_key(job), slot);
-                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
+                let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     if let Some(n) = self.kinds.get_mut(kind) {
                         *n -= 1;
@@ -150,7 +150,7 @@ impl Board {
                         }
                     }
                 }
-                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
                 let lines = if pinned { &mut self.kept } else { &mut self.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.remove(Self::ended_key(job), slot) && dropped
@@ -209,7 +209,7 @@ impl Board {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
         let group = job.group();
         let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
-        let owned = job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
+        let owned = job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
         let jobs = &self.jobs;
         let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
         match state {
@@ -246,7 +246,7 @@ impl Board {
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
                 self.grown = true;
-                let pinned = job.rare.as_ref().is_some_and(|r| r.pins().any());
+                let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
                 let lines = if pinned { &mut self.kept } else { &mut self.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
                 line.insert(Self::ended_key(job), slot, ended);
@@ -254,7 +254,7 @@ impl Board {
                     self.drops.insert(Self::at_key(job), slot, at_key);
                     self.wake.lower(job.at.get());
                 }
-                let kind = job.rare.as_ref().and_then(|r| r.said.kind.as_ref());
+                let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     *self.kinds.entry(kind.clone()).or_default() += 1;
                 }
@@ -330,7 +330,7 @@ impl Board {
     /// for others.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         let job = self.jobs.get(slot).ok_or(Unfit)?;
-        if job.rare.as_ref().is_some_and(|rare| !rare.after.is_empty()) {
+        if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
             return self.make_waiting(slot, State::Blocked, 0, now);
         }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
@@ -340,15 +340,15 @@ impl Board {
             job.since = U48::new(now);
         }
         let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
-        if job.rare.is_some() {
+        if job.extras.is_some() {
             self.reweigh(slot, |job| {
                 let back = !first && job.state != State::Ready;
-                let (since, rare) = (job.since.get(), job.rare_mut());
+                let (since, extras) = (job.since.get(), job.extras_mut());
                 if back {
-                    rare.tried.ready = now;
+                    extras.tried.ready = now;
                 }
-                rare.end_idle(now);
-                at = expire.map_or(NEVER, |ms| after(since.saturating_add(rare.tried.idle), ms));
+                extras.end_idle(now);
+                at = expire.map_or(NEVER, |ms| after(since.saturating_add(extras.tried.idle), ms));
                 Ok(())
             })?;
         }
@@ -369,9 +369,9 @@ impl Board {
     pub(crate) fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
         if self.job(slot)?.since.get() != NEVER {
             self.reweigh(slot, |job| {
-                let rare = job.rare_mut();
-                if rare.tried.idle_from == NEVER {
-                    rare.tried.idle_from = now;
+                let extras = job.extras_mut();
+                if extras.tried.idle_from == NEVER {
+                    extras.tried.idle_from = now;
                 }
                 Ok(())
             })?;
@@ -395,11 +395,11 @@ impl Board {
             _ => Tally::Trashed,
         };
         self.note_of(slot, tally, now);
-        let rare = self.rare(slot);
-        let waits = rare.is_some_and(|rare| !rare.after.is_empty());
-        let awaited = rare.is_some_and(|rare| rare.awaited > 0);
-        let related = rare.is_some_and(|rare| rare.family.is_some());
-        let frees = rare.and_then(|rare| rare.unique.as_ref()).is_some_and(|unique| unique.at_end());
+        let extras = self.extras(slot);
+        let waits = extras.is_some_and(|extras| !extras.after.is_empty());
+        let awaited = extras.is_some_and(|extras| extras.awaited > 0);
+        let related = extras.is_some_and(|extras| extras.family.is_some());
+        let frees = extras.and_then(|extras| extras.unique.as_ref()).is_some_and(|unique| unique.at_end());
         if waits {
             self.detach_all(slot, now)?;
         }
@@ -418,14 +418,14 @@ impl Board {
         }
         let (at, revision) = (after(now, retain), self.revision as i64);
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.ended = now;
-            rare.closed = revision;
-            rare.modified = now;
-            if let Some(tried) = rare.tried.there() {
+            let extras = job.extras_mut();
+            extras.ended = now;
+            extras.closed = revision;
+            extras.modified = now;
+            if let Some(tried) = extras.tried.there() {
                 tried.idle_from = NEVER;
             }
-            rare.drop_at = if pinned { at } else { 0 };
+            extras.drop_at = if pinned { at } else { 0 };
             Ok(())
         })?;
         self.enter(slot, state, if pinned { NEVER } else { at })

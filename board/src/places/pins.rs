@@ -3,7 +3,7 @@
 
 use crate::board::Board;
 use crate::effect::Unfit;
-use crate::job::{Rare, NEVER};
+use crate::job::{Extras, NEVER};
 
 /// What keeps the record of a job that has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,7 +22,7 @@ impl Pins {
     }
 }
 
-impl Rare {
+impl Extras {
     pub(crate) fn pins(&self) -> Pins {
         let family = self.family.as_deref();
         Pins {
@@ -47,7 +47,7 @@ impl Rare {
 impl Board {
     /// Whether anything keeps the record of a job, ended or not. O(1).
     pub(crate) fn pinned(&self, slot: u32) -> bool {
-        self.rare(slot).is_some_and(|rare| rare.pins().any())
+        self.extras(slot).is_some_and(|extras| extras.pins().any())
     }
 
     /// Changes what keeps a record. That of a job that has ended stays from the first on, and
@@ -60,7 +60,7 @@ impl Board {
     ) -> Result<(), Unfit> {
         let job = self.job(slot)?;
         let (state, at) = (job.state, job.at.get());
-        let old = job.rare.as_ref().map(|rare| rare.pins()).unwrap_or_default();
+        let old = job.extras.as_ref().map(|extras| extras.pins()).unwrap_or_default();
         let mut new = old;
         change(&mut new).ok_or(Unfit)?;
         let moves = state.ended() && old.any() != new.any();
@@ -69,11 +69,11 @@ impl Board {
         }
         let mut drop_at = 0;
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.set_pins(new);
+            let extras = job.extras_mut();
+            extras.set_pins(new);
             match moves {
-                true if new.any() => rare.drop_at = at,
-                true => drop_at = std::mem::take(&mut rare.drop_at),
+                true if new.any() => extras.drop_at = at,
+                true => drop_at = std::mem::take(&mut extras.drop_at),
                 false => {}
             }
             Ok(())

@@ -3,10 +3,10 @@
 use crate::board::Board;
 use crate::effect::Unfit;
 use crate::job::history::{Entry, Event};
-use crate::job::{Claim, End, Job, Last, Rare, State};
+use crate::job::{Claim, End, Extras, Job, Last, State};
 use crate::places::tombstones::Tombstone;
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// Drops a record that stands nowhere, and remembers it for a while.
@@ -40,7 +40,7 @@ impl Board {
             self.ids.remove(chosen, slot);
         }
         let job = self.jobs.remove(slot).ok_or(Unfit)?;
-        if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+        if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
             self.families.remove(tie.number, job.seq.get());
         }
         self.heap = self.heap.saturating_sub(job.heap());
@@ -65,16 +65,16 @@ impl Board {
     pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
         self.tell_deleted(slot, "retention");
         let job = self.job(slot)?;
-        let (state, rare) = (job.state, job.rare.as_ref());
+        let (state, extras) = (job.state, job.extras.as_ref());
         let token = self.last_token(slot);
-        let ended = rare.map_or(0, |r| r.ended);
+        let ended = extras.map_or(0, |r| r.ended);
         self.bury(slot, state, token, ended, now)
     }
 
     /// The token under which the last holder of a job may say again how it ended; 0 when the
     /// job was taken from it, or nobody held it.
     pub(crate) fn last_token(&self, slot: u32) -> u64 {
-        let last = self.rare(slot).and_then(|r| r.last.as_ref());
+        let last = self.extras(slot).and_then(|r| r.last.as_ref());
         last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
     }
 
@@ -123,7 +123,7 @@ impl Board {
 
     /// Writes into a job's record that a claim of it has ended.
     pub(crate) fn write_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
-        let worker = Bin::from(self.worker_name(&claim));
+        let worker = ByteString::from(self.worker_name(&claim));
         if !claim.told {
             self.push_history(slot, self.begin_of(&claim))?;
         }
@@ -133,10 +133,10 @@ impl Board {
             _ => self.saw_worker(claim.worker, now),
         }
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.attempt = claim.attempt;
-            rare.modified = now;
-            rare.last = Some(Box::new(Last {
+            let extras = job.extras_mut();
+            extras.attempt = claim.attempt;
+            extras.modified = now;
+            extras.last = Some(Box::new(Last {
                 worker,
                 token: claim.token,
                 end,
@@ -173,15 +173,15 @@ impl Board {
     pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
         let (first, last) = self.history_bounds();
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.modified = entry.at;
-            rare.history.push(entry, first, last);
+            let extras = job.extras_mut();
+            extras.modified = entry.at;
+            extras.history.push(entry, first, last);
             Ok(())
         })
     }
 
     /// What few jobs have, of this job.
-    pub(crate) fn rare(&self, slot: u32) -> Option<&Rare> {
-        self.jobs.get(slot)?.rare.as_deref()
+    pub(crate) fn extras(&self, slot: u32) -> Option<&Extras> {
+        self.jobs.get(slot)?.extras.as_deref()
     }
 }

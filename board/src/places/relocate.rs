@@ -5,9 +5,9 @@
 
 use crate::board::Board;
 use crate::job::history::History;
-use crate::job::{Job, Rare, Said};
-use crate::structures::byte_string::Bin;
-use crate::structures::lazy::{Apart, Part};
+use crate::job::{Extras, Job, Said};
+use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::{Lazy, Part};
 use crate::structures::mover::Mover;
 
 /// So many jobs are moved between two questions whether to go on.
@@ -42,7 +42,7 @@ impl Board {
     }
 }
 
-impl Bin {
+impl ByteString {
     fn relocate(&mut self, mover: &mut impl Mover) {
         let bytes = std::mem::take(self.boxed_mut());
         *self.boxed_mut() = mover.bytes(bytes);
@@ -53,15 +53,15 @@ impl Job {
     fn relocate(&mut self, mover: &mut impl Mover) {
         let blob = std::mem::take(self.blob_mut());
         *self.blob_mut() = mover.bytes(blob);
-        if let Some(rare) = self.rare.take() {
-            let mut rare = mover.value(rare);
-            rare.relocate(mover);
-            self.rare = Some(rare);
+        if let Some(extras) = self.extras.take() {
+            let mut extras = mover.value(extras);
+            extras.relocate(mover);
+            self.extras = Some(extras);
         }
     }
 }
 
-impl Rare {
+impl Extras {
     fn relocate(&mut self, mover: &mut impl Mover) {
         self.said.relocate(mover);
         self.tried.relocate(mover);
@@ -91,7 +91,7 @@ impl Rare {
     }
 }
 
-impl<T: Part> Apart<T> {
+impl<T: Part> Lazy<T> {
     fn relocate(&mut self, mover: &mut impl Mover) {
         let part = self.boxed_mut();
         *part = part.take().map(|value| mover.value(value));

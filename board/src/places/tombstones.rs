@@ -7,14 +7,14 @@ use std::hash::BuildHasher;
 
 use crate::job::id::Id;
 use crate::job::State;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 written! {
     /// One job that has gone.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Tombstone {
         /// Its id.
-        1 pub id: Id<Bin>,
+        1 pub id: Id<ByteString>,
         /// The token of its last claim, 0 when there was none.
         2 pub token: u64,
         /// The state in which it went.
@@ -126,7 +126,7 @@ impl Tombstones {
     /// that cannot be asked for.
     pub fn forget(&mut self, id: Id<&[u8]>) {
         while let Some(entry) = self.position(id).and_then(|at| self.ring.get_mut(at)) {
-            entry.tombstone.id = Id::Named(Bin::default());
+            entry.tombstone.id = Id::Named(ByteString::default());
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
 
     fn tombstone(name: &str, ended: i64) -> Tombstone {
         Tombstone {
-            id: Id::Named(Bin::from(name.as_bytes())),
+            id: Id::Named(ByteString::from(name.as_bytes())),
             token: 7,
             state: State::Complete,
             ended,

@@ -4,7 +4,7 @@ use crate::board::{Board, TimeKey};
 use crate::env::Env;
 use crate::job::NEVER;
 use crate::settings::Rules;
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 impl Board {
     /// No time event happens before this, Unix ms. A lower bound. O(1).
@@ -32,7 +32,7 @@ impl Board {
 
     /// The same, but for days of statistics that go. O(1).
     pub fn next_event(&self, env: &Env<'_>) -> i64 {
-        let at = |line: &Line<TimeKey>| {
+        let at = |line: &SortedSlots<TimeKey>| {
             line.first().and_then(|s| self.jobs.get(s)).map_or(NEVER, |job| job.at.get())
         };
         let lease = self

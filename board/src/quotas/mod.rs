@@ -24,9 +24,9 @@ use crate::board::{Board, Queue};
 use crate::dispatch::fair::Fair;
 use crate::dispatch::groups::Group;
 use crate::error::Refusal;
-use crate::job::{Job, Rare, State};
+use crate::job::{Extras, Job, State};
 use crate::settings::{Overrides, Setting};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// Bytes of a record beside its id, its payload and what few jobs have.
 pub(crate) const RECORD: usize = std::mem::size_of::<Option<Job>>();
@@ -58,11 +58,11 @@ impl Load {
 #[derive(Debug, Default)]
 pub struct Growth {
     all: Load,
-    queues: BTreeMap<Bin, Load>,
+    queues: BTreeMap<ByteString, Load>,
     /// Live jobs by queue and group, of queues whose groups are bounded.
-    groups: BTreeMap<(Bin, Bin), i64>,
+    groups: BTreeMap<(ByteString, ByteString), i64>,
     /// Live jobs of the user that posts, by name; and whether any is posted with that name.
-    names: BTreeMap<Bin, (i64, bool)>,
+    names: BTreeMap<ByteString, (i64, bool)>,
 }
 
 /// A live job to be, as far as limits go.
@@ -81,7 +81,7 @@ pub(crate) struct Coming<'a> {
 pub(crate) fn rare_bytes(bytes: usize) -> usize {
     match bytes {
         0 => 0,
-        bytes => std::mem::size_of::<Rare>() + bytes,
+        bytes => std::mem::size_of::<Extras>() + bytes,
     }
 }
 
@@ -117,7 +117,7 @@ impl Growth {
         if live {
             self.shifts(board, board.queue_name(job), board.group_name(job), -1);
         }
-        let owner = job.rare.as_ref().and_then(|rare| rare.user.as_deref());
+        let owner = job.extras.as_ref().and_then(|extras| extras.user.as_deref());
         if let (true, Some(class), true) = (live && user.is_some(), board.class_of(job), owner == user) {
             self.names.entry(class.name.clone()).or_default().0 -= 1;
         }
@@ -155,7 +155,7 @@ impl Growth {
         }
         let joins = |group| {
             let moves = !live || board.queue_name(job) != queue;
-            let by = self.groups.get(&(queue.into(), Bin::from(group))).copied().unwrap_or(0);
+            let by = self.groups.get(&(queue.into(), ByteString::from(group))).copied().unwrap_or(0);
             board.group_has_room(queue, group, by + i64::from(moves))
         };
         within(&board.settings, all, board.live(), board.record_bytes()).is_ok()
@@ -240,7 +240,7 @@ impl Board {
     /// user. O(queues and names that grow).
     pub(crate) fn check_growth(&self, growth: &Growth, most: Option<(&[u8], i64)>) -> Result<(), Refusal> {
         if let Some((user, most)) = most {
-            let over = |(name, (by, posted)): (&Bin, &(i64, bool))| {
+            let over = |(name, (by, posted)): (&ByteString, &(i64, bool))| {
                 *posted && self.live_of(user, name) as i64 + by > most
             };
             if growth.names.iter().any(over) {

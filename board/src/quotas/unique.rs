@@ -21,15 +21,15 @@ use crate::error::Refusal;
 use crate::job::id::Id;
 use crate::job::unique_key::Unique;
 use crate::job::{State, NEVER};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 written! {
     /// A key that is taken.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Taken {
-        1 pub key: Bin,
+        1 pub key: ByteString,
         /// Whose it is, also when the record has gone.
-        2 pub id: Id<Bin>,
+        2 pub id: Id<ByteString>,
         /// Its record, while that is there.
         3 pub slot: Option<u32>,
         /// Free from then on, Unix ms, or [`NEVER`].
@@ -51,8 +51,8 @@ impl Taken {
 /// All keys that are taken, by key and by when they are free.
 #[derive(Default)]
 pub(crate) struct Keys {
-    all: BTreeMap<Bin, Taken>,
-    ends: BTreeSet<(i64, Bin)>,
+    all: BTreeMap<ByteString, Taken>,
+    ends: BTreeSet<(i64, ByteString)>,
     heap: usize,
 }
 
@@ -95,7 +95,7 @@ impl Keys {
 impl Board {
     /// The id of the job that holds a key now, and the slot of its record, if that is there.
     /// O(log keys).
-    pub fn holder_of(&self, key: &[u8], now: i64) -> Option<(&Id<Bin>, Option<u32>)> {
+    pub fn holder_of(&self, key: &[u8], now: i64) -> Option<(&Id<ByteString>, Option<u32>)> {
         self.keys.get(key).filter(|taken| taken.end > now).map(|taken| (&taken.id, taken.slot))
     }
 
@@ -114,7 +114,7 @@ impl Board {
 
     /// The key that a job was posted with.
     pub(crate) fn unique(&self, slot: u32) -> Option<&Unique> {
-        self.rare(slot)?.unique.as_deref()
+        self.extras(slot)?.unique.as_deref()
     }
 
     /// A job takes the key that it has, if it has one.
@@ -134,7 +134,7 @@ impl Board {
 
     fn begins_key(&mut self, slot: u32, begun: bool) {
         if let Some(job) = self.jobs.get_mut(slot) {
-            if let Some(unique) = job.rare.as_mut().and_then(|rare| rare.unique.as_mut()) {
+            if let Some(unique) = job.extras.as_mut().and_then(|extras| extras.unique.as_mut()) {
                 unique.begun = begun;
             }
         }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::board::Board;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// A user's length, the user, a name.
 struct Key([u8; 1 + 255 + 255], usize);
@@ -39,7 +39,7 @@ impl Board {
 
     fn owner_of(&self, slot: u32) -> Option<Key> {
         let job = self.jobs.get(slot)?;
-        let user = job.rare.as_ref()?.user.as_ref()?;
+        let user = job.extras.as_ref()?.user.as_ref()?;
         Some(Key::of(user, &self.class_of(job)?.name))
     }
 
@@ -63,7 +63,7 @@ impl Board {
 
     /// Whether the counts follow from the records.
     pub(crate) fn check_owners(&self) -> Result<(), String> {
-        let mut live: BTreeMap<Bin, u64> = BTreeMap::new();
+        let mut live: BTreeMap<ByteString, u64> = BTreeMap::new();
         for (slot, _) in self.jobs.iter().filter(|(_, job)| !job.state.ended()) {
             if let Some(key) = self.owner_of(slot) {
                 *live.entry(key.bytes().into()).or_default() += 1;

@@ -89,7 +89,7 @@ impl OnFailure {
 impl Board {
     /// Why a job is not running, as it stands now: what time has not been settled for is told
     /// as such. O(log n + what is told); for a ready job some steps more, see
-    /// [`Line::before`](crate::structures::sorted::Line::before) and `obstacles`, but never O(n).
+    /// [`SortedSlots::before`](crate::structures::sorted::SortedSlots::before) and `obstacles`, but never O(n).
     pub fn explain(&self, slot: u32, env: &Env<'_>) -> Option<Explanation> {
         let job = self.jobs.get(slot)?;
         let mut reasons = Vec::new();
@@ -129,21 +129,21 @@ impl Board {
             false => format!("It is due at {due}. JOB.UPDATE board 1 id SET DELAY 0 makes it due now."),
         };
         let failed = |end| matches!(end, End::Failed | End::TimedOut);
-        let rare = job.rare.as_deref();
-        let Some((rare, last)) =
-            rare.and_then(|rare| Some((rare, rare.last.as_ref().filter(|last| failed(last.end))?)))
+        let extras = job.extras.as_deref();
+        let Some((extras, last)) =
+            extras.and_then(|extras| Some((extras, extras.last.as_ref().filter(|last| failed(last.end))?)))
         else {
             return Reason { code: "delayed", details: vec![("due", time(due))], text: when };
         };
-        let kind = rare.said.kind.as_deref().unwrap_or_default();
+        let kind = extras.said.kind.as_deref().unwrap_or_default();
         let mut details = vec![
             ("due", time(due)),
-            ("failures", Detail::Number(rare.fails.into())),
+            ("failures", Detail::Number(extras.fails.into())),
             ("left", Detail::Number(self.retries_left(slot, env.rules))),
             ("worker", Detail::Bytes(last.worker.to_vec())),
             ("kind", Detail::Bytes(kind.to_vec())),
         ];
-        details.extend(rare.said.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
+        details.extend(extras.said.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
         let text = format!("It failed with {} and is tried again. {when}", clean(kind));
         Reason { code: "retry", details, text }
     }
@@ -249,10 +249,11 @@ fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
 }
 
 fn over(job: &Job) -> Reason {
-    let rare = job.rare.as_deref();
-    let mut details = vec![("ended", time(rare.map_or(0, |rare| rare.ended)))];
+    let extras = job.extras.as_deref();
+    let mut details = vec![("ended", time(extras.map_or(0, |extras| extras.ended)))];
     // Not `reason`, which is what its code stands under.
-    let texts = rare.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("why", &r.said.reason)]);
+    let texts =
+        extras.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("why", &r.said.reason)]);
     for (name, text) in texts.into_iter().flatten() {
         details.extend(text.as_ref().map(|text| (name, Detail::Bytes(text.to_vec()))));
     }

@@ -13,9 +13,9 @@ use crate::board::{Board, Queue, ReadyKey};
 use crate::job::State;
 use crate::reading::filters::{Cursor, Filter, Filters, Page, Start};
 use crate::reading::list_labels::Bearers;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::structures::merge::{directed, in_order, merged, Slots};
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 /// The states in the order of a listing.
 pub(crate) const WALK: [State; 8] = [
@@ -157,7 +157,7 @@ impl Board {
             false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
         };
         let lanes = numbers.into_iter().filter_map(|q| self.queues.get(q));
-        let lines: Vec<&Line<ReadyKey>> = match groups.is_empty() {
+        let lines: Vec<&SortedSlots<ReadyKey>> = match groups.is_empty() {
             true => lanes.flat_map(Queue::ready_lines).collect(),
             false => lanes.flat_map(|lane| groups.iter().filter_map(|name| lane.group_line(name))).collect(),
         };
@@ -317,7 +317,7 @@ impl Board {
 
     /// The kinds behind one. O(log kinds), and what is taken.
     pub fn kinds_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = (&[u8], u64)> {
-        let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(Bin::from(kind)));
+        let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(ByteString::from(kind)));
         self.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
     }
 

@@ -6,7 +6,7 @@ use crate::places::labels::Sort;
 use crate::reading::filters::{Filter, Filters, Page, Start};
 use crate::reading::list::LOOK;
 use crate::structures::merge::{merged, Slots};
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 impl<'a> Filter<'a> {
     /// The label that it asks for, if it asks for one.
@@ -36,7 +36,7 @@ impl<'a> Filters<'a> {
 
 /// The lines of several labels of one sort.
 pub(crate) struct Bearers<'a> {
-    lines: Vec<&'a Line<i64>>,
+    lines: Vec<&'a SortedSlots<i64>>,
     /// A job may stand in several of them.
     overlap: bool,
 }
@@ -51,7 +51,8 @@ impl Bearers<'_> {
 impl Board {
     fn bearers(&self, filters: &Filters<'_>, sort: Sort) -> Option<Bearers<'_>> {
         let labels = filters.labels(sort);
-        let lines: Vec<&Line<i64>> = labels.iter().filter_map(|bytes| self.labels.of(sort, bytes)).collect();
+        let lines: Vec<&SortedSlots<i64>> =
+            labels.iter().filter_map(|bytes| self.labels.of(sort, bytes)).collect();
         let overlap = sort == Sort::Tag && lines.len() > 1;
         (!labels.is_empty()).then_some(Bearers { lines, overlap })
     }

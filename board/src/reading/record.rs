@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::board::Board;
 use crate::job::history::{Entry, Event, History};
 use crate::job::id::Id;
-use crate::job::{Claim, Job, Last, Rare, Session, State, NEVER};
+use crate::job::{Claim, Extras, Job, Last, Session, State, NEVER};
 use crate::settings::Rules;
 
 bitflags! {
@@ -128,7 +128,7 @@ pub struct Record<'a> {
     job: &'a Job,
     slot: u32,
     claim: Option<&'a Claim>,
-    rare: Option<&'a Rare>,
+    extras: Option<&'a Extras>,
 }
 
 impl Board {
@@ -137,7 +137,7 @@ impl Board {
     pub fn record_of(&self, slot: u32) -> Option<Record<'_>> {
         let job = self.jobs.get(slot)?;
         let claim = self.claim_of(job);
-        Some(Record { board: self, job, slot, claim, rare: job.rare.as_deref() })
+        Some(Record { board: self, job, slot, claim, extras: job.extras.as_deref() })
     }
 }
 
@@ -174,14 +174,14 @@ impl<'a> Record<'a> {
     }
     /// How many times it has been claimed.
     pub fn attempt(&self) -> u32 {
-        let before = self.rare.map_or(0, |r| r.attempt);
+        let before = self.extras.map_or(0, |r| r.attempt);
         self.claim.map_or(before, |c| c.attempt)
     }
     pub fn left(&self, rules: &Rules) -> i64 {
         self.board.retries_left(self.slot, rules)
     }
     fn last(&self) -> Option<&'a Last> {
-        self.rare?.last.as_deref()
+        self.extras?.last.as_deref()
     }
     /// The token of the claim that holds it.
     pub fn token(&self) -> Option<u64> {
@@ -202,17 +202,17 @@ impl<'a> Record<'a> {
         self.claim.is_some_and(|c| c.cancel)
     }
     pub fn kind(&self) -> Option<&'a [u8]> {
-        self.rare?.said.kind.as_deref()
+        self.extras?.said.kind.as_deref()
     }
     pub fn message(&self) -> Option<&'a [u8]> {
-        self.rare?.said.message.as_deref()
+        self.extras?.said.message.as_deref()
     }
     pub fn stage(&self) -> Option<&'a [u8]> {
-        self.rare?.said.stage.as_deref()
+        self.extras?.said.stage.as_deref()
     }
     /// Per cent: all of it when it is complete, whatever was last said.
     pub fn progress(&self) -> Option<f64> {
-        let said = f64::from(self.rare?.progress?) / 100.0;
+        let said = f64::from(self.extras?.progress?) / 100.0;
         Some(if self.job.state == State::Complete { 100.0 } else { said })
     }
     pub fn posted(&self) -> i64 {
@@ -229,43 +229,43 @@ impl<'a> Record<'a> {
         self.claim.map(|c| c.claimed).or_else(|| self.last().map(|l| l.claimed))
     }
     pub fn ended(&self) -> Option<i64> {
-        self.rare.filter(|_| self.job.state.ended()).map(|r| r.ended)
+        self.extras.filter(|_| self.job.state.ended()).map(|r| r.ended)
     }
     /// When it last changed.
     pub fn modified(&self) -> i64 {
         let when = |time| if time == NEVER { 0 } else { time };
         let ready = when(self.job.since.get());
         let claimed = self.claim.map_or(0, |c| c.claimed);
-        let rare = self.rare.map_or(0, |r| r.modified.max(when(r.tried.ready)));
-        self.posted().max(ready).max(claimed).max(rare)
+        let extras = self.extras.map_or(0, |r| r.modified.max(when(r.tried.ready)));
+        self.posted().max(ready).max(claimed).max(extras)
     }
     /// The board's revision when it last changed.
     pub fn version(&self) -> i64 {
         self.job.version.get()
     }
     pub fn result(&self) -> Option<&'a [u8]> {
-        self.rare?.said.result.as_deref()
+        self.extras?.said.result.as_deref()
     }
     pub fn meta(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> {
-        self.rare.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
+        self.extras.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
     }
     /// Who held it last, while nobody does.
     pub fn previous(&self) -> Option<&'a [u8]> {
         self.last().map(|l| &*l.worker)
     }
     pub fn reason(&self) -> Option<&'a [u8]> {
-        self.rare?.said.reason.as_deref()
+        self.extras?.said.reason.as_deref()
     }
     /// The ids of the jobs that it waits for, in the order of their posts.
     pub fn after(&self) -> Vec<Id<&'a [u8]>> {
-        let edges = self.rare.map_or(&[][..], |r| &r.after);
+        let edges = self.extras.map_or(&[][..], |r| &r.after);
         let mut jobs: Vec<&Job> = edges.iter().filter_map(|edge| self.board.jobs.get(edge.slot)).collect();
         jobs.sort_unstable_by_key(|job| job.seq.get());
         jobs.into_iter().map(Job::id).collect()
     }
     /// The time of its schedule that it was posted for.
     pub fn intended(&self) -> Option<i64> {
-        self.rare?.intended
+        self.extras?.intended
     }
     /// In the order in which they were given.
     pub fn tags(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
@@ -280,7 +280,7 @@ impl<'a> Record<'a> {
     }
     /// On whose behalf it was posted.
     pub fn user(&self) -> Option<&'a [u8]> {
-        self.rare?.user.as_deref()
+        self.extras?.user.as_deref()
     }
     /// The id of its parent, if that has a record.
     pub fn parent(&self) -> Option<Id<&'a [u8]>> {
@@ -296,11 +296,11 @@ impl<'a> Record<'a> {
     }
     /// The key that it took.
     pub fn unique(&self) -> Option<&'a [u8]> {
-        Some(&self.rare?.unique.as_ref()?.key)
+        Some(&self.extras?.unique.as_ref()?.key)
     }
     /// Leases lost.
     pub fn lapses(&self) -> u32 {
-        self.rare.map_or(0, |r| r.lapses)
+        self.extras.map_or(0, |r| r.lapses)
     }
 
     /// The fields that it has.
@@ -326,22 +326,22 @@ impl<'a> Record<'a> {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
             present |= some(self.session(), Fields::SESSION);
         }
-        if let Some(rare) = self.rare {
-            let last = rare.last.is_some();
+        if let Some(extras) = self.extras {
+            let last = extras.last.is_some();
             present |= some(last, Fields::CLAIMED | Fields::PREVIOUS)
-                | some(rare.said.kind.is_some(), Fields::KIND)
-                | some(rare.said.message.is_some(), Fields::MESSAGE)
-                | some(rare.said.stage.is_some(), Fields::STAGE)
-                | some(rare.progress.is_some(), Fields::PROGRESS)
+                | some(extras.said.kind.is_some(), Fields::KIND)
+                | some(extras.said.message.is_some(), Fields::MESSAGE)
+                | some(extras.said.stage.is_some(), Fields::STAGE)
+                | some(extras.progress.is_some(), Fields::PROGRESS)
                 | some(self.job.state.ended(), Fields::ENDED)
-                | some(rare.said.result.is_some(), Fields::RESULT)
-                | some(!rare.meta.is_empty(), Fields::META)
-                | some(rare.said.reason.is_some(), Fields::REASON)
-                | some(rare.intended.is_some(), Fields::INTENDED)
-                | some(!rare.after.is_empty(), Fields::AFTER)
-                | some(rare.user.is_some(), Fields::USER)
-                | some(rare.unique.is_some(), Fields::UNIQUE);
-            if rare.family.is_some() {
+                | some(extras.said.result.is_some(), Fields::RESULT)
+                | some(!extras.meta.is_empty(), Fields::META)
+                | some(extras.said.reason.is_some(), Fields::REASON)
+                | some(extras.intended.is_some(), Fields::INTENDED)
+                | some(!extras.after.is_empty(), Fields::AFTER)
+                | some(extras.user.is_some(), Fields::USER)
+                | some(extras.unique.is_some(), Fields::UNIQUE);
+            if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
                     | some(self.children().is_some(), Fields::CHILDREN);
             }
@@ -352,7 +352,7 @@ impl<'a> Record<'a> {
     /// What happened to it, oldest first: what is kept, the post before it and the claim that
     /// runs after it.
     pub fn history(&self) -> Vec<Entry> {
-        let kept = self.rare.map_or(&[][..], |r| r.history.entries());
+        let kept = self.extras.map_or(&[][..], |r| r.history.entries());
         let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));
         let posted = Entry { at: begin, event: Event::Posted, worker: None, text: None };
         let run = self.claim.filter(|claim| !claim.told).map(|claim| self.board.begin_of(claim));

@@ -81,12 +81,12 @@ pub(crate) enum Outcome {
 impl Board {
     /// Whether others wait for a job. O(1).
     pub(crate) fn awaited(&self, slot: u32) -> bool {
-        self.rare(slot).is_some_and(|rare| rare.awaited > 0)
+        self.extras(slot).is_some_and(|extras| extras.awaited > 0)
     }
 
     /// What a job waits for, by slot.
     pub(crate) fn edges(&self, slot: u32) -> &[Edge] {
-        self.rare(slot).map_or(&[], |rare| &rare.after)
+        self.extras(slot).map_or(&[], |extras| &extras.after)
     }
 
     /// Edges in the order of posting of what they lead to.
@@ -163,7 +163,7 @@ impl Board {
         let seq = self.job(slot)?.seq.get();
         let mut fresh = false;
         self.reweigh(slot, |job| {
-            let after = &mut job.rare_mut().after;
+            let after = &mut job.extras_mut().after;
             match after.binary_search_by_key(&edge.slot, |e| e.slot) {
                 Ok(at) => after.get_mut(at).ok_or(Unfit)?.on_failure = edge.on_failure,
                 Err(at) => {
@@ -212,7 +212,7 @@ impl Board {
 
     fn forget_edge(&mut self, slot: u32, awaited: u32) -> Result<(), Unfit> {
         self.reweigh(slot, |job| {
-            let after = &mut job.rare_mut().after;
+            let after = &mut job.extras_mut().after;
             let at = after.binary_search_by_key(&awaited, |e| e.slot).map_err(|_| Unfit)?;
             after.remove(at);
             Ok(())
@@ -259,7 +259,7 @@ impl Board {
         let seq = self.job(slot)?.seq.get();
         let edges = self.by_seq(self.edges(slot));
         self.reweigh(slot, |job| {
-            job.rare_mut().after = Vec::new();
+            job.extras_mut().after = Vec::new();
             Ok(())
         })?;
         for edge in &edges {

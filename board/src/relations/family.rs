@@ -81,21 +81,21 @@ impl Families {
 impl Board {
     /// Whose child a job was posted as; that parent may have gone.
     pub(crate) fn tie(&self, slot: u32) -> Option<&Tie> {
-        self.rare(slot)?.family.as_ref()?.parent.as_ref()
+        self.extras(slot)?.family.as_ref()?.parent.as_ref()
     }
 
     /// The sums of a job that is, or was, a parent.
     pub(crate) fn children(&self, slot: u32) -> Option<&Children> {
-        self.rare(slot)?.family.as_ref()?.children.as_ref()
+        self.extras(slot)?.family.as_ref()?.children.as_ref()
     }
 
     pub(crate) fn tie_mut(&mut self, slot: u32) -> Result<&mut Tie, Unfit> {
-        let family = self.job_mut(slot)?.rare.as_mut().and_then(|rare| rare.family.as_mut());
+        let family = self.job_mut(slot)?.extras.as_mut().and_then(|extras| extras.family.as_mut());
         family.and_then(|family| family.parent.as_mut()).ok_or(Unfit)
     }
 
     pub(crate) fn children_mut(&mut self, slot: u32) -> Result<&mut Children, Unfit> {
-        let family = self.job_mut(slot)?.rare.as_mut().and_then(|rare| rare.family.as_mut());
+        let family = self.job_mut(slot)?.extras.as_mut().and_then(|extras| extras.family.as_mut());
         family.and_then(|family| family.children.as_mut()).ok_or(Unfit)
     }
 
@@ -161,7 +161,7 @@ impl Board {
         let mut least = self.height(slot) + 1;
         let mut above = Some(parent);
         self.reweigh(parent, |job| {
-            let family = job.rare_mut().family.get_or_insert_with(Box::default);
+            let family = job.extras_mut().family.get_or_insert_with(Box::default);
             family.children.get_or_insert(Children { number: revision, ..Children::default() });
             Ok(())
         })?;
@@ -170,7 +170,7 @@ impl Board {
             least += 1;
             above = self.parent_of(ancestor);
         }
-        let progress = counted(self.rare(slot).and_then(|rare| rare.progress).unwrap_or(0));
+        let progress = counted(self.extras(slot).and_then(|extras| extras.progress).unwrap_or(0));
         let mean = self.children(slot).and_then(Children::mean).unwrap_or(0);
         let counts = before.map_or(progress.max(mean), |tie| tie.counts);
         let children = self.children_mut(parent)?;
@@ -179,7 +179,7 @@ impl Board {
         children.done += u64::from(share) * u64::from(counts);
         let number = children.number;
         self.reweigh(slot, |job| {
-            let family = job.rare_mut().family.get_or_insert_with(Box::default);
+            let family = job.extras_mut().family.get_or_insert_with(Box::default);
             family.parent = Some(Tie { slot: parent, number, share, counts, kept: false });
             Ok(())
         })?;
@@ -200,7 +200,7 @@ impl Board {
         let parent = self.parent_of(slot);
         self.families.remove(tie.number, seq);
         self.reweigh(slot, |job| {
-            if let Some(family) = job.rare_mut().family.as_mut() {
+            if let Some(family) = job.extras_mut().family.as_mut() {
                 family.parent = None;
             }
             Ok(())
@@ -313,7 +313,9 @@ impl Board {
         let mut numbers = Vec::new();
         for (slot, job) in self.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
-            let Some(family) = job.rare.as_ref().and_then(|rare| rare.family.as_deref()) else { continue };
+            let Some(family) = job.extras.as_ref().and_then(|extras| extras.family.as_deref()) else {
+                continue;
+            };
             if let Some(children) = &family.children {
                 numbers.push(children.number);
             }

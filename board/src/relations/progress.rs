@@ -42,10 +42,10 @@ impl Board {
             let mean = self.children(slot).and_then(Children::mean);
             let job = self.job_mut(slot)?;
             let (Some(mean), false) = (mean, job.state.ended()) else { return Ok(()) };
-            let rare = job.rare_mut();
-            let far = if back { mean } else { mean.max(counted(rare.progress.unwrap_or(0))) };
-            if rare.progress != Some(shown(far)) {
-                rare.progress = Some(shown(far));
+            let extras = job.extras_mut();
+            let far = if back { mean } else { mean.max(counted(extras.progress.unwrap_or(0))) };
+            if extras.progress != Some(shown(far)) {
+                extras.progress = Some(shown(far));
                 self.touch(slot)?;
                 self.tell_progress(slot, None);
             }

@@ -17,12 +17,12 @@ use std::ops::Bound;
 use crate::effect::is_name;
 use crate::job::kin::SHARE_MOST;
 use crate::job::unique_key::Unique;
-use crate::job::{Options, Rare, META_MOST, NEVER};
+use crate::job::{Extras, Options, META_MOST, NEVER};
 use crate::places::labels::are_tags;
 use crate::quotas::RECORD;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::settings::{LONGEST, MOST};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// An id of a schedule is no longer than this: those of its children are ids of jobs.
 pub const SCHEDULE_ID_LONGEST: usize = 230;
@@ -95,11 +95,11 @@ written! {
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Template {
         /// Opaque bytes.
-        1 pub payload: Bin,
+        1 pub payload: ByteString,
         /// The jobs' type.
-        2 pub name: Option<Bin>,
+        2 pub name: Option<ByteString>,
         /// Lane; `default` when not named.
-        3 pub queue: Option<Bin>,
+        3 pub queue: Option<ByteString>,
         /// Higher first.
         4 pub priority: Option<i32>,
         /// Ready so many ms after the intended time.
@@ -107,15 +107,15 @@ written! {
         /// Attributes with defaults in the settings.
         6 pub options: Options,
         /// Fields of the user's own.
-        7 pub meta: Vec<(Bin, Bin)>,
+        7 pub meta: Vec<(ByteString, ByteString)>,
         /// With whom the jobs share their turns.
-        8 pub group: Option<Bin>,
+        8 pub group: Option<ByteString>,
         /// On whose behalf.
-        9 pub user: Option<Bin>,
+        9 pub user: Option<ByteString>,
         /// The jobs' tags.
-        10 pub tags: Vec<Bin>,
+        10 pub tags: Vec<ByteString>,
         /// Id of the job that they are a part of.
-        11 pub parent: Option<Bin>,
+        11 pub parent: Option<ByteString>,
         /// Their weight among that job's children.
         12 pub share: Option<u32>,
         /// So many live jobs of that user and name at most.
@@ -130,8 +130,8 @@ impl Template {
     pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
         let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
         let key = self.unique.as_ref().map_or(0, Unique::bytes);
-        let rare = std::mem::size_of::<Rare>() + meta + key + self.user.as_ref().map_or(0, |u| u.len());
-        RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
+        let extras = std::mem::size_of::<Extras>() + meta + key + self.user.as_ref().map_or(0, |u| u.len());
+        RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
     }
 }
 
@@ -140,13 +140,13 @@ written! {
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Schedule {
         /// Its id.
-        1 pub id: Bin,
+        1 pub id: ByteString,
         /// So many ms from one time to the next; 0 when there is an expression.
         2 pub every: i64,
         /// A cron expression; empty when there is an interval.
-        3 pub cron: Bin,
+        3 pub cron: ByteString,
         /// The zone of the expression; empty for UTC.
-        4 pub zone: Bin,
+        4 pub zone: ByteString,
         /// Times are so many intervals from here.
         5 pub anchor: i64,
         /// No time before this.
@@ -227,7 +227,7 @@ impl Schedule {
 
     /// Whether every part is one that a decision could have given.
     pub(crate) fn sound(&self) -> bool {
-        let name = |name: &Option<Bin>| name.as_ref().is_none_or(|n| is_name(n));
+        let name = |name: &Option<ByteString>| name.as_ref().is_none_or(|n| is_name(n));
         let template = &self.template;
         (1..=SCHEDULE_ID_LONGEST).contains(&self.id.len())
             && (0..=LONGEST).contains(&self.every)
@@ -260,7 +260,7 @@ impl Schedule {
     }
 
     fn bytes(&self) -> usize {
-        let text = |t: &Option<Bin>| t.as_ref().map_or(0, |t| t.len());
+        let text = |t: &Option<ByteString>| t.as_ref().map_or(0, |t| t.len());
         let template = &self.template;
         2 * std::mem::size_of::<Self>()
             + 3 * self.id.len()
@@ -281,8 +281,8 @@ impl Schedule {
 /// All schedules of a board, by id and by when they fire.
 #[derive(Default)]
 pub(crate) struct Schedules {
-    by_id: BTreeMap<Bin, Schedule>,
-    order: BTreeSet<(i64, Bin)>,
+    by_id: BTreeMap<ByteString, Schedule>,
+    order: BTreeSet<(i64, ByteString)>,
     heap: usize,
 }
 
@@ -349,7 +349,7 @@ impl Schedules {
 
     /// Whether both orders agree.
     pub fn check(&self) -> Result<(), String> {
-        let timed: BTreeSet<(i64, &Bin)> =
+        let timed: BTreeSet<(i64, &ByteString)> =
             self.by_id.values().filter(|s| s.at != NEVER).map(|s| (s.at, &s.id)).collect();
         let same = timed.into_iter().eq(self.order.iter().map(|(at, id)| (*at, id)));
         let heap: usize = self.by_id.values().map(Schedule::bytes).sum();

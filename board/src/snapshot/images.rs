@@ -8,10 +8,10 @@ use crate::board::{Board, TimeKey};
 use crate::dispatch::buckets::Bucket;
 use crate::dispatch::fair::{place, Seat, Tag};
 use crate::effect::{is_grace, is_name};
-use crate::job::{Claim, Options, Rare, Session, State, NEVER, STALE_MOST};
+use crate::job::{Claim, Extras, Options, Session, State, NEVER, STALE_MOST};
 use crate::relations::dependencies::AFTER_MOST;
 use crate::settings::{Overrides, LONGEST};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::{DEFAULT_QUEUE, TOKENS};
 use crate::workers::registrations::Entry;
 
@@ -30,7 +30,7 @@ written! {
 written! {
     pub(super) struct LimitImage {
         1 pub(super) number: u32,
-        2 pub(super) name: Bin,
+        2 pub(super) name: ByteString,
         3 pub(super) settings: Overrides,
         4 pub(super) bucket: Option<Bucket>,
     }
@@ -39,7 +39,7 @@ written! {
 written! {
     /// A queue with settings or limits.
     pub(super) struct QueueImage {
-        1 pub(super) name: Bin,
+        1 pub(super) name: ByteString,
         2 pub(super) settings: Overrides,
         3 pub(super) bucket: Option<Bucket>,
         4 pub(super) limits: Vec<u32>,
@@ -48,8 +48,8 @@ written! {
 
 written! {
     pub(super) struct PauseImage {
-        1 pub(super) queue: Option<Bin>,
-        2 pub(super) group: Option<Bin>,
+        1 pub(super) queue: Option<ByteString>,
+        2 pub(super) group: Option<ByteString>,
         3 pub(super) until: i64 = NEVER,
         4 pub(super) release: Option<TimeKey>,
     }
@@ -117,7 +117,7 @@ written! {
 written! {
     /// A queue with groups.
     pub(super) struct RoundsImage {
-        1 pub(super) queue: Bin,
+        1 pub(super) queue: ByteString,
         2 pub(super) plain: SeatImage,
         3 pub(super) rounds: Vec<LevelImage>,
         4 pub(super) settings: Overrides,
@@ -128,9 +128,9 @@ written! {
 
 written! {
     pub(super) struct GroupImage {
-        1 pub(super) queue: Bin,
+        1 pub(super) queue: ByteString,
         2 pub(super) number: u32,
-        3 pub(super) name: Bin,
+        3 pub(super) name: ByteString,
         4 pub(super) seat: SeatImage,
         5 pub(super) settings: Overrides,
         6 pub(super) paused: i64,
@@ -208,7 +208,7 @@ written! {
         /// Where it is not the order of the post.
         14 pub(super) version: Option<i64>,
         15 pub(super) claim: Option<ClaimImage<'a>>,
-        16 pub(super) rare: Option<Cow<'a, Rare>>,
+        16 pub(super) extras: Option<Cow<'a, Extras>>,
         /// The number of its group in its queue.
         17 pub(super) group: Option<u32>,
         18 pub(super) ageing: i64,
@@ -226,7 +226,7 @@ written! {
 written! {
     /// A worker's registration, the end of one before, or both.
     pub(super) struct WorkerImage {
-        1 pub(super) name: Bin,
+        1 pub(super) name: ByteString,
         2 pub(super) entry: Entry,
     }
 }
@@ -239,29 +239,29 @@ written! {
 }
 
 /// Whether every number and name in it is one that could have come about.
-pub(super) fn sound_rare(rare: &Rare) -> bool {
+pub(super) fn sound_extras(extras: &Extras) -> bool {
     let times = [
-        rare.tried.idle,
-        rare.tried.idle_from,
-        rare.ended,
-        rare.modified,
-        rare.drop_at,
-        rare.tried.ready,
-        rare.updated,
-        rare.closed,
+        extras.tried.idle,
+        extras.tried.idle_from,
+        extras.ended,
+        extras.modified,
+        extras.drop_at,
+        extras.tried.ready,
+        extras.updated,
+        extras.closed,
     ];
-    times.into_iter().chain(rare.intended).all(is_time)
-        && rare.progress.is_none_or(|p| p <= 10_000)
-        && rare.user.as_ref().is_none_or(|user| is_name(user))
-        && rare.unique.as_ref().is_none_or(|unique| unique.sound())
-        && rare.tried.stale.len() <= STALE_MOST
-        && rare.after.len() <= AFTER_MOST
-        && rare.after.is_sorted_by(|a, b| a.slot < b.slot)
-        && rare.family.as_ref().is_none_or(|family| family.sound())
-        && rare.history.entries().len() <= HISTORY_MOST
-        && rare.history.entries().iter().all(|e| is_time(e.at))
-        && rare.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
-        && rare.last.as_ref().is_none_or(|l| {
+    times.into_iter().chain(extras.intended).all(is_time)
+        && extras.progress.is_none_or(|p| p <= 10_000)
+        && extras.user.as_ref().is_none_or(|user| is_name(user))
+        && extras.unique.as_ref().is_none_or(|unique| unique.sound())
+        && extras.tried.stale.len() <= STALE_MOST
+        && extras.after.len() <= AFTER_MOST
+        && extras.after.is_sorted_by(|a, b| a.slot < b.slot)
+        && extras.family.as_ref().is_none_or(|family| family.sound())
+        && extras.history.entries().len() <= HISTORY_MOST
+        && extras.history.entries().iter().all(|e| is_time(e.at))
+        && extras.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
+        && extras.last.as_ref().is_none_or(|l| {
             l.token < TOKENS && (1..=LONGEST).contains(&l.lease) && is_time(l.claimed) && is_time(l.run_end)
         })
 }

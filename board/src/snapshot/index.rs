@@ -7,8 +7,8 @@ use super::Damage;
 use crate::board::Board;
 use crate::dispatch::fair::Fair;
 use crate::job::{Job, State, NEVER};
-use crate::structures::byte_string::Bin;
-use crate::structures::sorted::Line;
+use crate::structures::byte_string::ByteString;
+use crate::structures::sorted::SortedSlots;
 
 impl Board {
     /// Puts all records, of which none stands anywhere yet, into their places at once.
@@ -18,7 +18,7 @@ impl Board {
         let mut drops = Vec::new();
         let mut kept: [Vec<u32>; 8] = Default::default();
         for (slot, job) in self.jobs.iter() {
-            let pinned = job.state.ended() && job.rare.as_ref().is_some_and(|r| r.pins().any());
+            let pinned = job.state.ended() && job.extras.as_ref().is_some_and(|r| r.pins().any());
             let places = if pinned { &mut kept } else { &mut by_state };
             if let Some(slots) = places.get_mut(job.state as usize) {
                 slots.push(slot);
@@ -51,7 +51,7 @@ impl Board {
         let (jobs, claims) = (&self.jobs, &self.claims);
         let lease_key = |s: u32| Board::lease_key_of(jobs, claims, s);
         claimed.sort_unstable_by_key(|s| lease_key(*s));
-        let leases = Line::from_sorted(&claimed, lease_key);
+        let leases = SortedSlots::from_sorted(&claimed, lease_key);
         let worker_of = |s: u32| jobs.get(s).and_then(|j| self.claim_of(j)).map_or(0, |c| c.worker);
         let token_of = |s: u32| Board::token_of(jobs, claims, s);
         claimed.sort_unstable_by_key(|s| (worker_of(*s), token_of(*s)));
@@ -60,7 +60,7 @@ impl Board {
             if let Some(first) = slots.first() {
                 let begins = slots.iter().filter_map(|s| self.claim_of(jobs.get(*s)?)).map(|c| c.claimed);
                 let seen = begins.max().unwrap_or_default();
-                held.push((worker_of(*first), Line::from_sorted(slots, token_of), seen));
+                held.push((worker_of(*first), SortedSlots::from_sorted(slots, token_of), seen));
             }
         }
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
@@ -73,16 +73,16 @@ impl Board {
             let Some(queue) = slots.first().map(|first| queue_of(*first)) else { continue };
             let (mut grouped, plain): (Vec<u32>, Vec<u32>) =
                 slots.iter().partition(|s| group_of(**s).is_some());
-            let all = Line::from_sorted(&grouped, ready_key);
+            let all = SortedSlots::from_sorted(&grouped, ready_key);
             grouped.sort_by_key(|s| group_of(*s));
             let groups = grouped.chunk_by(|a, b| group_of(*a) == group_of(*b));
             let begun = |s: &u32| jobs.get(*s).is_some_and(Job::has_begun);
             let lines = |slots: &[u32]| {
                 let again = slots.iter().copied().filter(begun).map(|s| (ready_key(s), s)).collect();
-                (Line::from_sorted(slots, ready_key), again)
+                (SortedSlots::from_sorted(slots, ready_key), again)
             };
             let groups = groups.filter_map(|slots| Some((group_of(*slots.first()?)?, lines(slots))));
-            lanes.push((queue, Line::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
+            lanes.push((queue, SortedSlots::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
         }
         self.leases = leases;
         for (number, claims, seen) in held {
@@ -108,17 +108,17 @@ impl Board {
         Ok(())
     }
 
-    fn line_of(&self, slots: &mut [u32], key: fn(&Job) -> (i64, i64)) -> Line<(i64, i64)> {
+    fn line_of(&self, slots: &mut [u32], key: fn(&Job) -> (i64, i64)) -> SortedSlots<(i64, i64)> {
         let key_of = |s: u32| self.jobs.get(s).map(key).unwrap_or_default();
         slots.sort_unstable_by_key(|s| key_of(*s));
-        Line::from_sorted(slots, key_of)
+        SortedSlots::from_sorted(slots, key_of)
     }
 
     /// Finds out who waits for whom from what each blocked job waits for.
     fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
         for slot in blocked {
             let job = self.jobs.get(*slot).ok_or(Damage("slot"))?;
-            for edge in job.rare.as_ref().map_or(&[][..], |rare| &rare.after) {
+            for edge in job.extras.as_ref().map_or(&[][..], |extras| &extras.after) {
                 need(self.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
             }
         }
@@ -129,7 +129,7 @@ impl Board {
     fn load_families(&mut self) -> Result<(), Damage> {
         let (jobs, families) = (&self.jobs, &mut self.families);
         for (slot, job) in jobs.iter() {
-            if let Some(tie) = job.rare.as_ref().and_then(|rare| rare.family.as_ref()?.parent) {
+            if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
                 need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
             }
         }
@@ -138,7 +138,7 @@ impl Board {
 
     fn load_kind(&mut self, slot: u32) {
         let failed = self.jobs.get(slot).filter(|job| job.state == State::Failed);
-        if let Some(kind) = failed.and_then(|job| job.rare.as_ref()?.said.kind.clone()) {
+        if let Some(kind) = failed.and_then(|job| job.extras.as_ref()?.said.kind.clone()) {
             *self.kinds.entry(kind).or_default() += 1;
         }
     }
@@ -182,7 +182,7 @@ impl Board {
                 self.tally_open(queue, group, 1);
             }
         }
-        let owned = |job: &Job| job.rare.as_ref().is_some_and(|rare| rare.user.is_some());
+        let owned = |job: &Job| job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
         let live = self.jobs.iter().filter(|(_, job)| !job.state.ended() && owned(job));
         for slot in live.map(|(slot, _)| slot).collect::<Vec<_>>() {
             self.owner_gains(slot);
@@ -195,7 +195,7 @@ impl Board {
     /// Finds out which groups name a limit that is full.
     fn find_barred(&mut self) {
         let places = self.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
-        for (name, at) in places.collect::<BTreeSet<(Bin, u32)>>() {
+        for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
             let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
             if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {

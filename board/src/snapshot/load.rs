@@ -26,7 +26,7 @@ use crate::relations::family::Parting;
 use crate::schedules::Schedule;
 use crate::settings::{Level, MOST};
 use crate::statistics::days::DayImage;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::{Owner, TOKENS};
 
 /// Builds a board from the parts of a snapshot.
@@ -111,7 +111,7 @@ impl Loader {
     /// From here on the board is held. What was read before is written again: equal boards
     /// give equal bytes. If that should fail, nothing is held rather than something else.
     fn hold(&mut self, damage: Damage, rest: &[u8]) {
-        let mut parts: Vec<Bin> = Vec::new();
+        let mut parts: Vec<ByteString> = Vec::new();
         let mut each = |part: &[u8]| parts.push(part.into());
         let before = self.items - u64::from(self.ended);
         let mut writer = match before {
@@ -337,7 +337,7 @@ impl Loader {
         let version = image.version.unwrap_or(image.seq);
         need((0..=revision).contains(&image.seq) && (0..=revision).contains(&version), "version")?;
         need(image.options.is_none_or(|o| o.sound()), "options")?;
-        need(image.rare.as_ref().is_none_or(|r| sound_rare(r)), "record")?;
+        need(image.extras.as_ref().is_none_or(|r| sound_extras(r)), "record")?;
         if let Some(marks) = &image.marks {
             let tags = || marks.tags.iter().map(|tag| &**tag);
             need(are_tags(tags()) && (marks.tracked || !marks.tags.is_empty()), "tags")?;
@@ -374,7 +374,7 @@ impl Loader {
         job.seq = U48::new(image.seq);
         job.version = U48::new(version);
         job.state = image.state;
-        job.rare = image.rare.map(|r| Box::new(r.into_owned()));
+        job.extras = image.extras.map(|r| Box::new(r.into_owned()));
         if let Some(claim) = image.claim {
             job.at = U48::new(i64::from(claim.load(board, image.slot)?));
         }

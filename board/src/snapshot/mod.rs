@@ -37,7 +37,7 @@ use crate::relations::dependencies::Tell;
 use crate::relations::family::Parting;
 use crate::schedules::Schedule;
 use crate::statistics::days::DayImage;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use images::*;
 
 pub use load::Loader;
@@ -100,12 +100,12 @@ pub(crate) struct Held {
     /// Why it cannot.
     pub why: &'static str,
     /// All of it.
-    pub parts: Vec<Bin>,
+    pub parts: Vec<ByteString>,
 }
 
 impl Held {
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.len() + size_of::<Bin>()).sum()
+        self.parts.iter().map(|part| part.len() + size_of::<ByteString>()).sum()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::dispatch::fair::Fair;
 use crate::format::Written;
 use crate::job::id::Id;
 use crate::job::{Job, Options, NEVER};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// Encodes the parts of a snapshot one by one.
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl Board {
 
     fn write_groups(&self, writer: &mut Writer, each: &mut impl FnMut(&[u8])) {
         let fair = self.queues.iter().filter_map(|(_, name, q)| Some((name, q.fair.as_deref()?)));
-        let mut fair: Vec<(&Bin, &Fair)> = fair.collect();
+        let mut fair: Vec<(&ByteString, &Fair)> = fair.collect();
         fair.sort_unstable_by_key(|(name, _)| *name);
         for (queue, fair) in fair {
             let rounds =
@@ -206,7 +206,7 @@ impl Board {
                 cancel_end: c.cancel_end,
                 session: c.session,
             }),
-            rare: job.rare.as_deref().map(Cow::Borrowed),
+            extras: job.extras.as_deref().map(Cow::Borrowed),
             group: job.group(),
             ageing: job.ageing(),
             marks: self.marks_image(slot),

@@ -12,8 +12,8 @@ use crate::effect::is_name;
 use crate::job::{Claim, End, Job, Last, NEVER};
 use crate::settings::Setting;
 use crate::statistics::stats::{Late, Stats, Tally};
-use crate::structures::byte_string::Bin;
-use crate::structures::histogram::Dist;
+use crate::structures::byte_string::ByteString;
+use crate::structures::histogram::Histogram;
 
 /// A day, ms.
 pub const DAY: i64 = 86_400_000;
@@ -22,7 +22,7 @@ written! {
     /// One record as it stands in a snapshot.
     pub(crate) struct DayImage {
         1 day: i32,
-        2 queue: Bin,
+        2 queue: ByteString,
         3 stats: Stats,
     }
 }
@@ -72,7 +72,7 @@ impl Records {
 pub(crate) struct Days {
     records: Records,
     /// Where they stand, by day and name of the queue.
-    by_day: BTreeMap<(i32, Bin), u32>,
+    by_day: BTreeMap<(i32, ByteString), u32>,
     /// Nothing is counted.
     off: bool,
     /// A day, and how many records there are of it. Local.
@@ -103,7 +103,7 @@ impl Days {
 
     /// Bytes that they take, about. O(n).
     pub fn bytes(&self) -> usize {
-        let own = |((_, queue), at): (&(i32, Bin), &u32)| {
+        let own = |((_, queue), at): (&(i32, ByteString), &u32)| {
             size_of::<Stats>() + 64 + queue.len() + self.records.get(*at).map_or(0, Stats::heap)
         };
         self.by_day.iter().map(own).sum()
@@ -147,7 +147,7 @@ impl Days {
         if counted == day && n > 0 {
             return n;
         }
-        let n = self.by_day.range((day, Bin::default())..).take_while(|(key, _)| key.0 == day).count();
+        let n = self.by_day.range((day, ByteString::default())..).take_while(|(key, _)| key.0 == day).count();
         self.counted.set((day, n));
         n
     }
@@ -260,7 +260,7 @@ impl Board {
     }
 
     /// Adds to those how late time was since the last call. O(bins).
-    pub fn pour_lateness(&mut self, into: &mut [Dist; 3]) {
+    pub fn pour_lateness(&mut self, into: &mut [Histogram; 3]) {
         for (sum, late) in into.iter_mut().zip(&mut self.late) {
             sum.merge(late);
             late.clear();
@@ -282,7 +282,7 @@ impl Board {
 
     /// How long a ready job has been ready, ms.
     fn waited(job: &Job, now: i64) -> i64 {
-        let again = job.rare.as_ref().map_or(NEVER, |rare| rare.tried.ready);
+        let again = job.extras.as_ref().map_or(NEVER, |extras| extras.tried.ready);
         let ready = if again == NEVER { job.since.get() } else { again };
         now.saturating_sub(ready)
     }
@@ -296,7 +296,7 @@ impl Board {
     /// longer) or late.
     pub(crate) fn note_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
         let Some(job) = self.jobs.get(slot) else { return };
-        let last = || job.rare.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
+        let last = || job.extras.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
         let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &Last| l.claimed)) else {
             return;
         };
@@ -326,7 +326,8 @@ impl Board {
 
     /// The queues in which something happened on a day, by name, and what.
     pub fn stats_of(&self, day: i32) -> impl Iterator<Item = (&[u8], &Stats)> {
-        let records = self.days.by_day.range((day, Bin::default())..).take_while(move |(k, _)| k.0 == day);
+        let records =
+            self.days.by_day.range((day, ByteString::default())..).take_while(move |(k, _)| k.0 == day);
         records.filter_map(|((_, queue), at)| Some((&**queue, self.days.records.get(*at)?)))
     }
 }

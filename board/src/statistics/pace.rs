@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::board::{Board, Queue, ReadyKey};
 use crate::job::State;
 use crate::statistics::stats::Tally;
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 const MINUTE: i64 = 60_000;
 
@@ -127,7 +127,7 @@ impl Board {
 
     /// When the oldest job of a line first could run: the first of each priority; of jobs that
     /// age, the first in their line.
-    fn oldest(&self, line: &Line<ReadyKey>) -> Option<i64> {
+    fn oldest(&self, line: &SortedSlots<ReadyKey>) -> Option<i64> {
         let key_of = |slot| self.jobs.get(slot).map(Self::ready_key).unwrap_or_default();
         let (mut from, mut oldest) = (None, None);
         for _ in 0..PRIORITIES {

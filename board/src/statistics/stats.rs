@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserializer;
 
 use crate::format::{read_map, write_map, Unreadable, Written};
-use crate::structures::histogram::Dist;
+use crate::structures::histogram::Histogram;
 
 /// What is counted. The numbers are part of the format of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,9 +124,9 @@ impl Late {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     counts: Counts,
-    pub(crate) wait: Dist,
-    pub(crate) run: Dist,
-    pub(crate) late: Option<Box<[Dist; 3]>>,
+    pub(crate) wait: Histogram,
+    pub(crate) run: Histogram,
+    pub(crate) late: Option<Box<[Histogram; 3]>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,23 +139,23 @@ impl Stats {
     }
 
     /// How long jobs waited, from when they became ready to their claim.
-    pub fn wait(&self) -> &Dist {
+    pub fn wait(&self) -> &Histogram {
         &self.wait
     }
 
     /// How long workers had jobs, from the claim to the end that they reported.
-    pub fn run(&self) -> &Dist {
+    pub fn run(&self) -> &Histogram {
         &self.run
     }
 
     /// How late time was with something.
-    pub fn late(&self, late: Late) -> Option<&Dist> {
+    pub fn late(&self, late: Late) -> Option<&Histogram> {
         self.late.as_ref()?.get(late as usize)
     }
 
     /// How late time was with all of it. O(bins).
-    pub fn lateness(&self) -> Dist {
-        let mut all = Dist::default();
+    pub fn lateness(&self) -> Histogram {
+        let mut all = Histogram::default();
         self.late.iter().flat_map(|late| late.iter()).for_each(|dist| all.merge(dist));
         all
     }
@@ -180,7 +180,8 @@ impl Stats {
     }
 
     pub(crate) fn heap(&self) -> usize {
-        let late = |late: &[Dist; 3]| late.iter().map(Dist::heap).sum::<usize>() + size_of_val(late);
+        let late =
+            |late: &[Histogram; 3]| late.iter().map(Histogram::heap).sum::<usize>() + size_of_val(late);
         self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late)
     }
 }
@@ -213,11 +214,11 @@ written! {
     /// Statistics as they are written down.
     struct Image<'a> {
         1 counts: Cow<'a, Counts>,
-        2 wait: Cow<'a, Dist>,
-        3 run: Cow<'a, Dist>,
-        4 late_leases: Cow<'a, Dist>,
-        5 late_dues: Cow<'a, Dist>,
-        6 late_fires: Cow<'a, Dist>,
+        2 wait: Cow<'a, Histogram>,
+        3 run: Cow<'a, Histogram>,
+        4 late_leases: Cow<'a, Histogram>,
+        5 late_dues: Cow<'a, Histogram>,
+        6 late_fires: Cow<'a, Histogram>,
     }
 }
 

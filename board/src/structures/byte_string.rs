@@ -6,34 +6,34 @@ use std::ops::Deref;
 
 /// Bytes of a client's: an id, a name, a payload, a text. Never assumed to be UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Bin(Box<[u8]>);
+pub struct ByteString(Box<[u8]>);
 
-impl Bin {
+impl ByteString {
     pub(crate) fn boxed_mut(&mut self) -> &mut Box<[u8]> {
         &mut self.0
     }
 }
 
-impl From<&[u8]> for Bin {
+impl From<&[u8]> for ByteString {
     fn from(bytes: &[u8]) -> Self {
-        Bin(bytes.into())
+        ByteString(bytes.into())
     }
 }
 
-impl Deref for Bin {
+impl Deref for ByteString {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Borrow<[u8]> for Bin {
+impl Borrow<[u8]> for ByteString {
     fn borrow(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl fmt::Debug for Bin {
+impl fmt::Debug for ByteString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(&self.0))
     }

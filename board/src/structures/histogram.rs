@@ -77,7 +77,7 @@ fn span(bin: u64) -> (u64, u64) {
 /// Durations: how many, their sum and squares, the shortest and the longest, and how many in
 /// each bin. Integers all, so that copies that saw the same are equal. An empty one has no heap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dist {
+pub struct Histogram {
     count: u64,
     sum: u64,
     squares: u128,
@@ -87,7 +87,7 @@ pub struct Dist {
     bins: Vec<u64>,
 }
 
-impl Dist {
+impl Histogram {
     /// Adds a duration; one that is negative counts as none. One that is full stays as it is.
     /// O(log bins).
     pub fn add(&mut self, ms: i64) {
@@ -115,7 +115,7 @@ impl Dist {
     }
 
     /// Adds all of another, if there is room for it. O(bins).
-    pub fn merge(&mut self, other: &Dist) {
+    pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 || other.count > COUNT_MASK - self.count {
             return;
         }
@@ -133,7 +133,7 @@ impl Dist {
     pub(crate) fn clear(&mut self) {
         let mut bins = std::mem::take(&mut self.bins);
         bins.clear();
-        *self = Dist { bins, ..Dist::default() };
+        *self = Histogram { bins, ..Histogram::default() };
     }
 
     /// How many there are.
@@ -219,17 +219,17 @@ written! {
     }
 }
 
-impl From<&Dist> for Image {
-    fn from(dist: &Dist) -> Image {
+impl From<&Histogram> for Image {
+    fn from(dist: &Histogram) -> Image {
         let bins = dist.bins.iter().map(|word| ((word >> COUNT_BITS) as u16, word & COUNT_MASK));
         let (squares, squares_above) = (dist.squares as u64, (dist.squares >> 64) as u64);
         Image { sum: dist.sum, squares, squares_above, min: dist.min, max: dist.max, bins: bins.collect() }
     }
 }
 
-impl TryFrom<Image> for Dist {
+impl TryFrom<Image> for Histogram {
     type Error = Unreadable;
-    fn try_from(image: Image) -> Result<Dist, Unreadable> {
+    fn try_from(image: Image) -> Result<Histogram, Unreadable> {
         let Image { sum, min, max, bins: pairs, .. } = image;
         let squares = u128::from(image.squares_above) << 64 | u128::from(image.squares);
         let sorted = pairs.is_sorted_by(|a, b| a.0 < b.0);
@@ -246,13 +246,13 @@ impl TryFrom<Image> for Dist {
             return Err(Unreadable);
         }
         let bins = pairs.into_iter().map(|(bin, n)| u64::from(bin) << COUNT_BITS | n).collect();
-        Ok(Dist { count, sum, squares, min, max, bins })
+        Ok(Histogram { count, sum, squares, min, max, bins })
     }
 }
 
-impl<'a> Written<'a> for Dist {
+impl<'a> Written<'a> for Histogram {
     fn blank() -> Self {
-        Dist::default()
+        Histogram::default()
     }
 
     fn is_blank(&self) -> bool {
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn mean_deviation_and_percentiles_are_those_of_the_samples() {
-        let mut dist = Dist::default();
+        let mut dist = Histogram::default();
         assert_eq!((dist.mean(), dist.deviation(), dist.percentile(99)), (0.0, 0.0, 0));
         for ms in 1..=100 {
             dist.add(ms);
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!((dist.count(), dist.sum(), dist.min(), dist.max()), (100, 5050, 1, 100));
         assert_eq!([50, 95, 99].map(|p| dist.percentile(p)), [50, 95, 99]);
         assert!((dist.deviation() - 29.011_491_975_882_016).abs() < 1e-9);
-        let mut far = Dist::default();
+        let mut far = Histogram::default();
         let day = 86_400_000 * 365;
         (day..day + 3).for_each(|ms| far.add(ms));
         assert!((far.deviation() - 1.0).abs() < 1e-9, "{}", far.deviation());
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_percentile_is_within_five_per_cent() {
         for ms in (0..2_000_000u64).step_by(7).chain([DAY - 1, 3 * DAY + 5, 900 * DAY]) {
-            let mut dist = Dist::default();
+            let mut dist = Histogram::default();
             dist.add(0);
             dist.add(ms as i64);
             dist.add(1_000_000_000_000);
@@ -332,16 +332,16 @@ mod tests {
 
     #[test]
     fn what_is_merged_is_as_if_added() {
-        let (mut one, mut two, mut both) = (Dist::default(), Dist::default(), Dist::default());
+        let (mut one, mut two, mut both) = (Histogram::default(), Histogram::default(), Histogram::default());
         for ms in 0..3_000i64 {
             let ms = ms * ms * 31 % 100_003;
             if ms % 2 == 0 { &mut one } else { &mut two }.add(ms);
             both.add(ms);
         }
         one.merge(&two);
-        one.merge(&Dist::default());
+        one.merge(&Histogram::default());
         assert_eq!(one, both);
-        let mut empty = Dist::default();
+        let mut empty = Histogram::default();
         empty.merge(&both);
         assert_eq!(empty, both);
     }
@@ -356,7 +356,7 @@ mod tests {
             max: 20,
             bins: vec![(10, 1), (20, 1)],
         };
-        assert!(Dist::try_from(good()).is_ok());
+        assert!(Histogram::try_from(good()).is_ok());
         let tries: [fn(&mut Image); 7] = [
             |image| image.sum = 29,
             |image| image.sum = 41,
@@ -369,7 +369,7 @@ mod tests {
         for spoil in tries {
             let mut image = good();
             spoil(&mut image);
-            assert!(Dist::try_from(image).is_err());
+            assert!(Histogram::try_from(image).is_err());
         }
     }
 }

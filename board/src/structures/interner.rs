@@ -19,7 +19,7 @@ struct Entry<K, V> {
 }
 
 /// See the module's comment.
-pub struct Pool<K, V> {
+pub struct Interner<K, V> {
     entries: Vec<Option<Entry<K, V>>>,
     free: Vec<u32>,
     idle: VecDeque<u32>,
@@ -31,9 +31,9 @@ pub struct Pool<K, V> {
     last: Cell<u32>,
 }
 
-impl<K, V> Default for Pool<K, V> {
+impl<K, V> Default for Interner<K, V> {
     fn default() -> Self {
-        Pool {
+        Interner {
             entries: Vec::new(),
             free: Vec::new(),
             idle: VecDeque::new(),
@@ -45,7 +45,7 @@ impl<K, V> Default for Pool<K, V> {
     }
 }
 
-impl<K: Hash + Eq, V: Default> Pool<K, V> {
+impl<K: Hash + Eq, V: Default> Interner<K, V> {
     /// The number of a key, if it is known. O(1).
     pub fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
     where
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_entry_in_use_stays_and_idle_ones_go_in_turn() {
-        let mut pool: Pool<String, u32> = Pool::default();
+        let mut pool: Interner<String, u32> = Interner::default();
         let (kept, _) = pool.add("kept".into());
         pool.hold(kept);
         for i in 0..1000 {

@@ -15,9 +15,9 @@ pub trait Part: Default + PartialEq + 'static {
 
 /// A part that is out of line, and there once it has been written to.
 #[derive(Clone)]
-pub struct Apart<T>(Option<Box<T>>);
+pub struct Lazy<T>(Option<Box<T>>);
 
-impl<T: Part> Apart<T> {
+impl<T: Part> Lazy<T> {
     /// The part, if there is one.
     pub fn there(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
@@ -47,46 +47,46 @@ impl<T: Part> Apart<T> {
     }
 }
 
-impl<T> Default for Apart<T> {
+impl<T> Default for Lazy<T> {
     fn default() -> Self {
-        Apart(None)
+        Lazy(None)
     }
 }
 
-impl<T: Part> From<T> for Apart<T> {
+impl<T: Part> From<T> for Lazy<T> {
     fn from(part: T) -> Self {
-        Apart((part != *T::BLANK).then(|| Box::new(part)))
+        Lazy((part != *T::BLANK).then(|| Box::new(part)))
     }
 }
 
-impl<T: Part> Deref for Apart<T> {
+impl<T: Part> Deref for Lazy<T> {
     type Target = T;
     fn deref(&self) -> &T {
         self.0.as_deref().unwrap_or(T::BLANK)
     }
 }
 
-impl<T: Part> DerefMut for Apart<T> {
+impl<T: Part> DerefMut for Lazy<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_or_insert_with(Box::default)
     }
 }
 
-impl<T: Part> PartialEq for Apart<T> {
+impl<T: Part> PartialEq for Lazy<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: Part + fmt::Debug> fmt::Debug for Apart<T> {
+impl<T: Part + fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<'a, T: Part + Written<'a>> Written<'a> for Apart<T> {
+impl<'a, T: Part + Written<'a>> Written<'a> for Lazy<T> {
     fn blank() -> Self {
-        Apart(None)
+        Lazy(None)
     }
 
     fn is_blank(&self) -> bool {

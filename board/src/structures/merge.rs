@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::structures::sorted::Line;
+use crate::structures::sorted::SortedSlots;
 
 /// A walk along slots.
 pub(crate) type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
 
 pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
-    line: &'a Line<K>,
+    line: &'a SortedSlots<K>,
     from: Option<K>,
     reverse: bool,
     key_of: impl Fn(u32) -> K + 'a,
@@ -22,7 +22,7 @@ pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
 
 /// The slots of several lines in one order.
 pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
-    lines: impl IntoIterator<Item = &'a Line<K>>,
+    lines: impl IntoIterator<Item = &'a SortedSlots<K>>,
     from: Option<K>,
     reverse: bool,
     key_of: impl Fn(u32) -> K + Copy + 'a,

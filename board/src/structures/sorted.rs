@@ -16,19 +16,19 @@ const RUN: usize = 256;
 type Run = VecDeque<u32>;
 
 /// See the module's comment.
-pub struct Line<K> {
+pub struct SortedSlots<K> {
     first: Run,
     rest: BTreeMap<K, Run>,
     len: usize,
 }
 
-impl<K> Default for Line<K> {
+impl<K> Default for SortedSlots<K> {
     fn default() -> Self {
-        Line { first: Run::new(), rest: BTreeMap::new(), len: 0 }
+        SortedSlots { first: Run::new(), rest: BTreeMap::new(), len: 0 }
     }
 }
 
-impl<K: Ord + Copy> Line<K> {
+impl<K: Ord + Copy> SortedSlots<K> {
     /// How many slots stand in the line.
     pub fn len(&self) -> usize {
         self.len
@@ -214,7 +214,7 @@ impl<K: Ord + Copy> Line<K> {
         let first = runs.next().map(|run| run.iter().copied().collect()).unwrap_or_default();
         let rest =
             runs.filter_map(|run| Some((key_of(*run.first()?), run.iter().copied().collect()))).collect();
-        Line { first, rest, len: slots.len() }
+        SortedSlots { first, rest, len: slots.len() }
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         (0, slot)
     }
 
-    fn agrees(line: &Line<(u32, u32)>, model: &BTreeSet<(u32, u32)>) {
+    fn agrees(line: &SortedSlots<(u32, u32)>, model: &BTreeSet<(u32, u32)>) {
         let slots: Vec<u32> = model.iter().map(|(_, slot)| *slot).collect();
         assert_eq!(line.len(), model.len());
         assert_eq!(line.iter_from(None, key_of).collect::<Vec<_>>(), slots);
@@ -244,7 +244,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_line_is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0u32..4000), 1..6000)) {
-            let mut line = Line::default();
+            let mut line = SortedSlots::default();
             let mut model = BTreeSet::new();
             for (add, slot) in steps {
                 let key = key_of(slot);
@@ -267,13 +267,13 @@ mod tests {
                 prop_assert!(least == ahead || !exact && least < ahead);
             }
             let sorted: Vec<u32> = model.iter().map(|k| k.1).collect();
-            agrees(&Line::from_sorted(&sorted, key_of), &model);
+            agrees(&SortedSlots::from_sorted(&sorted, key_of), &model);
         }
     }
 
     #[test]
     fn appending_fills_runs_and_taking_heads_empties_them() {
-        let mut line = Line::default();
+        let mut line = SortedSlots::default();
         for slot in 0..100_000 {
             line.insert(rising(slot), slot, rising);
         }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn runs_thinned_at_random_are_joined() {
-        let mut line = Line::default();
+        let mut line = SortedSlots::default();
         (0..100_000).for_each(|slot| line.insert(rising(slot), slot, rising));
         (0..100_000).filter(|s| s % 64 != 0).for_each(|s| assert!(line.remove(rising(s), s)));
         assert!(line.rest.len() < 60, "{} runs for {} slots", line.rest.len(), line.len());

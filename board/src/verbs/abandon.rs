@@ -58,14 +58,14 @@ impl<'a> Abandoned<'a> {
             board.note_end(self.slot, claim, end, now)?;
         }
         board.reweigh(self.slot, |job| {
-            let rare = job.rare_mut();
-            rare.said.set(|said| &mut said.reason, self.reason);
-            if let Some(last) = rare.last.as_mut() {
+            let extras = job.extras_mut();
+            extras.said.set(|said| &mut said.reason, self.reason);
+            if let Some(last) = extras.last.as_mut() {
                 last.end = end;
             }
             Ok(())
         })?;
-        let last = board.rare(self.slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+        let last = board.extras(self.slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
         let worker = last.map(|l| l.worker.clone());
         let text = self.reason.map(|r| r.into());
         board.record(self.slot, Entry { at: now, event: Event::Abandoned, worker, text })?;

@@ -70,7 +70,7 @@ impl Advanced<'_> {
         if let Some(claim) = claim {
             board.note_end(slot, claim, end_of(End::Advanced, self.apart), now)?;
         }
-        let last = board.rare(slot).and_then(|r| r.last.as_ref()).ok_or(Unfit)?;
+        let last = board.extras(slot).and_then(|r| r.last.as_ref()).ok_or(Unfit)?;
         let (worker, token) = (last.worker.clone(), last.token);
         let text = Some(self.queue.into());
         board.record(slot, Entry { at: now, event: Event::Advanced, worker: Some(worker.clone()), text })?;
@@ -87,14 +87,14 @@ impl Advanced<'_> {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
             }
-            let rare = job.rare_mut();
-            rare.begin_attempts_afresh();
-            if let Some(said) = rare.said.there() {
+            let extras = job.extras_mut();
+            extras.begin_attempts_afresh();
+            if let Some(said) = extras.said.there() {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }
-            rare.modified = now;
-            rare.advanced = (!self.apart).then(|| Box::new((worker, token)));
-            if let Some(last) = rare.last.as_mut() {
+            extras.modified = now;
+            extras.advanced = (!self.apart).then(|| Box::new((worker, token)));
+            if let Some(last) = extras.last.as_mut() {
                 last.end = end_of(End::Advanced, self.apart);
             }
             Ok(())

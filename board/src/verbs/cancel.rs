@@ -86,7 +86,7 @@ impl<'a> Cancelled<'a> {
 impl Board {
     /// Refuses a job that was not posted on behalf of that user. O(1).
     pub fn check_user(&self, slot: u32, user: &[u8]) -> Result<(), Refusal> {
-        match self.rare(slot).and_then(|rare| rare.user.as_deref()) {
+        match self.extras(slot).and_then(|extras| extras.user.as_deref()) {
             Some(owner) if owner == user => Ok(()),
             owner => Err(Refusal::NotOwner(owner.unwrap_or(b"-").into())),
         }

@@ -87,14 +87,14 @@ impl Claimed<'_> {
         board.leave(self.slot)?;
         let mut attempt = 1;
         board.start_frees(self.slot);
-        if board.job(self.slot)?.rare.is_some() {
+        if board.job(self.slot)?.extras.is_some() {
             board.reweigh(self.slot, |job| {
-                let rare = job.rare_mut();
-                rare.attempt = rare.attempt.saturating_add(1);
-                attempt = rare.attempt;
-                if let Some(last) = rare.last.take().filter(|last| last.end == End::Lapsed) {
-                    if !rare.is_stale(&last.worker) && rare.tried.stale.len() < STALE_MOST {
-                        rare.tried.stale.push(last.worker);
+                let extras = job.extras_mut();
+                extras.attempt = extras.attempt.saturating_add(1);
+                attempt = extras.attempt;
+                if let Some(last) = extras.last.take().filter(|last| last.end == End::Lapsed) {
+                    if !extras.is_stale(&last.worker) && extras.tried.stale.len() < STALE_MOST {
+                        extras.tried.stale.push(last.worker);
                     }
                 }
                 Ok(())

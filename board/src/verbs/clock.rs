@@ -227,10 +227,10 @@ impl Board {
         }
         let job = self.job(slot)?;
         let most = self.job_rule(job, Setting::Lapses, rules);
-        let lapses = job.rare.as_ref().map_or(0, |r| r.lapses);
+        let lapses = job.extras.as_ref().map_or(0, |r| r.lapses);
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.lapses = rare.lapses.saturating_add(1);
+            let extras = job.extras_mut();
+            extras.lapses = extras.lapses.saturating_add(1);
             Ok(())
         })?;
         if most >= 0 && i64::from(lapses) >= most {

@@ -53,7 +53,7 @@ impl Consumed<'_> {
         let claim = board.leave(slot)?;
         let end = end_of(End::Consumed, self.apart);
         board.note_run(slot, claim.as_ref(), now);
-        let token = match (&claim, board.rare(slot).and_then(|r| r.last.as_ref())) {
+        let token = match (&claim, board.extras(slot).and_then(|r| r.last.as_ref())) {
             _ if self.apart => 0,
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
@@ -68,7 +68,7 @@ impl Consumed<'_> {
         }
         let kept = board.keeps(slot, self.retain);
         board.tell_of(Topic::Completed, slot, |board, job| {
-            let last = || Some(board.rare(slot)?.last.as_ref()?.worker.clone());
+            let last = || Some(board.extras(slot)?.last.as_ref()?.worker.clone());
             let worker = claim.as_ref().map(|claim| board.worker_name(claim).into()).or_else(last);
             (worker, vec![token_fact(token), board.queue_fact(job), Fact::Flag("kept", kept)])
         });
@@ -80,14 +80,14 @@ impl Consumed<'_> {
                 if let Some(payload) = self.payload {
                     job.set_payload(payload);
                 }
-                let rare = job.rare_mut();
-                rare.said.set(|said| &mut said.result, self.result);
-                if let Some(last) = rare.last.as_mut() {
+                let extras = job.extras_mut();
+                extras.said.set(|said| &mut said.result, self.result);
+                if let Some(last) = extras.last.as_mut() {
                     last.end = end;
                 }
                 Ok(())
             })?;
-            let last = board.rare(slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+            let last = board.extras(slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
             let worker = last.map(|l| l.worker.clone());
             board.record(slot, Entry { at: now, event: Event::Complete, worker, text: None })?;
         }

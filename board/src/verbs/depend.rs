@@ -80,7 +80,7 @@ impl Board {
         if job.state.ended() {
             return Err(Refusal::Ended(job.state));
         }
-        match self.rare(slot).filter(|rare| rare.attempt > 0).and_then(|rare| rare.last.as_ref()) {
+        match self.extras(slot).filter(|extras| extras.attempt > 0).and_then(|extras| extras.last.as_ref()) {
             Some(last) => Err(Refusal::Claimed(last.worker.clone())),
             None => Ok(()),
         }

@@ -83,7 +83,7 @@ impl Failed<'_> {
         match claim {
             Some(claim) => board.note_end(self.slot, claim, end, now)?,
             None => board.reweigh(self.slot, |job| {
-                if let Some(last) = job.rare_mut().last.as_mut() {
+                if let Some(last) = job.extras_mut().last.as_mut() {
                     last.end = end;
                 }
                 Ok(())
@@ -104,7 +104,7 @@ impl Board {
     /// What follows the next failure of a job, by its options and settings.
     pub(crate) fn next_try(&self, slot: u32, rules: &Rules, random: u64, now: i64) -> Result<Next, Unfit> {
         let job = self.job(slot)?;
-        let fails = job.rare.as_ref().map_or(0, |r| r.fails);
+        let fails = job.extras.as_ref().map_or(0, |r| r.fails);
         let retries = self.job_rule(job, Setting::Retries, rules);
         if retries >= 0 && i64::from(fails) >= retries {
             return Ok(Next::End { retain: self.retention(State::Failed, rules) });
@@ -126,7 +126,7 @@ impl Board {
         next: Next,
         now: i64,
     ) -> Result<(), Unfit> {
-        let last = self.rare(slot).and_then(|r| r.last.as_ref()).filter(|l| l.end != End::Taken);
+        let last = self.extras(slot).and_then(|r| r.last.as_ref()).filter(|l| l.end != End::Taken);
         let worker = last.map(|l| l.worker.clone());
         let text = match message {
             [] => kind.to_vec(),
@@ -135,11 +135,11 @@ impl Board {
         self.record(slot, Entry { at: now, event, worker, text: Some((&*text).into()) })?;
         self.set_kind(slot, kind)?;
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.said.message = super::some(message);
-            rare.modified = now;
+            let extras = job.extras_mut();
+            extras.said.message = super::some(message);
+            extras.modified = now;
             if !matches!(event, Event::Lapsed | Event::Expired | Event::Dependency) {
-                rare.fails = rare.fails.saturating_add(1);
+                extras.fails = extras.fails.saturating_add(1);
             }
             Ok(())
         })?;
@@ -212,7 +212,7 @@ impl Board {
     /// Retries left of a job, -1 for any number.
     pub(crate) fn retries_left(&self, slot: u32, rules: &Rules) -> i64 {
         let Some(job) = self.jobs.get(slot) else { return 0 };
-        let fails = job.rare.as_ref().map_or(0, |r| i64::from(r.fails));
+        let fails = job.extras.as_ref().map_or(0, |r| i64::from(r.fails));
         match self.job_rule(job, Setting::Retries, rules) {
             retries if retries < 0 => -1,
             retries => retries.saturating_sub(fails).max(0),

@@ -12,7 +12,7 @@ use crate::quotas::{Coming, Growth};
 use crate::schedules::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::statistics::stats::{Late, Tally};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::post::DEFAULT_QUEUE;
 use crate::verbs::schedule::{are_times, ScheduleMoved};
 
@@ -24,7 +24,7 @@ written! {
     /// A schedule posted a child.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Fired {
-        1 id: Bin,
+        1 id: ByteString,
         2 n: u64,
         3 slot: u32,
         4 intended: i64,
@@ -70,12 +70,12 @@ impl Fired {
         let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
         let mut job =
             Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
-        let rare = job.rare_mut();
-        rare.intended = Some(self.intended);
-        rare.meta = template.meta.clone();
-        rare.user = template.user.clone();
-        rare.unique = template.unique.clone().map(Box::new);
-        rare.modified = now;
+        let extras = job.extras_mut();
+        extras.intended = Some(self.intended);
+        extras.meta = template.meta.clone();
+        extras.user = template.user.clone();
+        extras.unique = template.unique.clone().map(Box::new);
+        extras.modified = now;
         job.posted = U48::new(now);
         job.seq = U48::new(board.revision() as i64);
         let queue = queue.as_deref().unwrap_or(DEFAULT_QUEUE);

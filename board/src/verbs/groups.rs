@@ -4,7 +4,7 @@
 use crate::board::Board;
 use crate::effect::{is_name, Effect, Sound, Unfit};
 use crate::settings::{Level, Setting, SPECS};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::configure::Source;
 
 /// Stands for all groups of a queue, those to come included.
@@ -103,7 +103,7 @@ impl Board {
         let fair = self.open_rounds(queue)?;
         if seats && fair.groups.len() > 0 {
             fair.review = Some(0);
-            let name: Bin = self.queues.key(queue).cloned().ok_or(Unfit)?;
+            let name: ByteString = self.queues.key(queue).cloned().ok_or(Unfit)?;
             self.reviews.insert(name);
             self.wake_at(0);
         }

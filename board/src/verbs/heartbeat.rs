@@ -47,7 +47,7 @@ impl Board {
     /// Refuses more fields than a job may have.
     pub(crate) fn check_meta(&self, slot: u32, meta: &Meta<'_>) -> Result<(), Refusal> {
         let fields = meta.iter().map(|(field, _)| &**field);
-        match self.rare(slot).map_or(meta.len(), |rare| rare.meta_with(fields)) > META_MOST {
+        match self.extras(slot).map_or(meta.len(), |extras| extras.meta_with(fields)) > META_MOST {
             true => Err(Refusal::Limit("meta fields")),
             false => Ok(()),
         }
@@ -74,16 +74,16 @@ impl Report<'_> {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
             }
-            let rare = job.rare_mut();
-            rare.modified = now;
+            let extras = job.extras_mut();
+            extras.modified = now;
             if let Some(progress) = progress {
-                let old = rare.progress.filter(|_| !back).unwrap_or(0);
-                rare.progress = Some(progress.max(old));
+                let old = extras.progress.filter(|_| !back).unwrap_or(0);
+                extras.progress = Some(progress.max(old));
             }
             if let Some(stage) = self.stage {
-                rare.said.stage = Some(stage.into());
+                extras.said.stage = Some(stage.into());
             }
-            rare.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
+            extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
             Ok(())
         })?;
         if self.progress.is_some() || self.stage.is_some() {
@@ -152,18 +152,18 @@ impl Sound for Revived {
 
 impl Revived {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let rare = board.rare(self.slot).ok_or(Unfit)?;
-        let last = rare.last.clone().filter(|l| l.end == End::Lapsed).ok_or(Unfit)?;
-        let attempt = rare.attempt;
-        if board.job(self.slot)?.state.ended() || !rare.after.is_empty() {
+        let extras = board.extras(self.slot).ok_or(Unfit)?;
+        let last = extras.last.clone().filter(|l| l.end == End::Lapsed).ok_or(Unfit)?;
+        let attempt = extras.attempt;
+        if board.job(self.slot)?.state.ended() || !extras.after.is_empty() {
             return Err(Unfit);
         }
         board.leave(self.slot)?;
         board.note_of(self.slot, Tally::Revived, now);
         board.reweigh(self.slot, |job| {
-            let rare = job.rare_mut();
-            rare.last = None;
-            rare.end_idle(now);
+            let extras = job.extras_mut();
+            extras.last = None;
+            extras.end_idle(now);
             Ok(())
         })?;
         let entry = Entry { at: now, event: Event::Revived, worker: Some(last.worker.clone()), text: None };
@@ -257,7 +257,7 @@ impl Board {
         let job = self.jobs.get(slot)?;
         match self.claim_of(job) {
             Some(claim) => Some(claim.lease),
-            None => Some(job.rare.as_ref()?.last.as_ref()?.lease),
+            None => Some(job.extras.as_ref()?.last.as_ref()?.lease),
         }
     }
 

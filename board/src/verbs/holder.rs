@@ -92,16 +92,16 @@ impl Board {
             };
         };
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
-        let rare = job.rare.as_deref();
+        let extras = job.extras.as_deref();
         let anybody = worker == ANYBODY;
         if verb == Some(End::Advanced) {
             // Others may have claimed it since: that is what it was sent on for.
-            let advanced = rare.and_then(|r| r.advanced.as_deref());
+            let advanced = extras.and_then(|r| r.advanced.as_deref());
             if advanced.is_some_and(|(by, under)| (anybody || **by == *worker) && token == Some(*under)) {
                 return Ok(Standing::Again(job.state));
             }
         }
-        let stale = || !anybody && token.is_none() && rare.is_some_and(|r| r.is_stale(worker));
+        let stale = || !anybody && token.is_none() && extras.is_some_and(|r| r.is_stale(worker));
         if let Some(claim) = self.claim_of(job) {
             let holder = self.worker_name(claim);
             return match token {
@@ -111,7 +111,7 @@ impl Board {
                 _ => Ok(Standing::Holds { slot, cancel: claim.cancel, apart: anybody && token.is_none() }),
             };
         }
-        let last = rare.and_then(|r| r.last.as_ref()).filter(|last| anybody || *last.worker == *worker);
+        let last = extras.and_then(|r| r.last.as_ref()).filter(|last| anybody || *last.worker == *worker);
         if let Some(last) = last {
             if token == Some(last.token) && verb == Some(last.end) && last.end != End::Advanced {
                 return Ok(Standing::Again(job.state));

@@ -4,7 +4,7 @@ use crate::board::Board;
 use crate::effect::{Sound, Unfit};
 use crate::error::Refusal;
 use crate::places::labels::{are_tags, TAGS_MOST};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// What is to change of a job's labels, in whatever state it is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,7 +29,7 @@ written! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Labelled {
         1 slot: u32,
-        2 tags: Vec<Bin>,
+        2 tags: Vec<ByteString>,
         3 tracked: bool,
     }
 }
@@ -46,7 +46,7 @@ impl Labelled {
         board.mark(self.slot, self.tags.iter().map(|tag| &**tag), self.tracked)?;
         board.enlist(self.slot)?;
         board.reweigh(self.slot, |job| {
-            job.rare_mut().modified = now;
+            job.extras_mut().modified = now;
             Ok(())
         })?;
         board.touch(self.slot)
@@ -61,7 +61,7 @@ impl Board {
         let (had, was) = (self.labels.tags(slot), self.labels.tracked(slot));
         let kept = had.clone().filter(|tag| !label.untag.contains(tag));
         let fresh = label.tag.iter().copied().filter(|tag| kept.clone().all(|old| old != *tag));
-        let tags: Vec<Bin> = kept.clone().chain(fresh).map(Bin::from).collect();
+        let tags: Vec<ByteString> = kept.clone().chain(fresh).map(ByteString::from).collect();
         let tracked = label.track.unwrap_or(was);
         if tags.len() > TAGS_MOST {
             return Err(Refusal::Limit("tags"));

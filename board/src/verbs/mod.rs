@@ -69,6 +69,6 @@ pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated, UpdatedAll};
 
 /// `Some` when the bytes name something.
-fn some(text: &[u8]) -> Option<crate::structures::byte_string::Bin> {
+fn some(text: &[u8]) -> Option<crate::structures::byte_string::ByteString> {
     (!text.is_empty()).then(|| text.into())
 }

@@ -6,7 +6,7 @@ use crate::dispatch::pauses::{Pause, Place};
 use crate::effect::{is_name, Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::job::{End, State, NEVER};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::configure::Scope;
 use crate::verbs::release::Released;
 
@@ -38,7 +38,7 @@ written! {
 }
 
 fn place(queue: Scope<'_>, group: Scope<'_>) -> Place {
-    queue.map(|queue| (queue.into(), group.map(Bin::from)))
+    queue.map(|queue| (queue.into(), group.map(ByteString::from)))
 }
 
 fn is_place(queue: Scope<'_>, group: Scope<'_>) -> bool {

@@ -11,7 +11,7 @@ use crate::job::unique_key::Until;
 use crate::job::{Job, Options, State};
 use crate::quotas::Growth;
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::depend::After;
 use crate::verbs::posted::{KeyTaken, More, Posted};
 
@@ -113,7 +113,7 @@ pub enum PostAnswer<'a> {
     /// Nothing happens: NX and the id is taken, or XX and it is free.
     Skip,
     /// Nothing happens: the job of this id holds the key.
-    Holds(Id<Bin>),
+    Holds(Id<ByteString>),
 }
 
 /// The queue of jobs that name none.

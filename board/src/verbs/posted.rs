@@ -9,12 +9,12 @@ use crate::job::awaited::Edge;
 use crate::job::history::{Entry, Event};
 use crate::job::id::{self, Id};
 use crate::job::unique_key::{Unique, Until};
-use crate::job::{End, Job, Options, Rare, State, NEVER, U48};
+use crate::job::{End, Extras, Job, Options, State, NEVER, U48};
 use crate::places::labels::are_tags;
 use crate::quotas::{rare_bytes, Coming, RECORD};
 use crate::statistics::stats::Tally;
-use crate::structures::byte_string::Bin;
-use crate::structures::lazy::Apart;
+use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Lazy;
 use crate::verbs::post::DEFAULT_QUEUE;
 
 written! {
@@ -135,9 +135,9 @@ impl Posted<'_> {
         let more = self.more.as_deref();
         if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
             board.reweigh(self.slot, |job| {
-                let rare = job.rare_mut();
-                rare.set_meta(meta.iter().map(|(f, v)| (&**f, &**v)));
-                rare.user = user.map(Bin::from).or(rare.user.take());
+                let extras = job.extras_mut();
+                extras.set_meta(meta.iter().map(|(f, v)| (&**f, &**v)));
+                extras.user = user.map(ByteString::from).or(extras.user.take());
                 Ok(())
             })?;
         }
@@ -155,7 +155,7 @@ impl Posted<'_> {
         if kept.is_none() && (self.replaces || more.is_some()) {
             if let Some(unique) = self.unique() {
                 board.reweigh(self.slot, |job| {
-                    job.rare_mut().unique = Some(Box::new(unique.owned()));
+                    job.extras_mut().unique = Some(Box::new(unique.owned()));
                     Ok(())
                 })?;
             }
@@ -189,9 +189,9 @@ impl Posted<'_> {
             None => {
                 let key = self.unique().map_or(0, |unique| unique.owned().bytes());
                 let edges = more.and_then(|more| more.after.as_deref()).map_or(0, std::mem::size_of_val);
-                let rare = rare_bytes(meta + key + edges + user.map_or(0, <[u8]>::len));
+                let extras = rare_bytes(meta + key + edges + user.map_or(0, <[u8]>::len));
                 let id = self.made.map_or(1 + self.id.len(), |id| id.len());
-                RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + rare
+                RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
             }
         };
         let name = || self.name.or_else(|| Some(&*board.class_of(old?)?.name)).unwrap_or_default();
@@ -232,24 +232,24 @@ impl Posted<'_> {
             if let Some(priority) = self.priority {
                 job.priority = priority;
             }
-            let rare = job.rare_mut();
-            *rare = Rare {
-                meta: std::mem::take(&mut rare.meta),
-                history: std::mem::take(&mut rare.history),
-                last: rare.last.take(),
+            let extras = job.extras_mut();
+            *extras = Extras {
+                meta: std::mem::take(&mut extras.meta),
+                history: std::mem::take(&mut extras.history),
+                last: extras.last.take(),
                 modified: now,
-                after: std::mem::take(&mut rare.after),
-                awaited: rare.awaited,
-                user: rare.user.take(),
-                family: rare.family.take(),
-                unique: rare.unique.take(),
-                tried: if keeps { std::mem::take(&mut rare.tried) } else { Apart::default() },
-                ..Rare::default()
+                after: std::mem::take(&mut extras.after),
+                awaited: extras.awaited,
+                user: extras.user.take(),
+                family: extras.family.take(),
+                unique: extras.unique.take(),
+                tried: if keeps { std::mem::take(&mut extras.tried) } else { Lazy::default() },
+                ..Extras::default()
             };
-            if let Some(last) = &mut rare.last {
+            if let Some(last) = &mut extras.last {
                 last.end = End::Taken;
             }
-            if let Some(tried) = rare.tried.there() {
+            if let Some(tried) = extras.tried.there() {
                 tried.stale = Vec::new();
             }
             Ok(())

@@ -8,7 +8,7 @@ use crate::error::Refusal;
 use crate::job::{End, State, META_MOST, NEVER};
 use crate::policy::Policy;
 use crate::settings::{Rules, LONGEST};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::abandon::Abandoned;
 use crate::verbs::holder::ANYBODY;
 use crate::workers::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
@@ -59,11 +59,11 @@ impl Sound for Registered<'_> {
 
 impl Registered<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let name = Bin::from(self.worker);
+        let name = ByteString::from(self.worker);
         let mut entry = board.registrations.get(&name).cloned().unwrap_or_default();
         let known = Registration { registered: now, ..Registration::default() };
         let registration = entry.registration.get_or_insert(known);
-        registration.role = self.role.map(Bin::from).or(registration.role.take());
+        registration.role = self.role.map(ByteString::from).or(registration.role.take());
         for (field, value) in &self.meta {
             match registration.meta.iter_mut().find(|(f, _)| **f == **field) {
                 Some((_, old)) => *old = (&**value).into(),
@@ -112,7 +112,7 @@ impl Sound for Quieted<'_> {}
 
 impl Quieted<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        let name = Bin::from(self.worker);
+        let name = ByteString::from(self.worker);
         let mut entry = board.registrations.get(&name).cloned().ok_or(Unfit)?;
         entry.registration.as_mut().ok_or(Unfit)?.quiet = self.quiet;
         board.set_entry(&name, entry)
@@ -155,13 +155,13 @@ impl Departed {
 
 impl Board {
     /// The registration that lapses first, if it does so by then.
-    fn lapsing(&self, until: i64) -> Option<&Bin> {
+    fn lapsing(&self, until: i64) -> Option<&ByteString> {
         self.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
     }
 
     /// Ends a registration; the claims of its worker are ended from now on. While those of one
     /// before that was deregistered are still being given back, all are.
-    pub(crate) fn depart(&mut self, name: &Bin, lapses: bool) -> Result<(), Unfit> {
+    pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), Unfit> {
         let entry = self.registrations.get(name).ok_or(Unfit)?;
         entry.registration.as_ref().ok_or(Unfit)?;
         let (held, _) = self.activity(name);
@@ -172,7 +172,7 @@ impl Board {
     }
 
     /// Ends the first claim of a worker that has gone, or with the last its departure.
-    fn end_one(&mut self, name: &Bin, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+    fn end_one(&mut self, name: &ByteString, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
         let gone = self.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(Unfit)?.token;
         let first = self.held(name, 0).next();
         let claim = first.and_then(|slot| self.claim_of(self.jobs.get(slot)?));

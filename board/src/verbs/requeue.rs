@@ -39,14 +39,14 @@ impl Requeued<'_> {
         board.record(self.slot, Entry { at: now, event: Event::Requeued, worker: None, text: None })?;
         board.reweigh(self.slot, |job| {
             job.since = U48::new(now);
-            let rare = job.rare_mut();
-            rare.begin_attempts_afresh();
-            rare.advanced = None;
-            rare.ended = 0;
-            rare.drop_at = 0;
-            rare.modified = now;
+            let extras = job.extras_mut();
+            extras.begin_attempts_afresh();
+            extras.advanced = None;
+            extras.ended = 0;
+            extras.drop_at = 0;
+            extras.modified = now;
             // A worker of before has no say any more.
-            if let Some(last) = rare.last.as_mut() {
+            if let Some(last) = extras.last.as_mut() {
                 last.end = crate::job::End::Taken;
             }
             Ok(())

@@ -8,7 +8,7 @@ use crate::job::unique_key::Unique;
 use crate::job::{META_MOST, NEVER};
 use crate::schedules::cron::{check_cron, CronFault};
 use crate::schedules::{Backlog, Overlap, Schedule, Template, NUMBERS};
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 use crate::verbs::post::Post;
 
 /// When a schedule fires.
@@ -75,7 +75,7 @@ written! {
     /// A schedule is gone. Its children stay.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleDeleted {
-        1 id: Bin,
+        1 id: ByteString,
     }
 }
 
@@ -91,7 +91,7 @@ written! {
     /// A schedule goes on at another time: paused or resumed, or times of it were passed over.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleMoved {
-        1 pub(super) id: Bin,
+        1 pub(super) id: ByteString,
         2 pub(super) paused: bool,
         3 pub(super) next: i64,
         4 pub(super) at: i64,
@@ -162,12 +162,12 @@ impl Schedule {
         let before = (self.every, self.cron.clone(), self.zone.clone(), self.start);
         match set.when {
             Some(When::Every(ms)) => {
-                (self.every, self.cron, self.zone) = (ms, Bin::default(), Bin::default())
+                (self.every, self.cron, self.zone) = (ms, ByteString::default(), ByteString::default())
             }
             Some(When::Cron(text)) => (self.every, self.cron) = (0, text.into()),
             None => {}
         }
-        self.zone = set.zone.map_or_else(|| std::mem::take(&mut self.zone), Bin::from);
+        self.zone = set.zone.map_or_else(|| std::mem::take(&mut self.zone), ByteString::from);
         self.start = set.start.or(self.start);
         self.end = set.end.unwrap_or(self.end);
         self.max = set.max.unwrap_or(self.max);
@@ -188,7 +188,9 @@ impl Schedule {
 impl Template {
     /// Takes over what a post names.
     fn take(&mut self, post: &Post<'_>) {
-        let text = |new: Option<&[u8]>, old: &mut Option<Bin>| new.map(Bin::from).or_else(|| old.take());
+        let text = |new: Option<&[u8]>, old: &mut Option<ByteString>| {
+            new.map(ByteString::from).or_else(|| old.take())
+        };
         self.payload = post.payload.into();
         self.name = text(post.name, &mut self.name);
         self.queue = text(post.queue, &mut self.queue);
@@ -197,7 +199,7 @@ impl Template {
         self.group = text(post.group, &mut self.group);
         self.user = text(post.user, &mut self.user);
         if let Some(tags) = &post.tags {
-            self.tags = tags.iter().map(|tag| Bin::from(*tag)).collect();
+            self.tags = tags.iter().map(|tag| ByteString::from(*tag)).collect();
         }
         self.parent = text(post.parent, &mut self.parent);
         self.share = post.share.or(self.share);

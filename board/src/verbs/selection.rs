@@ -21,7 +21,7 @@ use crate::dispatch::concurrency::Moves;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::unique_key::Unique;
-use crate::job::{Rare, State};
+use crate::job::{Extras, State};
 use crate::quotas::Growth;
 use crate::reading::filters::{Cursor, Filter, Filters, Page};
 use crate::reading::list::LOOK;
@@ -190,7 +190,7 @@ impl Slice<'_, '_> {
             },
             Deed::Release => record.token().is_some_and(|t| t <= token),
             Deed::Requeue(queue) => {
-                let closed = board.rare(slot).map_or(0, |rare| rare.closed);
+                let closed = board.extras(slot).map_or(0, |extras| extras.closed);
                 let again = state.ended() && state != Complete && closed <= revision;
                 if again && !self.can_live(slot, queue) {
                     return Stand::Held;
@@ -204,7 +204,7 @@ impl Slice<'_, '_> {
             Deed::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
             Deed::Label(_, None) => true,
             Deed::Update(update) | Deed::Label(_, Some(update)) => {
-                if board.rare(slot).is_some_and(|rare| rare.updated > revision) {
+                if board.extras(slot).is_some_and(|extras| extras.updated > revision) {
                     return Stand::Outside;
                 }
                 match board.check_update(slot, update) {
@@ -309,12 +309,12 @@ impl Slice<'_, '_> {
     /// Whether a record is only still there because others wait for it.
     fn outlived(&self, slot: u32) -> bool {
         let state = self.board.jobs.get(slot).map(|job| job.state);
-        let rare = self.board.rare(slot);
-        let over = |rare: &Rare| {
-            let pins = rare.pins();
-            rare.drop_at <= self.env.now && pins.children == 0 && !pins.parent
+        let extras = self.board.extras(slot);
+        let over = |extras: &Extras| {
+            let pins = extras.pins();
+            extras.drop_at <= self.env.now && pins.children == 0 && !pins.parent
         };
-        state.is_some_and(State::ended) && rare.is_some_and(over)
+        state.is_some_and(State::ended) && extras.is_some_and(over)
     }
 
     /// Whether all that wait for a job, near and far, are in the selection. Chooses them on

@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::job::{Session, NEVER};
 use crate::policy::Policy;
 use crate::settings::Setting;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 written! {
     /// A claim ends with the connection that carries it.
@@ -39,7 +39,7 @@ written! {
         2 grace: i64,
         3 seed: u64,
         4 policy: Policy,
-        5 workers: Vec<Bin>,
+        5 workers: Vec<ByteString>,
     }
 }
 
@@ -70,7 +70,7 @@ impl Disconnected {
 
 impl Board {
     /// The registration of a worker has no connection any more.
-    fn loses(&mut self, worker: &Bin, grace: i64, end: i64) -> Result<(), Unfit> {
+    fn loses(&mut self, worker: &ByteString, grace: i64, end: i64) -> Result<(), Unfit> {
         let mut entry = self.registrations.get(worker).cloned().ok_or(Unfit)?;
         let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(Unfit)?;
         // A time: one that never ends would wait for a connection for ever.

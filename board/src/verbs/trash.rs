@@ -70,14 +70,14 @@ impl Board {
             self.write_end(slot, claim, end, now)?;
         }
         self.reweigh(slot, |job| {
-            let rare = job.rare_mut();
-            rare.said.set(|said| &mut said.reason, reason);
-            if let (Some(last), true) = (rare.last.as_mut(), held || end != End::Taken || trashed) {
+            let extras = job.extras_mut();
+            extras.said.set(|said| &mut said.reason, reason);
+            if let (Some(last), true) = (extras.last.as_mut(), held || end != End::Taken || trashed) {
                 last.end = end;
             }
             Ok(())
         })?;
-        let last = self.rare(slot).and_then(|r| r.last.as_ref());
+        let last = self.extras(slot).and_then(|r| r.last.as_ref());
         let said = last.filter(|_| !trashed || end != End::Taken);
         let (worker, token) = (said.map(|l| l.worker.clone()), self.last_token(slot));
         let event = if trashed { Event::Trashed } else { Event::Cancelled };

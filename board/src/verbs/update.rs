@@ -129,7 +129,7 @@ impl Update<'_> {
             board.record(slot, Entry { at: now, event: Event::Updated, worker: None, text: None })?;
         }
         let revision = board.revision() as i64;
-        board.job_mut(slot)?.rare_mut().updated = revision;
+        board.job_mut(slot)?.extras_mut().updated = revision;
         board.touch(slot)
     }
 }

@@ -10,7 +10,7 @@ use crate::board::Board;
 use crate::effect::{is_name, Unfit};
 use crate::job::{META_MOST, NEVER};
 use crate::settings::LONGEST;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// A board has no more registered workers than this.
 pub const REGISTERED_MOST: usize = 10_000;
@@ -20,9 +20,9 @@ written! {
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Registration {
         /// What kind of worker it is.
-        1 pub role: Option<Bin>,
+        1 pub role: Option<ByteString>,
         /// Fields of its own.
-        2 pub meta: Vec<(Bin, Bin)>,
+        2 pub meta: Vec<(ByteString, ByteString)>,
         /// When it first registered, Unix ms.
         3 pub registered: i64,
         /// For how long each time, ms, or -1.
@@ -100,11 +100,11 @@ impl Entry {
 /// See the module's comment.
 #[derive(Default)]
 pub(crate) struct Registrations {
-    all: BTreeMap<Bin, Entry>,
+    all: BTreeMap<ByteString, Entry>,
     /// Those that lapse, by when.
-    ends: BTreeSet<(i64, Bin)>,
+    ends: BTreeSet<(i64, ByteString)>,
     /// Whose claims are being ended.
-    departing: BTreeSet<Bin>,
+    departing: BTreeSet<ByteString>,
     registered: usize,
     quiet: usize,
     heap: usize,
@@ -142,7 +142,7 @@ impl Registrations {
     }
 
     /// All entries, by name.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Bin, &Entry)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&ByteString, &Entry)> {
         self.all.iter()
     }
 
@@ -150,9 +150,9 @@ impl Registrations {
     pub fn after<'a>(
         &'a self,
         name: Option<&[u8]>,
-    ) -> impl Iterator<Item = (&'a Bin, &'a Registration)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a ByteString, &'a Registration)> + use<'a> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let from = name.map_or(Unbounded, |name| Excluded(Bin::from(name)));
+        let from = name.map_or(Unbounded, |name| Excluded(ByteString::from(name)));
         let behind = self.all.range((from, Unbounded));
         behind.filter_map(|(name, entry)| Some((name, entry.registration.as_ref()?)))
     }
@@ -163,12 +163,12 @@ impl Registrations {
     }
 
     /// The registration that lapses next, and when. O(log workers).
-    pub fn next_end(&self) -> Option<&(i64, Bin)> {
+    pub fn next_end(&self) -> Option<&(i64, ByteString)> {
         self.ends.first()
     }
 
     /// A worker whose claims are being ended. O(log workers).
-    pub fn next_departure(&self) -> Option<&Bin> {
+    pub fn next_departure(&self) -> Option<&ByteString> {
         self.departing.first()
     }
 
@@ -180,7 +180,7 @@ impl Registrations {
     }
 
     /// Puts what is known of a worker; an empty entry is none. Whether there was one.
-    fn set(&mut self, worker: &Bin, entry: Entry) -> bool {
+    fn set(&mut self, worker: &ByteString, entry: Entry) -> bool {
         let old = self.all.remove(worker);
         if let Some(old) = &old {
             self.ends.remove(&(old.until(), worker.clone()));
@@ -218,7 +218,7 @@ impl Registrations {
 
 impl Board {
     /// Puts what is known of a worker, here and where its claims are. O(log workers).
-    pub(crate) fn set_entry(&mut self, worker: &Bin, entry: Entry) -> Result<(), Unfit> {
+    pub(crate) fn set_entry(&mut self, worker: &ByteString, entry: Entry) -> Result<(), Unfit> {
         let number = match self.workers.find(&**worker) {
             Some(number) => number,
             None => self.workers.add(worker.clone()).0,
@@ -262,7 +262,7 @@ impl Board {
     pub fn registrations_after<'a>(
         &'a self,
         name: Option<&[u8]>,
-    ) -> impl Iterator<Item = (&'a Bin, &'a Registration)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a ByteString, &'a Registration)> + use<'a> {
         self.registrations.after(name)
     }
 
@@ -273,7 +273,7 @@ impl Board {
     }
 
     pub(crate) fn check_registrations(&self) -> Result<(), String> {
-        let agrees = |(name, entry): (&Bin, &Entry)| {
+        let agrees = |(name, entry): (&ByteString, &Entry)| {
             let worker = self.workers.find(&**name).and_then(|number| self.workers.get(number));
             let gone = entry.departure.as_ref().map_or(0, |d| d.token);
             is_name(name) && worker.is_some_and(|w| (w.until, w.gone) == (entry.until(), gone))

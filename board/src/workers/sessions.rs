@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
 use crate::job::NEVER;
-use crate::structures::byte_string::Bin;
+use crate::structures::byte_string::ByteString;
 
 /// See the module's comment.
 #[derive(Default)]
@@ -16,11 +16,11 @@ pub(crate) struct Sessions {
     /// Connection, token, slot.
     claims: BTreeSet<(u64, u64, u32)>,
     /// The connection that carries the registration of a worker.
-    registrars: BTreeMap<Bin, u64>,
+    registrars: BTreeMap<ByteString, u64>,
     /// Connection, worker.
-    workers: BTreeSet<(u64, Bin)>,
+    workers: BTreeSet<(u64, ByteString)>,
     /// Workers whose registration needs a connection and has none here.
-    alone: BTreeSet<Bin>,
+    alone: BTreeSet<ByteString>,
     /// Connections that have closed and whose claims are still to be ended.
     closed: BTreeSet<u64>,
 }
@@ -31,8 +31,8 @@ impl Sessions {
         claims.next().is_some() || self.workers_of(connection).next().is_some()
     }
 
-    fn workers_of(&self, connection: u64) -> impl Iterator<Item = &Bin> {
-        let from = (connection, Bin::from(&b""[..]));
+    fn workers_of(&self, connection: u64) -> impl Iterator<Item = &ByteString> {
+        let from = (connection, ByteString::from(&b""[..]));
         self.workers.range(from..).take_while(move |(of, _)| *of == connection).map(|(_, worker)| worker)
     }
 
@@ -61,7 +61,7 @@ impl Sessions {
     }
 
     /// No connection carries the registration any more. O(log workers).
-    fn part(&mut self, worker: &Bin) {
+    fn part(&mut self, worker: &ByteString) {
         if let Some(connection) = self.registrars.remove(worker) {
             self.workers.remove(&(connection, worker.clone()));
             self.tidy(connection);
@@ -70,7 +70,7 @@ impl Sessions {
 
     /// A worker has a registration that a connection is to carry, or not. Whether none does. O(log
     /// workers).
-    pub fn stands(&mut self, worker: &Bin, carried: bool) -> bool {
+    pub fn stands(&mut self, worker: &ByteString, carried: bool) -> bool {
         let alone = carried && !self.registrars.contains_key(worker);
         if alone {
             self.alone.insert(worker.clone());
@@ -82,8 +82,8 @@ impl Sessions {
     }
 
     /// Whether these are the workers whose registrations a connection carries or is to carry.
-    pub fn are<'a>(&self, mut workers: impl Iterator<Item = &'a Bin>) -> bool {
-        let all: BTreeSet<&Bin> = self.registrars.keys().chain(&self.alone).collect();
+    pub fn are<'a>(&self, mut workers: impl Iterator<Item = &'a ByteString>) -> bool {
+        let all: BTreeSet<&ByteString> = self.registrars.keys().chain(&self.alone).collect();
         all.len() == self.registrars.len() + self.alone.len()
             && self.registrars.len() == self.workers.len()
             && all.into_iter().all(|worker| workers.next() == Some(worker))
@@ -108,13 +108,13 @@ impl Sessions {
     }
 
     /// The next `n` workers, at most, whose registrations closed connections carried.
-    pub fn workers_of_closed(&self, n: usize) -> Vec<Bin> {
+    pub fn workers_of_closed(&self, n: usize) -> Vec<ByteString> {
         let first = self.closed.first().copied();
         first.map(|connection| self.workers_of(connection).take(n).cloned().collect()).unwrap_or_default()
     }
 
     /// The next `n` workers, at most, whose registrations no connection carries.
-    pub fn alone(&self, n: usize) -> Vec<Bin> {
+    pub fn alone(&self, n: usize) -> Vec<ByteString> {
         self.alone.iter().take(n).cloned().collect()
     }
 }
@@ -149,7 +149,7 @@ impl Board {
         let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
         let known = self.sessions.registrars.get(worker) == Some(&connection);
         if some && !known {
-            let worker = Bin::from(worker);
+            let worker = ByteString::from(worker);
             self.sessions.part(&worker);
             self.sessions.alone.remove(&worker);
             self.sessions.registrars.insert(worker.clone(), connection);

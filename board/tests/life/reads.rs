@@ -49,7 +49,7 @@ fn a_history_tells_what_happened_in_order() {
         ("claimed", ann, None),
     ];
     let history = w.job("job").history();
-    let text = |b: &Option<Bin>| b.as_ref().map(|b| String::from_utf8(b.to_vec()).unwrap());
+    let text = |b: &Option<ByteString>| b.as_ref().map(|b| String::from_utf8(b.to_vec()).unwrap());
     let got: Vec<_> = history.iter().map(|e| (e.event.name(), text(&e.worker), text(&e.text))).collect();
     let want = want.map(|(event, worker, text)| (event, worker.map(String::from), text.map(String::from)));
     assert_eq!(got, want);

@@ -16,7 +16,7 @@ fn counted(w: &World) -> Vec<(&'static str, u64)> {
 }
 
 /// How many, the shortest and the longest.
-fn span(dist: &Dist) -> (u64, u64, u64) {
+fn span(dist: &Histogram) -> (u64, u64, u64) {
     (dist.count(), dist.min(), dist.max())
 }
 
@@ -265,7 +265,7 @@ fn lateness_is_poured_out_once_and_not_on_copies() {
     assert!(w.board.was_late() && !w.copy.was_late());
     let mut into = Default::default();
     w.board.pour_lateness(&mut into);
-    assert_eq!(into.each_ref().map(Dist::sum), [0, 5, 0]);
+    assert_eq!(into.each_ref().map(Histogram::sum), [0, 5, 0]);
     assert!(!w.board.was_late());
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use board::{Dist, Late, Setting, State, Stats, Tally};
+use board::{Histogram, Late, Setting, State, Stats, Tally};
 
 use crate::compare::same;
 use crate::naive::{Bytes, Hold, Model, Way};
@@ -119,7 +119,7 @@ impl Model {
             for late in Late::ALL {
                 same_dist(
                     late.name(),
-                    got.late(late).unwrap_or(&Dist::default()),
+                    got.late(late).unwrap_or(&Histogram::default()),
                     &want.late[late as usize],
                 )?;
             }
@@ -133,7 +133,7 @@ impl Model {
     }
 }
 
-fn same_dist(what: &str, got: &Dist, want: &[i64]) -> Result<(), String> {
+fn same_dist(what: &str, got: &Histogram, want: &[i64]) -> Result<(), String> {
     same(what, got.count(), want.len() as u64)?;
     same(what, got.sum(), want.iter().sum::<i64>() as u64)?;
     same(what, got.min(), want.iter().min().copied().unwrap_or(0) as u64)?;
