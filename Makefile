@@ -63,7 +63,7 @@ checked: setup ## Compile the module and the console as the tests want them: tar
 	cargo build $(CHECKED)
 
 lint: setup ## Check format, lints and types of Rust and Python
-	$(VENV)/ruff check .
+	$(VENV)/ruff check --no-cache .
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	cargo fmt --all --check
