@@ -264,7 +264,7 @@ effects! {
     60 ScheduleSet,
     /// A schedule is gone.
     61 ScheduleDeleted,
-    /// A schedule goes on at another time, or stands still.
+    /// A schedule gets another next time, or is paused.
     62 ScheduleMoved,
     /// A schedule posted a child.
     63 Fired,

@@ -1,10 +1,10 @@
 //! How effects and snapshots are written down, so that both can grow.
 //!
-//! It is MessagePack. A struct is a map from the numbers of its fields to their values. Each
-//! field has a value that stands for nothing, and is written only when it has another: so a
-//! version may add fields, and reads what was written before it; and a struct in which nothing
-//! new is used is one that an older version reads. A number is never used again. Whoever meets
-//! a number that it does not know refuses the whole: nothing is guessed.
+//! The format is MessagePack. A struct is a map from the numbers of its fields to their values.
+//! Each field has a blank value, and is written only when it has another one. So a later version
+//! can add fields and still reads what earlier ones wrote, and an earlier version reads what a
+//! later one wrote without using the new fields. No number is used for a second field. A reader
+//! that meets an unknown number refuses the whole struct: it guesses nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +27,7 @@ impl Unreadable {
     }
 }
 
-/// Reads values from bytes, one behind the other.
+/// Reads one value after another from bytes.
 pub(crate) type Decoder<'a> = rmp_serde::Deserializer<ReadRefReader<'a, [u8]>>;
 
 /// A value that is written down. Those of a reader's lifetime refer to what is read.
@@ -35,7 +35,7 @@ pub(crate) type Decoder<'a> = rmp_serde::Deserializer<ReadRefReader<'a, [u8]>>;
 /// It is read through serde. It is written without: serde wants a map's length first, and hot
 /// commands write a map each.
 pub(crate) trait Written<'a>: Sized {
-    /// The value that stands for nothing.
+    /// The value that is not written.
     fn blank() -> Self;
     /// Whether it is that.
     fn is_blank(&self) -> bool;
@@ -137,7 +137,7 @@ pub(crate) fn read_map<'a, V: Written<'a>, D: Deserializer<'a>>(from: D) -> Resu
 }
 
 /// Defines a struct that is written down: `number name: type`, and `= value` where a value
-/// other than the type's own stands for nothing. In the order of the numbers, from 1.
+/// other than the type's own is blank. In the order of the numbers, from 1.
 macro_rules! written {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         written! { @struct 'a [$name] [$(#[$meta])* $vis struct $name] $($fields)* }

@@ -1,7 +1,7 @@
-//! What the server's configuration says about that which time does to jobs.
+//! The settings that an effect of the timer carries.
 //!
-//! Effects of time carry it, because a replica's own configuration may say something else: those
-//! values that such an effect can use, and of them those that are not the usual ones.
+//! A replica's own configuration may differ from its primary's. So the primary sends the values
+//! that applying the effect uses, but for those that have their usual value.
 
 use crate::format::Written;
 use crate::settings::{Rules, Setting};
@@ -9,7 +9,7 @@ use crate::settings::{Rules, Setting};
 const DAY: i64 = 86_400_000;
 
 written! {
-    /// What the server's configuration says about that which time does to jobs: effects carry it.
+    /// See the module's comment.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Policy {
         1 retries: i64 = 10,
@@ -23,7 +23,7 @@ written! {
 }
 
 impl Policy {
-    /// That which counts for jobs that are told of the end of another.
+    /// The values for jobs that depend on one that has ended.
     pub fn of_ends(rules: &Rules) -> Policy {
         Policy {
             retain_failed: rules.get(Setting::RetainFailed),
@@ -32,7 +32,7 @@ impl Policy {
         }
     }
 
-    /// That which counts for claims, too.
+    /// These, and the values for claims that end.
     pub fn of_claims(rules: &Rules) -> Policy {
         Policy {
             retries: rules.get(Setting::Retries),

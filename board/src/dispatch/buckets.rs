@@ -2,7 +2,7 @@
 //! numbers: a token is as many drops as its period has ms, and `rate` drops fall each ms, so
 //! that nothing is ever rounded.
 
-use crate::job::NEVER;
+use crate::job::{is_time, NEVER};
 use crate::settings::{Overrides, Setting, MOST};
 
 /// How fast a bucket fills, and how much it holds.
@@ -55,9 +55,7 @@ written! {
 impl Bucket {
     /// Whether it is one that tokens were taken from.
     pub fn is_sound(&self) -> bool {
-        (0..=MOST * MOST).contains(&self.level)
-            && (0..=NEVER).contains(&self.at)
-            && (1..=MOST).contains(&self.period)
+        (0..=MOST * MOST).contains(&self.level) && is_time(self.at) && (1..=MOST).contains(&self.period)
     }
 
     fn start(&self, refill: &Refill) -> i64 {

@@ -12,7 +12,7 @@ const PARTS: u32 = 1_000;
 /// What a complete child counts.
 pub(crate) const WHOLE: u32 = 10_000 * PARTS;
 
-/// What counts of a job that is so many hundredths of a per cent far.
+/// A job's progress, in hundredths of a per cent, as its parent counts it.
 pub(crate) fn counted(progress: u16) -> u32 {
     u32::from(progress) * PARTS
 }

@@ -52,6 +52,11 @@ pub use extras::{Extras, Said, META_MOST, STALE_MOST};
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
 
+/// Whether a number can stand as a time, [`NEVER`] included.
+pub(crate) fn is_time(time: i64) -> bool {
+    (0..=NEVER).contains(&time)
+}
+
 /// An unsigned number of 48 bits: enough for a time in ms, a revision, a claim's number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct U48([u16; 3]);

@@ -10,7 +10,7 @@ use crate::job::State;
 use crate::structures::byte_string::ByteString;
 
 written! {
-    /// One job that has gone.
+    /// A job whose record has been removed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Tombstone {
         /// Its id.

@@ -17,7 +17,7 @@ pub const CRON_LONGEST: usize = 255;
 /// The name of a time zone is no longer than this, bytes.
 pub const ZONE_LONGEST: usize = 64;
 
-/// What does not come within so many years never comes: 29 February falls on each day of the week
+/// An expression without a time within this number of years has none: 29 February falls on each day of the week
 /// within 40, also around a year like 2100.
 const YEARS: i16 = 41;
 
@@ -45,6 +45,8 @@ pub enum CronFault {
 /// A cron expression in a time zone.
 pub(crate) struct Cron {
     cron: croner::Cron,
+    /// Some time of a day matches.
+    has_time: bool,
     zone: TimeZone,
 }
 
@@ -60,6 +62,14 @@ fn reason(error: &croner::errors::CronError) -> String {
     let text = error.to_string();
     let text = text.split_once(": ").map_or(&*text, |(_, reason)| reason);
     crate::error::clean(text.trim_end_matches('.').as_bytes())
+}
+
+/// Whether any time of a day matches: a list may be empty, as in `, * * * * *`.
+fn has_time(cron: &croner::Cron) -> bool {
+    let pattern = &cron.pattern;
+    let hours = (0..24).any(|n| pattern.hour_match(n).unwrap_or(false));
+    let minutes = (0..60).any(|n| pattern.minute_match(n).unwrap_or(false));
+    hours && minutes && (0..60).any(|n| pattern.second_match(n).unwrap_or(false))
 }
 
 impl Cron {
@@ -79,15 +89,7 @@ impl Cron {
         let cron = parser.parse(text).map_err(|e| CronFault::Expression(reason(&e)))?;
         let zone = std::str::from_utf8(zone).ok().filter(|z| z.len() <= ZONE_LONGEST);
         let zone = zone.and_then(zone_named).ok_or(CronFault::Zone)?;
-        Ok(Cron { cron, zone })
-    }
-
-    /// Whether any time of a day matches: a list may be empty, as in `, * * * * *`.
-    fn has_time(&self) -> bool {
-        let pattern = &self.cron.pattern;
-        let hours = (0..24).any(|n| pattern.hour_match(n).unwrap_or(false));
-        let minutes = (0..60).any(|n| pattern.minute_match(n).unwrap_or(false));
-        hours && minutes && (0..60).any(|n| pattern.second_match(n).unwrap_or(false))
+        Ok(Cron { has_time: has_time(&cron), cron, zone })
     }
 
     /// Whether any day of the years from that one on matches.
@@ -113,7 +115,7 @@ impl Cron {
     /// Whether there is a time of it within the years from that one on. Without one the search
     /// would look at each day, or at each second, of thousands of years.
     fn comes(&self, year: i16) -> bool {
-        self.has_time() && self.has_day(year)
+        self.has_time && self.has_day(year)
     }
 
     /// The first time of it that is not before `ms`.
@@ -233,7 +235,7 @@ mod tests {
         for empty in [", * * * * *", "* , * * * *", "* * , * * *", ", * * * *", "* ,, * * *"] {
             let cron = Cron::read(empty.as_bytes(), b"");
             // The search itself would take minutes.
-            assert!(cron.is_err() || cron.is_ok_and(|cron| !cron.has_time()), "{empty}");
+            assert!(cron.is_err() || cron.is_ok_and(|cron| !cron.has_time), "{empty}");
             assert!(check_cron(empty.as_bytes(), b"", 0).is_err(), "{empty}");
         }
         // The longest pause of all: 29 February 2096 is a Wednesday, the next one 2104 a Friday.

@@ -17,7 +17,7 @@ use std::ops::Bound;
 use crate::effect::is_name;
 use crate::job::kin::SHARE_MOST;
 use crate::job::unique_key::Unique;
-use crate::job::{Extras, Options, META_MOST, NEVER};
+use crate::job::{is_time, Extras, Options, META_MOST, NEVER};
 use crate::places::labels::are_tags;
 use crate::quotas::RECORD;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
@@ -141,7 +141,7 @@ written! {
     pub struct Schedule {
         /// Its id.
         1 pub id: ByteString,
-        /// So many ms from one time to the next; 0 when there is an expression.
+        /// Interval between two times, ms; 0 when there is an expression.
         2 pub every: i64,
         /// A cron expression; empty when there is an interval.
         3 pub cron: ByteString,
@@ -178,10 +178,6 @@ written! {
         /// How often times were passed over because a child would have been refused.
         19 pub refused: u64,
     }
-}
-
-fn is_time(time: i64) -> bool {
-    (0..=NEVER).contains(&time)
 }
 
 /// The id of the `n`th child of a schedule.

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::load::{is_time, need};
+use super::load::need;
 use super::{Damage, HISTORY_MOST};
 use crate::board::{Board, TimeKey};
 use crate::dispatch::buckets::Bucket;
 use crate::dispatch::fair::{place, Seat, Tag};
 use crate::effect::{is_grace, is_name};
-use crate::job::{Claim, Extras, Options, Session, State, NEVER, STALE_MOST};
+use crate::job::{is_time, Claim, Extras, Options, Session, State, NEVER, STALE_MOST};
 use crate::relations::dependencies::AFTER_MOST;
 use crate::settings::{Overrides, LONGEST};
 use crate::structures::byte_string::ByteString;

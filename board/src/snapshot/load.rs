@@ -17,7 +17,7 @@ use crate::effect::is_name;
 use crate::events::changes::Gone;
 use crate::format::{next_tag, Decoder};
 use crate::job::id::{self, Id};
-use crate::job::{Job, State, NEVER, U48};
+use crate::job::{is_time, Job, State, U48};
 use crate::places::labels::are_tags;
 use crate::places::tombstones::Tombstone;
 use crate::quotas::unique::Taken;
@@ -57,10 +57,6 @@ pub(super) fn need(holds: bool, what: &'static str) -> Result<(), Damage> {
     } else {
         damaged(what)
     }
-}
-
-pub(super) fn is_time(time: i64) -> bool {
-    (0..=NEVER).contains(&time)
 }
 
 /// What stands in a part behind so many items, which have been read.

@@ -7,7 +7,7 @@
 //! slots, then tombstones, then schedules in the order of their ids, then ends that are still to
 //! be told, then keys that are taken in their order, then workers that registered or go, by name,
 //! then statistics by day and queue, then families whose children are still to be let go, then
-//! records that have gone, then an end, which says how many came before it. Each item is a tag
+//! removed records, then an end with the number of items before it. Each item is a tag
 //! and a map ([`crate::format`]); a part is some of them. The items follow from the state alone,
 //! so equal boards give equal bytes.
 //!

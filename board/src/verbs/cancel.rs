@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_fact, Fact, Topic};
 use crate::job::history::{Entry, Event};
-use crate::job::{End, State, NEVER};
+use crate::job::{is_time, End, State};
 use crate::settings::Setting;
 
 /// What a cancel comes to for one job.
@@ -32,7 +32,7 @@ written! {
 
 impl Sound for CancelRequested {
     fn sound(&self, _board: &Board) -> bool {
-        (0..=NEVER).contains(&self.end)
+        is_time(self.end)
     }
 }
 

@@ -87,7 +87,7 @@ impl Elapsed {
 }
 
 written! {
-    /// The oldest records in an ended state have gone, because there were too many.
+    /// The server removes the oldest records in an ended state: there were more than are kept.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Trimmed {
         1 state: State,

@@ -5,7 +5,7 @@ use crate::effect::{is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::{clean, Refusal};
 use crate::job::unique_key::Unique;
-use crate::job::{META_MOST, NEVER};
+use crate::job::{is_time, META_MOST, NEVER};
 use crate::schedules::cron::{check_cron, CronFault};
 use crate::schedules::{Backlog, Overlap, Schedule, Template, NUMBERS};
 use crate::structures::byte_string::ByteString;
@@ -88,7 +88,7 @@ impl ScheduleDeleted {
 }
 
 written! {
-    /// A schedule goes on at another time: paused or resumed, or times of it were passed over.
+    /// A schedule gets another next time: it was paused or resumed, or it passed over times.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleMoved {
         1 pub(super) id: ByteString,
@@ -101,7 +101,7 @@ written! {
 }
 
 pub(super) fn are_times(next: i64, at: i64) -> bool {
-    (0..=NEVER).contains(&next) && (next..=NEVER).contains(&at) && (next == NEVER) == (at == NEVER)
+    is_time(next) && (next..=NEVER).contains(&at) && (next == NEVER) == (at == NEVER)
 }
 
 impl Sound for ScheduleMoved {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
 use crate::effect::{is_name, Unfit};
-use crate::job::{META_MOST, NEVER};
+use crate::job::{is_time, META_MOST, NEVER};
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
 
@@ -39,7 +39,7 @@ written! {
 }
 
 written! {
-    /// A worker has gone: its claims up to a token are ended one after the other.
+    /// A worker's registration has ended: the server ends its claims up to a token, one by one.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Departure {
         /// Claims under tokens up to this one have ended.
@@ -83,7 +83,6 @@ impl Entry {
 
     /// Whether it is one that effects could have made on a board whose last token is that.
     pub fn sound(&self, token: u64) -> bool {
-        let is_time = |time: i64| (0..=NEVER).contains(&time);
         let registration = self.registration.as_ref().is_none_or(|r| {
             r.role.as_ref().is_none_or(|role| is_name(role))
                 && r.meta.len() <= META_MOST
