@@ -96,14 +96,14 @@ run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.
 console: checked ## The console in a browser [REDIS=redis://127.0.0.1:6379] [PORT=8379] [WRITE=1: let users act]
 	@REDIS_URL='$(REDIS)' target/checked/jobboard-console --port $(if $(filter file,$(origin PORT)),8379,$(PORT)) $(if $(filter-out 0 no,$(WRITE)),--write)
 
-screenshots: setup build checked ## The pictures of docs/console.md, made anew
-	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/console
+screenshots: setup build checked ## The pictures of docs/guides/console.md, made anew
+	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/guides/console
 
-bench: setup build ## CPU, memory, latency beside the peers, into docs/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
+bench: setup build ## CPU, memory, latency beside the peers, into docs/reports/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 	@scripts/peers
 	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --most=,$(MOST)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
 
-bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, into docs/workers.md [SERVER=redis82] [JOBS=5000]
+bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers
 	$(VENV)/python benches/workers/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
@@ -114,7 +114,7 @@ bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by 3 % [WRITE=1: note them]
 	$(VENV)/python benches/instructions.py $(if $(filter-out 0 no,$(WRITE)),--write)
 
-instructions-beside: setup build ## Count those of a whole job's life beside the peers [PEERS=jobboard,streams] [WRITE=1: into docs/instructions.md]
+instructions-beside: setup build ## Count those of a whole job's life beside the peers [PEERS=jobboard,streams] [WRITE=1: into docs/reports/instructions.md]
 	@scripts/peers
 	$(BENCH)/python benches/instructions_beside.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(WRITE)),--write)
 

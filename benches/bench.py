@@ -1,4 +1,4 @@
-"""Measures jobboard beside its peers and by itself, and writes docs/benchmarks.md and docs/plots/.
+"""Measures jobboard beside its peers and by itself: docs/reports/benchmarks.md and the plots beside it.
 
     make bench [SERVER=redis70|redis82|valkey91] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 
@@ -31,7 +31,7 @@ import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
 from wire import Wire  # noqa: E402
 
-REPORT = ROOT / "docs" / "benchmarks.md"
+REPORT = ROOT / "docs" / "reports" / "benchmarks.md"
 KEPT = ("<!-- kept -->", "<!-- /kept -->")
 
 

@@ -4,8 +4,8 @@
 
 Starts Redis 7.0 under callgrind, sends each verb some hundred times, and counts what the server's main thread
 spends in the module's commands, their replies and their effects included, for each job.
-`docs/instructions.md` holds the numbers of record: a verb that takes 3 % more fails. `--write` notes new
-numbers; a growth goes with a line in the changelog.
+`docs/reports/instructions.md` holds the numbers of record: a verb that takes 3 % more fails. `--write` notes
+new numbers; a growth goes with a line in the changelog.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.kinds import executable  # noqa: E402
 from harness.server import MODULE, free_port  # noqa: E402
 from wire import Wire, encode, fields  # noqa: E402
 
-RECORD = HERE.parent / "docs" / "instructions.md"
+RECORD = HERE.parent / "docs" / "reports" / "instructions.md"
 JOBS = 300
 ROUNDS = 5
 """Every verb is counted so often, and the least counts: now and then a table grows within a command."""

@@ -4,7 +4,7 @@
 
 Each peer works on a server of its own under callgrind, with the pipelines of `make bench`. Counted is all
 that the server's process executes: its event loop, parser, commands, effects, replies and timers. What the
-kernel does for it is not counted. `WRITE=1` notes the table in docs/instructions.md.
+kernel does for it is not counted. `WRITE=1` notes the table in docs/reports/instructions.md.
 """
 
 from __future__ import annotations

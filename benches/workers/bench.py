@@ -1,4 +1,4 @@
-"""What a worker adds to a job that does nothing, ours beside those of other libraries, into docs/workers.md.
+"""What a worker adds to a job that does nothing, beside those of other libraries: docs/reports/workers.md.
 
     make bench-workers [JOBS=5000]
 
@@ -28,7 +28,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 
 from harness import KINDS, Server  # noqa: E402
 
-REPORT = ROOT / "docs" / "workers.md"
+REPORT = ROOT / "docs" / "reports" / "workers.md"
 PLACE = ROOT / "target" / "bench" / "workers"
 KEPT = ("<!-- kept -->", "<!-- /kept -->")
 WITHIN = 60.0

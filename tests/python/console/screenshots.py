@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/console.md: python -m console.screenshots docs/console
+"""Makes the pictures of docs/guides/console.md: python -m console.screenshots docs/guides/console
 
 A server with the board of `seed.shop`, a console, Chromium; 1200 pixels wide.
 """

@@ -1,4 +1,4 @@
-"""docs/console.md, the make target and the workspace say what is so."""
+"""docs/guides/console.md, the make target and the workspace say what is so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.server import ROOT
 
 from .process import BINARY
 
-PAGE = (ROOT / "docs" / "console.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "console.md").read_text()
 
 
 def told(*command: str) -> str:
@@ -27,7 +27,7 @@ def test_options_of_the_page_are_those_of_the_program():
 
 def test_the_pictures_are_there():
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", PAGE):
-        file = ROOT / "docs" / picture
+        file = ROOT / "docs" / "guides" / picture
         assert file.read_bytes()[:4] == b"\x89PNG" and file.stat().st_size < 150_000
 
 

@@ -264,7 +264,7 @@ def test_a_session_has_the_rights_of_its_user(page: Page, consoles, store: Serve
 
 @pytest.mark.parametrize("role", ["observer", "operator"])
 def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: Server, role: str):
-    """With +scan added, as docs/console.md says, no part of a page is kept from them."""
+    """With +scan added, as docs/guides/console.md says, no part of a page is kept from them."""
     rules = re.search(rf"^# user {role} (.+)$", (ROOT / "redis.conf").read_text(), re.M).group(1).split()
     board = guarded.board("jobs:1")
     board.post(id="a", group="g", tags=["t"])

@@ -1,4 +1,4 @@
-"""The guides of docs/migrate: what they show is run, for each guide on an empty server.
+"""The guides of docs/guides/migrate: what they show is run, for each guide on an empty server.
 
 ```python before     makes jobs of the other library (```js before: in node)
 ```console           `$ jobboard …` and what it prints
@@ -27,7 +27,9 @@ from .test_bullmq import NODE, PEERS
 from .test_qless import Theirs
 
 ROOT = Path(__file__).resolve().parents[3]
-GUIDES = sorted(path for path in (ROOT / "docs" / "migrate").glob("*.md") if path.name != "README.md")
+FOLDER = ROOT / "docs" / "guides" / "migrate"
+INDEX = FOLDER / "README.md"
+GUIDES = sorted(path for path in FOLDER.glob("*.md") if path != INDEX)
 
 
 class Block(NamedTuple):
@@ -117,7 +119,7 @@ def make_qless(server: Server) -> None:
 
 
 def test_the_index_names_every_guide_and_every_importer():
-    index = (ROOT / "docs" / "migrate" / "README.md").read_text()
+    index = INDEX.read_text()
     assert set(re.findall(r"\]\((\S+)\)", index)) == {path.name for path in GUIDES}
     for library in LIBRARIES:
         assert any(f"jobboard import {library} " in path.read_text() for path in GUIDES), library
@@ -131,8 +133,6 @@ def test_the_options_are_those_of_the_command():
         check=True,
     ).stdout
     known = set(re.findall(r"(?<=\s)--[a-z-]+", helped)) | {"--prefix"}
-    index = (ROOT / "docs" / "migrate" / "README.md").read_text() + (
-        ROOT / "docs" / "migrate" / "streams.md"
-    ).read_text()
+    index = INDEX.read_text() + (FOLDER / "streams.md").read_text()
     told = set(re.findall(r"^\| `(--[a-z-]+)", index, re.MULTILINE))
     assert told == known - {"--help"}

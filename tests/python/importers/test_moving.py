@@ -280,7 +280,7 @@ def test_a_board_in_a_cluster_can_be_moved_to(server: Server, cluster, source, t
 
 def test_the_rights_that_the_guide_names_are_enough(server: Server, source, theirs, imported):
     add(source, theirs, 5)
-    guide = (Path(__file__).resolve().parents[3] / "docs" / "migrate" / "README.md").read_text()
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "guides" / "migrate" / "README.md").read_text()
     [line] = [line for line in guide.splitlines() if line.startswith("Needed rights")]
     commands = [name for name in re.findall(r"`([A-Z. ]+)`", line)]
     words = [f"+{name.lower().replace(' ', '|')}" for name in commands]

@@ -477,7 +477,7 @@ def test_counts_do_not_drift_over_all_these_paths(board, clock):
     check_consistent(board)
 
 
-# What differs, as docs/migrate/qless.md says
+# What differs, as docs/guides/migrate/qless.md says
 
 
 def test_grace_begins_when_the_lease_ends(board, clock):

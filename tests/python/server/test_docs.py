@@ -356,18 +356,39 @@ def test_complexities_are_those_of_command_docs(server: Server) -> None:
         assert expected == doc["complexity"], name
 
 
-def test_links_and_paths_of_the_readme_exist() -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link]
+def test_paths_of_the_readme_exist() -> None:
     [layout] = re.findall(r"## Where things are\n\n(.*?)\n\n", README, re.DOTALL)
     paths = [line.split()[0] for line in layout.splitlines()]
     assert len(paths) > 5
-    assert not [path for path in [*links, *paths] if not (ROOT / path).exists()]
+    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
-def test_links_within_commands_md_lead_to_headings() -> None:
-    headings = re.findall(r"^#+ (.*)$", COMMANDS, re.MULTILINE)
-    anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", COMMANDS)) <= anchors
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "clients" / "python" / "README.md"]
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link to a heading of the page may say behind its `#`."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_between_documents_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_map_of_the_documents_names_every_one() -> None:
+    page = ROOT / "docs" / "README.md"
+    named = {(page.parent / link).resolve() for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())}
+    migrate = ROOT / "docs" / "guides" / "migrate" / "README.md"
+    kept = {each for each in PAGES if "docs" in each.parts and each.parent != migrate.parent} | {migrate}
+    assert kept - {page} <= named
 
 
 # Record fields

@@ -1,4 +1,4 @@
-"""The module is taken out of a server as docs/install.md says, and copies of its data are put back."""
+"""The module is taken out of a server as docs/guides/install.md says, and copies of its data are put back."""
 
 from __future__ import annotations
 
