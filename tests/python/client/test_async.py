@@ -11,7 +11,7 @@ import pytest
 import redis.asyncio
 from harness import run_async
 from jobboard import AsyncBoard, AsyncShardedBoard, Board, ShardedBoard
-from jobboard.verbs import command, pages, steps
+from jobboard.board.sending import command, pages, steps
 
 
 def run(server, main, **options) -> None:
@@ -81,7 +81,7 @@ def test_every_command_of_a_board_has_a_verb(server) -> None:
     known = {name.upper().split("|")[0] for name in server.client().command_list()}
     known = {name for name in known if name.startswith("JOB.")}
     own = {"JOB.APPLY", "JOB.LOAD", "JOB.PROBE", "JOB.CLOCK"}
-    sources = Path(jobboard.__file__).parent.joinpath("requests").glob("*.py")
+    sources = Path(jobboard.__file__).parent.joinpath("board").glob("*.py")
     text = "".join(path.read_text() for path in sources)
     missing = {name for name in known - own if f'"{name}"' not in text}
     assert not missing

@@ -9,9 +9,9 @@ from pathlib import Path
 import jobboard
 import pytest
 from jobboard import FOREVER, Abandon, Complete, Context, Exponential, Fixed, Next, Retry, Worker
+from jobboard.board.administering import DURATIONS
 from jobboard.cli import build_parser
-from jobboard.requests.administering import DURATIONS
-from jobboard.words import to_ms
+from jobboard.times import to_ms
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = r"text with a unit, such as '500ms', '5s', '10m', '2h' or '7d', or a timedelta"

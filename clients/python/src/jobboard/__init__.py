@@ -10,8 +10,13 @@ Worker(board).run()
 """
 
 from .board import AsyncBoard, Board, Requests
+from .board.context import Context
+from .board.family import Slice
+from .board.hooks import Hook
+from .board.posting import After, Exponential, Fixed, Node
+from .board.sending import Page
+from .board.sharded import AsyncShardedBoard, ShardedBoard
 from .codecs import Codec, Json, Msgpack, PayloadError, Raw
-from .context import Context
 from .errors import (
     BoardError,
     Broken,
@@ -35,14 +40,9 @@ from .errors import (
     Stale,
 )
 from .handlers import Handlers, NoHandler
-from .hooks import Hook
 from .jobs import Job
 from .outcomes import Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash
-from .requests.posting import After, Exponential, Fixed, Node
-from .requests.shape import Slice
-from .sharding import AsyncShardedBoard, ShardedBoard
-from .verbs import Page
-from .words import FOREVER
+from .times import FOREVER
 from .worker import Worker
 
 __version__ = "0.1.0"

@@ -19,7 +19,7 @@ import redis
 
 from . import __version__
 from .commands import look, operate, post, top, work
-from .visible import visible
+from .escaping import escaped
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except (redis.RedisError, OSError, ValueError) as error:
-        print(visible(f"jobboard: {error}"), file=sys.stderr)
+        print(escaped(f"jobboard: {error}"), file=sys.stderr)
         return 1
 
 

@@ -99,7 +99,7 @@ def _split(host: str) -> Any:
     return urlsplit(f"//{host}")
 
 
-def given(client: Any) -> Client:
+def client_of(client: Any) -> Client:
     """The client that a board was given, or one of its URL."""
     if client is None or isinstance(client, str):
         return connect(client)
@@ -111,7 +111,7 @@ def given(client: Any) -> Client:
     return found
 
 
-def given_async(client: Any) -> AsyncClient:
+def async_client_of(client: Any) -> AsyncClient:
     """The same for asyncio."""
     if client is None or isinstance(client, str):
         return connect_async(client)

@@ -18,8 +18,8 @@ try:
 except ImportError as error:
     raise ImportError("pip install 'jobboard[otel]'") from error
 
-from .context import Context
-from .hooks import Done, Hook
+from .board.context import Context
+from .board.hooks import Done, Hook
 from .outcomes import Abandon, Stopped
 
 SYSTEM = "jobboard"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
+from .arguments import Name
 from .codecs import Codec
-from .words import Duration, Name, to_ms
+from .times import Duration, to_ms
 
 TEXT = 4096
 """The longest message or reason, bytes: the module's default `max-text`."""
@@ -132,7 +133,7 @@ class GiveBack(Outcome):
         return words if self.delay is None else [*words, "DELAY", to_ms(self.delay)]
 
 
-class Unknown(GiveBack):
+class Unhandled(GiveBack):
     """Back to the queue: this worker has no handler for it. How long it then waits, the engine decides."""
 
     __slots__ = ()

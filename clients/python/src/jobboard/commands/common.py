@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Union
 
 import redis
 
-from ..board import Board
+from ..board import Board, ShardedBoard
+from ..board.filters import NAMES, Filters
 from ..codecs import CODECS
 from ..connecting import URL, default_url
 from ..connecting import connect as connect_to
-from ..requests.filters import NAMES, Filters
-from ..sharding import ShardedBoard
-from ..visible import visible, visible_json
-from ..words import UNITS, to_ms
+from ..escaping import escaped, escaped_json
+from ..times import UNITS, to_ms
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -103,7 +102,7 @@ def duration(text: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    return visible_json(json.dumps(value, ensure_ascii=False, default=_other))
+    return escaped_json(json.dumps(value, ensure_ascii=False, default=_other))
 
 
 def _other(value: Any) -> Any:
@@ -127,12 +126,12 @@ def span(ms: Any) -> str:
 
 def say(*words: Any) -> None:
     """To the terminal, beside the output."""
-    print(*map(visible, words), file=sys.stderr)
+    print(*map(escaped, words), file=sys.stderr)
 
 
 def columns(rows: Iterable[list[str]], heads: list[str]) -> str:
     """A plain table."""
-    lines = [heads, *([visible(cell) for cell in row] for row in rows)]
+    lines = [heads, *([escaped(cell) for cell in row] for row in rows)]
     widths = [max(len(line[number]) for line in lines) for number in range(len(heads))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines

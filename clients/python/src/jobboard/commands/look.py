@@ -6,7 +6,7 @@ import argparse
 import itertools
 from typing import Any, Callable
 
-from ..visible import visible
+from ..escaping import escaped
 from .common import (
     Subparsers,
     add_board,
@@ -75,7 +75,7 @@ def run_get(arguments: argparse.Namespace) -> int:
 def run_explain(arguments: argparse.Namespace) -> int:
     def text(found: Any) -> str:
         head = f"{found['id']} is {found['state']}" + (f" in {found['queue']}" if "queue" in found else "")
-        return "\n".join(map(visible, [head, *(f"- {reason['text']}" for reason in found["reasons"])]))
+        return "\n".join(map(escaped, [head, *(f"- {reason['text']}" for reason in found["reasons"])]))
 
     return _shown(arguments, board_of(arguments).explain(arguments.id), text)
 
@@ -86,7 +86,7 @@ def run_history(arguments: argparse.Namespace) -> int:
             f"{time_of(one['at'])}  {one['event']:16} {one.get('worker', '')}  {one.get('text', '')}".rstrip()
             for one in found
         ]
-        return "\n".join(map(visible, rows))
+        return "\n".join(map(escaped, rows))
 
     return _shown(arguments, board_of(arguments).history(arguments.id), text)
 
@@ -112,7 +112,7 @@ def _shown(arguments: argparse.Namespace, found: Any, text: Callable[[Any], str]
 
 def _lines(found: dict[str, Any]) -> str:
     width = max(map(len, found))
-    return "\n".join(f"{name.ljust(width)}  {visible(_cell(name, value))}" for name, value in found.items())
+    return "\n".join(f"{name.ljust(width)}  {escaped(_cell(name, value))}" for name, value in found.items())
 
 
 def _cell(name: str, value: Any) -> str:

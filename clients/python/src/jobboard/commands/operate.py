@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..visible import visible
+from ..escaping import escaped
 from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, say
 from .progress import progress
 
@@ -56,7 +56,7 @@ def by_ids(arguments: argparse.Namespace) -> int:
     if arguments.verb == "cancel":
         found = board.cancel(*arguments.ids, by=arguments.by, force=arguments.force)
         for id, what in zip(arguments.ids, found):
-            print(visible(f"{id} {what or 'unknown'}"))
+            print(escaped(f"{id} {what or 'unknown'}"))
         return 0 if all(found) else 1
     options = {"queue": arguments.to} if arguments.verb == "requeue" else {}
     done = getattr(board, arguments.verb)(*arguments.ids, **options)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import JobFailed
-from ..visible import visible
+from ..escaping import escaped
 from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, say
 from .progress import progress
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         options.setdefault("retain", "60s")
     id = board.post(value_of(arguments, arguments.payload), id=arguments.id, **options)
     if arguments.wait is None or id is None:
-        print(visible(id))
+        print(escaped(id))
         return 0
     return wait(board, id, arguments.wait)
 

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any
 
-from ..visible import visible
-from ..words import to_ms
+from ..escaping import escaped
+from ..times import to_ms
 from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, span
 
 HEADS = ["QUEUE", "READY", "CLAIMED", "SCHEDULED", "BLOCKED", "FAILED", "IN/S", "OUT/S", "OLDEST", "DRAIN"]
@@ -78,13 +78,13 @@ def drawn(view: View, title: str) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    tables: list[Any] = [Text(f"{visible(title)}   {time.strftime('%H:%M:%S')}   ctrl-c ends", style="bold")]
+    tables: list[Any] = [Text(f"{escaped(title)}   {time.strftime('%H:%M:%S')}   ctrl-c ends", style="bold")]
     for rows, heads in ((view.queues, HEADS), (view.workers, WORKERS), (view.jobs, JOBS)):
         table = Table(box=None, pad_edge=False, header_style="dim")
         for number, head in enumerate(heads):
             table.add_column(head, justify="right" if heads is HEADS and number else "left")
         for row in rows:
-            table.add_row(*(Text(visible(cell)) for cell in row))
+            table.add_row(*(Text(escaped(cell)) for cell in row))
         tables += [Text(""), table]
     return Group(*tables)
 

@@ -1,4 +1,7 @@
-"""Ways over from other libraries: `jobboard import rq|bullmq|qless|work-queue|taskflow|streams`."""
+"""Ways over from other libraries: `jobboard import rq|bullmq|qless|work-queue|taskflow|streams`.
+
+Uses `commands` and `taskflow`.
+"""
 
 from .command import add_command
 

@@ -11,8 +11,8 @@ import redis
 from ..commands.common import add_server, connect, duration, say
 from ..commands.progress import progress
 from ..connecting import connect as connect_to
-from ..visible import visible
-from ..words import to_ms
+from ..escaping import escaped
+from ..times import to_ms
 from .bullmq import BullMQ
 from .moving import Board, Busy, Mover, Report, Section, Source, text
 from .qless import Qless
@@ -209,7 +209,7 @@ def tell(report: Report, moving: bool) -> None:
     if not report.found:
         print(f"{'none':>12}")
     for id, reason in report.reasons:
-        print(visible(f"stays: {id}: {reason}"))
+        print(escaped(f"stays: {id}: {reason}"))
     more = sum(report.stayed.values()) - len(report.reasons)
     if more > 0:
         print(f"stay: {more:,} more")

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
-from jobboard.plain import is_json
+from ..json_values import is_json
 
 Text = Union[str, bytes]
 

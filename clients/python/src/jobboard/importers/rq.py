@@ -15,9 +15,8 @@ import pickle
 import zlib
 from typing import Any, Optional
 
-from jobboard.outcomes import shortened
-from jobboard.plain import compact, is_json
-
+from ..json_values import compact, is_json
+from ..outcomes import shortened
 from .moving import Item, Section, text
 from .postings import LONGEST_MESSAGE, Posting
 

@@ -11,8 +11,7 @@ from typing import Any, Optional
 
 import redis
 
-from jobboard.plain import compact
-
+from ..json_values import compact
 from .moving import Item, Section, text
 from .postings import WORKER, Posting
 

@@ -9,8 +9,7 @@ from typing import Any, Optional
 from taskflow.jobs.base import JobPriority
 from taskflow.utils import misc
 
-from jobboard.taskflow import postings as theirs
-
+from ..taskflow import postings as theirs
 from .moving import Item, Section, text
 from .postings import Posting
 

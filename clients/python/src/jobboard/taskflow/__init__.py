@@ -6,6 +6,8 @@
         board.post("welcome", details={"to": "ann"})
 
 The key of the board is `namespace`. Options of the connection are those of TaskFlow's own redis board.
+
+Uses `worker`.
 """
 
 from .board import JobBoard

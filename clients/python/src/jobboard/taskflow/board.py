@@ -21,7 +21,7 @@ from .connecting import make_client, patience
 from .failures import LOST, code, translated
 from .job import FIELDS, Job
 from .notifications import BoardNotifier, Listener
-from .reading import ask, pairs, text
+from .replies import ask, pairs, text
 from .session import Session
 
 LOG = logging.getLogger(__name__)

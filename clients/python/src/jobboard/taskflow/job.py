@@ -12,7 +12,7 @@ from taskflow.jobs import base
 from taskflow.utils import redis_utils
 
 from . import postings
-from .reading import pairs, text
+from .replies import pairs, text
 
 if TYPE_CHECKING:
     from .board import JobBoard

@@ -13,10 +13,10 @@ import redis
 from taskflow.jobs import base
 from taskflow.types import notifier
 
-from ..worker.line import BROKEN
+from ..worker.connection import BROKEN
 from . import postings
 from .job import FIELDS, STATES, Job, moment
-from .reading import ask, pairs, text
+from .replies import ask, pairs, text
 
 if TYPE_CHECKING:
     from .board import JobBoard

@@ -14,7 +14,7 @@ from typing import Any, Optional
 from oslo_serialization import msgpackutils
 from taskflow.jobs.base import JobPriority
 
-from jobboard.plain import compact, is_json
+from ..json_values import compact, is_json
 
 PRIORITIES = {
     JobPriority.VERY_HIGH: 20,

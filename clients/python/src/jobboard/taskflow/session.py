@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional
 
 import redis
 
-from .reading import pairs, text
+from .replies import pairs, text
 
 LOG = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ import redis
 
 from .. import replies
 from ..board import Requests
+from ..board.working import beat
 from ..errors import LOST, BoardError, Refused, translated
 from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
-from ..requests.working import beat
 from .engine import Engine
 from .run import Run
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from .. import outcomes
+from ..board.context import Context
+from ..board.hooks import Hook
 from ..codecs import Codec
-from ..context import Context
 from ..handlers import Handlers
-from ..hooks import Hook
 from ..jobs import Job
-from .performing import Performer
+from .performer import Performer
 from .threads import Loop
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"

@@ -14,7 +14,7 @@ from typing import Any, Optional
 from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome
 from .child import Setup, serve
 from .engine import Engine
-from .performing import Performer
+from .performer import Performer
 from .run import Run
 from .threads import ThreadPool
 

@@ -2,9 +2,9 @@
 
 Threads of a worker:
 
-- the claimer (claiming.py) waits for jobs when there is room for them, on a connection of its own;
-- the sender (sending.py) keeps all leases with one command for each board, and sends reports and ends;
-- the listener (listening.py) hears of cancels and losses at once;
+- the claimer (claimer.py) waits for jobs when there is room for them, on a connection of its own;
+- the sender (sender.py) keeps all leases with one command for each board, and sends reports and ends;
+- the listener (listener.py) hears of cancels and losses at once;
 - the pool (threads.py, loop.py, children.py) runs the handlers.
 
 One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that
@@ -21,17 +21,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 
 from ..board import Board, Requests
-from ..context import Context
+from ..board.context import Context
 from ..jobs import Job
-from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unknown
-from ..words import of_ms
+from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
+from ..times import of_ms
 from .run import Run
-from .strangers import Strangers
+from .unhandled import UnhandledJobs
 
 if TYPE_CHECKING:
-    from ..sharding import ShardedBoard
+    from ..board import ShardedBoard
     from .options import Options
-    from .sending import Sender
+    from .sender import Sender
 
 log = logging.getLogger("jobboard.worker")
 
@@ -81,7 +81,7 @@ class Engine:
         """How many jobs the claim under way may bring."""
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
-        self.strangers = Strangers()
+        self.unhandled = UnhandledJobs()
         self.stopping = False
         self.failure: Optional[BaseException] = None
         self.ends = 0
@@ -158,8 +158,8 @@ class Engine:
         with self.lock:
             if run.ended:
                 return  # given back meanwhile, by a worker that had to go
-            if isinstance(outcome, Unknown):
-                outcome.delay = of_ms(self.strangers.wait(outcome.reason) * 1000)
+            if isinstance(outcome, Unhandled):
+                outcome.delay = of_ms(self.unhandled.wait(outcome.reason) * 1000)
             run.ended = True
             run.interrupt = None
             self.busy -= 1

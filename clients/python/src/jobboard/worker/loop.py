@@ -11,7 +11,7 @@ from typing import Optional
 from ..handlers import Handler
 from ..outcomes import GiveBack, Outcome
 from .engine import Engine
-from .performing import Performer
+from .performer import Performer
 from .run import Run
 
 

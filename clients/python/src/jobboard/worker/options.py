@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..arguments import Name, counted
 from ..replies import text
-from ..words import Name, counted
 from .engine import FIELDS
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
 
-    from ..requests.working import Order
+    from ..board.working import Order
 
     Mode = Literal["threads", "processes", "asyncio"]
     Interrupt = Literal["raise", "flag", "kill"]

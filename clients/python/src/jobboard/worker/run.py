@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ..board import Requests
-from ..context import Context
+from ..board.context import Context
 from ..jobs import Job
 
 if TYPE_CHECKING:
-    from .sending import Sender
+    from .sender import Sender
 
 
 class Run:

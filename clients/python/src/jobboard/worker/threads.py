@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 from ..outcomes import Outcome
 from .engine import Engine
-from .performing import Performer
+from .performer import Performer
 from .run import Run
 
 

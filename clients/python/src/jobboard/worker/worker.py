@@ -15,23 +15,24 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 import redis
 
+from ..arguments import Name
 from ..board import Board
 from ..handlers import Handlers
-from ..words import Duration, Name, to_ms
+from ..times import Duration, to_ms
 from .child import Setup
 from .children import ProcessPool
-from .claiming import Claimer
+from .claimer import Claimer
 from .engine import FIELDS, Engine, Pool
-from .listening import Listener
+from .listener import Listener
 from .loop import LoopPool
 from .options import Options, default_concurrency, default_name
-from .performing import Performer
-from .sending import Sender
+from .performer import Performer
+from .sender import Sender
 from .threads import ThreadPool
 
 if TYPE_CHECKING:
-    from ..requests.working import Order
-    from ..sharding import ShardedBoard
+    from ..board import ShardedBoard
+    from ..board.working import Order
     from .options import Interrupt, Mode
 
 log = logging.getLogger("jobboard.worker")

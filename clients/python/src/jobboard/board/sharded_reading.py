@@ -6,15 +6,16 @@ import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..arguments import Name
 from ..jobs import Job
-from ..verbs import Page, Request, Steps, one, pages, steps
-from ..words import Duration, Name, of_ms, to_ms
+from ..times import Duration, of_ms, to_ms
 from .filters import Filters
+from .sending import Page, Request, Steps, one, pages, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
 
-    from ..board import Requests
+    from .board import Requests
 
 TURN = 100
 """How long one shard is waited for, ms, when any of several will do."""

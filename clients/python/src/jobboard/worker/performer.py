@@ -9,10 +9,10 @@ import traceback
 from collections.abc import Collection
 from typing import Any
 
+from ..board.context import Context
+from ..board.hooks import Hook
 from ..codecs import PayloadError
-from ..context import Context
 from ..handlers import Handler, Handlers, NoHandler
-from ..hooks import Hook
 from ..outcomes import (
     Abandon,
     CancelRequested,
@@ -28,7 +28,7 @@ from ..outcomes import (
     PutAside,
     Retry,
     Trash,
-    Unknown,
+    Unhandled,
 )
 from ..replies import text
 
@@ -97,7 +97,7 @@ class Performer:
         if isinstance(error, GoHome):
             return GiveBack("the worker stops")
         if isinstance(error, NoHandler):
-            return Unknown(str(error))
+            return Unhandled(str(error))
         if isinstance(error, Abandon):
             return GiveBack(error.reason, error.delay)
         if isinstance(error, Trash):

@@ -7,11 +7,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import replies
+from ..arguments import Name
 from ..jobs import Job
-from ..verbs import Page, Request, Steps, command, pages, steps
-from ..words import Name
+from .family import Family, fields_words, page_of
 from .filters import Filters, filter_words
-from .shape import Verbs, fields_words, page_of
+from .sending import Page, Request, Steps, command, pages, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,7 +34,7 @@ def _counted(reply: Any) -> tuple[str, int]:
     return replies.text(reply[0]), int(reply[1])
 
 
-class Reading(Verbs):
+class Reading(Family):
     @command
     def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Request[Optional[Job]]:
         """The record of a job, or None: unknown, or dropped at its end, as when it completes without a

@@ -1,4 +1,4 @@
-"""Pauses between tries, each longer than the last."""
+"""Waits between tries, each longer than the last."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import threading
 FIRST, MOST = 0.05, 2.0
 
 
-class Pauses:
-    """From 50 ms to 2 s, with half of it at random, so that not all workers come back at once."""
+class Backoff:
+    """Waits from 50 ms to 2 s, with half of it at random, so that not all workers come back at once."""
 
     def __init__(self) -> None:
         self.next = FIRST
@@ -22,6 +22,6 @@ class Pauses:
     def wait(self, unless: threading.Event) -> None:
         unless.wait(self.take())
 
-    def over(self) -> None:
+    def reset(self) -> None:
         """It has worked."""
         self.next = FIRST

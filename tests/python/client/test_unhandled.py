@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from jobboard import Handlers, Worker
-from jobboard.worker import strangers
+from jobboard.worker import unhandled
 
 MODES = ["threads", "asyncio", "processes"]
 
@@ -18,8 +18,8 @@ def test_an_old_worker_gives_new_jobs_back_to_new_ones(
     monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
     import client_app
 
-    monkeypatch.setattr(strangers, "FIRST", 600.0)
-    monkeypatch.setattr(strangers, "MOST", 600.0)
+    monkeypatch.setattr(unhandled, "FIRST", 600.0)
+    monkeypatch.setattr(unhandled, "MOST", 600.0)
     jobs.handlers = client_app.board.handlers
     ids = jobs.post_many(range(5), name="new", retries=0)
     old = Worker(jobs, mode=mode, concurrency=2, lease="3s", target="client_app:board")
@@ -41,7 +41,7 @@ def test_an_old_worker_gives_new_jobs_back_to_new_ones(
 
 def test_where_no_worker_knows_a_name_nobody_is_kept_busy() -> None:
     """The longest wait bounds how often a job comes, however many there are."""
-    known = strangers.Strangers()
+    known = unhandled.UnhandledJobs()
     waits = [known.wait("a") for _ in range(20)]
     assert 0.5 <= waits[0] <= 1.0
     assert all(15 <= wait <= 30 for wait in waits[6:])

@@ -12,22 +12,22 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 """Control characters, what begins a line, what turns the direction of writing, and bytes that are no text."""
 
 
-def visible(text: object) -> str:
+def escaped(text: object) -> str:
     r"""The text in one line: what would not be seen as `\x1b`, `\n`, `\u202e`."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
 
 
-def visible_lines(text: str) -> str:
+def escaped_lines(text: str) -> str:
     """Likewise, but for its line ends and tabs."""
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in "\n\t" else visible(found[0]), text)
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in "\n\t" else escaped(found[0]), text)
 
 
-def visible_json(text: str) -> str:
+def escaped_json(text: str) -> str:
     """JSON of the same value, in which all is seen."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-class Visible(logging.Filter):
+class EscapingFilter(logging.Filter):
     """Lets no part of a log line be more than text. Of a traceback the lines stay."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -38,9 +38,9 @@ class Visible(logging.Filter):
         if isinstance(record.exc_info, tuple) and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         if record.exc_text:
-            record.exc_text = visible_lines(record.exc_text)
+            record.exc_text = escaped_lines(record.exc_text)
         return True
 
 
 def _shown(value: Any) -> Any:
-    return value if isinstance(value, (int, float)) else visible(value)
+    return value if isinstance(value, (int, float)) else escaped(value)

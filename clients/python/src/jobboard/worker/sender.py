@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from ..outcomes import Nothing, Outcome
+from .backoff import Backoff
 from .batch import Batch
+from .connection import TROUBLE, connection_of
 from .engine import Engine
-from .line import TROUBLE, line
-from .pausing import Pauses
 from .run import Run
 
 log = logging.getLogger("jobboard.worker")
@@ -36,8 +36,8 @@ class Sender(threading.Thread):
     def __init__(self, engine: Engine) -> None:
         super().__init__(name="jobboard-sender", daemon=True)
         self.engine = engine
-        self.line = line(engine.board.client)
-        self.pauses = Pauses()
+        self.connection = connection_of(engine.board.client)
+        self.backoff = Backoff()
         self.sending = threading.Lock()
         self.lock = threading.Lock()
         self.wake = threading.Condition(self.lock)
@@ -118,8 +118,8 @@ class Sender(threading.Thread):
                 name = self.engine.name
                 words = [shard.worker_deregister(name).words for shard in self.engine.shards]
                 with contextlib.suppress(*TROUBLE):
-                    self.line.ask(words)
-            self.line.close()
+                    self.connection.ask(words)
+            self.connection.close()
 
     # Sending
 
@@ -174,7 +174,7 @@ class Sender(threading.Thread):
         if not batch.commands:
             return
         try:
-            found = self.line.ask([words for words, _ in batch.commands])
+            found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
             batch.unsent()
             self._again(ends, reports, error)
@@ -184,7 +184,7 @@ class Sender(threading.Thread):
             self._again(ends, reports, error)
             self.engine.fail(error)
             return
-        self.pauses.over()
+        self.backoff.reset()
         for (_, take), reply in zip(batch.commands, found):
             take(reply)
         if batch.not_registered:
@@ -200,7 +200,7 @@ class Sender(threading.Thread):
         """Puts back what could not be sent. Leases are kept at once when there is a connection again."""
         with self.lock:
             now = time.monotonic()
-            self.quiet_until = now + self.pauses.take()
+            self.quiet_until = now + self.backoff.take()
             self.ends.extendleft(reversed(ends))
             self.reports.extendleft(reversed(reports))
             self.ends_due = now if self.ends else self.ends_due

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 
 import redis
 
-from ..board import encoded
+from ..arguments import encoded
 
 TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
 """No answer, or none from a server that can work: ask again later."""
@@ -38,11 +38,11 @@ class Away(redis.ConnectionError):
     """The server answered that it cannot work now."""
 
 
-def line(client: Any) -> Union[Line, ClusterLine]:
-    return ClusterLine(client) if isinstance(client, redis.RedisCluster) else Line(client)
+def connection_of(client: Any) -> Union[Connection, ClusterConnection]:
+    return ClusterConnection(client) if isinstance(client, redis.RedisCluster) else Connection(client)
 
 
-class Line:
+class Connection:
     """One connection out of the client's pool. After trouble it goes back there, and the next `ask` takes one
     anew: the pool alone asks a Sentinel which server is the primary now.
 
@@ -91,7 +91,7 @@ class Line:
         return self._connection
 
 
-class ClusterLine:
+class ClusterConnection:
     """The same over a cluster's client, which finds the node of each command."""
 
     def __init__(self, client: redis.RedisCluster) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
+from .backoff import Backoff
+from .connection import BROKEN, TROUBLE
 from .engine import Engine
-from .line import BROKEN, TROUBLE
-from .pausing import Pauses
 
 log = logging.getLogger("jobboard.worker")
 
@@ -31,7 +31,7 @@ class Listener(threading.Thread):
         self.closed.set()
 
     def run(self) -> None:
-        pauses = Pauses()
+        backoff = Backoff()
         while not self.closed.is_set():
             pubsub: Any = None
             try:
@@ -43,10 +43,10 @@ class Listener(threading.Thread):
                     message = pubsub.get_message(timeout=1.0)
                     if message is not None:
                         self._hear(message)
-                        pauses.over()
+                        backoff.reset()
             except (*TROUBLE, *BROKEN) as error:
                 log.debug("not listening: %s", error)
-                pauses.wait(self.closed)
+                backoff.wait(self.closed)
             except redis.RedisError as error:
                 log.warning("cancels are seen at heartbeats only: %s", error)
                 return

@@ -6,11 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypedDict
 
 from .. import replies
+from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain, time
 from ..jobs import Job
-from ..verbs import Request, Steps, command, steps
-from ..words import Duration, Name, Time, counted, duration, encode_options, flag, pairs, plain, time
+from ..times import Duration, Time
+from .family import Family, Slice, fields_words
 from .filters import Filters, filter_words
-from .shape import Slice, Verbs, fields_words
+from .sending import Request, Steps, command, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -48,7 +49,7 @@ CHANGES = {
 }
 
 
-class Operating(Verbs):
+class Operating(Family):
     @command
     def cancel(
         self, *ids: Name, by: Optional[Name] = None, force: bool = False

@@ -10,7 +10,7 @@ log = logging.getLogger("jobboard.worker")
 FIRST, MOST = 1.0, 30.0
 
 
-class Strangers:
+class UnhandledJobs:
     """How long such a job waits before it is ready again: from 1 s to 30 s, longer each time that its name
     and queue come, with half of it at random. So a worker that knows them has it soon during a deploy, and
     where none does nobody is kept busy. The log tells of each name and queue once.

@@ -10,9 +10,9 @@ import redis
 
 from ..board import Requests
 from ..errors import translated
+from .backoff import Backoff
+from .connection import TROUBLE, connection_of
 from .engine import Engine
-from .line import TROUBLE, line
-from .pausing import Pauses
 
 log = logging.getLogger("jobboard.worker")
 SHARD_BLOCK = 250
@@ -29,8 +29,8 @@ class Claimer(threading.Thread):
     def __init__(self, engine: Engine) -> None:
         super().__init__(name="jobboard-claimer", daemon=True)
         self.engine = engine
-        self.line = line(engine.board.client)
-        self.pauses = Pauses()
+        self.connection = connection_of(engine.board.client)
+        self.backoff = Backoff()
         self.at = hash(engine.name) % len(engine.shards)
         self.home = self.at
         self.ends: Optional[int] = None
@@ -47,11 +47,11 @@ class Claimer(threading.Thread):
             self.engine.not_claimed()
             self.engine.fail(error)
         finally:
-            self.line.close()
+            self.connection.close()
 
     def stop(self) -> None:
         """Ends a wait; the engine is stopping already."""
-        self.line.interrupt()
+        self.connection.interrupt()
 
     def _may_claim(self) -> bool:
         """Waits until there is room, and takes the right to claim; False when the worker stops."""
@@ -80,16 +80,16 @@ class Claimer(threading.Thread):
             self.home = (self.home + 1) % len(engine.shards)
             shard = engine.shards[self.home]
             engine.claimed(shard, self._ask(shard, count, ["BLOCK", self.block]))
-            self.pauses.over()
+            self.backoff.reset()
         except TROUBLE as error:
             engine.not_claimed()
             if not engine.stopping:
                 log.warning("no claim: %s", error)
-                self.pauses.wait(engine.wants_stop)
+                self.backoff.wait(engine.wants_stop)
 
     def _ask(self, shard: Requests, count: int, wait: list[Any]) -> list[Any]:
         words = ["JOB.CLAIM", shard.key, self.engine.name, *self.engine.claim_words(shard, count), *wait]
-        [reply] = self.line.ask([words])
+        [reply] = self.connection.ask([words])
         if isinstance(reply, redis.ResponseError):
             raise translated(reply)
         return reply or []

@@ -1,11 +1,10 @@
-"""How Python values become the words of a command, and durations and times milliseconds."""
+"""Durations and times, as Python has them and as milliseconds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable, Union
+from typing import Union
 
 Duration = Union[str, timedelta]
 """`"500ms"`, `"5s"`, `"10m"`, `"2h"`, `"7d"`, or a timedelta; `FOREVER` where the command has that. A number
@@ -13,9 +12,6 @@ is refused: it does not say whether it means seconds or milliseconds."""
 
 Time = datetime
 """A datetime with a zone."""
-
-Name = Union[str, bytes]
-"""An id, a queue, a worker and so on: 1 to 255 bytes."""
 
 FOREVER = "forever"
 
@@ -52,47 +48,3 @@ def to_unix(time: Time, name: str = "a time") -> int:
         problem = "such as datetime.now(timezone.utc) + timedelta(hours=1)"
         raise TypeError(f"{name} is a datetime with a zone, {problem}, not {time!r}")
     return (time - _EPOCH) // _MS
-
-
-Encoder = Callable[[str, Any], "list[Any]"]
-
-
-def plain(word: str, value: Any) -> list[Any]:
-    return [word, value]
-
-
-def duration(word: str, value: Any) -> list[Any]:
-    return [word, to_ms(value, word.lower())]
-
-
-def time(word: str, value: Any) -> list[Any]:
-    return [word, to_unix(value, word.lower())]
-
-
-def flag(word: str, value: Any) -> list[Any]:
-    return [word] if value else []
-
-
-def counted(word: str, value: Iterable[Any]) -> list[Any]:
-    """`QUEUES 2 a b`. Text is refused: it would be taken letter by letter."""
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{word.lower()} is a list, not {value!r}")
-    values = list(value)
-    return [word, len(values), *values]
-
-
-def pairs(word: str, value: Mapping[Any, Any]) -> list[Any]:
-    """`META 1 field value`."""
-    return [word, len(value), *(part for pair in value.items() for part in pair)]
-
-
-def encode_options(table: Mapping[str, tuple[str, Encoder]], options: Mapping[str, Any]) -> list[Any]:
-    """The words of keyword options. None leaves one out; an unknown one is a TypeError."""
-    found: list[Any] = []
-    for name, value in options.items():
-        if name not in table:
-            raise TypeError(f"unknown option {name!r}; there are {', '.join(table)}")
-        if value is not None:
-            word, encode = table[name]
-            found += encode(word, value)
-    return found

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from ..arguments import Name
 from ..jobs import Job
-from ..verbs import Request, Steps, one, steps
-from ..words import Duration, Name
+from ..times import Duration
 from .administering import Setting
+from .family import Slice
 from .filters import Filters
 from .operating import Changes, Progress
-from .shape import Slice
+from .sending import Request, Steps, one, steps
 from .sharded_reading import ShardedListing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..board import Requests
+    from .board import Requests
 
 
 class ShardedOperating(ShardedListing):

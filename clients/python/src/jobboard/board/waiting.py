@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 import redis
 
 from .. import replies
+from ..arguments import Name, counted
 from ..errors import JobFailed
 from ..jobs import ENDED, Job
-from ..verbs import Request, Steps, steps
-from ..words import Duration, Name, counted, to_ms
+from ..times import Duration, to_ms
+from .family import fields_words
 from .posting import Posting, PostOptions
 from .reading import Reading
-from .shape import fields_words
+from .sending import Request, Steps, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack

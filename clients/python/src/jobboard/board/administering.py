@@ -6,11 +6,12 @@ from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import replies
-from ..verbs import Page, Request, command, pages
-from ..words import Duration, Name, Time, encode_options, pairs, plain, time, to_ms
-from ..words import duration as duration_words
+from ..arguments import Name, encode_options, pairs, plain, time
+from ..arguments import duration as duration_words
+from ..times import Duration, Time, to_ms
+from .family import Family, page_of
 from .posting import OPTIONS, PostOptions
-from .shape import Verbs, page_of
+from .sending import Page, Request, command, pages
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -60,7 +61,7 @@ def _settings(reply: Any) -> dict[str, Setting]:
     return {replies.text(name): _setting(pair) for name, pair in replies.pairs(reply)}
 
 
-class Administering(Verbs):
+class Administering(Family):
     @command
     def schedule_set(
         self,

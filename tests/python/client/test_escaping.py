@@ -13,21 +13,21 @@ import jobboard
 import pytest
 from harness import wait_until
 from jobboard import cli
-from jobboard.visible import visible, visible_json, visible_lines
+from jobboard.escaping import escaped, escaped_json, escaped_lines
 
 EVIL = "a\x1b]52;c;ZXZpbA==\x07\x1b[2J\nb\rc\x00\x7f\x9b31m\u202ed\u2066e\u2028f"
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def test_what_is_not_seen_is_named() -> None:
-    assert visible("\x1b[2J\n\t\x7f\x9b\u202e\ud800é\\ ") == "\\x1b[2J\\n\\t\\x7f\\x9b\\u202e\\ud800é\\ "
-    assert visible_lines("a\n\tb\x1b") == "a\n\tb\\x1b"
-    assert visible(visible(EVIL)) == visible(EVIL) and not UNSEEN.search(visible(EVIL))
+    assert escaped("\x1b[2J\n\t\x7f\x9b\u202e\ud800é\\ ") == "\\x1b[2J\\n\\t\\x7f\\x9b\\u202e\\ud800é\\ "
+    assert escaped_lines("a\n\tb\x1b") == "a\n\tb\\x1b"
+    assert escaped(escaped(EVIL)) == escaped(EVIL) and not UNSEEN.search(escaped(EVIL))
 
 
 def test_json_is_exact() -> None:
     for text in (EVIL, "\ud800", "plain é"):
-        written = visible_json(json.dumps({text: text}, ensure_ascii=False))
+        written = escaped_json(json.dumps({text: text}, ensure_ascii=False))
         assert json.loads(written) == {text: text} and not UNSEEN.search(written)
 
 

@@ -6,19 +6,19 @@ import secrets
 import zlib
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
-from . import codecs
+from .. import codecs
+from ..arguments import Name
+from ..connecting import client_of
+from ..handlers import Handlers
 from .board import AsyncBoard, Board, Requests, longest_block
-from .connecting import given
-from .handlers import Handlers
 from .hooks import NO_HOOK, Hook
-from .requests.sharded_operating import ShardedOperating
-from .requests.sharded_posting import ShardedPosting
-from .requests.sharded_reading import ShardedReading
-from .verbs import Async, Request, Sync
-from .words import Name
+from .sending import Async, Request, Sync
+from .sharded_operating import ShardedOperating
+from .sharded_posting import ShardedPosting
+from .sharded_reading import ShardedReading
 
 if TYPE_CHECKING:
-    from .connecting import AsyncClient, Client
+    from ..connecting import AsyncClient, Client
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class ShardedBoard(ShardedVerbs, Sync):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        self.client: Client = given(client)
+        self.client: Client = client_of(client)
         self.by_default = client is None
         super().__init__(name, shards, codec=codec, hook=hook, block=longest_block(self.client))
         self.handlers = Handlers()
@@ -96,7 +96,7 @@ class ShardedBoard(ShardedVerbs, Sync):
         return f"ShardedBoard({self.key!r}, shards={len(self._shards)})"
 
     def __reduce__(self) -> Any:
-        from .pickling import spec
+        from ..pickling import spec
 
         made = (self.key, spec(self.client), len(self._shards), self.codec, self.hook, self.handlers)
         return (_rebuilt, made)

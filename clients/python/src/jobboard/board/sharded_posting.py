@@ -6,14 +6,15 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from ..verbs import Steps, one, steps
-from ..words import Duration, Name
+from ..arguments import Name
+from ..times import Duration
 from .posting import CHUNK, After, Node, PostOptions, mpost
+from .sending import Steps, one, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..board import Requests
+    from .board import Requests
 
 
 class ShardedPosting:
@@ -128,7 +129,7 @@ def new_id(tag: Optional[str]) -> str:
 
 def belongs_to(options: Mapping[str, Any]) -> Optional[str]:
     """The tag of what a post has to be with, if it names any."""
-    from ..sharding import tag_of
+    from .sharded import tag_of
 
     def tag(id: Name) -> str:
         return tag_of(id if isinstance(id, bytes) else id.encode()).decode("utf-8", "surrogateescape")

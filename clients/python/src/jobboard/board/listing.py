@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import replies
 from ..jobs import Job
-from ..verbs import Page, Request, command, pages
+from .family import Family, fields_words, page_of
 from .filters import Filters, filter_words
-from .shape import Verbs, fields_words, page_of
+from .sending import Page, Request, command, pages
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,7 +26,7 @@ class Changed(NamedTuple):
     """The next `since`, from the first page."""
 
 
-class Listing(Verbs):
+class Listing(Family):
     @pages
     def list(
         self,

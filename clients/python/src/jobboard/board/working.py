@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypedDict, Union
 
 from .. import replies
+from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain
 from ..errors import Refused
 from ..jobs import Job
-from ..verbs import Request, command
-from ..words import Duration, Name, counted, duration, encode_options, flag, pairs, plain, to_ms
-from .shape import Verbs
+from ..times import Duration, to_ms
+from .family import Family
+from .sending import Request, command
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -110,7 +111,7 @@ def held_beat(reply: Any) -> HeldBeat:
     return HeldBeat(found["id"], found["token"], found["deadline"], bool(found["cancel"]))
 
 
-class Working(Verbs):
+class Working(Family):
     @command
     def claim(self, worker: Name, **options: Unpack[ClaimOptions]) -> Request[list[Job]]:
         """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
-from ..words import Name
-from .shape import many
+from ..arguments import Name
+from .family import many
 
 if TYPE_CHECKING:
     from typing_extensions import Literal

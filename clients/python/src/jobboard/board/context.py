@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional, Protocol
 
-from .jobs import Job
-from .outcomes import GoHome, Lost, Stopped
-from .words import Duration, to_ms
+from ..jobs import Job
+from ..outcomes import GoHome, Lost, Stopped
+from ..times import Duration, to_ms
 
 if TYPE_CHECKING:
     from .board import Board

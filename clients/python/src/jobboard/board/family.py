@@ -1,4 +1,4 @@
-"""What all families of verbs stand on."""
+"""What all families of verbs share."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from .. import replies
+from ..arguments import counted
 from ..codecs import Codec
 from ..jobs import Job, reader
-from ..verbs import Page, Request
-from ..words import counted
+from .sending import Page, Request
 
 T = TypeVar("T")
 
 
-class Verbs:
+class Family:
     """A board by its key, and the codec of its payloads. Others add how to send."""
 
     key: str

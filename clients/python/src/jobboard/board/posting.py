@@ -1,4 +1,4 @@
-"""Verbs of producers: post one job, many, a whole flow; schedules are in scheduling.py."""
+"""Verbs of producers: post one job, many, a whole flow."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, TypedDict, Union
 
 from .. import replies
-from ..hooks import NO_HOOK, Hook
-from ..verbs import Request, Steps, command, steps
-from ..words import Duration, Name, Time, counted, duration, encode_options, flag, pairs, plain, time, to_ms
-from .shape import Verbs
+from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain, time
+from ..times import Duration, Time, to_ms
+from .family import Family
+from .hooks import NO_HOOK, Hook
+from .sending import Request, Steps, command, steps
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -126,7 +127,7 @@ def post_words(options: Mapping[str, Any]) -> list[Any]:
     return encode_options(OPTIONS, options)
 
 
-class Posting(Verbs):
+class Posting(Family):
     hook: Hook = NO_HOOK
 
     @command

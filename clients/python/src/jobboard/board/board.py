@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 import redis
 
-from . import codecs
-from .connecting import given, given_async
-from .errors import translated
-from .handlers import Handlers
+from .. import codecs
+from ..arguments import Name, encoded
+from ..connecting import async_client_of, client_of
+from ..errors import translated
+from ..handlers import Handlers
+from .administering import Administering
 from .hooks import NO_HOOK, Hook
-from .requests.administering import Administering
-from .requests.listing import Listing
-from .requests.operating import Operating
-from .requests.reading import Reading
-from .requests.waiting import Waiting
-from .requests.working import Working
-from .verbs import Async, Plain, Request, Sync
-from .words import Name
+from .listing import Listing
+from .operating import Operating
+from .reading import Reading
+from .sending import Async, Plain, Request, Sync
+from .waiting import Waiting
+from .working import Working
 
 if TYPE_CHECKING:
-    from .connecting import AsyncClient, Client
+    from ..connecting import AsyncClient, Client
 
 T = TypeVar("T")
 BLOCK = 2000
@@ -70,7 +70,7 @@ class Board(Verbs, Sync):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        self.client: Client = given(client)
+        self.client: Client = client_of(client)
         self.by_default = client is None
         """Its server is that of $JOBBOARD_URL."""
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
@@ -101,7 +101,7 @@ class Board(Verbs, Sync):
         return f"{type(self).__name__}({self.key!r})"
 
     def __reduce__(self) -> Any:
-        from .pickling import spec
+        from ..pickling import spec
 
         return (_rebuilt, (type(self), self.key, spec(self.client), self.codec, self.hook, self.handlers))
 
@@ -121,7 +121,7 @@ class AsyncBoard(Verbs, Async):
         codec: Union[str, codecs.Codec] = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
-        self.client: AsyncClient = given_async(client)
+        self.client: AsyncClient = async_client_of(client)
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
 
     async def send(self, request: Request[T]) -> T:
@@ -139,14 +139,6 @@ class AsyncBoard(Verbs, Async):
 
     def __repr__(self) -> str:
         return f"AsyncBoard({self.key!r})"
-
-
-def encoded(words: list[Any]) -> list[Any]:
-    """Text that stands for bytes that are not UTF-8 (surrogates) as those bytes again."""
-    return [
-        word.encode("utf-8", "surrogateescape") if isinstance(word, str) and not word.isascii() else word
-        for word in words
-    ]
 
 
 def longest_block(client: Any) -> int:

@@ -1,1 +1,0 @@
-"""Every command as a verb, one file a family: what to send, and what the reply means."""
