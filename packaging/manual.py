@@ -50,9 +50,9 @@ def page(commands: str, version: str) -> str:
     """The page in roff."""
     parts = [HEAD.format(version=version)]
     for name, body in re.findall(r"^### (JOB\.\w+)\n(.*?)(?=^##|\Z)", commands, re.MULTILINE | re.DOTALL):
-        syntax = re.search(r"```syntax\n(.*?)```", body, re.DOTALL)
+        syntax = re.search(r"```syntax\n(.*?)```\n\n[^\n]*\n\n", body, re.DOTALL)
         assert syntax, f"{name} has no syntax"
-        summary = body[syntax.end() :].strip().split("\n\n")[0]
+        summary = body[syntax.end() :].split("\n\n")[0]
         lines = [f".SS {escaped(name)}", ".nf", *map(escaped, syntax[1].splitlines()), ".fi", ".PP"]
         parts.append("\n".join([*lines, *map(escaped, prose(summary).splitlines())]) + "\n")
     return "".join(parts) + TAIL

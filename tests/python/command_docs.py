@@ -52,3 +52,23 @@ def module_docs(server: Server) -> dict[str, dict]:
         parts = doc.get("subcommands") or {name: doc}
         found.update({part.replace("|", " ").upper(): partdoc for part, partdoc in parts.items()})
     return found
+
+
+CATEGORIES = {"redis70": False, "redis82": True, "valkey91": True}
+"""Kinds of server whose modules can give their commands ACL categories."""
+
+
+def command_info(server: Server) -> dict[str, dict]:
+    """COMMAND INFO by name, subcommands as `job.settings|get`."""
+    names = ask(server, "COMMAND", "LIST", "FILTERBY", "MODULE", "jobboard")
+    found: dict[str, dict] = {}
+    for row in ask(server, "COMMAND", "INFO", *[name for name in names if "|" not in name]):
+        for name, arity, flags, first, last, step, categories, _, specs, _ in [row, *row[9]]:
+            found[name.lower()] = {
+                "arity": arity,
+                "flags": set(flags),
+                "keys": (first, last, step),
+                "categories": set(categories),
+                "specs": specs,
+            }
+    return found

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 import redis
-from command_docs import command_names, module_docs, render_arguments
+from command_docs import CATEGORIES, command_info, command_names, module_docs, render_arguments
 from harness import MODULE, SOON, Board, Clock, Server, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -347,13 +347,80 @@ def test_syntax_lines_are_those_of_command_docs(clocked: Server) -> None:
     assert lines == {name: comparable(line).strip() for name, line in told.items()}
 
 
-def test_complexities_are_those_of_command_docs(server: Server) -> None:
-    lines = dict(
-        re.findall(r"^### (JOB\.[A-Z]+)$(?:(?!^###).)*?^\*\*Complexity\*\* (.*?)\.$", COMMANDS, re.M | re.S)
-    )
-    for name, doc in module_docs(server).items():
-        expected = "O(1)" if name.endswith(" HELP") else lines[name.split()[0]]
-        assert expected == doc["complexity"], name
+class Facts(NamedTuple):
+    """The line under a command's syntax."""
+
+    complexity: str
+    categories: dict[str, set[str]]
+    """Of the subcommands that it names; of all others under the empty name."""
+    since: str
+
+    def of(self, subcommand: str) -> set[str]:
+        return self.categories.get(subcommand, self.categories[""])
+
+
+def facts() -> dict[str, Facts]:
+    syntax = r"^### (JOB\.[A-Z]+)\n\n```syntax\n[^`]*```\n\n"
+    line = rf"{syntax}\*\*Complexity\*\* (.+) · \*\*ACL\*\* (.+) · \*\*Since\*\* (.+)\n\n"
+    found = {}
+    for name, complexity, listed, since in re.findall(line, COMMANDS, re.MULTILINE):
+        categories = {}
+        for part in listed.split("; "):
+            named, _, words = part.rpartition(": ")
+            categories.update({sub.strip("`"): set(words.split()) for sub in named.split(", ")})
+        found[name] = Facts(complexity, categories, since)
+    return found
+
+
+def of_each_command(server: Server) -> Iterator[tuple[str, str, str]]:
+    """Each command's full name, its name, and its subcommand, `HELP` excepted, which the conventions have."""
+    for name in module_docs(server):
+        command, _, subcommand = name.partition(" ")
+        if subcommand != "HELP":
+            yield name, command, subcommand
+
+
+def test_each_command_has_its_facts_under_its_syntax() -> None:
+    assert set(facts()) == documented()
+
+
+def test_complexities_and_versions_are_those_of_command_docs(clocked: Server) -> None:
+    docs, told = module_docs(clocked), facts()
+    for name, command, _ in of_each_command(clocked):
+        found = docs[name]["complexity"], docs[name]["since"]
+        assert (told[command].complexity, told[command].since) == found, name
+
+
+def test_categories_are_those_of_command_info(kind: str, clocked: Server) -> None:
+    told, info = facts(), command_info(clocked)
+    for name, command, subcommand in of_each_command(clocked):
+        found = info[name.lower().replace(" ", "|")]["categories"]
+        assert found == (told[command].of(subcommand) | {"@jobs"} if CATEGORIES[kind] else set()), name
+
+
+def test_facts_name_no_subcommand_that_there_is_not(clocked: Server) -> None:
+    known = {(command, subcommand) for _, command, subcommand in of_each_command(clocked)}
+    named = {(command, sub) for command, row in facts().items() for sub in row.categories if sub}
+    assert named <= known
+
+
+def test_the_index_has_a_short_row_for_each_command_in_the_order_of_the_sections() -> None:
+    index, _, rest = COMMANDS.partition("\n## ")
+    rows, sections, title = [], [], ""
+    for line in index.splitlines():
+        if found := re.fullmatch(r"\*\*\[(.+)\]\(#(.+)\)\*\*", line):
+            title = found[1]
+        elif found := re.fullmatch(r"\| \[(JOB\.[A-Z]+)\]\(#(.+)\) \| (.+) \|", line):
+            name, anchor, text = found.groups()
+            assert anchor == name.lower().replace(".", "")
+            assert len(text.split()) <= 10, line
+            rows.append((title, name))
+    for line in rest.splitlines():
+        if line.startswith("## "):
+            title = line[3:]
+        elif line.startswith("### JOB."):
+            sections.append((title, line[4:]))
+    assert rows == sections
 
 
 def test_paths_of_the_readme_exist() -> None:

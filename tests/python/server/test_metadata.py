@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from command_docs import CATEGORIES, command_info
 from harness import MODULE, Board, Server
 from rights import TABLE
 
@@ -71,9 +72,6 @@ FAST = {
 
 KEYED = {**WRITES, **READS}
 
-CATEGORIES = {"redis70": False, "redis82": True, "valkey91": True}
-"""Kinds of server whose modules can give their commands ACL categories."""
-
 
 def bytes_to_text(reply: Any) -> Any:
     if isinstance(reply, bytes):
@@ -90,22 +88,6 @@ def ask(server: Server, *words: Any) -> Any:
     client = server.client()
     client.response_callbacks.clear()
     return bytes_to_text(client.execute_command(*words))
-
-
-def command_info(server: Server) -> dict[str, dict]:
-    """COMMAND INFO by name, subcommands as `job.settings|get`."""
-    names = ask(server, "COMMAND", "LIST", "FILTERBY", "MODULE", "jobboard")
-    found: dict[str, dict] = {}
-    for row in ask(server, "COMMAND", "INFO", *[name for name in names if "|" not in name]):
-        for name, arity, flags, first, last, step, categories, _, specs, _ in [row, *row[9]]:
-            found[name.lower()] = {
-                "arity": arity,
-                "flags": set(flags),
-                "keys": (first, last, step),
-                "categories": set(categories),
-                "specs": specs,
-            }
-    return found
 
 
 def words_for(name: str) -> list[str]:
