@@ -557,7 +557,7 @@ def cell(board: Board, clock: Clock, state: str, verb: str) -> str:
     if after == before and reply != "already":
         return "–"
     if after is None:
-        return "gone"
+        return "deleted"
     charged = left - retries_left(board)
     out = after["state"]
     if reply in ("already", "requested"):
