@@ -2,8 +2,8 @@
 
     python examples/rate_limited_api.py --port 6379
 
-The queue has a token bucket: `rate` jobs in each `rate-period` ms, and `burst` at once after a rest. A worker
-that waits in BLOCK is woken at the moment the next token exists: nobody polls, nobody sleeps. When the API
+The queue has a rate: `rate` jobs in each `rate-period` ms, and `burst` at once after a rest. A worker that
+waits in BLOCK is woken at the moment the next permit arrives: nobody polls, nobody sleeps. When the API
 answers 429 with Retry-After, the worker pauses the queue for that long and gives the job back, at no cost.
 """
 
