@@ -9,7 +9,7 @@ import pytest
 import redis.asyncio
 from harness import run_async
 from jobboard import AsyncShardedBoard, Node, ShardedBoard, Worker
-from jobboard.board.sharded import tag_of
+from jobboard.board.sharding import tag_of
 
 
 @pytest.fixture

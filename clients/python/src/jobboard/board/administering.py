@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import replies
@@ -10,8 +10,10 @@ from ..arguments import Name, encode_options, pairs, plain, time
 from ..arguments import duration as duration_words
 from ..times import Duration, Time, to_ms
 from .family import Family, page_of
+from .merging import nothing
 from .posting import OPTIONS, PostOptions
-from .sending import Page, Request, command, pages
+from .sending import Pages, Request, command, pages, walk
+from .sharding import by_id, each, each_page, first
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -62,7 +64,7 @@ def _settings(reply: Any) -> dict[str, Setting]:
 
 
 class Administering(Family):
-    @command
+    @command(by_id)
     def schedule_set(
         self,
         id: Name,
@@ -89,46 +91,40 @@ class Administering(Family):
         words = [id, self.codec.encode(payload), *encode_options(SCHEDULE, {**own, **options})]
         return self._schedule("SET", words, replies.ok)
 
-    @command
+    @command(by_id)
     def schedule_get(self, id: Name) -> Request[Optional[dict[str, Any]]]:
         """A schedule, or None. Its `payload` is decoded."""
         return self._schedule("GET", [id], replies.optional(self._schedule_row))
 
-    @pages
-    def schedule_list(
-        self, *, page: int = 100
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+    @pages(each_page)
+    def schedule_list(self, *, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the schedules in the order of their ids."""
-        cursor = "0"
-        while True:
-            words = ["JOB.SCHEDULE", "LIST", self.key, "CURSOR", cursor, "COUNT", page]
-            cursor = (yield Request(words, page_of(self._schedule_row))).cursor
-            if cursor == "0":
-                return
+        words, parse = ["JOB.SCHEDULE", "LIST", self.key, "COUNT", page], page_of(self._schedule_row)
+        return walk(lambda cursor: Request([*words, "CURSOR", cursor], parse))
 
-    @command
+    @command(by_id)
     def schedule_del(self, id: Name) -> Request[None]:
         """Deletes a schedule; its jobs stay. Raises `NoSchedule`."""
         return self._schedule("DEL", [id], replies.ok)
 
-    @command
+    @command(by_id)
     def schedule_pause(self, id: Name) -> Request[None]:
         """Lets a schedule post nothing. Raises `NoSchedule`."""
         return self._schedule("PAUSE", [id], replies.ok)
 
-    @command
+    @command(by_id)
     def schedule_resume(self, id: Name) -> Request[None]:
         """Lets it go on with its next time. Raises `NoSchedule`."""
         return self._schedule("RESUME", [id], replies.ok)
 
-    @command
+    @command(by_id)
     def schedule_run(self, id: Name) -> Request[Optional[str]]:
         """Posts a job of a schedule at once; its id, or None when the last one has not ended (overlap
         skip).
         """
         return self._schedule("RUN", [id], replies.optional(replies.text))
 
-    @command
+    @command(first)
     def settings_get(
         self,
         *names: str,
@@ -140,7 +136,7 @@ class Administering(Family):
         words = ["JOB.SETTINGS", "GET", self.key, *_scope(queue, group, limit), *names]
         return Request(words, _settings)
 
-    @command
+    @command(each(nothing))
     def settings_set(
         self,
         settings: Mapping[str, Any],
@@ -149,14 +145,17 @@ class Administering(Family):
         group: Optional[Name] = None,
         limit: Optional[Name] = None,
     ) -> Request[None]:
-        """Sets settings: `{"lease": "1m", "rate": 100, "limits": ["api"]}`."""
+        """Sets settings: `{"lease": "1m", "rate": 100, "limits": ["api"]}`.
+
+        Of several shards each has them: divide limits and rates by their number.
+        """
         words: list[Any] = []
         for name, value in settings.items():
             words += _setting_words(name, value)
         head = ["JOB.SETTINGS", "SET", self.key]
         return Request([*head, *_scope(queue, group, limit), *words], replies.ok)
 
-    @command
+    @command(each(nothing))
     def settings_reset(
         self,
         *names: str,
@@ -168,7 +167,7 @@ class Administering(Family):
         words = ["JOB.SETTINGS", "RESET", self.key, *_scope(queue, group, limit), *names]
         return Request(words, replies.ok)
 
-    @command
+    @command(each(nothing))
     def pause(
         self,
         *,
@@ -182,12 +181,12 @@ class Administering(Family):
         words += [] if for_ is None else ["FOR", to_ms(for_, "for_")]
         return self._request("JOB.PAUSE", [*words, *(["RELEASE"] if release else [])], replies.ok)
 
-    @command
+    @command(each(nothing))
     def resume(self, *, queue: Optional[Name] = None, group: Optional[Name] = None) -> Request[None]:
         """Ends a pause."""
         return self._request("JOB.RESUME", _scope(queue, group, None), replies.ok)
 
-    @command
+    @command(each(min))
     def worker_register(
         self,
         worker: Name,
@@ -209,31 +208,24 @@ class Administering(Family):
 
         return Request(["JOB.WORKER", "REGISTER", self.key, worker, *words], parse)
 
-    @command
+    @command(each(any))
     def worker_deregister(self, worker: Name) -> Request[bool]:
         """Ends a registration; the worker's jobs go back at no cost. False: it was not registered."""
         return Request(["JOB.WORKER", "DEREGISTER", self.key, worker], bool)
 
-    @pages
-    def worker_list(
-        self, *, role: Optional[Name] = None, page: int = 100
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
-        """Walks over the registered workers by name."""
-        cursor = "0"
-        filters = [] if role is None else ["ROLE", role]
+    @pages(each_page)
+    def worker_list(self, *, role: Optional[Name] = None, page: int = 100) -> Pages[dict[str, Any]]:
+        """Walks over the registered workers by name. Over shards it gives a worker for each of them."""
+        words = ["JOB.WORKER", "LIST", self.key, *([] if role is None else ["ROLE", role]), "COUNT", page]
         parse = page_of(replies.mapping(meta=replies.strings))
-        while True:
-            words = ["JOB.WORKER", "LIST", self.key, *filters, "CURSOR", cursor, "COUNT", page]
-            cursor = (yield Request(words, parse)).cursor
-            if cursor == "0":
-                return
+        return walk(lambda cursor: Request([*words, "CURSOR", cursor], parse))
 
-    @command
+    @command(each(nothing))
     def worker_quiet(self, worker: Name) -> Request[None]:
         """Hands nothing more to a registered worker. Raises `NoWorker`."""
         return Request(["JOB.WORKER", "QUIET", self.key, worker], replies.ok)
 
-    @command
+    @command(each(nothing))
     def worker_resume(self, worker: Name) -> Request[None]:
         """Hands jobs to it again. Raises `NoWorker`."""
         return Request(["JOB.WORKER", "RESUME", self.key, worker], replies.ok)

@@ -15,6 +15,7 @@ from .administering import Administering
 from .hooks import NO_HOOK, Hook
 from .listing import Listing
 from .operating import Operating
+from .posting import Posting
 from .reading import Reading
 from .sending import Async, Plain, Request, Sync
 from .waiting import Waiting
@@ -28,7 +29,7 @@ BLOCK = 2000
 """The longest wait of one command, ms."""
 
 
-class Verbs(Administering, Listing, Operating, Reading, Waiting, Working):
+class Verbs(Administering, Listing, Operating, Posting, Reading, Waiting, Working):
     """All verbs of a board."""
 
     def __init__(

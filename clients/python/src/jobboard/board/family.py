@@ -60,5 +60,11 @@ class Slice(Generic[T]):
         self.count, self.cursor = count, cursor
         self.held, self.records = list(held), list(records)
 
+    def add(self, part: Slice[T]) -> None:
+        """What was done next belongs to it."""
+        self.count, self.cursor = self.count + part.count, part.cursor
+        self.held += part.held
+        self.records += part.records
+
     def __repr__(self) -> str:
         return f"Slice(count={self.count}, cursor={self.cursor!r}, held={self.held!r})"

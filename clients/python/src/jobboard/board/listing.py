@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from .. import replies
 from ..jobs import Job
 from .family import Family, fields_words, page_of
 from .filters import Filters, filter_words
-from .sending import Page, Request, command, pages
+from .sending import Page, Pages, Request, command, pages, walk
+from .sharding import by_cursor, each_page, unshardable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,7 +28,7 @@ class Changed(NamedTuple):
 
 
 class Listing(Family):
-    @pages
+    @pages(each_page)
     def list(
         self,
         *,
@@ -35,17 +36,13 @@ class Listing(Family):
         rev: bool = False,
         page: int = 100,
         **filters: Unpack[Filters],
-    ) -> Generator[Request[Page[Job]], Page[Job], None]:
-        """Walks over the jobs that pass all filters, `page` in a command."""
-        cursor = "0"
+    ) -> Pages[Job]:
+        """Walks over the jobs that pass all filters, `page` in a command; shard after shard."""
         words = [*filter_words(filters), *(["REV"] if rev else []), "COUNT", page, *fields_words(fields)]
-        while True:
-            request = self._request("JOB.LIST", [*words, "CURSOR", cursor], page_of(self._job))
-            cursor = (yield request).cursor
-            if cursor == "0":
-                return
+        parse = page_of(self._job)
+        return walk(lambda cursor: self._request("JOB.LIST", [*words, "CURSOR", cursor], parse))
 
-    @command
+    @command(by_cursor)
     def list_page(
         self,
         *,
@@ -60,7 +57,7 @@ class Listing(Family):
         words += ["CURSOR", cursor, "COUNT", count]
         return self._request("JOB.LIST", words, page_of(self._job))
 
-    @command
+    @command(unshardable("each of which counts revisions of its own"))
     def list_changed(
         self, since: int, *, cursor: str = "0", count: int = 100, fields: Optional[Sequence[str]] = None
     ) -> Request[Changed]:

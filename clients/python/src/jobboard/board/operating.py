@@ -12,6 +12,7 @@ from ..times import Duration, Time
 from .family import Family, Slice, fields_words
 from .filters import Filters, filter_words
 from .sending import Request, Steps, command, steps
+from .sharding import by_id, by_ids, by_ids_summed, each_slices
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
@@ -50,7 +51,7 @@ CHANGES = {
 
 
 class Operating(Family):
-    @command
+    @command(by_ids())
     def cancel(
         self, *ids: Name, by: Optional[Name] = None, force: bool = False
     ) -> Request[list[Optional[str]]]:
@@ -60,7 +61,7 @@ class Operating(Family):
         words = [len(ids), *ids, *_cancel(by, force)]
         return self._request("JOB.CANCEL", words, replies.list_of(replies.optional(replies.text)))
 
-    @steps
+    @steps(each_slices)
     def cancel_where(
         self,
         where: Filters,
@@ -76,12 +77,12 @@ class Operating(Family):
         """
         return (yield from self._slices("JOB.CANCEL", where, _cancel(by, force), dryrun, count, progress))
 
-    @command
+    @command(by_ids_summed)
     def release(self, *ids: Name) -> Request[Slice[Job]]:
         """Takes claimed jobs from their workers, at no cost."""
         return self._request("JOB.RELEASE", [len(ids), *ids], self._slice)
 
-    @steps
+    @steps(each_slices)
     def release_where(
         self,
         where: Filters,
@@ -93,13 +94,13 @@ class Operating(Family):
         """Takes all claimed jobs that pass the filters from their workers."""
         return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
 
-    @command
+    @command(by_ids_summed)
     def requeue(self, *ids: Name, queue: Optional[Name] = None) -> Request[Slice[Job]]:
         """Makes failed, trashed and cancelled jobs ready again, in their queue or another."""
         words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue])]
         return self._request("JOB.REQUEUE", words, self._slice)
 
-    @steps
+    @steps(each_slices)
     def requeue_where(
         self,
         where: Filters,
@@ -113,14 +114,14 @@ class Operating(Family):
         words = [] if to is None else ["TO", to]
         return (yield from self._slices("JOB.REQUEUE", where, words, dryrun, count, progress))
 
-    @command
+    @command(by_ids_summed)
     def delete(
         self, *ids: Name, records: bool = False, fields: Optional[Sequence[str]] = None
     ) -> Request[Slice[Job]]:
         """Forgets jobs in any state. With `records` or `fields` it hands their records back."""
         return self._request("JOB.DELETE", [len(ids), *ids, *_returned(records, fields)], self._slice)
 
-    @steps
+    @steps(each_slices)
     def delete_where(
         self,
         where: Filters,
@@ -135,12 +136,12 @@ class Operating(Family):
         words = _returned(records, fields)
         return (yield from self._slices("JOB.DELETE", where, words, dryrun, count, progress))
 
-    @command
+    @command(by_ids_summed)
     def update(self, *ids: Name, **changes: Unpack[Changes]) -> Request[Slice[Job]]:
         """Changes jobs that have not ended."""
         return self._request("JOB.UPDATE", [len(ids), *ids, "SET", *self._changes(changes)], self._slice)
 
-    @steps
+    @steps(each_slices)
     def update_where(
         self,
         where: Filters,
@@ -154,7 +155,7 @@ class Operating(Family):
         words = ["SET", *self._changes(changes)]
         return (yield from self._slices("JOB.UPDATE", where, words, dryrun, count, progress))
 
-    @command
+    @command(by_id)
     def depend_add(
         self,
         id: Name,
@@ -167,12 +168,12 @@ class Operating(Family):
         words += ["STRICT"] if strict else []
         return Request(["JOB.DEPEND", "ADD", self.key, id, *words], replies.text)
 
-    @command
+    @command(by_id)
     def depend_remove(self, id: Name, *others: Name) -> Request[str]:
         """Lets a job wait no longer for these; returns its state."""
         return Request(["JOB.DEPEND", "REMOVE", self.key, id, len(others), *others], replies.text)
 
-    @command
+    @command(by_id)
     def depend_clear(self, id: Name) -> Request[str]:
         """Lets a job wait for no other; returns its state."""
         return Request(["JOB.DEPEND", "CLEAR", self.key, id], replies.text)
@@ -196,9 +197,7 @@ class Operating(Family):
         whole: Slice[Job] = Slice(0)
         while True:
             part = yield self._request(name, [*selection, "CURSOR", whole.cursor, *words], self._slice)
-            whole.count, whole.cursor = whole.count + part.count, part.cursor
-            whole.held += part.held
-            whole.records += part.records
+            whole.add(part)
             if progress:
                 progress(whole.count)
             if whole.cursor == "0":

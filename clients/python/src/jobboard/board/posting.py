@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, TypedDict, Union
 
@@ -10,10 +11,13 @@ from ..arguments import Name, counted, duration, encode_options, flag, pairs, pl
 from ..times import Duration, Time, to_ms
 from .family import Family
 from .hooks import NO_HOOK, Hook
-from .sending import Request, Steps, command, steps
+from .sending import Call, Request, Steps, command, steps
+from .sharding import by_ids, composed, tag_of
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
+
+    from .sharded import ShardedVerbs
 
     OnFailure = Literal["hold", "cancel", "fail", "run"]
 
@@ -127,27 +131,81 @@ def post_words(options: Mapping[str, Any]) -> list[Any]:
     return encode_options(OPTIONS, options)
 
 
+def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[Optional[str]]:
+    """In the shard of its id, or of what it belongs to."""
+    id = _placed(board, call["id"], call["together"] or _belongs_to(call["options"]))
+    return call.on(board.shard_of(id), id=id)
+
+
+def _all_with_their_like(board: ShardedVerbs, call: Call) -> Steps[Any]:
+    """Each in the shard of its id; without ids all in one, so that a command posts many."""
+    ids, tag = call["ids"], call["together"] or _belongs_to(call["options"])
+    if ids is None:
+        ids, tag = [None] * len(call["payloads"]), tag or secrets.token_hex(8)
+    call.bound.arguments["ids"] = [_placed(board, id, tag) for id in ids]
+    return by_ids("payloads")(board, call)
+
+
+def _in_one_shard(board: ShardedVerbs, call: Call) -> Steps[list[str]]:
+    tag = call["together"] or secrets.token_hex(8)
+    nodes = []
+    for node in call["nodes"]:
+        id = node.options.get("id")
+        own = f"{{{tag}}}{replies.text(node.label)}" if id is None else _placed(board, id, tag)
+        nodes.append(Node(node.label, node.payload, **{**node.options, "id": own}))
+    return call.on(board.shard_of(f"{{{tag}}}"), nodes=nodes)
+
+
+def _placed(board: ShardedVerbs, id: Optional[Name], tag: Optional[str]) -> Name:
+    """An id in the shard of the tag: this one, or a new one. Raises ValueError when this one is elsewhere."""
+    if id is None:
+        return secrets.token_hex(10) if tag is None else f"{{{tag}}}{secrets.token_hex(6)}"
+    if tag is not None and board.place(id) != board.place(f"{{{tag}}}"):
+        raise ValueError(
+            f"the id {id!r} lies in another shard than what it has to be with: put {{{tag}}} into it"
+        )
+    return id
+
+
+def _belongs_to(options: Mapping[str, Any]) -> Optional[str]:
+    """The tag of what a post has to be with, if it names any."""
+    after = options.get("after") or ()
+    after = [after] if isinstance(after, After) else after
+    others = [id for one in after for id in (one.ids if isinstance(one, After) else [one])]
+    user = None if options.get("maxlive") is None else options.get("user")
+    ids = [options.get("parent"), *others[:1], options.get("unique"), user]
+    return next((replies.text(tag_of(id)) for id in ids if id is not None), None)
+
+
 class Posting(Family):
     hook: Hook = NO_HOOK
 
-    @command
+    @command(_with_its_like)
     def post(
-        self, payload: Any = None, *, id: Optional[Name] = None, **options: Unpack[PostOptions]
+        self,
+        payload: Any = None,
+        *,
+        id: Optional[Name] = None,
+        together: Optional[str] = None,
+        **options: Unpack[PostOptions],
     ) -> Request[Optional[str]]:
         """Posts a job and returns its id. None when `nx` or `xx` kept it from posting.
 
         Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached.
+        `together`: a word; jobs with the same one share a shard. Raises ValueError when the id leads to
+        another shard than the jobs it has to be with. A board without shards heeds neither.
         """
         traced, done = self.hook.posting(self.key, options.get("name"), 1)
         words = [self._payload(payload), *post_words({"id": id, **_with_meta(options, traced)})]
         return Request(["JOB.POST", self.key, *words], replies.optional(replies.text), done)
 
-    @steps
+    @steps(composed)
     def post_many(
         self,
         payloads: Iterable[Any],
         *,
         ids: Optional[Sequence[Name]] = None,
+        together: Optional[str] = None,
         progress: Optional[Callable[[int], None]] = None,
         **options: Unpack[PostOptions],
     ) -> Steps[list[Optional[str]]]:
@@ -158,13 +216,13 @@ class Posting(Family):
         found: list[Optional[str]] = []
         for start, chunk in _chunks(payloads):
             named = None if ids is None else ids[start : start + len(chunk)]
-            found += yield mpost(self, chunk, named, options)
+            found += yield from Posting._mpost.of(self, chunk, named, together, options)
             if progress:
                 progress(len(found))
         return found
 
-    @command
-    def flow(self, nodes: Sequence[Node]) -> Request[list[str]]:
+    @command(_in_one_shard)
+    def flow(self, nodes: Sequence[Node], *, together: Optional[str] = None) -> Request[list[str]]:
         """Posts jobs that wait for each other or are parts of each other, all or none; returns their ids."""
         traced, done = self.hook.posting(self.key, None, len(nodes))
         words: list[Any] = [len(nodes)]
@@ -173,17 +231,20 @@ class Posting(Family):
             words += ["NODE", node.label, self._payload(node.payload), *options]
         return Request(["JOB.FLOW", self.key, *words], replies.list_of(replies.text), done)
 
-
-def mpost(
-    board: Posting, payloads: Sequence[Any], ids: Optional[Sequence[Name]], options: Mapping[str, Any]
-) -> Request[list[Optional[str]]]:
-    """One JOB.MPOST."""
-    traced, done = board.hook.posting(board.key, options.get("name"), len(payloads))
-    words = [len(payloads), *map(board._payload, payloads)]
-    words += counted("IDS", ids) if ids is not None else []
-    words += post_words(_with_meta(options, traced))
-    parse = replies.list_of(replies.optional(replies.text))
-    return Request(["JOB.MPOST", board.key, *words], parse, done)
+    @command(_all_with_their_like)
+    def _mpost(
+        self,
+        payloads: Sequence[Any],
+        ids: Optional[Sequence[Name]],
+        together: Optional[str],
+        options: Mapping[str, Any],
+    ) -> Request[list[Optional[str]]]:
+        traced, done = self.hook.posting(self.key, options.get("name"), len(payloads))
+        words = [len(payloads), *map(self._payload, payloads)]
+        words += counted("IDS", ids) if ids is not None else []
+        words += post_words(_with_meta(options, traced))
+        parse = replies.list_of(replies.optional(replies.text))
+        return Request(["JOB.MPOST", self.key, *words], parse, done)
 
 
 def _with_meta(options: Mapping[str, Any], traced: Mapping[str, str]) -> Mapping[str, Any]:

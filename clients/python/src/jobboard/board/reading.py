@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import replies
 from ..arguments import Name
 from ..jobs import Job
+from . import merging
 from .family import Family, fields_words, page_of
 from .filters import Filters, filter_words
-from .sending import Page, Request, Steps, command, pages, steps
+from .sending import Page, Pages, Request, Steps, command, gathered, pages, steps, walk
+from .sharding import by_id, by_ids, each, each_page_merged, unshardable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,14 +37,14 @@ def _counted(reply: Any) -> tuple[str, int]:
 
 
 class Reading(Family):
-    @command
+    @command(by_id)
     def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Request[Optional[Job]]:
         """The record of a job, or None: unknown, or dropped at its end, as when it completes without a
         result. `state` tells these apart.
         """
         return self._request("JOB.GET", [id, *fields_words(fields)], replies.optional(self._job))
 
-    @command
+    @command(by_id)
     def state(self, id: Name) -> Request[Optional[str]]:
         """The state of a job, also of one whose record was dropped a short while ago (`tombstone-ttl`): that
         in which it was then. None for an unknown one.
@@ -54,7 +56,7 @@ class Reading(Family):
 
         return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
 
-    @command
+    @command(by_ids())
     def get_many(
         self, ids: Sequence[Name], *, fields: Optional[Sequence[str]] = None
     ) -> Request[list[Optional[Job]]]:
@@ -62,24 +64,17 @@ class Reading(Family):
         words = [len(ids), *ids, *fields_words(fields)]
         return self._request("JOB.MGET", words, replies.list_of(replies.optional(self._job)))
 
-    @pages
-    def children(
-        self, id: Name, *, fields: Optional[Sequence[str]] = None, count: int = 100
-    ) -> Generator[Request[Page[Job]], Page[Job], None]:
+    @pages(by_id)
+    def children(self, id: Name, *, fields: Optional[Sequence[str]] = None, count: int = 100) -> Pages[Job]:
         """The records of a job's children, as far as they have one, in the order of their posts."""
-        cursor = "0"
-        parse = page_of(self._job)
+        words, parse = [id, "CHILDREN", "COUNT", count, *fields_words(fields)], page_of(self._job)
 
         def page(reply: Any) -> Page[Job]:
             return Page("0", []) if reply is None else parse(reply[1:])
 
-        while True:
-            words = [id, "CHILDREN", "CURSOR", cursor, "COUNT", count, *fields_words(fields)]
-            cursor = (yield self._request("JOB.GET", words, page)).cursor
-            if cursor == "0":
-                return
+        return walk(lambda cursor: self._request("JOB.GET", [*words, "CURSOR", cursor], page))
 
-    @steps
+    @steps(each(sum))
     def count(self, **filters: Unpack[Filters]) -> Steps[int]:
         """How many jobs pass the filters; without any, how many have not ended."""
         cursor, total = "0", 0
@@ -90,56 +85,49 @@ class Reading(Family):
             if cursor == "0":
                 return total
 
-    @command
+    @command(by_id)
     def history(self, id: Name) -> Request[Optional[list[dict[str, Any]]]]:
         """What happened to a job, oldest first: dicts with `at`, `event`, `worker` and `text`; or None."""
         parse = replies.optional(replies.list_of(replies.mapping()))
         return self._request("JOB.HISTORY", [id], parse)
 
-    @command
+    @command(by_id)
     def explain(self, id: Name) -> Request[Optional[dict[str, Any]]]:
         """Why a job is not running, and what would change that; None for an unknown one."""
         parse = replies.mapping(reasons=replies.list_of(REASON))
         return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
 
-    @steps
+    @steps(each(merging.rows("queue")))
     def queues(self) -> Steps[list[dict[str, Any]]]:
         """The queues with their jobs by state and their pace, sorted by name."""
-        return (yield from self._all_rows("JOB.QUEUES", PACE))
+        return gathered(self._rows("JOB.QUEUES", [], ROWS, **PACE))
 
-    @pages
-    def groups(
-        self, *, queue: Optional[Name] = None, page: int = 100
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+    @pages(each_page_merged(merging.rows("queue", "group")))
+    def groups(self, *, queue: Optional[Name] = None, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the groups of a queue, or of all."""
-        words = [] if queue is None else ["QUEUE", queue]
-        return (yield from self._rows("JOB.GROUPS", words, page))
+        return self._rows("JOB.GROUPS", [] if queue is None else ["QUEUE", queue], page)
 
-    @pages
-    def limits(
-        self, *, page: int = 100
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+    @pages(each_page_merged(merging.rows("limit")))
+    def limits(self, *, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the named limits."""
-        return (yield from self._rows("JOB.LIMITS", [], page))
+        return self._rows("JOB.LIMITS", [], page)
 
-    @pages
-    def tags(
-        self, *, page: int = 100
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
+    @pages(each_page_merged(merging.tags))
+    def tags(self, *, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the tags, those that most jobs have first."""
-        return (yield from self._rows("JOB.TAGS", [], page))
+        return self._rows("JOB.TAGS", [], page)
 
-    @steps
+    @steps(each(merging.rows("worker")))
     def workers(self) -> Steps[list[dict[str, Any]]]:
         """The workers that hold jobs. Registered ones: `worker_list`."""
-        return (yield from self._all_rows("JOB.WORKERS"))
+        return gathered(self._rows("JOB.WORKERS", [], ROWS))
 
-    @steps
+    @steps(each(merging.counts))
     def kinds(self) -> Steps[dict[str, int]]:
         """How many failed jobs are held of each kind of failure."""
-        return {row["kind"]: row["jobs"] for row in (yield from self._all_rows("JOB.KINDS"))}
+        return {row["kind"]: row["jobs"] for row in (yield from gathered(self._rows("JOB.KINDS", [], ROWS)))}
 
-    @command
+    @command(each(merging.row))
     def stats(
         self, *, queue: Optional[Name] = None, day: Union[int, str, date, None] = None
     ) -> Request[dict[str, Any]]:
@@ -150,35 +138,19 @@ class Reading(Family):
             "JOB.STATS", words, replies.mapping(**dict.fromkeys(DISTRIBUTIONS, DISTRIBUTION))
         )
 
-    @command
+    @command(each(merging.row))
     def info(self, *, digest: bool = False) -> Request[Optional[dict[str, Any]]]:
         """The board at a glance; None when there is none."""
         parse = replies.optional(replies.mapping(**PACE))
         return self._request("JOB.INFO", ["DIGEST"] if digest else [], parse)
 
-    @command
+    @command(unshardable("each of which tells of its server too"))
     def metrics(self) -> Request[str]:
         """The numbers of the server and of this board, for Prometheus."""
         return self._request("JOB.METRICS", [], replies.text)
 
-    def _all_rows(
-        self, name: str, shapes: Optional[Mapping[str, replies.Shape]] = None
-    ) -> Steps[list[dict[str, Any]]]:
-        cursor, found = "0", []
-        while True:
-            words = ["CURSOR", cursor, "COUNT", ROWS]
-            page = yield self._request(name, words, page_of(replies.mapping(**(shapes or {}))))
-            found += page.items
-            cursor = page.cursor
-            if cursor == "0":
-                return found
-
     def _rows(
-        self, name: str, words: Sequence[Any], page: int
-    ) -> Generator[Request[Page[dict[str, Any]]], Page[dict[str, Any]], None]:
-        cursor = "0"
-        parse = page_of(replies.mapping())
-        while True:
-            cursor = (yield self._request(name, [*words, "CURSOR", cursor, "COUNT", page], parse)).cursor
-            if cursor == "0":
-                return
+        self, name: str, words: Sequence[Any], page: int, **shapes: replies.Shape
+    ) -> Pages[dict[str, Any]]:
+        parse = page_of(replies.mapping(**shapes))
+        return walk(lambda cursor: self._request(name, [*words, "CURSOR", cursor, "COUNT", page], parse))

@@ -4,16 +4,22 @@ A verb's function only says what to send and what the reply means; it does no in
 
 - `command`: it returns one `Request`.
 - `steps`: a generator that yields requests, gets their replies, and returns the value of the whole.
-- `pages`: a generator that yields requests of pages; the caller walks over their items.
+- `pages`: a generator that yields requests, gets their replies, and yields pages for the caller.
 
-`Sync` and `Async` are the two ways to send. A verb of a `Plain` object gives the request itself.
+`Sync` and `Async` are the two ways to send. A verb of a `Plain` object gives the request itself. `shard` says
+what a verb does on a board of several shards: see sharding.py.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import time
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, overload
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union, overload
+
+from ..times import to_ms
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -51,12 +57,36 @@ class Page(Generic[T]):
 
 
 Steps = Generator[Request[Any], Any, T]
+Pages = Generator[Union[Request[Page[T]], Page[T]], Any, None]
 
 
 def one(request: Request[T]) -> Steps[T]:
     """A single request as steps."""
     value: T = yield request
     return value
+
+
+def walk(request: Callable[[str], Request[Page[T]]]) -> Pages[T]:
+    """All pages from the first on; `request` is that of the page at a cursor."""
+    cursor = "0"
+    while True:
+        page = yield request(cursor)
+        yield page
+        cursor = page.cursor
+        if cursor == "0":
+            return
+
+
+def gathered(found: Pages[T]) -> Steps[list[T]]:
+    """The items of all pages."""
+    items: list[T] = []
+    answer: Any = None
+    while (part := _next(found, answer)) is not None:
+        if isinstance(part, Page):
+            items += part.items
+        else:
+            answer = yield part
+    return items
 
 
 class Plain:
@@ -79,26 +109,80 @@ class Async:
         raise NotImplementedError
 
 
-class _Verb:
-    """What the three kinds share: a name and a docstring to look up."""
+class Sharded:
+    """A board of several: verbs are done on its shards."""
 
-    def __init__(self, build: Callable[..., Any]) -> None:
-        self.build = build
+
+class Call:
+    """A verb with its arguments by name. `within`, when it has one, begins to pass now."""
+
+    def __init__(self, verb: Verb[Any, Any], words: Sequence[Any], options: dict[str, Any]) -> None:
+        self.verb, self.bound = verb, verb.signature.bind(None, *words, **options)
+        self.bound.apply_defaults()
+        within = self.bound.arguments.get("within")
+        self.deadline = None if within is None else time.monotonic() + to_ms(within, "within") / 1000
+
+    def __getitem__(self, name: str) -> Any:
+        return self.bound.arguments[name]
+
+    def on(self, board: Any, **changed: Any) -> Generator[Any, Any, Any]:
+        """The steps, or pages, of the verb on this board, with some arguments changed."""
+        bound = inspect.BoundArguments(self.verb.signature, self.bound.arguments.copy())
+        if self.deadline is not None:
+            bound.arguments["within"] = timedelta(seconds=max(self.deadline - time.monotonic(), 0))
+        bound.arguments.update(changed)
+        return self.verb.start(board, *bound.args[1:], **bound.kwargs)
+
+
+Spread = Callable[[Any, Call], Generator[Any, Any, Any]]
+"""What a verb does on a sharded board."""
+
+
+class Verb(Generic[P, T]):
+    """What the three kinds share: a name and a docstring to look up, and how they are done."""
+
+    def __init__(self, build: Callable[..., Any], shard: Spread) -> None:
+        self.build, self.shard = build, shard
         functools.update_wrapper(self, build)  # type: ignore[arg-type]
 
-    def named(self, function: Callable[..., Any]) -> Any:
-        return functools.wraps(self.build)(function)
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.build)
+
+    def start(self, board: Any, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
+        """Its steps, or pages, on a board that is no sharded one."""
+        found: Generator[Any, Any, Any] = self.build(board, *words, **options)
+        return found
+
+    def of(self, board: Any, *words: P.args, **options: P.kwargs) -> Steps[T]:
+        """Its steps, or pages, on any board: so that a verb can be a part of another one."""
+        if isinstance(board, Sharded):
+            return self.shard(board, Call(self, words, options))
+        return self.start(board, *words, **options)
+
+    def bind(self, board: Any, sync: Callable[..., Any], other: Callable[..., Any]) -> Any:
+        """The method of a board; `sync` or `other` does its steps."""
+        if board is None:
+            return self
+        if isinstance(board, Plain):
+            return self.build.__get__(board)
+        run = other if isinstance(board, Async) else sync
+
+        @functools.wraps(self.build)
+        def call(*words: Any, **options: Any) -> Any:
+            return run(board, self.of(board, *words, **options))
+
+        return call
 
 
-class command(_Verb, Generic[P, T]):
+class Command(Verb[P, T]):
     """A verb of one command."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, build: Callable[Concatenate[Any, P], Request[T]]) -> None: ...
+    def start(self, board: Any, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
+        return one(self.build(board, *words, **options))
 
     @overload
-    def __get__(self, board: None, owner: Any) -> command[P, T]: ...
+    def __get__(self, board: None, owner: Any) -> Command[P, T]: ...
 
     @overload
     def __get__(self, board: Plain, owner: Any) -> Callable[P, Request[T]]: ...
@@ -110,27 +194,14 @@ class command(_Verb, Generic[P, T]):
     def __get__(self, board: Async, owner: Any) -> Callable[P, Awaitable[T]]: ...
 
     def __get__(self, board: Any, owner: Any) -> Any:
-        if board is None:
-            return self
-        if isinstance(board, Plain):
-            return self.build.__get__(board)
-        build, send = self.build, board.send
-
-        def call(*words: Any, **options: Any) -> Any:
-            return send(build(board, *words, **options))
-
-        return self.named(call)
+        return self.bind(board, _run_sync, _run_async)
 
 
-class steps(_Verb, Generic[P, T]):
+class Stepped(Verb[P, T]):
     """A verb of several commands, one after the other."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, build: Callable[Concatenate[Any, P], Steps[T]]) -> None: ...
-
     @overload
-    def __get__(self, board: None, owner: Any) -> steps[P, T]: ...
+    def __get__(self, board: None, owner: Any) -> Stepped[P, T]: ...
 
     @overload
     def __get__(self, board: Plain, owner: Any) -> Callable[P, Steps[T]]: ...
@@ -142,32 +213,17 @@ class steps(_Verb, Generic[P, T]):
     def __get__(self, board: Async, owner: Any) -> Callable[P, Awaitable[T]]: ...
 
     def __get__(self, board: Any, owner: Any) -> Any:
-        if board is None:
-            return self
-        if isinstance(board, Plain):
-            return self.build.__get__(board)
-        run = _run_async if isinstance(board, Async) else _run_sync
-
-        def call(*words: Any, **options: Any) -> Any:
-            return run(board, self.build(board, *words, **options))
-
-        return self.named(call)
+        return self.bind(board, _run_sync, _run_async)
 
 
-class pages(_Verb, Generic[P, T]):
+class Paged(Verb[P, T]):
     """A verb that walks over all pages of a listing, fetching each when it is needed."""
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, build: Callable[Concatenate[Any, P], Generator[Request[Page[T]], Page[T], None]]
-        ) -> None: ...
+    @overload
+    def __get__(self, board: None, owner: Any) -> Paged[P, T]: ...
 
     @overload
-    def __get__(self, board: None, owner: Any) -> pages[P, T]: ...
-
-    @overload
-    def __get__(self, board: Plain, owner: Any) -> Callable[P, Steps[None]]: ...
+    def __get__(self, board: Plain, owner: Any) -> Callable[P, Pages[T]]: ...
 
     @overload
     def __get__(self, board: Sync, owner: Any) -> Callable[P, Iterator[T]]: ...
@@ -176,16 +232,19 @@ class pages(_Verb, Generic[P, T]):
     def __get__(self, board: Async, owner: Any) -> Callable[P, AsyncIterator[T]]: ...
 
     def __get__(self, board: Any, owner: Any) -> Any:
-        if board is None:
-            return self
-        if isinstance(board, Plain):
-            return self.build.__get__(board)
-        walk = _walk_async if isinstance(board, Async) else _walk_sync
+        return self.bind(board, _walk_sync, _walk_async)
 
-        def call(*words: Any, **options: Any) -> Any:
-            return walk(board, self.build(board, *words, **options))
 
-        return self.named(call)
+def command(shard: Spread) -> Callable[[Callable[Concatenate[Any, P], Request[T]]], Command[P, T]]:
+    return lambda build: Command(build, shard)
+
+
+def steps(shard: Spread) -> Callable[[Callable[Concatenate[Any, P], Steps[T]]], Stepped[P, T]]:
+    return lambda build: Stepped(build, shard)
+
+
+def pages(shard: Spread) -> Callable[[Callable[Concatenate[Any, P], Pages[T]]], Paged[P, T]]:
+    return lambda build: Paged(build, shard)
 
 
 def _run_sync(board: Sync, found: Steps[T]) -> T:
@@ -218,25 +277,27 @@ async def _run_async(board: Async, found: Steps[T]) -> T:
         return value
 
 
-def _walk_sync(board: Sync, found: Generator[Request[Page[T]], Page[T], None]) -> Iterator[T]:
-    request = next(found, None)
-    while request is not None:
-        page = board.send(request)
-        yield from page.items
-        request = _after(found, page)
+def _walk_sync(board: Sync, found: Pages[T]) -> Iterator[T]:
+    answer: Any = None
+    while (part := _next(found, answer)) is not None:
+        if isinstance(part, Page):
+            yield from part.items
+        else:
+            answer = board.send(part)
 
 
-async def _walk_async(board: Async, found: Generator[Request[Page[T]], Page[T], None]) -> AsyncIterator[T]:
-    request = next(found, None)
-    while request is not None:
-        page = await board.send(request)
-        for item in page.items:
-            yield item
-        request = _after(found, page)
+async def _walk_async(board: Async, found: Pages[T]) -> AsyncIterator[T]:
+    answer: Any = None
+    while (part := _next(found, answer)) is not None:
+        if isinstance(part, Page):
+            for item in part.items:
+                yield item
+        else:
+            answer = await board.send(part)
 
 
-def _after(found: Generator[Request[Page[T]], Page[T], None], page: Page[T]) -> Optional[Request[Page[T]]]:
+def _next(found: Pages[T], answer: Any) -> Union[Request[Page[T]], Page[T], None]:
     try:
-        return found.send(page)
+        return found.send(answer)
     except StopIteration:
         return None

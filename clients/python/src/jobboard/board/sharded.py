@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 from .. import codecs
 from ..arguments import Name
 from ..connecting import client_of
 from ..handlers import Handlers
-from .board import AsyncBoard, Board, Requests, longest_block
+from .board import AsyncBoard, Board, Requests, Verbs, longest_block
 from .hooks import NO_HOOK, Hook
-from .sending import Async, Request, Sync
-from .sharded_operating import ShardedOperating
-from .sharded_posting import ShardedPosting
-from .sharded_reading import ShardedReading
+from .sending import Async, Request, Sharded, Sync
+from .sharding import tag_of
 
 if TYPE_CHECKING:
     from ..connecting import AsyncClient, Client
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ShardedVerbs(ShardedPosting, ShardedReading, ShardedOperating):
+class ShardedVerbs(Verbs, Sharded):
     """The verbs of a sharded board.
 
     A job lives in the shard of its id's hash tag, the part in braces, or else of its whole id: so any id
@@ -32,7 +30,9 @@ class ShardedVerbs(ShardedPosting, ShardedReading, ShardedOperating):
     `user` with `maxlive`) decides by itself; else `together` does.
 
     Priorities, turns of groups, rates and limits hold within each shard. A command over several shards is not
-    atomic.
+    atomic. Of what all answer counts, rates and limits are sums, ages and lateness the greatest of any shard,
+    pauses those that end first; a page of `groups`, `limits` or `tags` is all of them. Verbs that have no
+    meaning over shards raise TypeError.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ShardedVerbs(ShardedPosting, ShardedReading, ShardedOperating):
     ) -> None:
         if shards < 1:
             raise ValueError("a sharded board has at least one shard")
-        self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
+        super().__init__(name, codec=codec, hook=hook, block=block)
         self._shards = [
             Requests(f"{name}:{{{number}}}", codec=self.codec, hook=hook, block=block)
             for number in range(shards)
@@ -52,11 +52,18 @@ class ShardedVerbs(ShardedPosting, ShardedReading, ShardedOperating):
 
     def place(self, id: Name) -> str:
         """The key of the shard that a job of this id, or a schedule, lives in."""
-        return self._place(id).key
+        return self.shard_of(id).key
 
-    def _place(self, id: Name) -> Requests:
-        data = id if isinstance(id, bytes) else id.encode("utf-8", "surrogateescape")
-        return self._shards[zlib.crc32(tag_of(data)) % len(self._shards)]
+    def shard_of(self, id: Name) -> Requests:
+        return self._shards[zlib.crc32(tag_of(id)) % len(self._shards)]
+
+    def split(self, ids: Sequence[Name]) -> list[tuple[Requests, list[int]]]:
+        """The shards of ids, each with the numbers of its own."""
+        found: dict[str, tuple[Requests, list[int]]] = {}
+        for number, id in enumerate(ids):
+            shard = self.shard_of(id)
+            found.setdefault(shard.key, (shard, []))[1].append(number)
+        return list(found.values())
 
 
 class ShardedBoard(ShardedVerbs, Sync):
@@ -79,7 +86,7 @@ class ShardedBoard(ShardedVerbs, Sync):
         super().__init__(name, shards, codec=codec, hook=hook, block=longest_block(self.client))
         self.handlers = Handlers()
         self.boards = [Board(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]
-        """The shards as boards, for what only a shard can tell: statistics, revisions, limits."""
+        """The shards as boards, for what has no meaning over all of them."""
 
     def send(self, request: Request[T]) -> T:
         return self.boards[0].send(request)
@@ -124,19 +131,6 @@ class AsyncShardedBoard(ShardedVerbs, Async):
 
     def __repr__(self) -> str:
         return f"AsyncShardedBoard({self.key!r}, shards={len(self._shards)})"
-
-
-def tag_of(id: bytes) -> bytes:
-    """What of an id decides its shard. The jobs of a schedule, `@id@n`, live where the schedule does."""
-    if id.startswith(b"@"):
-        id = id[1 : id.rfind(b"@")]
-    start = id.find(b"{")
-    end = id.find(b"}", start + 2)
-    return id[start + 1 : end] if 0 <= start < end else id
-
-
-def fresh_tag() -> str:
-    return secrets.token_hex(8)
 
 
 def _rebuilt(key: str, client: Any, shards: int, codec: Any, hook: Any, handlers: Any) -> ShardedBoard:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
 import redis
@@ -13,24 +14,49 @@ from ..arguments import Name, counted
 from ..errors import JobFailed
 from ..jobs import ENDED, Job
 from ..times import Duration, to_ms
-from .family import fields_words
+from .family import Family, fields_words
+from .operating import Operating
 from .posting import Posting, PostOptions
 from .reading import Reading
-from .sending import Request, Steps, steps
+from .sending import Call, Request, Steps, steps
+from .sharding import by_id, by_ids, composed, each, in_turns
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
+
+    from .sharded import ShardedVerbs
 
 T = TypeVar("T")
 RETAIN = "60s"
 """How long `call` lets the record stay for itself."""
 
 
-class Waiting(Posting):
+def _until_all_or_any(board: ShardedVerbs, call: Call) -> Steps[Optional[list[Optional[Job]]]]:
+    ids, parts = call["ids"], board.split(call["ids"])
+    if call["until"] == "all" or len(parts) < 2:
+        found: Optional[list[Optional[Job]]] = yield from by_ids()(board, call)
+        return found
+
+    def ask(shard: Any, numbers: list[int]) -> Callable[[timedelta], Steps[Any]]:
+        return lambda turn: call.on(shard, ids=[ids[number] for number in numbers], within=turn)
+
+    if (yield from in_turns([ask(*part) for part in parts], call.deadline)) is None:
+        return None
+    return (yield from Reading.get_many.of(board, ids, fields=call["fields"]))
+
+
+def _what_is_waited_for(board: ShardedVerbs, call: Call) -> Steps[bool]:
+    if call["what"] == "empty":
+        return each(all)(board, call)
+    asks = [lambda turn, shard=shard: call.on(shard, within=turn) for shard in board.requests()]
+    return in_turns(asks, call.deadline)
+
+
+class Waiting(Family):
     block: int
     """The longest wait of one command, ms: below the socket timeout. Longer ones are made of several."""
 
-    @steps
+    @steps(_until_all_or_any)
     def wait(
         self,
         *ids: Name,
@@ -46,7 +72,7 @@ class Waiting(Posting):
         words = ["JOBS", len(ids), *ids, until.upper(), *fields_words(fields)]
         return (yield from self._wait(words, within, replies.list_of(replies.optional(self._job))))
 
-    @steps
+    @steps(_what_is_waited_for)
     def wait_for(
         self,
         what: Literal["claimable", "present", "empty"],
@@ -61,7 +87,7 @@ class Waiting(Posting):
         words = ["FOR", what, *([] if queues is None else counted("QUEUES", queues))]
         return bool((yield from self._wait(words, within, lambda reply: True)))
 
-    @steps
+    @steps(by_id)
     def result(self, id: Name, *, within: Optional[Duration] = None) -> Steps[Any]:
         """Waits for a job and returns its result; None when it completed without one, or with one that is no
         longer kept (setting `retain-result`).
@@ -81,9 +107,14 @@ class Waiting(Posting):
             raise JobFailed(job.id, job.state, job.message or job.reason or "", job)
         return job.result
 
-    @steps
+    @steps(composed)
     def call(
-        self, payload: Any = None, *, within: Optional[Duration] = None, **options: Unpack[PostOptions]
+        self,
+        payload: Any = None,
+        *,
+        within: Optional[Duration] = None,
+        together: Optional[str] = None,
+        **options: Unpack[PostOptions],
     ) -> Steps[Any]:
         """Posts a job and waits for its result, as `result` does. A job that nobody did in time is
         cancelled.
@@ -92,12 +123,12 @@ class Waiting(Posting):
             to_ms(within, "within")  # raises before anything is posted
         if options.get("retain") is None:
             options["retain"] = RETAIN
-        id = yield Posting.post.build(self, payload, **options)
+        id: Any = yield from Posting.post.of(self, payload, together=together, **options)
         try:
-            return (yield from Waiting.result.build(self, id, within=within))
+            return (yield from Waiting.result.of(self, id, within=within))
         except TimeoutError as error:
             try:
-                yield self._request("JOB.CANCEL", [1, id], replies.ok)
+                yield from Operating.cancel.of(self, id)
             except redis.RedisError as refusal:
                 raise TimeoutError(f"{error}, and could not be cancelled: {refusal}") from refusal
             raise
@@ -105,7 +136,7 @@ class Waiting(Posting):
     def _dropped(self, id: Name) -> Generator[Request[Any], Any, None]:
         """Returns when a job whose record was not kept is complete, else raises `JobFailed`."""
         try:
-            found: Optional[str] = yield Reading.state.build(self, id)
+            found = yield from Reading.state.of(self, id)
         except redis.exceptions.NoPermissionError as error:
             text = "its record was not kept, and JOB.EXPLAIN, which knows how it ended, may not be asked"
             raise JobFailed(replies.text(id), "unknown", text) from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, TypedDict, Union
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, TypedDict, Union
 
 from .. import replies
 from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain
@@ -11,10 +14,14 @@ from ..errors import Refused
 from ..jobs import Job
 from ..times import Duration, to_ms
 from .family import Family
-from .sending import Request, command
+from .merging import joined
+from .sending import Call, Request, Steps, command
+from .sharding import by_id, by_ids, each, in_turns
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
+
+    from .sharded import ShardedVerbs
 
     Order = Literal["best", "listed", "rotate"]
 
@@ -111,13 +118,27 @@ def held_beat(reply: Any) -> HeldBeat:
     return HeldBeat(found["id"], found["token"], found["deadline"], bool(found["cancel"]))
 
 
+def _where_there_is_work(board: ShardedVerbs, call: Call) -> Steps[list[Job]]:
+    """From one shard that has jobs, beginning anywhere. `block` is for all of them together."""
+    options = call["options"]
+    if options.get("seen") is not None:
+        raise ValueError("seen has no meaning over shards: each gives tokens of its own")
+    block = None if options.get("block") is None else to_ms(options["block"], "block") / 1000
+
+    def ask(shard: Any) -> Callable[[timedelta], Steps[Any]]:
+        return lambda turn: call.on(shard, options={**options, "block": None if block is None else turn})
+
+    shards = random.sample(board.requests(), len(board.requests()))
+    return in_turns([*map(ask, shards)], None if block == 0 else time.monotonic() + (block or 0))
+
+
 class Working(Family):
-    @command
+    @command(_where_there_is_work)
     def claim(self, worker: Name, **options: Unpack[ClaimOptions]) -> Request[list[Job]]:
         """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout."""
         return self._request("JOB.CLAIM", [worker, *claim_words(options)], self._jobs)
 
-    @command
+    @command(by_id)
     def claim_id(
         self,
         worker: Name,
@@ -132,7 +153,7 @@ class Working(Family):
         parse = replies.list_of(self._job)
         return self._request("JOB.CLAIM", [worker, "ID", id, *options], lambda reply: parse(reply)[0])
 
-    @command
+    @command(by_id)
     def heartbeat(
         self,
         worker: Name,
@@ -156,7 +177,7 @@ class Working(Family):
         words += [] if log is None else ["LOG", log]
         return self._request("JOB.HEARTBEAT", words, _beat)
 
-    @command
+    @command(by_ids("tokens"))
     def mheartbeat(
         self,
         worker: Name,
@@ -170,13 +191,13 @@ class Working(Family):
         words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(beat))
 
-    @command
+    @command(each(joined))
     def mheartbeat_all(self, worker: Name, *, lease: Optional[Duration] = None) -> Request[list[HeldBeat]]:
         """Heartbeats of all jobs that the worker holds."""
         words = [worker, "ALL", *([] if lease is None else ["LEASE", to_ms(lease, "lease")])]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(held_beat))
 
-    @command
+    @command(by_id)
     def consume(
         self, worker: Name, id: Name, token: Optional[int] = None, **options: Unpack[ConsumeOptions]
     ) -> Request[str]:
@@ -187,7 +208,7 @@ class Working(Family):
         words = [worker, id, *_token(token), *encode_options(CONSUME, options)]
         return self._request("JOB.CONSUME", words, replies.text)
 
-    @command
+    @command(by_ids("tokens", "results"))
     def mconsume(
         self,
         worker: Name,
@@ -201,7 +222,7 @@ class Working(Family):
             words += ["RESULTS", len(results), *map(self._payload, results)]
         return self._request("JOB.MCONSUME", words, replies.list_of(replies.or_refused(replies.text)))
 
-    @command
+    @command(by_id)
     def fail(
         self,
         worker: Name,
@@ -221,7 +242,7 @@ class Working(Family):
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         return self._request("JOB.FAIL", words, failure)
 
-    @command
+    @command(by_id)
     def abandon(
         self,
         worker: Name,
@@ -235,7 +256,7 @@ class Working(Family):
         words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason)]
         return self._request("JOB.ABANDON", words, replies.ok)
 
-    @command
+    @command(by_ids("tokens"))
     def mabandon(
         self,
         worker: Name,
@@ -249,13 +270,13 @@ class Working(Family):
         words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
         return self._request("JOB.MABANDON", words, replies.list_of(replies.or_refused(replies.text)))
 
-    @command
+    @command(each(joined))
     def mabandon_all(self, worker: Name, *, reason: Optional[str] = None) -> Request[list[str]]:
         """Gives back all that the worker holds; returns the ids."""
         words = [worker, "ALL", *_delay_reason(None, reason)]
         return self._request("JOB.MABANDON", words, replies.list_of(lambda pair: replies.text(pair[0])))
 
-    @command
+    @command(by_id)
     def trash(
         self, worker: Name, id: Name, token: Optional[int] = None, *, reason: Optional[str] = None
     ) -> Request[None]:

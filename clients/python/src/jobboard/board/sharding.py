@@ -1,0 +1,153 @@
+"""What a verb does on a board of several shards: what its `shard` may be.
+
+Families have some more, for what their verbs alone need.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from ..arguments import Name
+from .family import Slice
+from .sending import Call, Page, Pages, Spread, Steps, gathered
+
+if TYPE_CHECKING:
+    from .sharded import ShardedVerbs
+
+INSTANT, TURN = 0.001, 0.1
+"""How long one shard is waited for, s, when any of several will do: at first, and then."""
+
+
+def tag_of(name: Name) -> bytes:
+    """What of an id decides its shard. The jobs of a schedule, `@id@n`, live where the schedule does."""
+    id = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    if id.startswith(b"@"):
+        id = id[1 : id.rfind(b"@")]
+    start = id.find(b"{")
+    end = id.find(b"}", start + 2)
+    return id[start + 1 : end] if 0 <= start < end else id
+
+
+def composed(board: ShardedVerbs, call: Call) -> Steps[Any]:
+    """Made of other verbs, each of which knows its shards."""
+    return call.on(board)
+
+
+def first(board: ShardedVerbs, call: Call) -> Steps[Any]:
+    """By the first shard: all of them would answer the same."""
+    return call.on(board.requests()[0])
+
+
+def by_id(board: ShardedVerbs, call: Call) -> Generator[Any, Any, Any]:
+    """In the shard of `id`."""
+    return call.on(board.shard_of(call["id"]))
+
+
+def by_ids(*along: str) -> Spread:
+    """Each of `ids` in its shard, the answers in their order. `along` names lists with an item for each id.
+
+    None as soon as a shard answers None: `within` has passed.
+    """
+
+    def spread(board: ShardedVerbs, call: Call) -> Steps[Optional[list[Any]]]:
+        lists = {name: call[name] for name in ("ids", *along) if call[name] is not None}
+        if len(set(map(len, lists.values()))) > 1:
+            raise ValueError(f"{' and '.join(lists)} must be of one length")
+        found: list[Any] = [None] * len(call["ids"])
+        for shard, numbers in board.split(call["ids"]):
+            own = {name: [values[number] for number in numbers] for name, values in lists.items()}
+            answers = yield from call.on(shard, **own)
+            if answers is None:
+                return None
+            for number, answer in zip(numbers, answers):
+                found[number] = answer
+        return found
+
+    return spread
+
+
+def by_ids_summed(board: ShardedVerbs, call: Call) -> Steps[Slice[Any]]:
+    """Each of `ids` in its shard; what was done there, added up."""
+    whole: Slice[Any] = Slice(0)
+    for shard, numbers in board.split(call["ids"]):
+        whole.add((yield from call.on(shard, ids=[call["ids"][number] for number in numbers])))
+    return whole
+
+
+def each(merge: Callable[[list[Any]], Any]) -> Spread:
+    """In all shards, one after the other; `merge` makes their answers one."""
+
+    def spread(board: ShardedVerbs, call: Call) -> Steps[Any]:
+        found = []
+        for shard in board.requests():
+            found.append((yield from call.on(shard)))
+        return merge(found)
+
+    return spread
+
+
+def each_slices(board: ShardedVerbs, call: Call) -> Steps[Slice[Any]]:
+    """All slices of all shards, added up; `progress` is told of all that was done so far."""
+    whole: Slice[Any] = Slice(0)
+    progress = call["progress"]
+    for shard in board.requests():
+        told = progress and (lambda count: progress(whole.count + count))
+        whole.add((yield from call.on(shard, progress=told)))
+    return whole
+
+
+def each_page(board: ShardedVerbs, call: Call) -> Pages[Any]:
+    """The pages of all shards, one shard after the other."""
+    for shard in board.requests():
+        yield from call.on(shard)
+
+
+def each_page_merged(merge: Callable[[list[Any]], list[Any]]) -> Spread:
+    """All that the pages of all shards have, as one page; `merge` makes one list of theirs."""
+
+    def spread(board: ShardedVerbs, call: Call) -> Pages[Any]:
+        found = []
+        for shard in board.requests():
+            found.append((yield from gathered(call.on(shard))))
+        yield Page("0", merge(found))
+
+    return spread
+
+
+def by_cursor(board: ShardedVerbs, call: Call) -> Steps[Page[Any]]:
+    """A page of the shard that the cursor names, `shard:cursor`; behind its last one comes the next shard."""
+    number, _, cursor = str(call["cursor"]).rpartition(":")
+    at = int(number or 0)
+    page: Page[Any] = yield from call.on(board.requests()[at], cursor=cursor)
+    if page.cursor != "0" or at + 1 < len(board.requests()):
+        page.cursor = f"{at}:{page.cursor}" if page.cursor != "0" else f"{at + 1}:0"
+    return page
+
+
+def unshardable(why: str) -> Spread:
+    """Not at all: it says why."""
+
+    def spread(board: ShardedVerbs, call: Call) -> Steps[Any]:
+        name = call.verb.build.__name__
+        raise TypeError(f"{name} has no meaning over shards, {why}: call it on one of `boards`")
+
+    return spread
+
+
+def in_turns(asks: Sequence[Callable[[timedelta], Steps[Any]]], deadline: Optional[float]) -> Steps[Any]:
+    """Asks shard after shard until one has an answer: once for an instant, then each for TURN. Else it is
+    that of the last one when time is over.
+    """
+    turn = INSTANT
+    while True:
+        for ask in asks:
+            left = turn if deadline is None else min(max(deadline - time.monotonic(), INSTANT), turn)
+            found = yield from ask(timedelta(seconds=left))
+            if found:
+                return found
+        if deadline is not None and time.monotonic() >= deadline:
+            return found
+        turn = TURN
