@@ -244,7 +244,7 @@ def test_posts_that_would_part_what_belongs_together_are_refused(boards) -> None
         lambda: board.flow([Node("a", 1, id=elsewhere)], together="p"),
         lambda: board.post(1, id=elsewhere, together="p"),
     ):
-        with pytest.raises(ValueError, match="lies in another shard than what it has to be with"):
+        with pytest.raises(ValueError, match="leads to another shard than that of what it belongs with"):
             act()
     assert board.info() is None, "nothing was sent"
 

@@ -162,7 +162,7 @@ def _placed(board: ShardedVerbs, id: Optional[Name], tag: Optional[str]) -> Name
         return secrets.token_hex(10) if tag is None else f"{{{tag}}}{secrets.token_hex(6)}"
     if tag is not None and board.place(id) != board.place(f"{{{tag}}}"):
         raise ValueError(
-            f"the id {id!r} lies in another shard than what it has to be with: put {{{tag}}} into it"
+            f"the id {id!r} leads to another shard than that of what it belongs with: put {{{tag}}} into it"
         )
     return id
 
@@ -192,8 +192,8 @@ class Posting(Family):
         """Posts a job and returns its id. None when `nx` or `xx` kept it from posting.
 
         Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached.
-        `together`: a word; jobs with the same one share a shard. Raises ValueError when the id leads to
-        another shard than the jobs it has to be with. A board without shards heeds neither.
+        On a sharded board jobs with the same word as `together` share a shard, and a ValueError is raised
+        when the id leads to another shard than that of the jobs it belongs with. A `Board` ignores the word.
         """
         traced, done = self.hook.posting(self.key, options.get("name"), 1)
         words = [self._payload(payload), *post_words({"id": id, **_with_meta(options, traced)})]

@@ -139,7 +139,7 @@ Spread = Callable[[Any, Call], Generator[Any, Any, Any]]
 
 
 class Verb(Generic[P, T]):
-    """What the three kinds share: a name and a docstring to look up, and how they are done."""
+    """What the three kinds share: a name and a docstring to look up, and how a board does them."""
 
     def __init__(self, build: Callable[..., Any], shard: Spread) -> None:
         self.build, self.shard = build, shard

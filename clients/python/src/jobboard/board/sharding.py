@@ -1,7 +1,4 @@
-"""What a verb does on a board of several shards: what its `shard` may be.
-
-Families have some more, for what their verbs alone need.
-"""
+"""What a verb does on a board of several shards. A family has its own for what one verb alone needs."""
 
 from __future__ import annotations
 
@@ -138,8 +135,8 @@ def unshardable(why: str) -> Spread:
 
 
 def in_turns(asks: Sequence[Callable[[timedelta], Steps[Any]]], deadline: Optional[float]) -> Steps[Any]:
-    """Asks shard after shard until one has an answer: once for an instant, then each for TURN. Else it is
-    that of the last one when time is over.
+    """Asks shard after shard until one has an answer: each for an INSTANT, then each for a TURN. At the
+    deadline it returns what the last one said.
     """
     turn = INSTANT
     while True:
