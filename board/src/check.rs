@@ -16,10 +16,10 @@ impl Board {
         let mut counts = [0u64; 8];
         let mut places = Places::default();
         let mut tokens = Vec::new();
-        let mut seqs = Vec::with_capacity(self.jobs.len());
+        let mut seqs = Vec::with_capacity(self.store.jobs.len());
         let mut heap = 0;
         let mut lanes: BTreeMap<u32, usize> = BTreeMap::new();
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
             if let Some(n) = counts.get_mut(job.state as usize) {
                 *n += 1;
@@ -69,8 +69,8 @@ impl Board {
                 }
             }
         }
-        if heap != self.heap {
-            return Err(format!("records weigh {heap}, not {}", self.heap));
+        if heap != self.store.heap {
+            return Err(format!("records weigh {heap}, not {}", self.store.heap));
         }
         if self.queues.iter().any(|(n, _, lane)| lane.bytes != lanes.get(&n).copied().unwrap_or(0)) {
             return Err("records of a queue do not weigh what it says".into());
@@ -83,24 +83,24 @@ impl Board {
         if seqs.windows(2).any(|w| matches!(w, [a, b] if a == b)) {
             return Err("two jobs of one place in the order".into());
         }
-        if counts != self.counts {
-            return Err(format!("counts are {:?}, not {counts:?}", self.counts));
+        if counts != self.places.counts {
+            return Err(format!("counts are {:?}, not {counts:?}", self.places.counts));
         }
         let ready = self.queues.iter().map(|(_, _, q)| q.ready_len()).sum();
-        let held = self.workers.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
+        let held = self.workers.names.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
         let here = Places {
-            due: self.due.len(),
-            blocked: self.blocked.len(),
+            due: self.places.due.len(),
+            blocked: self.places.blocked.len(),
             ready,
-            expiries: self.expiries.len(),
-            claims: self.claims.len(),
-            ended: self.ended.iter().chain(&self.kept).map(SortedSlots::len).sum(),
-            drops: self.drops.len(),
+            expiries: self.places.expiries.len(),
+            claims: self.store.claims.len(),
+            ended: self.places.ended.iter().chain(&self.places.kept).map(SortedSlots::len).sum(),
+            drops: self.places.drops.len(),
         };
-        if here != places || self.leases.len() != held || held != places.claims {
+        if here != places || self.places.leases.len() != held || held != places.claims {
             return Err(format!(
                 "places hold {here:?}, leases {}, workers {held}, not {places:?}",
-                self.leases.len()
+                self.places.leases.len()
             ));
         }
         self.check_waits()?;
@@ -126,14 +126,14 @@ impl Board {
             return Err("it waits, or does not, against its state");
         }
         for edge in &extras.after {
-            if edge.slot == slot || self.jobs.get(edge.slot).is_none() {
+            if edge.slot == slot || self.store.jobs.get(edge.slot).is_none() {
                 return Err("it waits for what is not there");
             }
-            if self.waits.of(edge.slot, job.seq.get()).next() != Some((job.seq.get(), slot)) {
+            if self.relations.waits.of(edge.slot, job.seq.get()).next() != Some((job.seq.get(), slot)) {
                 return Err("what it waits for does not know");
             }
         }
-        if self.waits.of(slot, 0).count() != extras.awaited as usize {
+        if self.relations.waits.of(slot, 0).count() != extras.awaited as usize {
             return Err("others wait for it, or do not, against its count");
         }
         if extras.updated.max(extras.closed) > self.revision as i64 {
@@ -148,16 +148,16 @@ impl Board {
 
     /// No cycle, no edge that nobody has, and nobody forgotten who is to be told.
     fn check_waits(&self) -> Result<(), String> {
-        let waiting = || self.jobs.iter().filter(|(_, job)| job.state == State::Blocked);
+        let waiting = || self.store.jobs.iter().filter(|(_, job)| job.state == State::Blocked);
         let edges = waiting().map(|(slot, _)| self.edges(slot).len()).sum::<usize>();
-        if edges != self.waits.len() {
-            return Err(format!("{edges} edges, not {}", self.waits.len()));
+        if edges != self.relations.waits.len() {
+            return Err(format!("{edges} edges, not {}", self.relations.waits.len()));
         }
         let mut left: BTreeMap<u32, usize> = waiting().map(|(s, _)| (s, self.edges(s).len())).collect();
         let mut free: Vec<u32> =
-            self.jobs.iter().map(|(slot, _)| slot).filter(|slot| !left.contains_key(slot)).collect();
+            self.store.jobs.iter().map(|(slot, _)| slot).filter(|slot| !left.contains_key(slot)).collect();
         while let Some(slot) = free.pop() {
-            for (_, waiter) in self.waits.of(slot, 0) {
+            for (_, waiter) in self.relations.waits.of(slot, 0) {
                 if let Some(n) = left.get_mut(&waiter) {
                     *n -= 1;
                     if *n == 0 {
@@ -171,13 +171,13 @@ impl Board {
             return Err(format!("slot {slot} waits in a circle"));
         }
         let mut told: BTreeMap<(u32, i64), i64> = BTreeMap::new();
-        for tell in &self.waits.tells {
+        for tell in &self.relations.waits.tells {
             let from = told.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
             *from = tell.from.min(*from);
         }
         for (slot, job) in waiting() {
             for edge in self.edges(slot).iter().filter(|edge| self.outcome(edge) != Outcome::Waits) {
-                let seq = self.jobs.get(edge.slot).map_or(0, |other| other.seq.get());
+                let seq = self.store.jobs.get(edge.slot).map_or(0, |other| other.seq.get());
                 if told.get(&(edge.slot, seq)).is_none_or(|from| *from > job.seq.get()) {
                     return Err(format!("slot {slot} is never told of the end of {}", edge.slot));
                 }
@@ -198,12 +198,12 @@ impl Board {
             })
         };
         let places: Vec<_> =
-            self.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
+            self.dispatch.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
         let all = places.len() == lanes + groups;
         let same = |((queue, group), until): &(&(ByteString, Option<ByteString>), i64)| {
             known(queue, group.as_ref(), *until)
         };
-        match self.pauses.is_sound() && all && places.iter().all(same) {
+        match self.dispatch.pauses.is_sound() && all && places.iter().all(same) {
             true => Ok(()),
             false => Err("a pause that its queue does not know, or the reverse".into()),
         }
@@ -214,7 +214,7 @@ impl Board {
         let mut known: BTreeMap<(u32, u32), [u32; 9]> = BTreeMap::new();
         let mut opened: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut rests = 0;
-        for (_, job) in self.jobs.iter() {
+        for (_, job) in self.store.jobs.iter() {
             let Some(at) = job.group() else { continue };
             if job.state == State::Claimed || job.has_begun() {
                 *opened.entry((self.queue_number(job), at)).or_default() += 1;
@@ -229,10 +229,10 @@ impl Board {
         for (queue, name, lane) in self.queues.iter() {
             let fail = |what: &str| Err(format!("queue {name:?}: {what}"));
             let Some(fair) = &lane.fair else { continue };
-            if fair.is_unused() || fair.review.is_some() != self.reviews.contains(name) {
+            if fair.is_unused() || fair.review.is_some() != self.dispatch.reviews.contains(name) {
                 return fail("rounds without groups");
             }
-            if fair.bounds != fair.count_bounds() || fair.bounds > 0 && !self.bounded {
+            if fair.bounds != fair.count_bounds() || fair.bounds > 0 && !self.local.bounded {
                 return fail("limits of groups that nobody looks at");
             }
             let mut rounds: BTreeMap<i32, u32> = BTreeMap::new();
@@ -240,7 +240,7 @@ impl Board {
             let groups = fair.groups.iter().map(|(at, group)| (at, &group.ready));
             for (at, line) in groups.chain([(PLAIN, &lane.ready)]) {
                 let seat = fair.seat(at).ok_or("a group without a seat")?;
-                fair.check_seat(at, line, &self.jobs, self.turns).or_else(fail)?;
+                fair.check_seat(at, line, &self.store.jobs, self.dispatch.turns).or_else(fail)?;
                 turns += usize::from(seat.place.is_some());
                 for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
                     *rounds.entry(level).or_default() += 1;
@@ -258,27 +258,28 @@ impl Board {
                 if (group.counts, group.refs) != (counts, refs) || fair.find(&group.name) != Some(at) {
                     return fail("a group does not know its jobs");
                 }
-                let open = |slot: &u32| self.jobs.get(*slot).is_some_and(Job::has_begun);
+                let open = |slot: &u32| self.store.jobs.get(*slot).is_some_and(Job::has_begun);
                 let lines = group.ready.iter_from(None, |_| Default::default());
                 if lines.filter(open).count() != group.again.len()
                     || !group.again.iter().all(|(key, slot)| {
-                        open(slot) && self.jobs.get(*slot).map(Self::ready_key) == Some(*key)
+                        open(slot) && self.store.jobs.get(*slot).map(Job::ready_key) == Some(*key)
                     })
                     || group.open != opened.get(&(queue, at)).copied().unwrap_or(0)
                 {
                     return fail("a group does not know what it has begun");
                 }
                 let listed = group.rest.map(|until| (until, name.clone(), at));
-                let paced =
-                    |number: &u32| self.limits.get(*number).is_some_and(|limit| limit.refill.is_some());
+                let paced = |number: &u32| {
+                    self.dispatch.limits.get(*number).is_some_and(|limit| limit.refill.is_some())
+                };
                 let named = group.limits.as_ref().is_some_and(|list| list.iter().any(paced));
                 if group.rest.is_some() && fair.refill(group).is_none() && !named
-                    || listed.as_ref().is_some_and(|rest| !self.rests.contains(rest))
+                    || listed.as_ref().is_some_and(|rest| !self.dispatch.rests.contains(rest))
                 {
                     return fail("a group rests for nothing, or unknown to the clock");
                 }
                 rests += usize::from(listed.is_some());
-                let here = |slot| self.jobs.get(slot).is_some_and(|job| job.group() == Some(at));
+                let here = |slot| self.store.jobs.get(slot).is_some_and(|job| job.group() == Some(at));
                 if group.ready.len() as u64 != group.count(State::Ready)
                     || !group.ready.iter_from(None, |_| Default::default()).all(here)
                 {
@@ -286,12 +287,12 @@ impl Board {
                 }
                 ready += group.ready.len();
             }
-            let plain = |slot| self.jobs.get(slot).is_some_and(|job| job.group().is_none());
+            let plain = |slot| self.store.jobs.get(slot).is_some_and(|job| job.group().is_none());
             if ready != fair.all.len() || !lane.ready.iter_from(None, |_| Default::default()).all(plain) {
                 return fail("groups and their queue disagree");
             }
         }
-        if rests != self.rests.len() {
+        if rests != self.dispatch.rests.len() {
             return Err("a rest of no group".into());
         }
         match known.keys().next() {
@@ -301,21 +302,21 @@ impl Board {
     }
 
     fn check_order(&self) -> Result<(), String> {
-        let at = |s: u32| self.jobs.get(s).map(Self::at_key);
-        let ended = |s: u32| self.jobs.get(s).map(Self::ended_key);
-        let lease = |s: u32| Some(Self::lease_key_of(&self.jobs, &self.claims, s));
-        sorted("due", &self.due, at)?;
-        sorted("expiries", &self.expiries, at)?;
-        sorted("drops", &self.drops, at)?;
-        sorted("leases", &self.leases, lease)?;
-        sorted("blocked", &self.blocked, at)?;
-        for line in self.ended.iter().chain(&self.kept) {
+        let at = |s: u32| self.store.jobs.get(s).map(Job::at_key);
+        let ended = |s: u32| self.store.jobs.get(s).map(Job::ended_key);
+        let lease = |s: u32| Some(self.store.lease_key(s));
+        sorted("due", &self.places.due, at)?;
+        sorted("expiries", &self.places.expiries, at)?;
+        sorted("drops", &self.places.drops, at)?;
+        sorted("leases", &self.places.leases, lease)?;
+        sorted("blocked", &self.places.blocked, at)?;
+        for line in self.places.ended.iter().chain(&self.places.kept) {
             sorted("ended", line, ended)?;
         }
         for (_, _, queue) in self.queues.iter() {
             let groups = queue.fair.iter().flat_map(|fair| fair.groups.iter());
             for line in queue.ready_lines().chain(groups.map(|(_, group)| &group.ready)) {
-                sorted("ready", line, |s| self.jobs.get(s).map(Self::ready_key))?;
+                sorted("ready", line, |s| self.store.jobs.get(s).map(Job::ready_key))?;
             }
         }
         for (number, _, queue) in self.queues.iter() {

@@ -376,9 +376,9 @@ impl Board {
             self.held = None;
             return Applied::Broken(flaw);
         }
-        self.foreign = self.token;
+        self.local.foreign = self.token;
         // Whoever decided these tells how late they were.
-        self.late.iter_mut().for_each(Histogram::clear);
+        self.local.lateness.iter_mut().for_each(Histogram::clear);
         Applied::Done
     }
 

@@ -49,7 +49,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `board` | the board, made of what the rooms keep |
+//! | `board`, `queue` | a board and a queue, made of what the rooms keep |
+//! | `local` | what a copy knows by itself: in no snapshot, no digest |
 //! | `settings`, `rules`, `policy` | every setting; the values that count; those that effects of time carry |
 //! | `effect`, `format` | effects and batches; how they and snapshots are written down |
 //! | `env`, `error`, `retry` | the world of a decision; refusals; the pause after a failure |
@@ -68,8 +69,10 @@ mod env;
 mod error;
 mod events;
 mod job;
+mod local;
 mod places;
 mod policy;
+mod queue;
 mod quotas;
 mod reading;
 mod relations;

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::error::Refusal;
 use crate::job::State;
+use crate::queue::Queue;
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
@@ -21,7 +22,7 @@ impl Board {
     /// Whether a queue runs as many jobs as it and the limits that it names may. O(1).
     pub(crate) fn is_full(&self, lane: &Queue) -> bool {
         self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most)
-            || self.limits.first_full(&lane.limits).is_some()
+            || self.dispatch.limits.first_full(&lane.limits).is_some()
     }
 
     /// How many jobs of a queue may run at once; -1 for any number. O(1).
@@ -57,7 +58,7 @@ impl Board {
 
     /// A job of that queue runs no more: where a limit has kept others, they can be claimed.
     pub(crate) fn slot_freed(&mut self, queue: u32, group: Option<u32>) {
-        if !self.limits.is_empty() {
+        if !self.dispatch.limits.is_empty() {
             self.limits_freed(queue, group);
         }
         if self.queues.get(queue).is_some_and(|lane| self.most(lane).is_some()) {
@@ -78,14 +79,14 @@ pub(crate) struct Moves {
 impl Moves {
     /// A job goes there if it runs elsewhere. O(k log n).
     pub fn add(&mut self, board: &Board, slot: u32, queue: &[u8]) {
-        let job = board.jobs.get(slot).filter(|job| job.state == State::Claimed);
+        let job = board.store.jobs.get(slot).filter(|job| job.state == State::Claimed);
         let Some(job) = job.filter(|job| board.queue_name(job) != queue) else { return };
         self.jobs += 1;
         let group = board.group_name(job);
         if let Some(name) = group {
             *self.groups.entry(name.into()).or_default() += 1;
         }
-        if board.limits.is_empty() {
+        if board.dispatch.limits.is_empty() {
             return;
         }
         for number in board.limits_at(queue, group) {
@@ -106,7 +107,7 @@ impl Moves {
         };
         let limit = |(number, by): (&u32, &i64)| {
             let by = by + self.limits.get(number).copied().unwrap_or(0);
-            let most = board.limits.get(*number).and_then(|limit| Some((limit.runs, limit.most()?)));
+            let most = board.dispatch.limits.get(*number).and_then(|limit| Some((limit.runs, limit.most()?)));
             by <= 0 || most.is_none_or(|(runs, most)| runs.saturating_add(by as u64) <= most)
         };
         (more.jobs <= 0 || most < 0 || runs + jobs <= most)

@@ -23,10 +23,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::board::{Board, ReadyKey};
 use crate::dispatch::buckets::Refill;
 use crate::dispatch::groups::{Group, Hold};
 use crate::dispatch::limits::{List, Share};
+use crate::job::order::ReadyKey;
 use crate::job::{Job, State};
 use crate::settings::{Overrides, Setting};
 use crate::structures::ids::Ids;
@@ -119,7 +119,7 @@ pub(crate) fn level(key: ReadyKey) -> i32 {
 
 /// The key of a slot in a line of ready jobs.
 pub(crate) fn ready_key_of(jobs: &Slab<Job>, slot: u32) -> ReadyKey {
-    jobs.get(slot).map_or((Reverse(0), 0, 0), Board::ready_key)
+    jobs.get(slot).map_or((Reverse(0), 0, 0), Job::ready_key)
 }
 
 /// The place in the rounds of a group with that tag at that level.

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::board::ReadyKey;
 use crate::dispatch::buckets::{full_at, ready_at, Bucket, Refill};
 use crate::dispatch::fair::Seat;
 use crate::dispatch::limits::List;
+use crate::job::order::ReadyKey;
 use crate::job::State;
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;

@@ -19,10 +19,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, take, Bucket, Refill};
 use crate::error::Refusal;
 use crate::job::State;
+use crate::queue::Queue;
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;
 use crate::structures::slab::Slab;
@@ -193,7 +194,7 @@ impl Board {
     /// A job of that queue and group runs, or runs no more: counts it. O(k log n).
     pub(crate) fn tally_limits(&mut self, queue: u32, group: Option<u32>, by: i64) {
         for number in self.limits_of(queue, group) {
-            if let Some(limit) = self.limits.get_mut(number) {
+            if let Some(limit) = self.dispatch.limits.get_mut(number) {
                 limit.runs = limit.runs.saturating_add_signed(by);
             }
         }
@@ -211,7 +212,7 @@ impl Board {
     /// claimed. O(k), and for each limit that was full O(queues and groups that name it).
     pub(crate) fn limits_freed(&mut self, queue: u32, group: Option<u32>) {
         for number in self.limits_of(queue, group) {
-            let Some(limit) = self.limits.get(number) else { continue };
+            let Some(limit) = self.dispatch.limits.get(number) else { continue };
             if limit.most().is_some_and(|most| limit.runs.saturating_add(1) == most) {
                 self.wake_limited(number);
             }
@@ -222,7 +223,7 @@ impl Board {
     /// full by that, wait. O(k), and for each such limit O(groups that name it).
     pub(crate) fn limits_filled(&mut self, queue: u32, group: Option<u32>) {
         for number in self.limits_of(queue, group) {
-            if self.limits.get(number).is_some_and(|limit| limit.most() == Some(limit.runs)) {
+            if self.dispatch.limits.get(number).is_some_and(|limit| limit.most() == Some(limit.runs)) {
                 self.reseat_limited(number);
             }
         }
@@ -231,7 +232,7 @@ impl Board {
     /// A job of that queue and group is being claimed: it takes its tokens.
     pub(crate) fn take_named(&mut self, queue: u32, group: Option<u32>, cost: i64, now: i64) {
         for number in self.limits_of(queue, group) {
-            let Some(limit) = self.limits.get_mut(number) else { continue };
+            let Some(limit) = self.dispatch.limits.get_mut(number) else { continue };
             if let Some(refill) = limit.refill {
                 take(&mut limit.bucket, &refill, cost, now);
                 self.reseat_limited(number);
@@ -241,7 +242,7 @@ impl Board {
 
     /// Looks again at the groups that name a limit themselves.
     pub(crate) fn reseat_limited(&mut self, number: u32) {
-        let groups = self.limits.get(number).map(|limit| &limit.groups);
+        let groups = self.dispatch.limits.get(number).map(|limit| &limit.groups);
         let groups: Vec<(ByteString, u32)> = groups.into_iter().flatten().cloned().collect();
         for (name, at) in groups {
             if let Some(queue) = self.queues.find(&*name) {
@@ -253,7 +254,7 @@ impl Board {
     /// What a limit kept back may go on.
     pub(crate) fn wake_limited(&mut self, number: u32) {
         self.reseat_limited(number);
-        let queues = self.limits.get(number).map(|limit| limit.queues.keys().copied());
+        let queues = self.dispatch.limits.get(number).map(|limit| limit.queues.keys().copied());
         for queue in queues.into_iter().flatten().collect::<Vec<_>>() {
             self.wake_queue(queue);
         }
@@ -261,10 +262,10 @@ impl Board {
 
     /// Refuses that a job of that queue and group runs when a limit is full.
     pub(crate) fn check_named(&self, queue: u32, group: Option<u32>) -> Result<(), Refusal> {
-        if self.limits.is_empty() {
+        if self.dispatch.limits.is_empty() {
             return Ok(());
         }
-        match self.limits.first_full(&self.limits_of(queue, group)) {
+        match self.dispatch.limits.first_full(&self.limits_of(queue, group)) {
             Some(_) => Err(Refusal::Limit("concurrency")),
             None => Ok(()),
         }
@@ -282,17 +283,17 @@ impl Board {
 
     /// The limit of that name, to be read. O(log n).
     pub fn limit(&self, name: &[u8]) -> Option<LimitOf<'_>> {
-        Some(LimitOf { limit: self.limits.get(self.limits.find(name)?)? })
+        Some(LimitOf { limit: self.dispatch.limits.get(self.dispatch.limits.find(name)?)? })
     }
 
     /// How many limits there are.
     pub fn limit_count(&self) -> usize {
-        self.limits.len()
+        self.dispatch.limits.len()
     }
 
     /// Limits in the order of their names, those after that one. O(log n) for each.
     pub fn limits_after(&self, name: Option<&[u8]>) -> impl Iterator<Item = LimitOf<'_>> {
-        self.limits.after(name).map(|limit| LimitOf { limit })
+        self.dispatch.limits.after(name).map(|limit| LimitOf { limit })
     }
 
     /// The names of the limits that a queue names, by name; or a group, or
@@ -306,7 +307,7 @@ impl Board {
             }
             Some(group) => lane.group_named(group).and_then(|group| group.limits.as_ref()),
         };
-        let mut names: Vec<&[u8]> = self.limits.of(list?).map(|limit| &*limit.name).collect();
+        let mut names: Vec<&[u8]> = self.dispatch.limits.of(list?).map(|limit| &*limit.name).collect();
         names.sort_unstable();
         Some(names)
     }
@@ -330,7 +331,7 @@ impl Board {
     /// name. O(k log k).
     pub fn limits_over(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<LimitOf<'_>> {
         let list = self.limits_at(queue, group);
-        let all = list.iter().filter_map(|number| self.limits.get(*number));
+        let all = list.iter().filter_map(|number| self.dispatch.limits.get(*number));
         let mut all: Vec<LimitOf<'_>> = all.map(|limit| LimitOf { limit }).collect();
         all.sort_unstable_by_key(|limit| limit.name());
         all
@@ -342,7 +343,7 @@ impl Board {
     pub(crate) fn check_named_limits(&self) -> Result<(), String> {
         let mut runs: BTreeMap<u32, u64> = BTreeMap::new();
         let mut shares: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for (_, job) in self.jobs.iter().filter(|(_, job)| job.state == State::Claimed) {
+        for (_, job) in self.store.jobs.iter().filter(|(_, job)| job.state == State::Claimed) {
             let queue = self.queue_number(job);
             for number in self.limits_of(queue, job.group()) {
                 *runs.entry(number).or_default() += 1;
@@ -360,7 +361,7 @@ impl Board {
             let own = own.filter_map(|(at, group)| Some((Some(at), group, group.limits.as_deref()?)));
             let mut lists: BTreeMap<u32, u32> = BTreeMap::new();
             for (at, group, list) in own {
-                if group.barred != self.limits.first_full(list).is_some() {
+                if group.barred != self.dispatch.limits.first_full(list).is_some() {
                     return Err("a group is kept back by no limit, or not by one that is full".into());
                 }
                 for number in list {
@@ -388,7 +389,7 @@ impl Board {
                 queues.entry(number).or_default().insert(queue, lists);
             }
         }
-        for (number, limit) in self.limits.iter() {
+        for (number, limit) in self.dispatch.limits.iter() {
             if limit.runs != runs.get(&number).copied().unwrap_or(0) {
                 return Err(format!("limit {:?} counts {} jobs, not {runs:?}", limit.name, limit.runs));
             }
@@ -400,7 +401,10 @@ impl Board {
                 return Err(format!("limit {:?} does not know who names it", limit.name));
             }
         }
-        match queues.is_empty() && groups.is_empty() && self.limits.iter().count() == self.limits.len() {
+        match queues.is_empty()
+            && groups.is_empty()
+            && self.dispatch.limits.iter().count() == self.dispatch.limits.len()
+        {
             true => Ok(()),
             false => Err("a list names a limit that is not there".into()),
         }

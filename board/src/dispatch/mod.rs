@@ -19,3 +19,29 @@ pub(crate) mod limits;
 pub(crate) mod pauses;
 pub(crate) mod rates;
 pub(crate) mod rounds;
+
+use std::collections::BTreeSet;
+
+use crate::structures::byte_string::ByteString;
+use buckets::{Bucket, Refill};
+use limits::Limits;
+use pauses::Pauses;
+
+/// What keeps jobs back, and the turns of groups.
+#[derive(Default)]
+pub(crate) struct Dispatch {
+    pub(crate) pauses: Pauses,
+    /// How fast jobs may be claimed from the whole board, by its settings.
+    pub(crate) refill: Option<Refill>,
+    /// The permits for that.
+    pub(crate) bucket: Option<Bucket>,
+    /// Limits that queues and groups share.
+    pub(crate) limits: Limits,
+    /// Groups that wait for permits, or are kept for their bucket alone: until when, which
+    /// queue, which group.
+    pub(crate) rests: BTreeSet<(i64, ByteString, u32)>,
+    /// Queues whose groups are to be looked at, see [`fair::Fair::review`].
+    pub(crate) reviews: BTreeSet<ByteString>,
+    /// Counts the tags that groups were given in the rounds of their queues.
+    pub(crate) turns: u64,
+}

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::board::TimeKey;
+use crate::job::order::TimeKey;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
 

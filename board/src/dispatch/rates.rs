@@ -6,13 +6,14 @@
 //! whose next job lacks tokens stands in no round until they are there ([`Group::rest`]): many
 //! groups that wait cost a claim nothing.
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, take};
 use crate::dispatch::fair::PLAIN;
 use crate::effect::{Effect, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{Job, NEVER};
+use crate::queue::Queue;
 
 written! {
     /// Groups may go on that had to wait for tokens until then: the first `n`.
@@ -28,7 +29,7 @@ impl Sound for Rested {}
 impl Rested {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         for _ in 0..self.n {
-            match board.rests.first() {
+            match board.dispatch.rests.first() {
                 Some((until, name, at)) if *until <= self.until => {
                     let (queue, at) = (board.queues.find(&**name).ok_or(Unfit)?, *at);
                     board.tidy_group(queue, at);
@@ -43,26 +44,30 @@ impl Rested {
 impl Board {
     /// Tokens that a claim of a job takes.
     pub(crate) fn cost(&self, slot: u32) -> i64 {
-        self.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)
+        self.store.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)
     }
 
     /// When a job may take its tokens from its board, its queue and its group: a time that has
     /// passed if it may now. O(1).
     pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
-        if self.refill.is_none() && lane.refill.is_none() && group.is_none() && lane.limits.is_empty() {
+        if self.dispatch.refill.is_none()
+            && lane.refill.is_none()
+            && group.is_none()
+            && lane.limits.is_empty()
+        {
             return 0;
         }
         let cost = self.cost(slot);
         let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
         let all = [
-            self.refill.map(|refill| (&self.bucket, refill)),
+            self.dispatch.refill.map(|refill| (&self.dispatch.bucket, refill)),
             lane.refill.map(|refill| (&lane.bucket, refill)),
             of_group,
         ];
         let own = all.into_iter().flatten().map(|(bucket, refill)| ready_at(bucket, &refill, cost)).max();
         let lists = [&lane.limits, lane.group_limits(job.group())];
-        let named = lists.into_iter().map(|list| self.limits.tokens_at(list, cost)).max();
+        let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, cost)).max();
         own.max(named).unwrap_or(0)
     }
 
@@ -77,11 +82,11 @@ impl Board {
 
     /// A job is about to be claimed: it takes its tokens.
     pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         let (queue, group) = (self.queue_number(job), job.group());
         let cost = self.cost(slot);
-        if let Some(refill) = self.refill {
-            take(&mut self.bucket, &refill, cost, now);
+        if let Some(refill) = self.dispatch.refill {
+            take(&mut self.dispatch.bucket, &refill, cost, now);
         }
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         if let Some(refill) = lane.refill {
@@ -93,7 +98,7 @@ impl Board {
                 take(&mut group.bucket, &refill, cost, now);
             }
         }
-        if !self.limits.is_empty() {
+        if !self.dispatch.limits.is_empty() {
             self.take_named(queue, group, cost, now);
         }
         Ok(())
@@ -107,12 +112,14 @@ impl Board {
         let Some(fair) = self.queues.get(queue).and_then(|lane| lane.fair.as_deref()) else { return };
         let Some(group) = fair.groups.get(at) else { return };
         let before = group.rest;
-        let mut rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.moment);
+        let mut rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.local.moment);
         if let Some(list) = &group.limits {
-            let named = fair.candidate(group).map(|slot| self.limits.tokens_at(list, self.cost(slot)));
-            rest = rest.max(named.filter(|until| *until > self.moment));
+            let named =
+                fair.candidate(group).map(|slot| self.dispatch.limits.tokens_at(list, self.cost(slot)));
+            rest = rest.max(named.filter(|until| *until > self.local.moment));
         }
-        let barred = group.limits.as_ref().is_some_and(|list| self.limits.first_full(list).is_some());
+        let barred =
+            group.limits.as_ref().is_some_and(|list| self.dispatch.limits.first_full(list).is_some());
         if barred != group.barred {
             let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
             if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
@@ -124,11 +131,11 @@ impl Board {
         }
         let Some(name) = self.queues.key(queue).cloned() else { return };
         if let Some(until) = before {
-            self.rests.remove(&(until, name.clone(), at));
+            self.dispatch.rests.remove(&(until, name.clone(), at));
         }
         if let Some(until) = rest {
             self.wake_at(until);
-            self.rests.insert((until, name, at));
+            self.dispatch.rests.insert((until, name, at));
         }
         // The queue stays as long as one of its groups rests.
         match (before, rest) {
@@ -146,7 +153,7 @@ impl Board {
 
     /// Decides that the next `n` groups, at most, go on whose tokens are there by now. O(1).
     pub fn rest_over(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
-        let over = self.rests.first().is_some_and(|(until, ..)| *until <= env.now);
+        let over = self.dispatch.rests.first().is_some_and(|(until, ..)| *until <= env.now);
         over.then(|| Rested { until: env.now, n }.into())
     }
 
@@ -155,8 +162,8 @@ impl Board {
         let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
         let [apart, shared] = fair.firsts(&lane.ready);
         let open = |slot| {
-            self.limits.first_full(&fair.limits).is_none()
-                && self.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
+            self.dispatch.limits.first_full(&fair.limits).is_none()
+                && self.dispatch.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
         };
         let first = match (apart, shared) {
             (Some(apart), Some(shared)) if apart.0 < shared.0 => Some(apart),
@@ -169,10 +176,10 @@ impl Board {
     /// When tokens let a queue give a job, as far as only they keep it back: a time that has
     /// passed if they do not.
     fn opens_at(&self, lane: &Queue) -> Option<i64> {
-        let at = |slot| self.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
+        let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
         let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
         let [apart, shared] = fair.firsts(&lane.ready);
-        let shared = shared.filter(|_| self.limits.first_full(&fair.limits).is_none());
+        let shared = shared.filter(|_| self.dispatch.limits.first_full(&fair.limits).is_none());
         [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
     }
 
@@ -187,7 +194,7 @@ impl Board {
             let Some(lane) = self.queues.get(queue) else { continue };
             let Some(at) = self.opens_at(lane) else { continue };
             if at > now && at < NEVER {
-                self.thirst.insert((at, queue));
+                self.local.waiting_for_permits.insert((at, queue));
                 self.wake_at(at);
             }
         }
@@ -195,8 +202,8 @@ impl Board {
 
     /// Wakes the queues that lacked tokens until now. O(log n) for each.
     pub fn quench(&mut self, now: i64) {
-        while self.thirst.first().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, queue)) = self.thirst.pop_first() {
+        while self.local.waiting_for_permits.first().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, queue)) = self.local.waiting_for_permits.pop_first() {
                 self.wake_queue(queue);
             }
         }

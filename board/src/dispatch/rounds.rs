@@ -1,11 +1,13 @@
 //! Jobs in and out of the ready lines of their queue, with or without groups.
 
-use crate::board::{Board, Queue, ReadyKey};
+use crate::board::Board;
 use crate::dispatch::fair::{level, ready_key_of, Fair, PLAIN};
 use crate::dispatch::groups::{Group, Hold};
 use crate::effect::Unfit;
 use crate::error::Refusal;
+use crate::job::order::ReadyKey;
 use crate::job::{Job, State};
+use crate::queue::Queue;
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
@@ -51,15 +53,15 @@ impl Board {
 
     /// Puts a job into the line of its group, or of those without, in a queue with groups.
     pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
-        let (key, group) = (Self::ready_key(job), job.group());
-        let key_of = |s| ready_key_of(&self.jobs, s);
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (job.ready_key(), job.group());
+        let key_of = |s| ready_key_of(&self.store.jobs, s);
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
         match group {
             None => {
                 lane.ready.insert(key, slot, key_of);
-                fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+                fair.reseat(PLAIN, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
             }
             Some(at) => {
                 fair.all.insert(key, slot, key_of);
@@ -76,8 +78,8 @@ impl Board {
     /// Takes a job out of the line in which it stands, in a queue with groups; false when it
     /// does not.
     pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
-        let (key, group) = (Self::ready_key(job), job.group());
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+        let (key, group) = (job.ready_key(), job.group());
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
         let stood = match group {
@@ -91,8 +93,8 @@ impl Board {
             }
         };
         let at = group.unwrap_or(PLAIN);
-        fair.left(at, level(key), &lane.ready, &self.jobs);
-        fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns);
+        fair.left(at, level(key), &lane.ready, &self.store.jobs);
+        fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
         Ok(stood)
     }
 
@@ -102,20 +104,20 @@ impl Board {
         self.weigh_rest(queue, at);
         let Some(lane) = self.queues.get_mut(queue) else { return };
         let Some(fair) = lane.fair.as_deref_mut() else { return };
-        if fair.reseat(at, &lane.ready, &self.jobs, &mut self.turns) {
+        if fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns) {
             self.note_busy(queue);
         }
     }
 
     /// A job is about to be claimed: that is the turn of its group, and takes its tokens.
     pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         let queue = self.queue_number(job);
-        let (group, level) = (job.group().unwrap_or(PLAIN), level(Self::ready_key(job)));
+        let (group, level) = (job.group().unwrap_or(PLAIN), level(job.ready_key()));
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
-            fair.charge(group, level, &mut self.turns);
-        } else if lane.refill.is_none() && self.refill.is_none() && lane.limits.is_empty() {
+            fair.charge(group, level, &mut self.dispatch.turns);
+        } else if lane.refill.is_none() && self.dispatch.refill.is_none() && lane.limits.is_empty() {
             return Ok(());
         }
         self.take_tokens(slot, now)
@@ -126,7 +128,7 @@ impl Board {
         let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
         let fair = lane.fair.get_or_insert_with(|| {
             let mut fair = Box::<Fair>::default();
-            fair.reseat(PLAIN, &lane.ready, &self.jobs, &mut self.turns);
+            fair.reseat(PLAIN, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
             fair
         });
         Ok(fair)
@@ -148,7 +150,7 @@ impl Board {
 
     /// The number of a group of the queue of that class; holds one reference to it.
     pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, Unfit> {
-        let queue = self.classes.key(class).map_or(u32::MAX, |class| class.queue);
+        let queue = self.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
         self.hold_group(queue, name)
     }
 
@@ -192,7 +194,7 @@ impl Board {
         let Some(fair) = lane.fair.take_if(|fair| fair.is_unused()) else { return };
         if fair.review.is_some() {
             if let Some(name) = self.queues.key(queue) {
-                self.reviews.remove(name);
+                self.dispatch.reviews.remove(name);
             }
         }
     }

@@ -27,7 +27,7 @@ written! {
 
 /// The latest records that have gone, oldest first.
 #[derive(Default)]
-pub(crate) struct Departed {
+pub(crate) struct Removed {
     pub ring: VecDeque<Gone>,
     /// What went at this revision or before may be forgotten.
     pub unknown: u64,
@@ -70,35 +70,35 @@ impl Board {
     /// Remembers that a record went whose id is free from now on.
     pub(crate) fn remember_gone(&mut self, id: Id<ByteString>, now: i64) {
         let (most, ttl) = (self.own(Setting::Tombstones).max(0) as usize, self.own(Setting::TombstoneTtl));
-        self.gone.ring.push_back(Gone { id, version: self.revision, at: now });
+        self.removed.ring.push_back(Gone { id, version: self.revision, at: now });
         // Two at most go at once, so that nobody pays for many; all of them when none is kept.
         for _ in 0..if most == 0 { usize::MAX } else { 2 } {
-            let over = self.gone.ring.len() > most;
-            let Some(first) = self.gone.ring.front() else { return };
+            let over = self.removed.ring.len() > most;
+            let Some(first) = self.removed.ring.front() else { return };
             if !over && first.at.saturating_add(ttl) > now {
                 return;
             }
             let version = first.version;
-            self.gone.ring.pop_front();
+            self.removed.ring.pop_front();
             self.forget_until(version);
         }
     }
 
     /// What went at that revision or before may be forgotten.
     pub(crate) fn forget_until(&mut self, version: u64) {
-        self.gone.unknown = self.gone.unknown.max(version);
+        self.removed.unknown = self.removed.unknown.max(version);
     }
 
     /// The ids, as clients see them, of records that have gone since a revision and are not
     /// there again, in the order in which they went; `None` when the board no longer knows.
     /// O(n log n) for n of them.
     pub fn gone_since(&self, version: u64) -> Option<Vec<Vec<u8>>> {
-        if version < self.gone.unknown || version > self.revision {
+        if version < self.removed.unknown || version > self.revision {
             return None;
         }
         let after = |gone: &u64| *gone > version;
-        let buried = self.tombstones.iter().rev().map(|t| (&t.id, t.version));
-        let departed = self.gone.ring.iter().rev().map(|gone| (&gone.id, gone.version));
+        let buried = self.places.tombstones.iter().rev().map(|t| (&t.id, t.version));
+        let departed = self.removed.ring.iter().rev().map(|gone| (&gone.id, gone.version));
         let buried = buried.take_while(|(_, at)| after(at)).filter(|(id, _)| !id.is_blank());
         let ids = buried.chain(departed.take_while(|(_, at)| after(at)));
         let texts = ids.map(|(id, at)| (id.borrowed().to_vec(), at));
@@ -114,18 +114,21 @@ impl Board {
     /// since now costs no walk. Local.
     pub fn follow_changes(&mut self) {
         let revision = self.revision;
-        let recent =
-            self.news.recent.get_or_insert_with(|| Box::new(Recent { from: revision, ..Recent::default() }));
+        let recent = self
+            .local
+            .news
+            .recent
+            .get_or_insert_with(|| Box::new(Recent { from: revision, ..Recent::default() }));
         recent.unasked = 0;
     }
 
     /// The slots of the records that have changed since a revision, in no order; `None` when that is not known without looking at all of them, or when there are
     /// more than `most`. O(n log n) for n changes.
     pub(crate) fn changed_since(&self, version: u64, most: usize) -> Option<Vec<u32>> {
-        let recent = self.news.recent.as_ref().filter(|recent| recent.from <= version)?;
+        let recent = self.local.news.recent.as_ref().filter(|recent| recent.from <= version)?;
         let changes = recent.ring.iter().rev().take_while(|(revision, _)| *revision > version);
         let is_last = |(revision, slot): &(u64, u32)| {
-            self.jobs.get(*slot).is_some_and(|job| job.version.get() as u64 == *revision)
+            self.store.jobs.get(*slot).is_some_and(|job| job.version.get() as u64 == *revision)
         };
         let mut slots: Vec<u32> = changes.filter(|c| is_last(c)).map(|(_, slot)| *slot).collect();
         slots.sort_unstable();

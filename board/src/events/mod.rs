@@ -186,15 +186,15 @@ pub(crate) type Facts = Vec<Fact>;
 impl Board {
     /// Whether it is noted from now on which records change or go; see [`Board::changed`].
     pub fn watch(&mut self, on: bool) {
-        self.news.watched = on;
-        self.news.changed.clear();
+        self.local.news.watched = on;
+        self.local.news.changed.clear();
     }
 
     /// What is noted from now on of what happens; see [`Board::messages`].
     pub fn listen(&mut self, ears: Ears) {
-        self.news.ears = ears;
-        self.news.happened = 0;
-        self.news.messages.clear();
+        self.local.news.ears = ears;
+        self.local.news.happened = 0;
+        self.local.news.messages.clear();
     }
 
     /// The topics that the setting `events` names, as bits.
@@ -209,18 +209,18 @@ impl Board {
 
     /// What has happened since the last call, in order.
     pub fn messages(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.news.messages)
+        std::mem::take(&mut self.local.news.messages)
     }
 
     /// The topics of which anything has happened since the last call, as bits.
     pub fn happened(&mut self) -> u32 {
-        std::mem::take(&mut self.news.happened)
+        std::mem::take(&mut self.local.news.happened)
     }
 
     /// The ids of the records that have changed or gone since the last call, some more than
     /// once.
     pub fn changed(&mut self, mut each: impl FnMut(&Board, &[u8])) {
-        for id in std::mem::take(&mut self.news.changed) {
+        for id in std::mem::take(&mut self.local.news.changed) {
             id.borrowed().text(|id| each(self, id));
         }
     }
@@ -228,7 +228,7 @@ impl Board {
     /// A record has got a new version, or goes.
     #[inline]
     pub(crate) fn note_change(&mut self, slot: u32) {
-        if self.news.watched || self.news.recent.is_some() {
+        if self.local.news.watched || self.local.news.recent.is_some() {
             self.note_slot(slot);
         }
     }
@@ -236,24 +236,24 @@ impl Board {
     #[cold]
     fn note_slot(&mut self, slot: u32) {
         let revision = self.revision;
-        if self.news.recent.as_mut().is_some_and(|recent| !recent.push(revision, slot)) {
-            self.news.recent = None;
+        if self.local.news.recent.as_mut().is_some_and(|recent| !recent.push(revision, slot)) {
+            self.local.news.recent = None;
         }
-        if self.news.watched {
+        if self.local.news.watched {
             self.note_id(slot);
         }
     }
 
     fn note_id(&mut self, slot: u32) {
-        let Some(job) = self.jobs.get(slot) else { return };
-        if self.news.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
-            self.news.changed.push(job.id().owned());
+        let Some(job) = self.store.jobs.get(slot) else { return };
+        if self.local.news.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
+            self.local.news.changed.push(job.id().owned());
         }
     }
 
     /// Gives a record the version and the time of the effect that is applied.
     pub(crate) fn touch(&mut self, slot: u32) -> Result<(), Unfit> {
-        let (revision, moment) = (self.revision() as i64, self.moment);
+        let (revision, moment) = (self.revision() as i64, self.local.moment);
         let job = self.job_mut(slot)?;
         job.version = U48::new(revision);
         if let Some(extras) = &mut job.extras {
@@ -276,8 +276,8 @@ impl Board {
             return;
         }
         let public = self.is_public(topic, slot);
-        let heard = public || self.news.ears.workers && topic.for_worker();
-        let job = self.jobs.get(slot).filter(|_| heard);
+        let heard = public || self.local.news.ears.workers && topic.for_worker();
+        let job = self.store.jobs.get(slot).filter(|_| heard);
         let told = job.map(|job| (job.id().owned(), more(self, job)));
         if let Some((id, (worker, facts))) = told {
             self.send(topic, public, Some(id), worker, facts);
@@ -287,15 +287,15 @@ impl Board {
     /// Notes that it happened, and whether anybody wants to know more.
     #[inline]
     fn hears(&mut self, topic: Topic) -> bool {
-        let ears = self.news.ears;
-        self.news.happened |= topic.bit() & ears.names;
+        let ears = self.local.news.ears;
+        self.local.news.happened |= topic.bit() & ears.names;
         ears.events & topic.bit() != 0 || ears.workers && topic.for_worker()
     }
 
     /// Whether all are told of it when it happens to that job.
     fn is_public(&self, topic: Topic, slot: u32) -> bool {
-        let ears = self.news.ears;
-        ears.events & topic.bit() != 0 && (!ears.tracked || self.labels.tracked(slot))
+        let ears = self.local.news.ears;
+        ears.events & topic.bit() != 0 && (!ears.tracked || self.places.labels.tracked(slot))
     }
 
     /// Tells that something happened to the board.
@@ -315,8 +315,8 @@ impl Board {
         worker: Option<ByteString>,
         facts: Facts,
     ) {
-        let (version, at) = (self.revision, self.moment);
-        self.news.messages.push(Message { topic, public, id, version, at, worker, facts });
+        let (version, at) = (self.revision, self.local.moment);
+        self.local.news.messages.push(Message { topic, public, id, version, at, worker, facts });
     }
 
     pub(crate) fn queue_fact(&self, job: &Job) -> Fact {

@@ -16,7 +16,7 @@ impl Board {
 
     /// The class of a job in that queue; holds one reference to it.
     pub(crate) fn hold_class(&mut self, queue: &[u8], name: &[u8], options: Options) -> u32 {
-        let same = self.classes.key(self.last_class).is_some_and(|class| {
+        let same = self.store.classes.key(self.local.last_class).is_some_and(|class| {
             *class.name == *name
                 && class.options == options
                 && self.queues.key(class.queue).is_some_and(|q| **q == *queue)
@@ -24,13 +24,13 @@ impl Board {
         if !same {
             let queue = self.queue(queue);
             let class = Class { queue, name: name.into(), options };
-            self.last_class = match self.classes.find(&class) {
+            self.local.last_class = match self.store.classes.find(&class) {
                 Some(number) => number,
                 None => {
                     self.queues.hold(queue);
-                    let name = self.labels.hold_name(&class.name);
-                    let (number, gone) = self.classes.add(class);
-                    if let Some(label) = self.classes.get_mut(number) {
+                    let name = self.places.labels.hold_name(&class.name);
+                    let (number, gone) = self.store.classes.add(class);
+                    if let Some(label) = self.store.classes.get_mut(number) {
                         *label = name;
                     }
                     self.forget_class(gone);
@@ -38,19 +38,19 @@ impl Board {
                 }
             };
         }
-        self.classes.hold(self.last_class);
-        self.last_class
+        self.store.classes.hold(self.local.last_class);
+        self.local.last_class
     }
 
     pub(crate) fn release_class(&mut self, class: u32) {
-        let gone = self.classes.release(class);
+        let gone = self.store.classes.release(class);
         self.forget_class(gone);
     }
 
     pub(crate) fn forget_class(&mut self, class: Option<Class>) {
         if let Some(class) = class {
             self.queues.release(class.queue);
-            self.labels.release_name(&class.name);
+            self.places.labels.release_name(&class.name);
         }
     }
 
@@ -76,7 +76,7 @@ impl Board {
         self.lane_loses(old, bytes);
         self.lane_gains(fresh, bytes);
         // Its group is that of the same name in the new queue.
-        let to = self.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
+        let to = self.store.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
         if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {
             let number = self.hold_group(to, &name)?;
             self.job_mut(slot)?.set_group(Some(number));

@@ -29,6 +29,8 @@
 //! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its key |
 //! | `history` | the entries of its history |
 //! | `id` | ids: a made one knows its slot |
+//! | `order` | what jobs are ordered by |
+//! | `store` | the records of a board, and finding them |
 //!
 //! Uses `structures`.
 
@@ -37,6 +39,8 @@ pub(crate) mod classes;
 pub(crate) mod history;
 pub(crate) mod id;
 pub(crate) mod kin;
+pub(crate) mod order;
+pub(crate) mod store;
 pub(crate) mod unique_key;
 
 mod claim;

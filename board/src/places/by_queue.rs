@@ -2,9 +2,11 @@
 //! are listed: to find them costs what they are, however many other queues have. Ready jobs
 //! stand in their queue anyway, claimed ones are few.
 
-use crate::board::{Board, Queue, TimeKey};
+use crate::board::Board;
 use crate::effect::Unfit;
+use crate::job::order::TimeKey;
 use crate::job::{Job, State};
+use crate::queue::Queue;
 use crate::structures::sorted::SortedSlots;
 
 /// Lines by state, while the queue has such jobs.
@@ -46,14 +48,14 @@ impl Queue {
 impl Board {
     pub(crate) fn aside_key(job: &Job) -> TimeKey {
         match job.state.ended() {
-            true => Self::ended_key(job),
-            false => Self::at_key(job),
+            true => job.ended_key(),
+            false => job.at_key(),
         }
     }
 
     /// A job came into a place of such a state.
     pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
-        let jobs = &self.jobs;
+        let jobs = &self.store.jobs;
         let job = jobs.get(slot).ok_or(Unfit)?;
         let line = self.queues.get_mut(queue).and_then(|lane| lane.aside_mut(job.state));
         let key_of = |s| jobs.get(s).map(Self::aside_key).unwrap_or_default();
@@ -63,7 +65,7 @@ impl Board {
 
     /// A job leaves it; false when it did not stand there.
     pub(crate) fn quit_aside(&mut self, queue: u32, slot: u32) -> bool {
-        let Some(job) = self.jobs.get(slot) else { return false };
+        let Some(job) = self.store.jobs.get(slot) else { return false };
         let Some(lane) = self.queues.get_mut(queue) else { return false };
         let stood = lane.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
         if lane.asides.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
@@ -77,12 +79,12 @@ impl Board {
         let standing =
             |job: &Job| place(job.state).map(|at| (self.queue_number(job), at, Self::aside_key(job)));
         let mut slots: Vec<_> =
-            self.jobs.iter().filter_map(|(slot, job)| Some((standing(job)?, slot))).collect();
+            self.store.jobs.iter().filter_map(|(slot, job)| Some((standing(job)?, slot))).collect();
         slots.sort_unstable();
         for same in slots.chunk_by(|a, b| (a.0 .0, a.0 .1) == (b.0 .0, b.0 .1)) {
             let Some(((queue, at, _), _)) = same.first() else { continue };
             let all: Vec<u32> = same.iter().map(|(_, slot)| *slot).collect();
-            let jobs = &self.jobs;
+            let jobs = &self.store.jobs;
             let line =
                 SortedSlots::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
             let lines =
@@ -101,9 +103,12 @@ impl Board {
                     .aside(state)
                     .map_or_else(Vec::new, |line| line.iter_from(None, |_| Default::default()).collect());
                 let here = |slot: &u32| {
-                    self.jobs.get(*slot).is_some_and(|j| j.state == state && self.queue_number(j) == number)
+                    self.store
+                        .jobs
+                        .get(*slot)
+                        .is_some_and(|j| j.state == state && self.queue_number(j) == number)
                 };
-                let keys = slots.iter().map(|slot| self.jobs.get(*slot).map(Self::aside_key));
+                let keys = slots.iter().map(|slot| self.store.jobs.get(*slot).map(Self::aside_key));
                 let sorted = keys.is_sorted_by(|a, b| a < b);
                 let counted = lane.counts.get(state as usize).copied() == Some(slots.len() as u64);
                 if !sorted || !counted || !slots.iter().all(here) {

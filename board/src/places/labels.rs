@@ -246,17 +246,17 @@ impl Labels {
 impl Board {
     /// Whether any label is on a job. O(1).
     pub(crate) fn bears_labels(&self, slot: u32) -> bool {
-        let Some(job) = self.jobs.get(slot) else { return false };
-        let marks = self.labels.marks.get(slot);
-        let named = self.classes.get(job.class).is_some_and(Option::is_some);
+        let Some(job) = self.store.jobs.get(slot) else { return false };
+        let marks = self.places.labels.marks.get(slot);
+        let named = self.store.classes.get(job.class).is_some_and(Option::is_some);
         named || marks.is_some() || texts(job, marks).next().is_some()
     }
 
     /// Puts a job into the lines of its labels. Without labels O(1).
     pub(crate) fn enlist(&mut self, slot: u32) -> Result<(), Unfit> {
-        let (jobs, Labels { index, marks, .. }) = (&self.jobs, &mut self.labels);
+        let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
         let job = jobs.get(slot).ok_or(Unfit)?;
-        if let Some(Some(name)) = self.classes.get(job.class) {
+        if let Some(Some(name)) = self.store.classes.get(job.class) {
             index.insert(Sort::Name, *name, jobs, slot)?;
         }
         let marks = marks.get(slot);
@@ -271,9 +271,9 @@ impl Board {
 
     /// Takes a job out of the lines of its labels. Without labels O(1).
     pub(crate) fn delist(&mut self, slot: u32) -> Result<(), Unfit> {
-        let (jobs, Labels { index, marks, .. }) = (&self.jobs, &mut self.labels);
+        let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
         let job = jobs.get(slot).ok_or(Unfit)?;
-        if let Some(Some(name)) = self.classes.get(job.class) {
+        if let Some(Some(name)) = self.store.classes.get(job.class) {
             index.remove(Sort::Name, *name, jobs, slot)?;
         }
         let marks = marks.get(slot);
@@ -289,7 +289,7 @@ impl Board {
     /// Takes a job that is about to go out of the lines of its labels, and its marks with it.
     pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), Unfit> {
         self.delist(slot)?;
-        self.labels.unmark(slot);
+        self.places.labels.unmark(slot);
         Ok(())
     }
 
@@ -300,7 +300,7 @@ impl Board {
         tags: impl Iterator<Item = &'t [u8]>,
         tracked: bool,
     ) -> Result<(), Unfit> {
-        self.labels.mark(slot, tags, tracked)
+        self.places.labels.mark(slot, tags, tracked)
     }
 
     /// The last failure of a job is of that kind.
@@ -310,13 +310,13 @@ impl Board {
             return Ok(());
         }
         if let Some(old) = old {
-            self.labels.index.remove_text(Sort::Kind, &old, &self.jobs, slot)?;
+            self.places.labels.index.remove_text(Sort::Kind, &old, &self.store.jobs, slot)?;
         }
         self.reweigh(slot, |job| {
             job.extras_mut().said.kind = Some(ByteString::from(kind));
             Ok(())
         })?;
-        self.labels.index.insert_text(Sort::Kind, kind, &self.jobs, slot)
+        self.places.labels.index.insert_text(Sort::Kind, kind, &self.store.jobs, slot)
     }
 
     /// Tags with the number of jobs that bear them, most first, equal ones by their bytes: all
@@ -327,19 +327,19 @@ impl Board {
     ) -> impl Iterator<Item = (&'a [u8], usize)> + 'a {
         let from = behind.map(|(n, tag)| (Reverse(n), Arc::from(tag)));
         let range = (from.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
-        self.labels.index.top.range(range).map(|(Reverse(n), tag)| (&**tag, *n))
+        self.places.labels.index.top.range(range).map(|(Reverse(n), tag)| (&**tag, *n))
     }
 
     /// Finds the first thing about labels that is not as it must be. O(n log n).
     pub(crate) fn check_labels(&self) -> Result<(), String> {
-        let index = &self.labels.index;
+        let index = &self.places.labels.index;
         let mut want: Vec<(Sort, u32, i64, u32)> = Vec::new();
         let mut tags = 0;
-        for (slot, job) in self.jobs.iter() {
-            let marks = self.labels.marks.get(slot);
+        for (slot, job) in self.store.jobs.iter() {
+            let marks = self.places.labels.marks.get(slot);
             let numbers = marks.map_or(&[][..], |marks| &marks.tags);
             tags += numbers.len();
-            let name = self.classes.get(job.class).copied().flatten().map(|n| (Sort::Name, n));
+            let name = self.store.classes.get(job.class).copied().flatten().map(|n| (Sort::Name, n));
             let known = texts(job, marks).map(|(sort, bytes)| {
                 let number = index.lines(sort).and_then(|lines| lines.find(bytes));
                 (sort, number.unwrap_or(u32::MAX))
@@ -352,8 +352,8 @@ impl Board {
         let (mut top, mut heap) = (BTreeSet::new(), 0);
         for sort in Sort::ALL {
             for (number, bytes, line) in index.lines(sort).into_iter().flat_map(Interner::iter) {
-                let slots = line.iter_from(None, |slot| seq_of(&self.jobs, slot));
-                have.extend(slots.map(|slot| (sort, number, seq_of(&self.jobs, slot), slot)));
+                let slots = line.iter_from(None, |slot| seq_of(&self.store.jobs, slot));
+                have.extend(slots.map(|slot| (sort, number, seq_of(&self.store.jobs, slot), slot)));
                 if sort == Sort::Tag {
                     top.insert((Reverse(line.len()), bytes.clone()));
                 }
@@ -367,17 +367,16 @@ impl Board {
         if !have.is_sorted_by_key(|(sort, number, seq, _)| (*sort, *number, *seq)) {
             return Err("a line of a label is out of order".into());
         }
-        for (_, class, label) in self.classes.iter() {
+        for (_, class, label) in self.store.classes.iter() {
             let known = label.and_then(|n| index.lines(Sort::Name)?.key(n));
             if known.map_or(&[][..], |name| name) != &*class.name {
                 return Err("a class does not know the label of its name".into());
             }
         }
-        let marked =
-            self.labels.marks.iter().all(|(slot, marks)| {
-                self.jobs.get(slot).is_some() && (marks.tracked || !marks.tags.is_empty())
-            });
-        let sums = tags == self.labels.tags && want.len() == index.entries && heap == index.heap;
+        let marked = self.places.labels.marks.iter().all(|(slot, marks)| {
+            self.store.jobs.get(slot).is_some() && (marks.tracked || !marks.tags.is_empty())
+        });
+        let sums = tags == self.places.labels.tags && want.len() == index.entries && heap == index.heap;
         match want == have && top == index.top && marked && sums {
             true => Ok(()),
             false => Err("lines of labels do not hold the jobs that bear them".into()),

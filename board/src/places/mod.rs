@@ -21,43 +21,53 @@
 //! | `records` | records that come, change and go | the sum of their sizes |
 //! | `pins` | what keeps records of ended jobs | |
 //! | `tombstones` | jobs whose records are gone | bounded in number and age |
-//! | `wake` | when time is next, which queues got work | a lower bound |
+//! | `next_event` | when time next does something | a lower bound |
+//! | `ready_queues` | which queues have ready jobs, and which have just got them | each once |
 //! | `relocate` | moves of records in memory | the state stays |
 //!
 //! Uses `dispatch`, `job`, `statistics` and `structures`.
 
 pub(crate) mod by_queue;
 pub(crate) mod labels;
+pub(crate) mod next_event;
 pub(crate) mod pins;
+pub(crate) mod ready_queues;
 pub(crate) mod records;
 pub(crate) mod relocate;
 pub(crate) mod tombstones;
-pub(crate) mod wake;
 
-use std::cmp::Reverse;
+use crate::job::order::TimeKey;
+use std::collections::BTreeMap;
 
-use crate::board::{after, duration, ended_line, Board, ReadyKey, TimeKey};
+use crate::board::{after, duration, ended_line, Board};
 use crate::dispatch::fair::{ready_key_of, Fair};
 use crate::effect::Unfit;
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::statistics::stats::Tally;
-use crate::structures::slab::Slab;
+use crate::structures::byte_string::ByteString;
+use crate::structures::sorted::SortedSlots;
+use labels::Labels;
+use tombstones::Tombstones;
+
+/// Where jobs stand, but those that are ready, which their queues hold.
+#[derive(Default)]
+pub(crate) struct Places {
+    pub(crate) due: SortedSlots<TimeKey>,
+    pub(crate) blocked: SortedSlots<TimeKey>,
+    pub(crate) leases: SortedSlots<TimeKey>,
+    pub(crate) expiries: SortedSlots<TimeKey>,
+    pub(crate) drops: SortedSlots<TimeKey>,
+    pub(crate) ended: [SortedSlots<TimeKey>; 4],
+    pub(crate) kept: [SortedSlots<TimeKey>; 4],
+    /// How many jobs are in each state.
+    pub(crate) counts: [u64; 8],
+    /// How many have failed of each kind.
+    pub(crate) kinds: BTreeMap<ByteString, u64>,
+    pub(crate) labels: Labels,
+    pub(crate) tombstones: Tombstones,
+}
 
 impl Board {
-    /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
-    /// the same ageing the one comes first that would at any time.
-    pub(crate) fn ready_key(job: &Job) -> ReadyKey {
-        match job.ageing() {
-            0 => Self::plain_key(job),
-            ageing => (Reverse(0), job.since.get() - i64::from(job.priority) * ageing, job.seq.get()),
-        }
-    }
-
-    /// The order between the jobs that several queues would give.
-    pub(crate) fn plain_key(job: &Job) -> ReadyKey {
-        (Reverse(job.priority), job.since.get(), job.seq.get())
-    }
-
     /// Gives a job that stands nowhere the ageing of its queue.
     pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), Unfit> {
         let job = self.job(slot)?;
@@ -71,89 +81,65 @@ impl Board {
         }
     }
 
-    pub(crate) fn at_key(job: &Job) -> TimeKey {
-        (job.at.get(), job.seq.get())
-    }
-
-    pub(crate) fn ended_key(job: &Job) -> TimeKey {
-        (job.extras.as_ref().map_or(0, |r| r.ended), job.seq.get())
-    }
-
-    pub(crate) fn lease_key(job: &Job, claim: &Claim) -> TimeKey {
-        (claim.ends_at(), job.seq.get())
-    }
-
-    /// The key of a slot in `leases`.
-    pub(crate) fn lease_key_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> TimeKey {
-        jobs.get(slot)
-            .and_then(|job| Some(Self::lease_key(job, claims.get(job.at.get() as u32)?)))
-            .unwrap_or_default()
-    }
-
-    /// The key of a slot in its worker's `claims`.
-    pub(crate) fn token_of(jobs: &Slab<Job>, claims: &Slab<Claim>, slot: u32) -> u64 {
-        jobs.get(slot).and_then(|job| claims.get(job.at.get() as u32)).map_or(0, |c| c.token)
-    }
-
     /// Takes a job out of its place. Gives its claim, if it had one.
     pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
-        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         if !state.ended() && job.extras.as_ref().is_some_and(|extras| extras.user.is_some()) {
             self.owner_loses(slot);
         }
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         let mut held = None;
         let stood = match state {
-            State::Scheduled => self.due.remove(Self::at_key(job), slot),
-            State::Blocked => self.blocked.remove(Self::at_key(job), slot),
+            State::Scheduled => self.places.due.remove(job.at_key(), slot),
+            State::Blocked => self.places.blocked.remove(job.at_key(), slot),
             State::Ready => {
-                let expires = job.at.get() == NEVER || self.expiries.remove(Self::at_key(job), slot);
+                let expires = job.at.get() == NEVER || self.places.expiries.remove(job.at_key(), slot);
                 let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
                 let (stood, idle) = match (&lane.fair, group) {
                     (None, None) => {
-                        let stood = lane.ready.remove(Self::ready_key(job), slot);
+                        let stood = lane.ready.remove(job.ready_key(), slot);
                         (stood, lane.ready.is_empty())
                     }
                     _ => (self.quit_ready(queue, slot)?, self.is_idle(queue)),
                 };
                 if idle {
                     self.idle_queue(queue);
-                } else if !self.thirst.is_empty() {
+                } else if !self.local.waiting_for_permits.is_empty() {
                     // The next may cost less than the one for whose tokens somebody waits.
                     self.note_busy(queue);
                 }
                 stood && expires
             }
             State::Claimed => {
-                let claim = self.claims.remove(job.at.get() as u32).ok_or(Unfit)?;
-                let stood = self.leases.remove(Self::lease_key(job, &claim), slot);
-                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
+                let claim = self.store.claims.remove(job.at.get() as u32).ok_or(Unfit)?;
+                let stood = self.places.leases.remove(job.lease_key(&claim), slot);
+                let worker = self.workers.names.get_mut(claim.worker).ok_or(Unfit)?;
                 let known = worker.claims.remove(claim.token, slot);
-                self.workers.release(claim.worker);
+                self.workers.names.release(claim.worker);
                 if claim.session != Session::None {
-                    self.sessions.drop(claim.token, slot);
+                    self.local.sessions.drop(claim.token, slot);
                 }
                 held = Some(claim);
                 stood && known
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
-                let dropped = job.at.get() == NEVER || self.drops.remove(Self::at_key(job), slot);
+                let dropped = job.at.get() == NEVER || self.places.drops.remove(job.at_key(), slot);
                 let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
-                    if let Some(n) = self.kinds.get_mut(kind) {
+                    if let Some(n) = self.places.kinds.get_mut(kind) {
                         *n -= 1;
                         if *n == 0 {
-                            self.kinds.remove(kind);
+                            self.places.kinds.remove(kind);
                         }
                     }
                 }
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
-                let lines = if pinned { &mut self.kept } else { &mut self.ended };
+                let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
-                line.remove(Self::ended_key(job), slot) && dropped
+                line.remove(job.ended_key(), slot) && dropped
             }
         };
         let stood = stood && (!state.is_aside() || self.quit_aside(queue, slot));
@@ -180,12 +166,12 @@ impl Board {
                 }
             }
         }
-        for counts in [Some(&mut self.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
+        for counts in [Some(&mut self.places.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
             if let Some(n) = counts.get_mut(state as usize) {
                 *n = n.saturating_add_signed(by);
             }
         }
-        if state == State::Claimed && !self.limits.is_empty() {
+        if state == State::Claimed && !self.dispatch.limits.is_empty() {
             self.tally_limits(queue, group, by);
         }
     }
@@ -201,32 +187,32 @@ impl Board {
     /// Puts a job that stands nowhere into the place of that state. `at` as in [`Job::at`].
     pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), Unfit> {
         let revision = self.revision as i64;
-        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
         job.state = state;
         job.at = U48::new(at);
         job.version = U48::new(revision);
         self.note_change(slot);
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         let group = job.group();
-        let queue = self.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         let owned = job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
-        let jobs = &self.jobs;
-        let at_key = |s| jobs.get(s).map(Self::at_key).unwrap_or_default();
+        let jobs = &self.store.jobs;
+        let at_key = |s| jobs.get(s).map(Job::at_key).unwrap_or_default();
         match state {
             State::Scheduled => {
-                self.due.insert(Self::at_key(job), slot, at_key);
-                self.wake.lower(job.at.get());
+                self.places.due.insert(job.at_key(), slot, at_key);
+                self.local.next_event.lower(job.at.get());
             }
-            State::Blocked => self.blocked.insert(Self::at_key(job), slot, at_key),
+            State::Blocked => self.places.blocked.insert(job.at_key(), slot, at_key),
             State::Ready => {
                 let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
                 let plain = lane.fair.is_none() && group.is_none();
                 if plain {
-                    lane.ready.insert(Self::ready_key(job), slot, |s| ready_key_of(jobs, s));
+                    lane.ready.insert(job.ready_key(), slot, |s| ready_key_of(jobs, s));
                 }
                 if job.at.get() != NEVER {
-                    self.expiries.insert(Self::at_key(job), slot, at_key);
-                    self.wake.lower(job.at.get());
+                    self.places.expiries.insert(job.at_key(), slot, at_key);
+                    self.local.next_event.lower(job.at.get());
                 }
                 if !plain {
                     self.join_ready(queue, slot)?;
@@ -234,29 +220,29 @@ impl Board {
                 self.note_busy(queue);
             }
             State::Claimed => {
-                let claims = &self.claims;
-                let claim = claims.get(job.at.get() as u32).ok_or(Unfit)?;
-                let key = Self::lease_key(job, claim);
-                self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
-                self.wake.lower(key.0);
-                let worker = self.workers.get_mut(claim.worker).ok_or(Unfit)?;
-                worker.claims.insert(claim.token, slot, |s| Self::token_of(jobs, claims, s));
-                self.workers.hold(claim.worker);
+                let store = &self.store;
+                let claim = store.claims.get(job.at.get() as u32).ok_or(Unfit)?;
+                let key = job.lease_key(claim);
+                self.places.leases.insert(key, slot, |s| store.lease_key(s));
+                self.local.next_event.lower(key.0);
+                let worker = self.workers.names.get_mut(claim.worker).ok_or(Unfit)?;
+                worker.claims.insert(claim.token, slot, |s| store.claim_token(s));
+                self.workers.names.hold(claim.worker);
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
-                let ended = |s| jobs.get(s).map(Self::ended_key).unwrap_or_default();
-                self.grown = true;
+                let ended = |s| jobs.get(s).map(Job::ended_key).unwrap_or_default();
+                self.local.grown = true;
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
-                let lines = if pinned { &mut self.kept } else { &mut self.ended };
+                let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
                 let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
-                line.insert(Self::ended_key(job), slot, ended);
+                line.insert(job.ended_key(), slot, ended);
                 if job.at.get() != NEVER {
-                    self.drops.insert(Self::at_key(job), slot, at_key);
-                    self.wake.lower(job.at.get());
+                    self.places.drops.insert(job.at_key(), slot, at_key);
+                    self.local.next_event.lower(job.at.get());
                 }
                 let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
-                    *self.kinds.entry(kind.clone()).or_default() += 1;
+                    *self.places.kinds.entry(kind.clone()).or_default() += 1;
                 }
             }
         }
@@ -264,14 +250,15 @@ impl Board {
             self.join_aside(queue, slot)?;
         }
         self.tally(queue, group, state, 1);
-        if state == State::Claimed && !self.limits.is_empty() {
+        if state == State::Claimed && !self.dispatch.limits.is_empty() {
             self.limits_filled(queue, group);
         }
         if owned && !state.ended() {
             self.owner_gains(slot);
         }
         if let Some(at) = group {
-            let open = self.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
+            let open =
+                self.store.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
             if open {
                 self.tally_open(queue, group, 1);
             }
@@ -280,61 +267,35 @@ impl Board {
         Ok(())
     }
 
-    /// Notes that a queue has ready jobs.
-    pub(crate) fn note_busy(&mut self, queue: u32) {
-        let Some(lane) = self.queues.get_mut(queue) else { return };
-        if lane.busy_at.is_none() {
-            lane.busy_at = Some(self.busy.len() as u32);
-            self.busy.push(queue);
-        }
-        if !lane.woken {
-            lane.woken = true;
-            self.woken.push(queue);
-        }
-    }
-
-    pub(crate) fn idle_queue(&mut self, queue: u32) {
-        let Some(at) = self.queues.get_mut(queue).and_then(|q| q.busy_at.take()) else { return };
-        if at as usize >= self.busy.len() {
-            return;
-        }
-        self.busy.swap_remove(at as usize);
-        if let Some(moved) = self.busy.get(at as usize).copied() {
-            if let Some(lane) = self.queues.get_mut(moved) {
-                lane.busy_at = Some(at);
-            }
-        }
-    }
-
     /// Notes that a worker is alive.
     pub(crate) fn saw_worker(&mut self, worker: u32, now: i64) {
-        if let Some(worker) = self.workers.get_mut(worker) {
-            worker.seen = worker.seen.max(now);
+        if let Some(worker) = self.workers.names.get_mut(worker) {
+            worker.local.seen = worker.local.seen.max(now);
         }
     }
 
     /// Gives a job that stands nowhere to a worker.
     pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), Unfit> {
         claim.slot = slot;
-        claim.worker = match self.workers.find(worker) {
+        claim.worker = match self.workers.names.find(worker) {
             Some(number) => number,
-            None => self.workers.add(worker.into()).0,
+            None => self.workers.names.add(worker.into()).0,
         };
         self.saw_worker(claim.worker, claim.claimed);
         self.token = self.token.max(claim.token);
-        let number = self.claims.insert(claim);
+        let number = self.store.claims.insert(claim);
         self.enter(slot, State::Claimed, i64::from(number))
     }
 
     /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
     /// for others.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
         if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
             return self.make_waiting(slot, State::Blocked, 0, now);
         }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
-        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
         let first = job.since.get() == NEVER;
         if first {
             job.since = U48::new(now);

@@ -23,7 +23,7 @@ impl Board {
         let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
         if ended.saturating_add(ttl) > now {
             let tombstone = Tombstone { id: job.id().owned(), token, state, ended, version: self.revision };
-            let forgotten = self.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
+            let forgotten = self.places.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
             self.forget_until(forgotten);
         } else {
             self.remember_gone(job.id().owned(), now);
@@ -35,15 +35,15 @@ impl Board {
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
         self.delist_for_good(slot)?;
         self.note_change(slot);
-        let chosen = self.jobs.get(slot).ok_or(Unfit)?.chosen_id();
+        let chosen = self.store.jobs.get(slot).ok_or(Unfit)?.chosen_id();
         if !chosen.is_empty() {
-            self.ids.remove(chosen, slot);
+            self.store.ids.remove(chosen, slot);
         }
-        let job = self.jobs.remove(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.remove(slot).ok_or(Unfit)?;
         if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
-            self.families.remove(tie.number, job.seq.get());
+            self.relations.families.remove(tie.number, job.seq.get());
         }
-        self.heap = self.heap.saturating_sub(job.heap());
+        self.store.heap = self.store.heap.saturating_sub(job.heap());
         self.lane_loses(job.class, self.weight(&job));
         if let Some(group) = job.group() {
             self.release_group(self.queue_number(&job), group);
@@ -81,14 +81,14 @@ impl Board {
     /// Adds a record that stands nowhere yet. Once it has its place in the order of posts it
     /// is to be put into the lines of its labels.
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
-        self.heap += job.heap();
+        self.store.heap += job.heap();
         self.lane_gains(job.class, self.weight(&job));
         let named = !job.chosen_id().is_empty();
-        if !self.jobs.insert_at(slot, job) {
+        if !self.store.jobs.insert_at(slot, job) {
             return Err(Unfit);
         }
         if named {
-            self.ids.insert(self.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
+            self.store.ids.insert(self.store.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
         }
         Ok(())
     }
@@ -99,11 +99,11 @@ impl Board {
         slot: u32,
         change: impl FnOnce(&mut Job) -> Result<(), Unfit>,
     ) -> Result<(), Unfit> {
-        let job = self.jobs.get_mut(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
         let before = job.heap();
         change(job)?;
         let (class, after) = (job.class, job.heap());
-        self.heap = (self.heap + after).saturating_sub(before);
+        self.store.heap = (self.store.heap + after).saturating_sub(before);
         match after.checked_sub(before) {
             Some(0) => {}
             Some(more) => self.lane_gains(class, more),
@@ -129,7 +129,7 @@ impl Board {
         }
         match end {
             End::Lapsed | End::TimedOut => {}
-            End::Taken => self.taken = true,
+            End::Taken => self.local.taken = true,
             _ => self.saw_worker(claim.worker, now),
         }
         self.reweigh(slot, |job| {
@@ -182,6 +182,6 @@ impl Board {
 
     /// What few jobs have, of this job.
     pub(crate) fn extras(&self, slot: u32) -> Option<&Extras> {
-        self.jobs.get(slot)?.extras.as_deref()
+        self.store.jobs.get(slot)?.extras.as_deref()
     }
 }

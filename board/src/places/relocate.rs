@@ -17,23 +17,23 @@ impl Board {
     /// Moves what the jobs from a slot on hold. The slot to go on from, or `None` at the end.
     /// The state stays as it is. O(n) for n slots.
     pub fn relocate(&mut self, from: u32, mover: &mut impl Mover) -> Option<u32> {
-        let end = self.jobs.end().max(self.claims.end());
+        let end = self.store.jobs.end().max(self.store.claims.end());
         for slot in from..end {
             if slot > from && slot % STEP == 0 && mover.is_tired() {
                 return Some(slot);
             }
-            self.jobs.relocate_chunk(slot, mover);
-            self.claims.relocate_chunk(slot, mover);
-            if let Some(job) = self.jobs.get_mut(slot) {
+            self.store.jobs.relocate_chunk(slot, mover);
+            self.store.claims.relocate_chunk(slot, mover);
+            if let Some(job) = self.store.jobs.get_mut(slot) {
                 job.relocate(mover);
             }
         }
         let mut next = from.max(end);
-        while let Some(slot) = self.jobs.far_from(next) {
+        while let Some(slot) = self.store.jobs.far_from(next) {
             if slot > from && mover.is_tired() {
                 return Some(slot);
             }
-            if let Some(job) = self.jobs.get_mut(slot) {
+            if let Some(job) = self.store.jobs.get_mut(slot) {
                 job.relocate(mover);
             }
             next = slot + 1;

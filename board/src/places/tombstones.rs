@@ -1,6 +1,9 @@
 //! What is remembered of jobs that have ended and gone, for a short while: a resent consume
 //! is answered as before, a resent post finds its id taken.
 
+use crate::board::Board;
+use crate::job::id;
+use crate::settings::Setting;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -137,6 +140,26 @@ impl Tombstones {
             self.ring.push_back(Entry { tombstone, before: self.oldest.wrapping_sub(1) });
         } else {
             self.push(tombstone, usize::MAX, now, i64::MAX);
+        }
+    }
+}
+
+impl Board {
+    /// The tombstone of the job of that id.
+    pub fn tombstone(&self, id: &[u8], now: i64) -> Option<&Tombstone> {
+        let ttl = self.own(Setting::TombstoneTtl);
+        let found = self.places.tombstones.get(Id::Named(id), now, ttl);
+        found.or_else(|| {
+            let (made, _) = id::read_made(id)?;
+            self.places.tombstones.get(Id::Made(made), now, ttl)
+        })
+    }
+
+    /// Remembers a job that had gone no longer.
+    pub(crate) fn forget(&mut self, id: &[u8]) {
+        self.places.tombstones.forget(Id::Named(id));
+        if let Some((made, _)) = id::read_made(id) {
+            self.places.tombstones.forget(Id::Made(made));
         }
     }
 }

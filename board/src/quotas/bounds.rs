@@ -39,7 +39,7 @@ impl Board {
         }
         // Those that only classes refer to which no job has any more do not count.
         let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
-        for class in self.classes.unused() {
+        for class in self.store.classes.unused() {
             *classes.entry(class.queue).or_default() += 1;
         }
         classes.retain(|queue, n| self.queues.refs(*queue) == *n);
@@ -74,7 +74,7 @@ impl Board {
 
     /// Whether a key is none of those that are taken. O(log keys).
     pub(crate) fn is_new_key(&self, key: &[u8]) -> bool {
-        self.keys.get(key).is_none()
+        self.quotas.keys.get(key).is_none()
     }
 
     /// Refuses `n` new keys that would be too many. O(1).

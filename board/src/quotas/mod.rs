@@ -18,15 +18,26 @@ pub(crate) mod bounds;
 pub(crate) mod unique;
 pub(crate) mod users;
 
+use crate::queue::Queue;
 use std::collections::BTreeMap;
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::dispatch::fair::Fair;
 use crate::dispatch::groups::Group;
 use crate::error::Refusal;
 use crate::job::{Extras, Job, State};
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;
+use crate::structures::interner::Interner;
+use unique::Keys;
+
+/// What posts have taken.
+#[derive(Default)]
+pub(crate) struct Quotas {
+    /// Live jobs by user and name.
+    pub(crate) owners: Interner<ByteString, ()>,
+    pub(crate) keys: Keys,
+}
 
 /// Bytes of a record beside its id, its payload and what few jobs have.
 pub(crate) const RECORD: usize = std::mem::size_of::<Option<Job>>();
@@ -110,7 +121,7 @@ impl Growth {
 
     /// A job goes, or makes place for another.
     pub(crate) fn goes(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
-        let Some(job) = board.jobs.get(slot) else { return };
+        let Some(job) = board.store.jobs.get(slot) else { return };
         let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
         self.all.take(live, bytes);
         self.queues.entry(board.queue_name(job).into()).or_default().take(live, bytes);
@@ -126,7 +137,7 @@ impl Growth {
     /// A live job ends; its record may stay.
     pub(crate) fn ends(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
         self.goes(board, slot, user);
-        if let Some(job) = board.jobs.get(slot) {
+        if let Some(job) = board.store.jobs.get(slot) {
             let bytes = board.weight(job) as i64;
             self.all.add(false, bytes);
             self.queues.entry(board.queue_name(job).into()).or_default().add(false, bytes);
@@ -135,7 +146,7 @@ impl Growth {
 
     /// A job becomes live, or stays so, in that queue.
     pub(crate) fn moves(&mut self, board: &Board, slot: u32, queue: Option<&[u8]>) {
-        let Some(job) = board.jobs.get(slot).filter(|_| board.bounded) else { return };
+        let Some(job) = board.store.jobs.get(slot).filter(|_| board.local.bounded) else { return };
         let queue = queue.unwrap_or(board.queue_name(job));
         let (group, bytes) = (board.group_name(job), board.weight(job));
         self.adds(board, &Coming { old: Some(slot), queue, group, bytes, owner: None });
@@ -145,7 +156,7 @@ impl Growth {
 impl Growth {
     /// Whether one job more may become live, or stay so, in that queue. O(log queues).
     pub(crate) fn fits(&self, board: &Board, slot: u32, queue: &[u8]) -> bool {
-        let Some(job) = board.jobs.get(slot).filter(|_| board.bounded) else { return true };
+        let Some(job) = board.store.jobs.get(slot).filter(|_| board.local.bounded) else { return true };
         let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
         let (mut all, mut there) = (self.all, self.queues.get(queue).copied().unwrap_or_default());
         all.add(!live, 0);
@@ -181,7 +192,7 @@ impl Board {
 
     /// Bytes that all records take, about. O(1).
     pub fn record_bytes(&self) -> u64 {
-        (self.heap + RECORD * self.jobs.len()) as u64
+        (self.store.heap + RECORD * self.store.jobs.len()) as u64
     }
 
     /// The same for the jobs of a queue. O(1).
@@ -191,21 +202,21 @@ impl Board {
 
     /// A record came to a queue, or grew.
     pub(crate) fn lane_gains(&mut self, class: u32, bytes: usize) {
-        if let Some(lane) = self.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+        if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
             lane.bytes += bytes;
         }
     }
 
     /// A record left a queue, or shrank.
     pub(crate) fn lane_loses(&mut self, class: u32, bytes: usize) {
-        if let Some(lane) = self.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+        if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
             lane.bytes = lane.bytes.saturating_sub(bytes);
         }
     }
 
     /// Whether a post has to look at limits: some are set, or the board is nearly full.
     pub(crate) fn is_limited(&self) -> bool {
-        self.bounded || self.jobs.len() >= NEARLY_FULL
+        self.local.bounded || self.store.jobs.len() >= NEARLY_FULL
     }
 
     /// Finds out anew whether any limit is set. O(queues).
@@ -216,7 +227,7 @@ impl Board {
                 .any(|s| own.get(s).is_some_and(|most| most >= 0))
         };
         let bounds = |lane: &Queue| lane.fair.as_ref().is_some_and(|fair| fair.bounds > 0);
-        self.bounded =
+        self.local.bounded =
             has(&self.settings) || self.queues.iter().any(|(_, _, lane)| has(&lane.settings) || bounds(lane));
     }
 
@@ -250,7 +261,7 @@ impl Board {
         if !self.is_limited() {
             return Ok(());
         }
-        if self.jobs.len() as i64 + growth.all.jobs > MOST_RECORDS as i64 {
+        if self.store.jobs.len() as i64 + growth.all.jobs > MOST_RECORDS as i64 {
             return Err(Refusal::Limit("records"));
         }
         within(&self.settings, growth.all, self.live(), self.record_bytes())?;
@@ -268,7 +279,7 @@ impl Board {
     /// Refuses that these ended jobs become live again, or that these live ones move, when a
     /// limit would be exceeded. O(n log n).
     pub fn check_limits(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
-        if !self.bounded {
+        if !self.local.bounded {
             return Ok(());
         }
         let mut growth = Growth::default();

@@ -96,12 +96,12 @@ impl Board {
     /// The id of the job that holds a key now, and the slot of its record, if that is there.
     /// O(log keys).
     pub fn holder_of(&self, key: &[u8], now: i64) -> Option<(&Id<ByteString>, Option<u32>)> {
-        self.keys.get(key).filter(|taken| taken.end > now).map(|taken| (&taken.id, taken.slot))
+        self.quotas.keys.get(key).filter(|taken| taken.end > now).map(|taken| (&taken.id, taken.slot))
     }
 
     /// How many keys are taken.
     pub fn key_count(&self) -> usize {
-        self.keys.iter().len()
+        self.quotas.keys.iter().len()
     }
 
     /// Refuses a key that another job holds.
@@ -126,14 +126,14 @@ impl Board {
         let end = unique.time.map_or(NEVER, |ms| after(now, ms).clamp(1, NEVER - 1));
         let id = self.job(slot)?.id().owned();
         let taken = Taken { key: unique.key.clone(), id, slot: Some(slot), end };
-        self.keys.put(taken);
+        self.quotas.keys.put(taken);
         self.wake_at(end);
         self.begins_key(slot, false);
         Ok(())
     }
 
     fn begins_key(&mut self, slot: u32, begun: bool) {
-        if let Some(job) = self.jobs.get_mut(slot) {
+        if let Some(job) = self.store.jobs.get_mut(slot) {
             if let Some(unique) = job.extras.as_mut().and_then(|extras| extras.unique.as_mut()) {
                 unique.begun = begun;
             }
@@ -143,8 +143,8 @@ impl Board {
     /// A job lets go of its key, if it still holds it.
     pub(crate) fn free_key(&mut self, slot: u32) {
         let Some(key) = self.unique(slot).map(|unique| unique.key.clone()) else { return };
-        if self.keys.get(&key).is_some_and(|taken| taken.slot == Some(slot)) {
-            self.keys.remove(&key);
+        if self.quotas.keys.get(&key).is_some_and(|taken| taken.slot == Some(slot)) {
+            self.quotas.keys.remove(&key);
         }
     }
 
@@ -162,19 +162,19 @@ impl Board {
         if unique.at_end() {
             return self.free_key(slot);
         }
-        let mut held = self.keys.get(&unique.key).filter(|taken| taken.slot == Some(slot)).cloned();
+        let mut held = self.quotas.keys.get(&unique.key).filter(|taken| taken.slot == Some(slot)).cloned();
         if let Some(taken) = held.take() {
-            self.keys.put(Taken { slot: None, ..taken });
+            self.quotas.keys.put(Taken { slot: None, ..taken });
         }
     }
 
     /// Frees the first `n` keys, as far as their time was over by `until`.
     pub(crate) fn free_keys(&mut self, until: i64, n: u32) {
         for _ in 0..n {
-            match self.keys.ends.first() {
+            match self.quotas.keys.ends.first() {
                 Some((end, key)) if *end <= until => {
                     let key = key.clone();
-                    self.keys.remove(&key);
+                    self.quotas.keys.remove(&key);
                 }
                 _ => return,
             }
@@ -183,16 +183,16 @@ impl Board {
 
     /// Whether the table of keys and the records agree.
     pub(crate) fn check_keys(&self) -> Result<(), String> {
-        let timed = self.keys.iter().filter(|taken| taken.end != NEVER);
+        let timed = self.quotas.keys.iter().filter(|taken| taken.end != NEVER);
         let ends: BTreeSet<_> = timed.map(|taken| (taken.end, taken.key.clone())).collect();
-        let heap: usize = self.keys.iter().map(Taken::bytes).sum();
-        if ends != self.keys.ends || heap != self.keys.heap {
+        let heap: usize = self.quotas.keys.iter().map(Taken::bytes).sum();
+        if ends != self.quotas.keys.ends || heap != self.quotas.keys.heap {
             return Err("keys do not stand in the order of their ends".into());
         }
-        for taken in self.keys.iter() {
+        for taken in self.quotas.keys.iter() {
             let known = match taken.slot {
                 None => taken.end != NEVER,
-                Some(slot) => self.jobs.get(slot).is_some_and(|job| {
+                Some(slot) => self.store.jobs.get(slot).is_some_and(|job| {
                     let unique = self.unique(slot);
                     let over = job.state.ended() && unique.is_some_and(Unique::at_end)
                         || unique.is_some_and(Unique::over);
@@ -207,13 +207,13 @@ impl Board {
                 return Err("a key that nobody can hold".into());
             }
         }
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             let Some(unique) = self.unique(slot) else { continue };
             if unique.at_start() && job.state == State::Claimed && !unique.begun {
                 return Err(format!("slot {slot} was claimed, but its key does not know"));
             }
             let free = job.state.ended() || unique.over();
-            let holds = self.keys.get(&unique.key).is_some_and(|taken| taken.slot == Some(slot));
+            let holds = self.quotas.keys.get(&unique.key).is_some_and(|taken| taken.slot == Some(slot));
             if unique.time.is_none() && !free && !holds {
                 return Err(format!("slot {slot} has lost its key"));
             }

@@ -33,12 +33,12 @@ impl Key {
 impl Board {
     /// How many jobs of that user and name have not ended. O(1).
     pub fn live_of(&self, user: &[u8], name: &[u8]) -> u64 {
-        let number = self.owners.find(Key::of(user, name).bytes());
-        number.map_or(0, |number| self.owners.refs(number))
+        let number = self.quotas.owners.find(Key::of(user, name).bytes());
+        number.map_or(0, |number| self.quotas.owners.refs(number))
     }
 
     fn owner_of(&self, slot: u32) -> Option<Key> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         let user = job.extras.as_ref()?.user.as_ref()?;
         Some(Key::of(user, &self.class_of(job)?.name))
     }
@@ -46,30 +46,31 @@ impl Board {
     /// A job came into a place of a live state; one without a user is not counted.
     pub(crate) fn owner_gains(&mut self, slot: u32) {
         if let Some(key) = self.owner_of(slot) {
-            let number = match self.owners.find(key.bytes()) {
+            let number = match self.quotas.owners.find(key.bytes()) {
                 Some(number) => number,
-                None => self.owners.add(key.bytes().into()).0,
+                None => self.quotas.owners.add(key.bytes().into()).0,
             };
-            self.owners.hold(number);
+            self.quotas.owners.hold(number);
         }
     }
 
     /// A job left a place of a live state.
     pub(crate) fn owner_loses(&mut self, slot: u32) {
-        if let Some(number) = self.owner_of(slot).and_then(|key| self.owners.find(key.bytes())) {
-            self.owners.release(number);
+        if let Some(number) = self.owner_of(slot).and_then(|key| self.quotas.owners.find(key.bytes())) {
+            self.quotas.owners.release(number);
         }
     }
 
     /// Whether the counts follow from the records.
     pub(crate) fn check_owners(&self) -> Result<(), String> {
         let mut live: BTreeMap<ByteString, u64> = BTreeMap::new();
-        for (slot, _) in self.jobs.iter().filter(|(_, job)| !job.state.ended()) {
+        for (slot, _) in self.store.jobs.iter().filter(|(_, job)| !job.state.ended()) {
             if let Some(key) = self.owner_of(slot) {
                 *live.entry(key.bytes().into()).or_default() += 1;
             }
         }
-        let counts = self.owners.iter().map(|(number, key, _)| (key.clone(), self.owners.refs(number)));
+        let counts =
+            self.quotas.owners.iter().map(|(number, key, _)| (key.clone(), self.quotas.owners.refs(number)));
         match counts.collect::<BTreeMap<_, _>>() == live {
             true => Ok(()),
             false => Err("live jobs of a user are not as many as counted".into()),

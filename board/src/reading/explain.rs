@@ -4,12 +4,13 @@
 //! keeps a ready job from being handed out is in `obstacles`; a new cause is a new function here
 //! or there, named in [`Board::explain`].
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::env::Env;
 use crate::error::clean;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::{End, Job, State, NEVER};
 use crate::places::tombstones::Tombstone;
+use crate::queue::Queue;
 use crate::relations::dependencies::Outcome;
 
 /// So many jobs that it waits for are told.
@@ -91,7 +92,7 @@ impl Board {
     /// as such. O(log n + what is told); for a ready job some steps more, see
     /// [`SortedSlots::before`](crate::structures::sorted::SortedSlots::before) and `obstacles`, but never O(n).
     pub fn explain(&self, slot: u32, env: &Env<'_>) -> Option<Explanation> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         let mut reasons = Vec::new();
         let mut claimable = false;
         match job.state {
@@ -150,7 +151,7 @@ impl Board {
 
     fn waits_for(&self, slot: u32) -> Reason {
         let edges = self.by_seq(self.edges(slot));
-        let jobs = || edges.iter().filter_map(|edge| Some((edge, self.jobs.get(edge.slot)?)));
+        let jobs = || edges.iter().filter_map(|edge| Some((edge, self.store.jobs.get(edge.slot)?)));
         let row = |(edge, job): (&Edge, &Job)| {
             vec![
                 ("id", Detail::Bytes(job.id().to_vec())),

@@ -6,11 +6,14 @@
 //! looks at a bounded number of jobs, so that it may give fewer than were asked for, with a
 //! cursor to go on from.
 
+use crate::job::Job;
 use std::cmp::Reverse;
 use std::ops::Bound;
 
-use crate::board::{Board, Queue, ReadyKey};
+use crate::board::Board;
+use crate::job::order::ReadyKey;
 use crate::job::State;
+use crate::queue::Queue;
 use crate::reading::filters::{Cursor, Filter, Filters, Page, Start};
 use crate::reading::list_labels::Bearers;
 use crate::structures::byte_string::ByteString;
@@ -44,7 +47,7 @@ impl Board {
         let holds = |slot: &u32| self.record_of(*slot).is_some_and(|record| page.filters.holds(&record));
         let start = |slot: u32| match page.filters.by_posting() {
             true => Some(Start::Posted(self.seq(slot))),
-            false => self.cursor(self.jobs.get(slot)?.state, slot).map(Start::At),
+            false => self.cursor(self.store.jobs.get(slot)?.state, slot).map(Start::At),
         };
         let found = slots.into_iter().filter(holds);
         let mut places: Vec<(Start, u32)> = found.filter_map(|slot| Some((start(slot)?, slot))).collect();
@@ -102,15 +105,15 @@ impl Board {
     }
 
     pub(crate) fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         if state == State::Ready {
-            let (level, time, seq) = Self::ready_key(job);
+            let (level, time, seq) = job.ready_key();
             return Some(Cursor { state, priority: level.0, time, seq });
         }
         let (time, seq) = match state {
-            State::Claimed => Self::lease_key_of(&self.jobs, &self.claims, slot),
-            state if state.ended() => Self::ended_key(job),
-            _ => Self::at_key(job),
+            State::Claimed => self.store.lease_key(slot),
+            state if state.ended() => job.ended_key(),
+            _ => job.at_key(),
         };
         Some(Cursor { state, priority: job.priority, time, seq })
     }
@@ -122,26 +125,27 @@ impl Board {
         if !queues.is_empty() && state.is_aside() {
             let numbers = queues.into_iter().filter_map(|name| self.queues.find(name));
             let lanes = numbers.filter_map(|number| self.queues.get(number));
-            let key_of = |s: u32| self.jobs.get(s).map(Self::aside_key).unwrap_or_default();
+            let key_of = |s: u32| self.store.jobs.get(s).map(Self::aside_key).unwrap_or_default();
             let lines = lanes.filter_map(|lane| lane.aside(state));
             return merged(lines, key, page.reverse, key_of);
         }
-        let at_key = |s: u32| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
+        let at_key = |s: u32| self.store.jobs.get(s).map(Job::at_key).unwrap_or_default();
         match state {
             State::Claimed => {
-                let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
+                let key_of = |s| self.store.lease_key(s);
                 match self.held_by_few(&page.filters) {
                     Some(slots) => in_order(slots, key, page.reverse, key_of),
-                    None => directed(&self.leases, key, page.reverse, key_of),
+                    None => directed(&self.places.leases, key, page.reverse, key_of),
                 }
             }
-            State::Scheduled => directed(&self.due, key, page.reverse, at_key),
+            State::Scheduled => directed(&self.places.due, key, page.reverse, at_key),
             State::Ready => self.walk_ready(from, page),
-            State::Blocked => directed(&self.blocked, key, page.reverse, at_key),
+            State::Blocked => directed(&self.places.blocked, key, page.reverse, at_key),
             _ => {
                 let at = (state as usize).saturating_sub(State::Complete as usize);
-                let key_of = |s: u32| self.jobs.get(s).map(Self::ended_key).unwrap_or_default();
-                let lines = [&self.ended, &self.kept].into_iter().filter_map(|lines| lines.get(at));
+                let key_of = |s: u32| self.store.jobs.get(s).map(Job::ended_key).unwrap_or_default();
+                let lines =
+                    [&self.places.ended, &self.places.kept].into_iter().filter_map(|lines| lines.get(at));
                 merged(lines.filter(|line| !line.is_empty()), key, page.reverse, key_of)
             }
         }
@@ -150,7 +154,7 @@ impl Board {
     /// Ready jobs of all queues that the filters allow, merged into the order of claims.
     fn walk_ready<'a>(&'a self, from: Option<Cursor>, page: &Page<'_>) -> Slots<'a> {
         let key = from.map(|c| (Reverse(c.priority), c.time, c.seq));
-        let key_of = |s: u32| self.jobs.get(s).map(Self::ready_key).unwrap_or_default();
+        let key_of = |s: u32| self.store.jobs.get(s).map(Job::ready_key).unwrap_or_default();
         let (queues, groups) = (page.filters.queues(), page.filters.groups());
         let numbers: Vec<u32> = match queues.is_empty() {
             true => self.busy().to_vec(),
@@ -221,7 +225,7 @@ impl Board {
 
     /// How many jobs those workers hold.
     fn held_by(&self, workers: &[&[u8]]) -> usize {
-        let known = workers.iter().filter_map(|w| self.workers.get(self.workers.find(*w)?));
+        let known = workers.iter().filter_map(|w| self.workers.names.get(self.workers.names.find(*w)?));
         known.map(|worker| worker.claims.len()).sum()
     }
 
@@ -287,7 +291,7 @@ impl Board {
     }
 
     fn holding_workers(&self) -> impl Iterator<Item = (&[u8], usize, i64)> {
-        let held = self.workers.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.seen));
+        let held = self.workers.names.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.local.seen));
         held.filter(|(_, n, _)| *n > 0)
     }
 
@@ -312,18 +316,18 @@ impl Board {
 
     /// The kinds of the failed jobs that are kept, and how many of each. O(kinds).
     pub fn kinds(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
-        self.kinds.iter().map(|(kind, n)| (&**kind, *n))
+        self.places.kinds.iter().map(|(kind, n)| (&**kind, *n))
     }
 
     /// The kinds behind one. O(log kinds), and what is taken.
     pub fn kinds_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = (&[u8], u64)> {
         let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(ByteString::from(kind)));
-        self.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
+        self.places.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
     }
 
     /// How many ended jobs are remembered after they went.
     pub fn tombstones(&self) -> usize {
-        self.tombstones.len()
+        self.places.tombstones.len()
     }
 }
 

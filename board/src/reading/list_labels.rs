@@ -52,7 +52,7 @@ impl Board {
     fn bearers(&self, filters: &Filters<'_>, sort: Sort) -> Option<Bearers<'_>> {
         let labels = filters.labels(sort);
         let lines: Vec<&SortedSlots<i64>> =
-            labels.iter().filter_map(|bytes| self.labels.of(sort, bytes)).collect();
+            labels.iter().filter_map(|bytes| self.places.labels.of(sort, bytes)).collect();
         let overlap = sort == Sort::Tag && lines.len() > 1;
         (!labels.is_empty()).then_some(Bearers { lines, overlap })
     }

@@ -1,12 +1,13 @@
 //! What keeps a ready job from being handed out, for [`Board::explain`]: pauses, limits, tokens,
 //! the order of its group, and those who stand in line before it.
 
-use crate::board::{Board, Queue};
+use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, Bucket, Refill};
 use crate::dispatch::fair::{ready_key_of, Fair, PLAIN};
 use crate::dispatch::groups::Group;
 use crate::error::clean;
 use crate::job::{Job, State, NEVER};
+use crate::queue::Queue;
 use crate::reading::explain::{count, shown, time, up_to, Detail, Details, Reason};
 use crate::settings::Setting;
 
@@ -92,7 +93,7 @@ impl Board {
         let lane = self.queues.get(self.queue_number(job));
         let group = lane.and_then(|lane| group_of(job, lane)).map(|(_, group)| group);
         let all = [
-            Some((Level::Board, self.pauses.whole())),
+            Some((Level::Board, self.dispatch.pauses.whole())),
             lane.map(|lane| (Level::Queue(queue), lane.paused)),
             group.map(|group| (Level::Group(queue, &group.name), group.paused)),
         ];
@@ -107,9 +108,9 @@ impl Board {
 
     /// The claims that end first, of those that count there, as far as they are found.
     fn holders(&self, counts: impl Fn(&Job) -> bool) -> Vec<Details> {
-        let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
+        let key_of = |s| self.store.lease_key(s);
         let row = |slot: u32| {
-            let held = self.jobs.get(slot).filter(|held| counts(held))?;
+            let held = self.store.jobs.get(slot).filter(|held| counts(held))?;
             let claim = self.claim_of(held)?;
             Some(vec![
                 ("worker", Detail::Bytes(self.worker_name(claim).to_vec())),
@@ -117,7 +118,7 @@ impl Board {
                 ("until", time(claim.ends_at())),
             ])
         };
-        self.leases.iter_from(None, key_of).take(LOOKS).filter_map(row).take(HOLDERS).collect()
+        self.places.leases.iter_from(None, key_of).take(LOOKS).filter_map(row).take(HOLDERS).collect()
     }
 
     fn full(&self, level: &Level<'_>, most: u64, runs: u64, counts: impl Fn(&Job) -> bool) -> Reason {
@@ -139,7 +140,7 @@ impl Board {
     /// The named limits that count for a job and are full.
     fn no_named_room(&self, job: &Job) -> Vec<Reason> {
         let reason = |number: u32| {
-            let limit = self.limits.get(number).filter(|limit| limit.is_full())?;
+            let limit = self.dispatch.limits.get(number).filter(|limit| limit.is_full())?;
             let counts = |held: &Job| self.limits_of(self.queue_number(held), held.group()).contains(&number);
             Some(self.full(&Level::Limit(&limit.name), limit.most()?, limit.runs, counts))
         };
@@ -165,20 +166,20 @@ impl Board {
     fn before_it(&self, job: &Job, slot: u32, fair: &Fair, group: &Group) -> Option<&Job> {
         let queue = self.queue_number(job);
         let meant = |at: &u32| {
-            let other = self.jobs.get(*at)?;
+            let other = self.store.jobs.get(*at)?;
             let begun = other.state == State::Claimed || other.has_begun();
             let same = begun && self.queue_number(other) == queue && other.group() == job.group();
             same.then_some(other)
         };
         if group.count(State::Claimed) > 0 {
-            let key_of = |s| Self::lease_key_of(&self.jobs, &self.claims, s);
-            return self.leases.iter_from(None, key_of).take(LOOKS).find_map(|at| meant(&at));
+            let key_of = |s| self.store.lease_key(s);
+            return self.places.leases.iter_from(None, key_of).take(LOOKS).find_map(|at| meant(&at));
         }
         if let Some(first) = fair.candidate(group).filter(|first| *first != slot) {
-            return self.jobs.get(first);
+            return self.store.jobs.get(first);
         }
-        let key_of = |s| self.jobs.get(s).map(Self::at_key).unwrap_or_default();
-        let lines = [&self.due, &self.blocked];
+        let key_of = |s| self.store.jobs.get(s).map(Job::at_key).unwrap_or_default();
+        let lines = [&self.places.due, &self.places.blocked];
         lines.into_iter().find_map(|line| line.iter_from(None, key_of).take(LOOKS).find_map(|at| meant(&at)))
     }
 
@@ -209,11 +210,11 @@ impl Board {
         let group = group_of(job, lane);
         let named = self.limits_of(self.queue_number(job), job.group());
         let named = named.iter().filter_map(|number| {
-            let limit = self.limits.get(*number)?;
+            let limit = self.dispatch.limits.get(*number)?;
             Some((Level::Limit(&limit.name), &limit.bucket, limit.refill?))
         });
         let all: [Option<(Level<'_>, &Option<Bucket>, Refill)>; 3] = [
-            self.refill.map(|refill| (Level::Board, &self.bucket, refill)),
+            self.dispatch.refill.map(|refill| (Level::Board, &self.dispatch.bucket, refill)),
             lane.refill.map(|refill| (Level::Queue(queue), &lane.bucket, refill)),
             group.and_then(|(fair, group)| {
                 Some((Level::Group(queue, &group.name), &group.bucket, fair.refill(group)?))
@@ -250,7 +251,7 @@ impl Board {
         let group = group_of(job, lane).map(|(_, group)| group);
         let line = group.map_or(&lane.ready, |group| &group.ready);
         let (ahead, exact) =
-            line.before(ready_key_of(&self.jobs, slot), RUNS, |s| ready_key_of(&self.jobs, s));
+            line.before(ready_key_of(&self.store.jobs, slot), RUNS, |s| ready_key_of(&self.store.jobs, s));
         let mut details = vec![("ahead", count(ahead))];
         if !exact {
             details.push(("more", Detail::Number(1)));
@@ -289,14 +290,14 @@ impl Board {
     /// Nothing is in its way but that nobody asks.
     pub(crate) fn nobody_claims(&self, job: &Job, lane: &Queue, next: bool) -> Reason {
         let queue = clean(self.queue_name(job));
-        let (mut details, since) = match lane.flow.claimed() {
+        let (mut details, since) = match lane.local.flow.claimed() {
             0 => (Vec::new(), "at all".to_string()),
             since => (vec![("since", time(since))], format!("since {since}")),
         };
         let which = if next { "The next claim takes it" } else { "Claims come to it in its turn" };
         let mut text =
             format!("{which}. Nobody has claimed from queue {queue} {since}, as far as this server knows.");
-        let quiet = self.registrations.quiet();
+        let quiet = self.workers.registrations.quiet();
         if quiet > 0 {
             details.push(("quiet", count(quiet)));
             text.push_str(&format!(" {quiet} registered workers are quiet: JOB.WORKER RESUME ends that."));

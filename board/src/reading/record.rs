@@ -135,7 +135,7 @@ impl Board {
     /// The record in a slot.
     #[inline]
     pub fn record_of(&self, slot: u32) -> Option<Record<'_>> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         let claim = self.claim_of(job);
         Some(Record { board: self, job, slot, claim, extras: job.extras.as_deref() })
     }
@@ -259,7 +259,8 @@ impl<'a> Record<'a> {
     /// The ids of the jobs that it waits for, in the order of their posts.
     pub fn after(&self) -> Vec<Id<&'a [u8]>> {
         let edges = self.extras.map_or(&[][..], |r| &r.after);
-        let mut jobs: Vec<&Job> = edges.iter().filter_map(|edge| self.board.jobs.get(edge.slot)).collect();
+        let mut jobs: Vec<&Job> =
+            edges.iter().filter_map(|edge| self.board.store.jobs.get(edge.slot)).collect();
         jobs.sort_unstable_by_key(|job| job.seq.get());
         jobs.into_iter().map(Job::id).collect()
     }
@@ -269,10 +270,10 @@ impl<'a> Record<'a> {
     }
     /// In the order in which they were given.
     pub fn tags(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
-        self.board.labels.tags(self.slot)
+        self.board.places.labels.tags(self.slot)
     }
     pub fn tracked(&self) -> bool {
-        self.board.labels.tracked(self.slot)
+        self.board.places.labels.tracked(self.slot)
     }
     /// Bytes that its payload and all else of its own take, about.
     pub fn weight(&self) -> usize {
@@ -284,7 +285,7 @@ impl<'a> Record<'a> {
     }
     /// The id of its parent, if that has a record.
     pub fn parent(&self) -> Option<Id<&'a [u8]>> {
-        Some(self.board.jobs.get(self.board.parent_of(self.slot)?)?.id())
+        Some(self.board.store.jobs.get(self.board.parent_of(self.slot)?)?.id())
     }
     /// Its weight among the children of its parent.
     pub fn share(&self) -> Option<u32> {

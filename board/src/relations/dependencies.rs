@@ -92,13 +92,13 @@ impl Board {
     /// Edges in the order of posting of what they lead to.
     pub(crate) fn by_seq(&self, edges: &[Edge]) -> Vec<Edge> {
         let mut edges = edges.to_vec();
-        edges.sort_by_key(|edge| self.jobs.get(edge.slot).map_or(0, |job| job.seq.get()));
+        edges.sort_by_key(|edge| self.store.jobs.get(edge.slot).map_or(0, |job| job.seq.get()));
         edges
     }
 
     /// How an edge stands. O(1).
     pub(crate) fn outcome(&self, edge: &Edge) -> Outcome {
-        let state = self.jobs.get(edge.slot).map_or(State::Complete, |job| job.state);
+        let state = self.store.jobs.get(edge.slot).map_or(State::Complete, |job| job.state);
         match edge.on_failure {
             _ if !state.ended() => Outcome::Waits,
             _ if state == State::Complete => Outcome::Met,
@@ -150,7 +150,7 @@ impl Board {
     /// has checked, for replay.
     pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge]) -> bool {
         self.check_edge_count(kept, edges).is_ok()
-            && edges.iter().all(|edge| self.jobs.get(edge.slot).is_some())
+            && edges.iter().all(|edge| self.store.jobs.get(edge.slot).is_some())
             && self.check_cycle(slot, edges).is_ok()
     }
 
@@ -174,7 +174,7 @@ impl Board {
             Ok(())
         })?;
         if fresh {
-            self.waits.by_awaited.insert((edge.slot, seq), slot);
+            self.relations.waits.by_awaited.insert((edge.slot, seq), slot);
             self.count_waiter(edge.slot, now)?;
         }
         if let Outcome::Ends(_) = outcome {
@@ -203,7 +203,7 @@ impl Board {
     /// A job waits for another no longer. What follows from it is the caller's.
     pub(crate) fn detach(&mut self, slot: u32, awaited: u32, now: i64) -> Result<(), Unfit> {
         let seq = self.job(slot)?.seq.get();
-        if self.waits.by_awaited.remove(&(awaited, seq)).is_none() {
+        if self.relations.waits.by_awaited.remove(&(awaited, seq)).is_none() {
             return Ok(());
         }
         self.forget_edge(slot, awaited)?;
@@ -225,12 +225,12 @@ impl Board {
         let old = self.job(slot)?.seq.get();
         let awaited: Vec<u32> = self.edges(slot).iter().map(|edge| edge.slot).collect();
         for awaited in awaited {
-            self.waits.by_awaited.remove(&(awaited, old));
-            self.waits.by_awaited.insert((awaited, seq), slot);
+            self.relations.waits.by_awaited.remove(&(awaited, old));
+            self.relations.waits.by_awaited.insert((awaited, seq), slot);
         }
         if let Some(tie) = self.tie(slot).copied() {
-            self.families.remove(tie.number, old);
-            self.families.restore(tie.number, seq, slot);
+            self.relations.families.remove(tie.number, old);
+            self.relations.families.restore(tie.number, seq, slot);
         }
         self.job_mut(slot)?.seq = U48::new(seq);
         Ok(())
@@ -263,7 +263,7 @@ impl Board {
             Ok(())
         })?;
         for edge in &edges {
-            self.waits.by_awaited.remove(&(edge.slot, seq));
+            self.relations.waits.by_awaited.remove(&(edge.slot, seq));
             self.discount_waiter(edge.slot, now)?;
         }
         Ok(())
@@ -271,9 +271,9 @@ impl Board {
 
     /// Nobody waits for a job any more that is about to go. O(n) for n that waited.
     pub(crate) fn let_go(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let waiters: Vec<(i64, u32)> = self.waits.of(slot, 0).collect();
+        let waiters: Vec<(i64, u32)> = self.relations.waits.of(slot, 0).collect();
         for (seq, waiter) in waiters {
-            self.waits.by_awaited.remove(&(slot, seq));
+            self.relations.waits.by_awaited.remove(&(slot, seq));
             self.forget_edge(waiter, slot)?;
             self.unblock(waiter, now)?;
         }
@@ -297,7 +297,7 @@ impl Board {
     /// Those who wait for a job that has ended are to be told, from an order of posting on.
     pub(crate) fn tell_from(&mut self, slot: u32, from: i64) -> Result<(), Unfit> {
         let seq = self.job(slot)?.seq.get();
-        self.waits.tells.push_back(Tell { slot, seq, from });
+        self.relations.waits.tells.push_back(Tell { slot, seq, from });
         self.wake_at(0);
         Ok(())
     }
@@ -305,15 +305,15 @@ impl Board {
     /// Takes up to `n` steps: tells one job, or finds that all have been told.
     pub(crate) fn tell(&mut self, n: u32, now: i64, rules: &Rules) -> Result<(), Unfit> {
         for _ in 0..n {
-            let Some(tell) = self.waits.tells.front().copied() else { return Ok(()) };
-            let job = self.jobs.get(tell.slot);
+            let Some(tell) = self.relations.waits.tells.front().copied() else { return Ok(()) };
+            let job = self.store.jobs.get(tell.slot);
             let stands = job.is_some_and(|job| job.state.ended() && job.seq.get() == tell.seq);
-            let next = if stands { self.waits.of(tell.slot, tell.from).next() } else { None };
+            let next = if stands { self.relations.waits.of(tell.slot, tell.from).next() } else { None };
             let Some((seq, waiter)) = next else {
-                self.waits.tells.pop_front();
+                self.relations.waits.tells.pop_front();
                 continue;
             };
-            if let Some(front) = self.waits.tells.front_mut() {
+            if let Some(front) = self.relations.waits.tells.front_mut() {
                 front.from = seq.saturating_add(1);
             }
             let edge = self.edges(waiter).iter().find(|edge| edge.slot == tell.slot).copied();
@@ -332,7 +332,7 @@ impl Board {
 
     /// Whether an edge of a blocked job is met or ends it, and the job has not been told yet.
     pub(crate) fn untold(&self, slot: u32) -> bool {
-        !self.waits.tells.is_empty()
+        !self.relations.waits.tells.is_empty()
             && self.edges(slot).iter().any(|edge| self.outcome(edge) != Outcome::Waits)
     }
 
@@ -380,8 +380,9 @@ impl Board {
         if !self.awaited(slot) {
             return Ok(());
         }
-        let outside = self.waits.of(slot, 0).find(|(_, waiter)| chosen.binary_search(waiter).is_err());
-        match outside.and_then(|(_, waiter)| self.jobs.get(waiter)) {
+        let outside =
+            self.relations.waits.of(slot, 0).find(|(_, waiter)| chosen.binary_search(waiter).is_err());
+        match outside.and_then(|(_, waiter)| self.store.jobs.get(waiter)) {
             Some(waiter) => Err(Refusal::Depended(waiter.id().to_vec()[..].into())),
             None => Ok(()),
         }

@@ -113,7 +113,7 @@ impl Board {
     /// O(log n) and what is taken.
     pub fn children_from(&self, slot: u32, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
         let number = self.children(slot).map_or(0, |children| children.number);
-        self.families.of(number, from)
+        self.relations.families.of(number, from)
     }
 
     /// Refuses a parent that a job in that slot, known or new, cannot have. O(generations).
@@ -183,7 +183,7 @@ impl Board {
             family.parent = Some(Tie { slot: parent, number, share, counts, kept: false });
             Ok(())
         })?;
-        self.families.children.insert((number, seq), slot);
+        self.relations.families.children.insert((number, seq), slot);
         self.repin(parent, now, |pins| {
             pins.children += 1;
             Some(())
@@ -198,7 +198,7 @@ impl Board {
         let job = self.job(slot)?;
         let (seq, live) = (job.seq.get(), !job.state.ended());
         let parent = self.parent_of(slot);
-        self.families.remove(tie.number, seq);
+        self.relations.families.remove(tie.number, seq);
         self.reweigh(slot, |job| {
             if let Some(family) = job.extras_mut().family.as_mut() {
                 family.parent = None;
@@ -242,8 +242,8 @@ impl Board {
     /// The children that were kept for a parent are to be let go.
     pub(crate) fn part(&mut self, slot: u32) {
         let Some(number) = self.children(slot).map(|children| children.number) else { return };
-        if self.families.of(number, 0).next().is_some() {
-            self.families.partings.push_back(Parting { number, parent: slot, from: 0 });
+        if self.relations.families.of(number, 0).next().is_some() {
+            self.relations.families.partings.push_back(Parting { number, parent: slot, from: 0 });
             self.wake_at(0);
         }
     }
@@ -269,16 +269,17 @@ impl Board {
     /// have gone.
     pub(crate) fn let_children_go(&mut self, n: u32, now: i64) -> Result<(), Unfit> {
         for _ in 0..n {
-            let Some(Parting { number, parent, from }) = self.families.partings.front().copied() else {
+            let Some(Parting { number, parent, from }) = self.relations.families.partings.front().copied()
+            else {
                 return Ok(());
             };
             let lives = self.is_parent(parent, number) && !self.job(parent)?.state.ended();
-            let next = if lives { None } else { self.families.of(number, from).next() };
+            let next = if lives { None } else { self.relations.families.of(number, from).next() };
             let Some((seq, child)) = next else {
-                self.families.partings.pop_front();
+                self.relations.families.partings.pop_front();
                 continue;
             };
-            if let Some(front) = self.families.partings.front_mut() {
+            if let Some(front) = self.relations.families.partings.front_mut() {
                 front.from = seq.saturating_add(1);
             }
             if self.tie(child).is_some_and(|tie| tie.kept) {
@@ -297,10 +298,10 @@ impl Board {
         if self.children(slot).is_none_or(|children| children.live == 0) {
             return Ok(());
         }
-        let live = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| !job.state.ended());
+        let live = |slot: &u32| self.store.jobs.get(*slot).is_some_and(|job| !job.state.ended());
         let mut children = self.children_from(slot, 0).map(|(_, child)| child).filter(live);
         let outside = children.find(|child| chosen.binary_search(child).is_err());
-        match outside.and_then(|child| self.jobs.get(child)) {
+        match outside.and_then(|child| self.store.jobs.get(child)) {
             Some(child) => Err(Refusal::Depended(child.id().to_vec()[..].into())),
             None => Ok(()),
         }
@@ -311,7 +312,7 @@ impl Board {
         let mut sums: BTreeMap<u32, Children> = BTreeMap::new();
         let mut ties = 0;
         let mut numbers = Vec::new();
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
             let Some(family) = job.extras.as_ref().and_then(|extras| extras.family.as_deref()) else {
                 continue;
@@ -321,7 +322,7 @@ impl Board {
             }
             let Some(tie) = &family.parent else { continue };
             ties += 1;
-            if self.families.of(tie.number, job.seq.get()).next() != Some((job.seq.get(), slot)) {
+            if self.relations.families.of(tie.number, job.seq.get()).next() != Some((job.seq.get(), slot)) {
                 return fail("its family does not know it");
             }
             if tie.number > self.revision() || tie.kept && !job.state.ended() {
@@ -341,10 +342,12 @@ impl Board {
         if numbers.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
             return Err("two families of one number".into());
         }
-        if numbers.last().is_some_and(|number| *number > self.revision()) || ties != self.families.len() {
+        if numbers.last().is_some_and(|number| *number > self.revision())
+            || ties != self.relations.families.len()
+        {
             return Err("a family that cannot be".into());
         }
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             let Some(children) = self.children(slot) else { continue };
             let here = sums.get(&slot).copied().unwrap_or_default();
             let gone = |all: u64, here: u64| all.checked_sub(here);

@@ -11,3 +11,13 @@
 pub(crate) mod dependencies;
 pub(crate) mod family;
 pub(crate) mod progress;
+
+use dependencies::Waits;
+use family::Families;
+
+/// Which jobs know of which.
+#[derive(Default)]
+pub(crate) struct Relations {
+    pub(crate) waits: Waits,
+    pub(crate) families: Families,
+}

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::load::need;
 use super::{Damage, HISTORY_MOST};
-use crate::board::{Board, TimeKey};
+use crate::board::Board;
 use crate::dispatch::buckets::Bucket;
 use crate::dispatch::fair::{place, Seat, Tag};
 use crate::effect::{is_grace, is_name};
+use crate::job::order::TimeKey;
 use crate::job::{is_time, Claim, Extras, Options, Session, State, NEVER, STALE_MOST};
 use crate::relations::dependencies::AFTER_MOST;
 use crate::settings::{Overrides, LONGEST};
@@ -166,12 +167,12 @@ impl ClaimImage<'_> {
         need(is_grace(self.grace) && (self.cancel || self.cancel_end == NEVER), "claim")?;
         let times = [self.claimed, self.lease_end, self.run_end, self.cancel_end];
         need(times.into_iter().all(is_time), "time")?;
-        let worker = match board.workers.find(self.worker) {
+        let worker = match board.workers.names.find(self.worker) {
             Some(number) => number,
-            None => board.workers.add(self.worker.into()).0,
+            None => board.workers.names.add(self.worker.into()).0,
         };
-        board.workers.hold(worker);
-        Ok(board.claims.insert(Claim {
+        board.workers.names.hold(worker);
+        Ok(board.store.claims.insert(Claim {
             slot,
             worker,
             token: self.token,

@@ -17,7 +17,7 @@ impl Board {
         let mut expiries = Vec::new();
         let mut drops = Vec::new();
         let mut kept: [Vec<u32>; 8] = Default::default();
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             let pinned = job.state.ended() && job.extras.as_ref().is_some_and(|r| r.pins().any());
             let places = if pinned { &mut kept } else { &mut by_state };
             if let Some(slots) = places.get_mut(job.state as usize) {
@@ -34,26 +34,28 @@ impl Board {
         self.load_waits(&blocked)?;
         self.load_families()?;
         self.load_asides();
-        self.blocked = self.line_of(&mut blocked, Board::at_key);
-        self.due = self.line_of(&mut scheduled, Board::at_key);
-        self.expiries = self.line_of(&mut expiries, Board::at_key);
-        self.drops = self.line_of(&mut drops, Board::at_key);
+        self.places.blocked = self.line_of(&mut blocked, Job::at_key);
+        self.places.due = self.line_of(&mut scheduled, Job::at_key);
+        self.places.expiries = self.line_of(&mut expiries, Job::at_key);
+        self.places.drops = self.line_of(&mut drops, Job::at_key);
         for (at, (mut slots, mut kept)) in ended.into_iter().zip(kept).enumerate() {
             for slot in slots.iter().chain(&kept) {
                 self.load_kind(*slot);
             }
-            let line = self.line_of(&mut slots, Board::ended_key);
-            let kept = self.line_of(&mut kept, Board::ended_key);
-            if let (Some(place), Some(kept_place)) = (self.ended.get_mut(at), self.kept.get_mut(at)) {
+            let line = self.line_of(&mut slots, Job::ended_key);
+            let kept = self.line_of(&mut kept, Job::ended_key);
+            if let (Some(place), Some(kept_place)) =
+                (self.places.ended.get_mut(at), self.places.kept.get_mut(at))
+            {
                 (*place, *kept_place) = (line, kept);
             }
         }
-        let (jobs, claims) = (&self.jobs, &self.claims);
-        let lease_key = |s: u32| Board::lease_key_of(jobs, claims, s);
+        let jobs = &self.store.jobs;
+        let lease_key = |s: u32| self.store.lease_key(s);
         claimed.sort_unstable_by_key(|s| lease_key(*s));
         let leases = SortedSlots::from_sorted(&claimed, lease_key);
         let worker_of = |s: u32| jobs.get(s).and_then(|j| self.claim_of(j)).map_or(0, |c| c.worker);
-        let token_of = |s: u32| Board::token_of(jobs, claims, s);
+        let token_of = |s: u32| self.store.claim_token(s);
         claimed.sort_unstable_by_key(|s| (worker_of(*s), token_of(*s)));
         let mut held = Vec::new();
         for slots in claimed.chunk_by(|a, b| worker_of(*a) == worker_of(*b)) {
@@ -64,7 +66,7 @@ impl Board {
             }
         }
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
-        let ready_key = |s: u32| jobs.get(s).map(Board::ready_key).unwrap_or_default();
+        let ready_key = |s: u32| jobs.get(s).map(Job::ready_key).unwrap_or_default();
         ready.sort_unstable_by_key(|s| (queue_of(*s), ready_key(*s)));
         // Of each queue those without a group, then of each group, and all of groups again.
         let group_of = |s: u32| jobs.get(s).and_then(Job::group);
@@ -84,10 +86,10 @@ impl Board {
             let groups = groups.filter_map(|slots| Some((group_of(*slots.first()?)?, lines(slots))));
             lanes.push((queue, SortedSlots::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
         }
-        self.leases = leases;
+        self.places.leases = leases;
         for (number, claims, seen) in held {
-            let worker = self.workers.get_mut(number).ok_or(Damage("worker"))?;
-            (worker.claims, worker.seen) = (claims, seen);
+            let worker = self.workers.names.get_mut(number).ok_or(Damage("worker"))?;
+            (worker.claims, worker.local.seen) = (claims, seen);
         }
         for (number, line, all, groups) in lanes {
             let queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
@@ -109,7 +111,7 @@ impl Board {
     }
 
     fn line_of(&self, slots: &mut [u32], key: fn(&Job) -> (i64, i64)) -> SortedSlots<(i64, i64)> {
-        let key_of = |s: u32| self.jobs.get(s).map(key).unwrap_or_default();
+        let key_of = |s: u32| self.store.jobs.get(s).map(key).unwrap_or_default();
         slots.sort_unstable_by_key(|s| key_of(*s));
         SortedSlots::from_sorted(slots, key_of)
     }
@@ -117,9 +119,9 @@ impl Board {
     /// Finds out who waits for whom from what each blocked job waits for.
     fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
         for slot in blocked {
-            let job = self.jobs.get(*slot).ok_or(Damage("slot"))?;
+            let job = self.store.jobs.get(*slot).ok_or(Damage("slot"))?;
             for edge in job.extras.as_ref().map_or(&[][..], |extras| &extras.after) {
-                need(self.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
+                need(self.relations.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
             }
         }
         Ok(())
@@ -127,7 +129,7 @@ impl Board {
 
     /// Finds out the children of each family from whose child each job is.
     fn load_families(&mut self) -> Result<(), Damage> {
-        let (jobs, families) = (&self.jobs, &mut self.families);
+        let (jobs, families) = (&self.store.jobs, &mut self.relations.families);
         for (slot, job) in jobs.iter() {
             if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
                 need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
@@ -137,9 +139,9 @@ impl Board {
     }
 
     fn load_kind(&mut self, slot: u32) {
-        let failed = self.jobs.get(slot).filter(|job| job.state == State::Failed);
+        let failed = self.store.jobs.get(slot).filter(|job| job.state == State::Failed);
         if let Some(kind) = failed.and_then(|job| job.extras.as_ref()?.said.kind.clone()) {
-            *self.kinds.entry(kind).or_default() += 1;
+            *self.places.kinds.entry(kind).or_default() += 1;
         }
     }
 
@@ -166,7 +168,7 @@ impl Board {
 
     /// Puts all jobs into the lines of their labels, in the order of their posts.
     fn enlist_all(&mut self) -> Result<(), Damage> {
-        let labelled = self.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
+        let labelled = self.store.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
         let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
         order.sort_unstable();
         order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
@@ -175,7 +177,7 @@ impl Board {
     fn count_all(&mut self) {
         let open = |job: &Job| job.state == State::Claimed || job.has_begun();
         let place = |job: &Job| (self.queue_number(job), job.group(), job.state, open(job));
-        let places: Vec<_> = self.jobs.iter().map(|(_, job)| place(job)).collect();
+        let places: Vec<_> = self.store.jobs.iter().map(|(_, job)| place(job)).collect();
         for (queue, group, state, open) in places {
             self.tally(queue, group, state, 1);
             if open {
@@ -183,7 +185,7 @@ impl Board {
             }
         }
         let owned = |job: &Job| job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
-        let live = self.jobs.iter().filter(|(_, job)| !job.state.ended() && owned(job));
+        let live = self.store.jobs.iter().filter(|(_, job)| !job.state.ended() && owned(job));
         for slot in live.map(|(slot, _)| slot).collect::<Vec<_>>() {
             self.owner_gains(slot);
         }
@@ -194,13 +196,13 @@ impl Board {
 
     /// Finds out which groups name a limit that is full.
     fn find_barred(&mut self) {
-        let places = self.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
+        let places = self.dispatch.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
         for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
             let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
             if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
                 let list = group.limits.as_deref().unwrap_or_default();
-                group.barred = self.limits.first_full(list).is_some();
+                group.barred = self.dispatch.limits.first_full(list).is_some();
             }
         }
     }

@@ -138,22 +138,22 @@ impl Loader {
         let board = &mut self.board;
         board.revision = head.revision;
         board.token = head.token;
-        board.foreign = head.token;
+        board.local.foreign = head.token;
         board.settings = head.settings;
-        board.turns = head.turns;
-        board.refill = Refill::set_by(&board.settings);
-        board.bucket = head.bucket;
+        board.dispatch.turns = head.turns;
+        board.dispatch.refill = Refill::set_by(&board.settings);
+        board.dispatch.bucket = head.bucket;
         board.set_stats();
-        board.gone.unknown = head.unknown;
+        board.removed.unknown = head.unknown;
         Ok(())
     }
 
     pub(super) fn tombstone(&mut self, tombstone: Tombstone) -> Result<(), Damage> {
         need(tombstone.id.borrowed().bytes().len() <= 255, "id")?;
         need(tombstone.token < TOKENS && is_time(tombstone.ended), "tombstone")?;
-        let before = self.board.tombstones.iter().next_back().map_or(0, |t| t.version);
+        let before = self.board.places.tombstones.iter().next_back().map_or(0, |t| t.version);
         need((before..=self.board.revision).contains(&tombstone.version), "tombstone")?;
-        self.board.tombstones.restore(tombstone);
+        self.board.places.tombstones.restore(tombstone);
         Ok(())
     }
 
@@ -166,21 +166,21 @@ impl Loader {
 
     pub(super) fn tell(&mut self, tell: Tell) -> Result<(), Damage> {
         need(is_time(tell.seq) && is_time(tell.from), "tell")?;
-        self.board.waits.tells.push_back(tell);
+        self.board.relations.waits.tells.push_back(tell);
         Ok(())
     }
 
     pub(super) fn key(&mut self, taken: Taken) -> Result<(), Damage> {
         need(taken.sound(), "key")?;
-        need(self.board.keys.get(&taken.key).is_none(), "a key twice")?;
-        self.board.keys.put(taken);
+        need(self.board.quotas.keys.get(&taken.key).is_none(), "a key twice")?;
+        self.board.quotas.keys.put(taken);
         Ok(())
     }
 
     pub(super) fn worker(&mut self, image: WorkerImage) -> Result<(), Damage> {
         let WorkerImage { name, entry } = image;
         need(is_name(&name) && entry.sound(self.board.token), "worker")?;
-        need(self.board.registrations.iter().next_back().is_none_or(|(n, _)| *n < name), "order")?;
+        need(self.board.workers.registrations.iter().next_back().is_none_or(|(n, _)| *n < name), "order")?;
         self.board.set_entry(&name, entry).or(damaged("worker"))
     }
 
@@ -190,15 +190,15 @@ impl Loader {
 
     pub(super) fn parting(&mut self, parting: Parting) -> Result<(), Damage> {
         need(is_time(parting.from), "parting")?;
-        self.board.families.partings.push_back(parting);
+        self.board.relations.families.partings.push_back(parting);
         Ok(())
     }
 
     pub(super) fn gone(&mut self, gone: Gone) -> Result<(), Damage> {
-        let before = self.board.gone.ring.back().map_or(0, |gone| gone.version);
+        let before = self.board.removed.ring.back().map_or(0, |gone| gone.version);
         need((1..=255).contains(&gone.id.borrowed().bytes().len()) && is_time(gone.at), "gone")?;
         need((before..=self.board.revision).contains(&gone.version), "gone")?;
-        self.board.gone.ring.push_back(gone);
+        self.board.removed.ring.push_back(gone);
         Ok(())
     }
 
@@ -210,12 +210,12 @@ impl Loader {
 
     pub(super) fn limit(&mut self, image: LimitImage) -> Result<(), Damage> {
         let LimitImage { number, name, settings, bucket } = image;
-        need(is_name(&name) && self.board.limits.len() < LIMITS_MOST, "limit")?;
+        need(is_name(&name) && self.board.dispatch.limits.len() < LIMITS_MOST, "limit")?;
         need(settings.sound(Level::Limit), "settings")?;
         need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         let refill = Refill::set_by(&settings);
         let limit = Limit { name, settings, refill, bucket, ..Limit::default() };
-        need(self.board.limits.restore(number, limit), "a limit twice")
+        need(self.board.dispatch.limits.restore(number, limit), "a limit twice")
     }
 
     pub(super) fn queue(&mut self, image: QueueImage) -> Result<(), Damage> {
@@ -241,11 +241,11 @@ impl Loader {
         let (time, seq) = release.unwrap_or_default();
         need(until > 0 && [until, time, seq].into_iter().all(is_time), "pause")?;
         let (place, pause) = (queue.map(|queue| (queue, group)), Some(Pause { until, release }));
-        need(self.board.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
+        need(self.board.dispatch.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
         match place {
             // Its group comes later, and knows of it.
             Some((_, Some(_))) => {
-                self.board.pauses.set(&place, pause);
+                self.board.dispatch.pauses.set(&place, pause);
                 Ok(())
             }
             _ => self.board.set_pause(&place, pause).or(damaged("pause")),
@@ -282,7 +282,7 @@ impl Loader {
         }
         self.names(number, Owner::Groups, &image.limits)?;
         if image.review.is_some() {
-            self.board.reviews.insert(image.queue);
+            self.board.dispatch.reviews.insert(image.queue);
         }
         // Until its jobs hold it: none of them is there yet.
         self.board.queues.hold(number);
@@ -303,7 +303,7 @@ impl Loader {
         need(image.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
         need(image.rest.is_none_or(is_time), "rest")?;
         if let Some(until) = image.rest {
-            self.board.rests.insert((until, image.queue.clone(), image.number));
+            self.board.dispatch.rests.insert((until, image.queue.clone(), image.number));
         }
         let group = Group {
             name: image.name.clone(),
@@ -355,7 +355,7 @@ impl Loader {
         let options = image.options.unwrap_or_default();
         let class = board.hold_class(image.queue, image.name, options);
         if let Some(at) = image.group {
-            let queue = board.classes.key(class).map_or(u32::MAX, |class| class.queue);
+            let queue = board.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
             let lane = board.queues.get_mut(queue);
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
             fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(Damage("group"))?.refs += 1;

@@ -60,13 +60,13 @@ impl Board {
             token: self.token,
             broken: self.broken(),
             settings: self.settings.clone(),
-            turns: self.turns,
-            bucket: self.bucket,
-            unknown: self.gone.unknown,
+            turns: self.dispatch.turns,
+            bucket: self.dispatch.bucket,
+            unknown: self.removed.unknown,
         };
         writer.put(HEAD, &head);
         writer.close(each, PART);
-        for (number, limit) in self.limits.iter() {
+        for (number, limit) in self.dispatch.limits.iter() {
             let (name, settings) = (limit.name.clone(), limit.settings.clone());
             writer.put(LIMITS, &LimitImage { number, name, settings, bucket: limit.bucket });
             writer.close(each, PART);
@@ -75,18 +75,18 @@ impl Board {
             writer.put(QUEUES, &image);
             writer.close(each, PART);
         }
-        for (place, pause) in self.pauses.iter() {
+        for (place, pause) in self.dispatch.pauses.iter() {
             let (queue, group) = place.clone().map_or((None, None), |(queue, group)| (Some(queue), group));
             let image = PauseImage { queue, group, until: pause.until, release: pause.release };
             writer.put(PAUSES, &image);
             writer.close(each, PART);
         }
         self.write_groups(&mut writer, each);
-        for (slot, job) in self.jobs.iter() {
+        for (slot, job) in self.store.jobs.iter() {
             writer.put(JOBS, &self.image(slot, job));
             writer.close(each, PART);
         }
-        for tombstone in self.tombstones.iter() {
+        for tombstone in self.places.tombstones.iter() {
             writer.put(TOMBSTONES, tombstone);
             writer.close(each, PART);
         }
@@ -94,15 +94,15 @@ impl Board {
             writer.put(SCHEDULES, schedule);
             writer.close(each, PART);
         }
-        for tell in &self.waits.tells {
+        for tell in &self.relations.waits.tells {
             writer.put(TELLS, tell);
             writer.close(each, PART);
         }
-        for taken in self.keys.iter() {
+        for taken in self.quotas.keys.iter() {
             writer.put(KEYS, taken);
             writer.close(each, PART);
         }
-        for (name, entry) in self.registrations.iter() {
+        for (name, entry) in self.workers.registrations.iter() {
             writer.put(WORKERS, &WorkerImage { name: name.clone(), entry: entry.clone() });
             writer.close(each, PART);
         }
@@ -110,11 +110,11 @@ impl Board {
             writer.put(DAYS, &image);
             writer.close(each, PART);
         }
-        for parting in &self.families.partings {
+        for parting in &self.relations.families.partings {
             writer.put(PARTINGS, parting);
             writer.close(each, PART);
         }
-        for gone in &self.gone.ring {
+        for gone in &self.removed.ring {
             writer.put(GONE, gone);
             writer.close(each, PART);
         }
@@ -214,7 +214,7 @@ impl Board {
     }
 
     fn marks_image(&self, slot: u32) -> Option<MarksImage<'_>> {
-        let (tags, tracked) = (self.labels.tags(slot), self.labels.tracked(slot));
+        let (tags, tracked) = (self.places.labels.tags(slot), self.places.labels.tracked(slot));
         let some = tracked || tags.len() > 0;
         some.then(|| MarksImage { tags: tags.collect(), tracked })
     }

@@ -229,13 +229,13 @@ impl Board {
         let Some(today) = self.today(queue, now) else { return };
         today.add(tally);
         if let Some(lane) = self.queues.get_mut(queue) {
-            lane.flow.count(tally, now);
+            lane.local.flow.count(tally, now);
         }
     }
 
     /// Counts one thing that happened to a job.
     pub(crate) fn note_of(&mut self, slot: u32, tally: Tally, now: i64) {
-        let queue = self.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
+        let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
         self.note(queue, tally, now);
     }
 
@@ -245,7 +245,7 @@ impl Board {
         if at > now {
             return;
         }
-        if let Some(dist) = self.late.get_mut(late as usize) {
+        if let Some(dist) = self.local.lateness.get_mut(late as usize) {
             dist.add(now.saturating_sub(at));
         }
         let Some(today) = self.today(queue, now) else { return };
@@ -256,12 +256,12 @@ impl Board {
 
     /// Whether time did anything since the last call of [`Board::pour_lateness`].
     pub fn was_late(&self) -> bool {
-        self.late.iter().any(|late| late.count() > 0)
+        self.local.lateness.iter().any(|late| late.count() > 0)
     }
 
     /// Adds to those how late time was since the last call. O(bins).
     pub fn pour_lateness(&mut self, into: &mut [Histogram; 3]) {
-        for (sum, late) in into.iter_mut().zip(&mut self.late) {
+        for (sum, late) in into.iter_mut().zip(&mut self.local.lateness) {
             sum.merge(late);
             late.clear();
         }
@@ -269,14 +269,14 @@ impl Board {
 
     /// Notes that a claim of a job begins.
     pub(crate) fn note_claim(&mut self, slot: u32, now: i64) {
-        let Some(job) = self.jobs.get(slot) else { return };
+        let Some(job) = self.store.jobs.get(slot) else { return };
         let (queue, waited) = (self.queue_number(job), Self::waited(job, now));
         if let Some(today) = self.today(queue, now) {
             today.add(Tally::Claimed);
             today.wait.add(waited);
         }
         if let Some(lane) = self.queues.get_mut(queue) {
-            lane.flow.claims(now);
+            lane.local.flow.claims(now);
         }
     }
 
@@ -289,13 +289,13 @@ impl Board {
 
     /// How long a job that was just claimed had been ready before, ms. O(1).
     pub fn waited_for(&self, slot: u32, now: i64) -> i64 {
-        self.jobs.get(slot).map_or(0, |job| Self::waited(job, now))
+        self.store.jobs.get(slot).map_or(0, |job| Self::waited(job, now))
     }
 
     /// Notes that a worker ended its run of a job, in time (with its claim, which it has no
     /// longer) or late.
     pub(crate) fn note_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
-        let Some(job) = self.jobs.get(slot) else { return };
+        let Some(job) = self.store.jobs.get(slot) else { return };
         let last = || job.extras.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
         let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &Last| l.claimed)) else {
             return;

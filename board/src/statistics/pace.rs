@@ -1,10 +1,13 @@
 //! How fast jobs come to a queue and leave it: a count of the running minute and of the one
 //! before; and when one was last claimed. Local: what a copy has seen since it was loaded.
 
+use crate::job::Job;
 use std::cmp::Reverse;
 
-use crate::board::{Board, Queue, ReadyKey};
+use crate::board::Board;
+use crate::job::order::ReadyKey;
 use crate::job::State;
+use crate::queue::Queue;
 use crate::statistics::stats::Tally;
 use crate::structures::sorted::SortedSlots;
 
@@ -118,7 +121,7 @@ impl Board {
     }
 
     fn pace_of(&self, lane: &Queue, now: i64) -> Pace {
-        let [came, went] = lane.flow.last_minute(now).map(|n| n / 60.0);
+        let [came, went] = lane.local.flow.last_minute(now).map(|n| n / 60.0);
         let lines = [Some(&lane.ready), lane.fair.as_ref().map(|fair| &fair.all)];
         let since = lines.into_iter().flatten().filter_map(|line| self.oldest(line)).min();
         let oldest = since.map(|since| now.saturating_sub(since).max(0));
@@ -128,12 +131,12 @@ impl Board {
     /// When the oldest job of a line first could run: the first of each priority; of jobs that
     /// age, the first in their line.
     fn oldest(&self, line: &SortedSlots<ReadyKey>) -> Option<i64> {
-        let key_of = |slot| self.jobs.get(slot).map(Self::ready_key).unwrap_or_default();
+        let key_of = |slot| self.store.jobs.get(slot).map(Job::ready_key).unwrap_or_default();
         let (mut from, mut oldest) = (None, None);
         for _ in 0..PRIORITIES {
             let Some(slot) = line.iter_from(from, key_of).next() else { break };
             let (Reverse(priority), ..) = key_of(slot);
-            let since = self.jobs.get(slot).map_or(0, |job| job.since.get());
+            let since = self.store.jobs.get(slot).map_or(0, |job| job.since.get());
             oldest = Some(oldest.map_or(since, |oldest: i64| oldest.min(since)));
             let Some(lower) = priority.checked_sub(1) else { break };
             from = Some((Reverse(lower), i64::MIN, i64::MIN));

@@ -66,6 +66,6 @@ impl Board {
 
     /// The next `n` steps of letting children go, if there are any. O(1).
     pub(crate) fn to_part(&self, n: u32) -> Option<Parted> {
-        (!self.families.partings.is_empty()).then_some(Parted { n })
+        (!self.relations.families.partings.is_empty()).then_some(Parted { n })
     }
 }

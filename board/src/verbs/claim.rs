@@ -1,9 +1,10 @@
 //! Claiming: a worker takes jobs, best first.
 
-use crate::board::{Board, ReadyKey};
+use crate::board::Board;
 use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::order::ReadyKey;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
 use crate::settings::Setting;
 
@@ -130,7 +131,7 @@ impl Board {
     /// giver of the last token that came from elsewhere gives.
     fn next_token(&self, env: &Env<'_>) -> Result<u64, Refusal> {
         let last = self.token.max(env.token);
-        let giver = (env.giver ^ u64::from((self.foreign ^ env.giver) % GIVERS == 0)) % GIVERS;
+        let giver = (env.giver ^ u64::from((self.local.foreign ^ env.giver) % GIVERS == 0)) % GIVERS;
         let by_clock = token_at(env.now) | giver;
         let token = if by_clock > last { by_clock } else { last / GIVERS * GIVERS + GIVERS + giver };
         match token < TOKENS {
@@ -143,8 +144,8 @@ impl Board {
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = self.next_of(lane, now)?;
-        let job = self.jobs.get(slot)?;
-        (self.tokens_at(lane, job, slot) <= now).then(|| (Self::plain_key(job), slot))
+        let job = self.store.jobs.get(slot)?;
+        (self.tokens_at(lane, job, slot) <= now).then(|| (job.plain_key(), slot))
     }
 
     fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
@@ -194,7 +195,7 @@ impl Board {
         turn: u64,
     ) -> Result<Option<Claimed<'a>>, Refusal> {
         let picked = self.pick(claim, env.turn.wrapping_add(turn), env.now);
-        let picked = picked.and_then(|slot| Some((slot, self.jobs.get(slot)?)));
+        let picked = picked.and_then(|slot| Some((slot, self.store.jobs.get(slot)?)));
         picked.map(|(slot, job)| self.claimed(env, slot, job, claim)).transpose()
     }
 
@@ -244,8 +245,8 @@ impl Board {
 
     /// The jobs that a worker holds under tokens above `above`, by slot, lowest token first.
     pub fn held(&self, worker: &[u8], above: u64) -> impl Iterator<Item = u32> + '_ {
-        let line = self.workers.find(worker).and_then(|w| self.workers.get(w)).map(|w| &w.claims);
-        let token = |s| Self::token_of(&self.jobs, &self.claims, s);
+        let line = self.workers.names.find(worker).and_then(|w| self.workers.names.get(w)).map(|w| &w.claims);
+        let token = |s| self.store.claim_token(s);
         line.into_iter().flat_map(move |l| l.iter_from(Some(above.saturating_add(1)), token))
     }
 }

@@ -101,7 +101,7 @@ impl Trimmed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         for _ in 0..self.n {
             let line = (self.state as usize).checked_sub(State::Complete as usize).ok_or(Unfit)?;
-            match board.ended.get(line).and_then(|l| l.first()) {
+            match board.places.ended.get(line).and_then(|l| l.first()) {
                 Some(slot) => board.retire(slot, now)?,
                 None => return Ok(()),
             }
@@ -131,22 +131,22 @@ impl Freed {
 impl Board {
     fn overdue_head(&self, line: ClockLine, until: i64) -> Option<u32> {
         let slot = match line {
-            ClockLine::Due => self.due.first(),
-            ClockLine::Leases => self.leases.first(),
-            ClockLine::Expiries => self.expiries.first(),
-            ClockLine::Drops => self.drops.first(),
+            ClockLine::Due => self.places.due.first(),
+            ClockLine::Leases => self.places.leases.first(),
+            ClockLine::Expiries => self.places.expiries.first(),
+            ClockLine::Drops => self.places.drops.first(),
         }?;
         (self.time_of(slot)? <= until).then_some(slot)
     }
 
     /// When time next does something with a job, or [`NEVER`].
     pub(crate) fn time_of(&self, slot: u32) -> Option<i64> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         Some(match job.state {
             State::Blocked => NEVER,
             State::Claimed => {
                 let claim = self.claim_of(job)?;
-                let worker = self.workers.get(claim.worker)?;
+                let worker = self.workers.names.get(claim.worker)?;
                 match claim.token <= worker.gone {
                     true => 0,
                     false => claim.ends_at().min(worker.until),
@@ -201,9 +201,9 @@ impl Board {
             (false, true) => End::TimedOut,
             (false, false) => End::Lapsed,
         };
-        if end == End::Lapsed && !self.registrations.is_empty() {
-            let name = self.workers.key(claim.worker).cloned().unwrap_or_default();
-            self.registrations.lost(&name);
+        if end == End::Lapsed && !self.workers.registrations.is_empty() {
+            let name = self.workers.names.key(claim.worker).cloned().unwrap_or_default();
+            self.workers.registrations.lost(&name);
         }
         match called_off {
             true => {
@@ -248,12 +248,12 @@ impl Board {
     /// What time should have done with one job by now: to be applied before anything is
     /// decided about that job. O(1).
     pub fn overdue(&self, slot: u32, env: &Env<'_>) -> Option<Effect<'static>> {
-        if self.jobs.get(slot)?.state == State::Blocked {
+        if self.store.jobs.get(slot)?.state == State::Blocked {
             return self.untold(slot).then(|| Self::settled(slot, env).into());
         }
         let time = self.time_of(slot)?;
         // The claim of a worker that has gone has ended already.
-        let held = self.jobs.get(slot)?.state == State::Claimed && env.hold > env.now && time > 0;
+        let held = self.store.jobs.get(slot)?.state == State::Claimed && env.hold > env.now && time > 0;
         (time <= env.now && !held).then(|| Self::settled(slot, env).into())
     }
 
@@ -272,7 +272,7 @@ impl Board {
         if let Some(lifted) = self.lift(env, n) {
             return Some(lifted);
         }
-        if self.keys.soonest() <= env.now {
+        if self.quotas.keys.soonest() <= env.now {
             return Some(Freed { until: env.now, n }.into());
         }
         if let Some(disconnected) = self.disconnects(env, n) {
@@ -325,7 +325,7 @@ impl Board {
         ];
         kept.into_iter().find_map(|(state, setting)| {
             let most = self.rule(setting, u32::MAX, rules).max(0) as u64;
-            let kept = self.ended.get(ended_line(state)).map_or(0, |line| line.len() as u64);
+            let kept = self.places.ended.get(ended_line(state)).map_or(0, |line| line.len() as u64);
             let over = kept.saturating_sub(most);
             (over > 0).then_some((state, over.min(u64::from(u32::MAX)) as u32))
         })

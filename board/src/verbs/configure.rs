@@ -81,7 +81,7 @@ impl Configured<'_> {
             board.settings.set(self.setting, self.value);
             board.set_stats();
             board.wake_at(0);
-            board.refill = Refill::set_by(&board.settings);
+            board.dispatch.refill = Refill::set_by(&board.settings);
             if wakes(self.setting) {
                 board.wake_all();
             }

@@ -59,7 +59,7 @@ impl Consumed<'_> {
             (None, last) => last.map_or(0, |l| l.token),
         };
         match &claim {
-            Some(_) if self.apart => board.taken = true,
+            Some(_) if self.apart => board.local.taken = true,
             Some(claim) => board.saw_worker(claim.worker, now),
             None => {}
         }

@@ -202,7 +202,7 @@ impl Board {
 
     /// How a job stands after a failure; `ended` when its record has gone already.
     pub fn after_fail(&self, env: &Env<'_>, id: &[u8], ended: State) -> FailAnswer {
-        let Some((slot, job)) = self.find(id).and_then(|s| Some((s, self.jobs.get(s)?))) else {
+        let Some((slot, job)) = self.find(id).and_then(|s| Some((s, self.store.jobs.get(s)?))) else {
             return FailAnswer { state: ended, due: None, left: 0 };
         };
         let due = (job.state == State::Scheduled).then(|| job.at.get());
@@ -211,7 +211,7 @@ impl Board {
 
     /// Retries left of a job, -1 for any number.
     pub(crate) fn retries_left(&self, slot: u32, rules: &Rules) -> i64 {
-        let Some(job) = self.jobs.get(slot) else { return 0 };
+        let Some(job) = self.store.jobs.get(slot) else { return 0 };
         let fails = job.extras.as_ref().map_or(0, |r| i64::from(r.fails));
         match self.job_rule(job, Setting::Retries, rules) {
             retries if retries < 0 => -1,

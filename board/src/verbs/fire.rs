@@ -48,7 +48,7 @@ impl Sound for Fired {
             && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
             && self.turn.is_none_or(|at| (0..NEVER).contains(&at))
             && board.find(&child_id(&self.id, self.n)).is_none()
-            && self.slot == board.jobs.next_free()
+            && self.slot == board.store.jobs.next_free()
     }
 }
 
@@ -173,7 +173,7 @@ impl Board {
     /// The slot of the last child, if that has not ended.
     fn live_child(&self, schedule: &Schedule) -> Option<u32> {
         let slot = self.find(&child_id(&schedule.id, schedule.last))?;
-        self.jobs.get(slot).filter(|job| !job.state.ended()).map(|_| slot)
+        self.store.jobs.get(slot).filter(|job| !job.state.ended()).map(|_| slot)
     }
 
     fn fired(
@@ -199,7 +199,7 @@ impl Board {
         Fired {
             id: schedule.id.clone(),
             n,
-            slot: self.jobs.next_free(),
+            slot: self.store.jobs.next_free(),
             intended,
             next,
             at,

@@ -135,7 +135,7 @@ impl Board {
             strict: after.strict,
         });
         if let Some(after) = &after {
-            let edges = self.decide_edges(env, self.jobs.next_free(), node.post.id, after)?;
+            let edges = self.decide_edges(env, self.store.jobs.next_free(), node.post.id, after)?;
             let unmet = edges.iter().filter(|edge| self.outcome(edge) != Outcome::Met).count();
             let within: BTreeSet<usize> = awaited.iter().flatten().copied().collect();
             if unmet + within.len() > AFTER_MOST {
@@ -168,7 +168,7 @@ impl Board {
 
     fn check_foreign_parent(&self, id: &[u8], n: usize) -> Result<(), Refusal> {
         let parent = self.find(id).ok_or(Refusal::NoJob)?;
-        self.check_parent(self.jobs.next_free(), parent)?;
+        self.check_parent(self.store.jobs.next_free(), parent)?;
         let most = SHARES_MOST.saturating_sub((n as u64).saturating_mul(SHARE_MOST as u64));
         match self.children(parent).is_some_and(|children| children.shares > most) {
             true => Err(Refusal::Limit("shares")),

@@ -77,7 +77,7 @@ impl Sound for Reviewed {}
 
 impl Reviewed {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        let Some(name) = board.reviews.first().cloned() else { return Ok(()) };
+        let Some(name) = board.dispatch.reviews.first().cloned() else { return Ok(()) };
         let queue = board.queues.find(&*name).ok_or(Unfit)?;
         let fair = board.open_rounds(queue)?;
         let from = fair.review.ok_or(Unfit)?;
@@ -86,7 +86,7 @@ impl Reviewed {
             fair.groups.iter_from(from).map(|(at, _)| at).take(most.saturating_add(1)).collect();
         fair.review = if some.len() > most { some.pop() } else { None };
         if fair.review.is_none() {
-            board.reviews.remove(&name);
+            board.dispatch.reviews.remove(&name);
         }
         for at in some {
             board.tidy_group(queue, at);
@@ -104,7 +104,7 @@ impl Board {
         if seats && fair.groups.len() > 0 {
             fair.review = Some(0);
             let name: ByteString = self.queues.key(queue).cloned().ok_or(Unfit)?;
-            self.reviews.insert(name);
+            self.dispatch.reviews.insert(name);
             self.wake_at(0);
         }
         self.close_rounds(queue);
@@ -125,7 +125,7 @@ impl Board {
     /// Decides that the next `n` groups are looked at whose settings have changed for all;
     /// `None` when there are none. O(1).
     pub fn review(&self, n: u32) -> Option<Effect<'static>> {
-        (!self.reviews.is_empty()).then(|| Reviewed { n }.into())
+        (!self.dispatch.reviews.is_empty()).then(|| Reviewed { n }.into())
     }
 
     /// A value in force for a group, or for [`ALL_GROUPS`], and where it comes from.

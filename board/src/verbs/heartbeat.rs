@@ -129,7 +129,7 @@ impl Beaten<'_> {
         board.extend(self.slot, self.lease, line_end, now)?;
         let Some(report) = &self.report else { return Ok(()) };
         let worker = board.claim_mut(self.slot)?.worker;
-        let name = board.workers.key(worker).cloned().unwrap_or_default();
+        let name = board.workers.names.key(worker).cloned().unwrap_or_default();
         report.apply(board, self.slot, Some(&name), false, now)
     }
 }
@@ -210,18 +210,18 @@ impl Board {
         slot: u32,
         change: impl FnOnce(&mut job::Claim) -> R,
     ) -> Result<R, Unfit> {
-        let (jobs, claims) = (&self.jobs, &mut self.claims);
+        let (jobs, claims) = (&self.store.jobs, &mut self.store.claims);
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
         let number = job.at.get() as u32;
         let claim = claims.get_mut(number).ok_or(Unfit)?;
         let key = (claim.ends_at(), job.seq.get());
-        if !self.leases.remove(key, slot) {
+        if !self.places.leases.remove(key, slot) {
             return Err(Unfit);
         }
         let done = change(claim);
         let key = (claim.ends_at(), job.seq.get());
-        let claims = &self.claims;
-        self.leases.insert(key, slot, |s| Self::lease_key_of(jobs, claims, s));
+        let store = &self.store;
+        self.places.leases.insert(key, slot, |s| store.lease_key(s));
         self.wake_at(key.0);
         self.touch(slot)?;
         Ok(done)
@@ -247,14 +247,15 @@ impl Board {
         let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
         let beaten = Beaten { slot, lease, report: beat.report.clone() };
         let revived = late.then(|| {
-            let grace = self.jobs.get(slot).map_or(0, |job| self.job_rule(job, Setting::Grace, env.rules));
+            let grace =
+                self.store.jobs.get(slot).map_or(0, |job| self.job_rule(job, Setting::Grace, env.rules));
             Revived { slot, grace }
         });
         Ok((revived, beaten))
     }
 
     fn lease_of(&self, slot: u32) -> Option<i64> {
-        let job = self.jobs.get(slot)?;
+        let job = self.store.jobs.get(slot)?;
         match self.claim_of(job) {
             Some(claim) => Some(claim.lease),
             None => Some(job.extras.as_ref()?.last.as_ref()?.lease),
@@ -263,13 +264,13 @@ impl Board {
 
     /// Decides that a worker goes on with a job that it holds.
     pub fn keep(&self, slot: u32, lease: Option<i64>) -> Option<Beaten<'static>> {
-        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         Some(Beaten { slot, lease: lease.unwrap_or(claim.lease), report: None })
     }
 
     /// When the claim of a job ends by itself, and whether its holder is asked to stop.
     pub fn hold_on(&self, slot: u32) -> Option<(i64, bool)> {
-        let claim = self.claim_of(self.jobs.get(slot)?)?;
+        let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         Some((claim.deadline(), claim.cancel))
     }
 }

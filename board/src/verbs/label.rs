@@ -58,7 +58,7 @@ impl Board {
     /// `None` when they are so already. O(t) for the tags of the job and those named.
     pub fn label(&self, slot: u32, label: &Label<'_>) -> Result<Option<Labelled>, Refusal> {
         self.job(slot).map_err(|_| Refusal::NoJob)?;
-        let (had, was) = (self.labels.tags(slot), self.labels.tracked(slot));
+        let (had, was) = (self.places.labels.tags(slot), self.places.labels.tracked(slot));
         let kept = had.clone().filter(|tag| !label.untag.contains(tag));
         let fresh = label.tag.iter().copied().filter(|tag| kept.clone().all(|old| old != *tag));
         let tags: Vec<ByteString> = kept.clone().chain(fresh).map(ByteString::from).collect();

@@ -36,12 +36,12 @@ impl LimitConfigured<'_> {
             return Err(Unfit);
         }
         board.tell_limit(spec.name, self.limit, self.value);
-        let number = board.limits.at(self.limit);
-        let limit = board.limits.get_mut(number).ok_or(Unfit)?;
+        let number = board.dispatch.limits.at(self.limit);
+        let limit = board.dispatch.limits.get_mut(number).ok_or(Unfit)?;
         limit.settings.set(self.setting, self.value);
         limit.refill = Refill::set_by(&limit.settings);
         board.wake_limited(number);
-        board.limits.tidy(number);
+        board.dispatch.limits.tidy(number);
         Ok(())
     }
 }
@@ -86,7 +86,7 @@ impl LimitsNamed<'_> {
         board.tell_limits(self.queue, self.group, self.limits.as_ref().map(Vec::len));
         let numbers = |names: &Vec<&[u8]>| {
             let mut list: Vec<u32> =
-                names.iter().map(|name| board.limits.find(name)).collect::<Option<_>>()?;
+                names.iter().map(|name| board.dispatch.limits.find(name)).collect::<Option<_>>()?;
             list.sort_unstable();
             Some(List::from(list))
         };
@@ -153,7 +153,7 @@ impl Board {
         self.shift_runs(queue, &touched, 1);
         self.tidy_shares(queue, &touched);
         touched.iter().for_each(|number| self.wake_limited(*number));
-        touched.iter().for_each(|number| self.limits.tidy(*number));
+        touched.iter().for_each(|number| self.dispatch.limits.tidy(*number));
         self.hold_for(queue, !had, !has);
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Board {
     fn shift_runs(&mut self, queue: u32, numbers: &[u32], by: i64) {
         for number in numbers {
             let runs = self.runs_under(queue, *number) as i64;
-            if let Some(limit) = self.limits.get_mut(*number) {
+            if let Some(limit) = self.dispatch.limits.get_mut(*number) {
                 limit.runs = limit.runs.saturating_add_signed(by * runs);
             }
         }
@@ -180,7 +180,7 @@ impl Board {
     /// A list of a queue or of its groups names a limit, or no longer does.
     pub(crate) fn count_list(&mut self, queue: u32, owner: Owner, number: u32, by: i32) -> Result<(), Unfit> {
         let name = self.queues.key(queue).cloned().ok_or(Unfit)?;
-        let limit = self.limits.get_mut(number).ok_or(Unfit)?;
+        let limit = self.dispatch.limits.get_mut(number).ok_or(Unfit)?;
         let lists = limit.queues.entry(queue).or_default();
         *lists = lists.saturating_add_signed(by);
         if *lists == 0 {
@@ -211,7 +211,7 @@ impl Board {
 
     /// Refuses a limit that would be one too many. O(log n).
     pub fn check_new_limit(&self, name: &[u8]) -> Result<(), Refusal> {
-        match self.limits.find(name).is_none() && self.limits.len() >= LIMITS_MOST {
+        match self.dispatch.limits.find(name).is_none() && self.dispatch.limits.len() >= LIMITS_MOST {
             true => Err(Refusal::Limit("limits")),
             false => Ok(()),
         }
@@ -228,7 +228,7 @@ impl Board {
         let fair = self.queues.find(queue).and_then(|queue| self.queues.get(queue)?.fair.as_deref());
         let at = fair.and_then(|fair| fair.find(group));
         let many = |name: &&[u8]| {
-            let limit = self.limits.find(name).and_then(|number| self.limits.get(number));
+            let limit = self.dispatch.limits.find(name).and_then(|number| self.dispatch.limits.get(number));
             let names = |limit: &Limit| at.is_some_and(|at| limit.groups.contains(&(queue.into(), at)));
             limit.is_some_and(|limit| limit.groups.len() >= GROUPS_MOST && !names(limit))
         };

@@ -56,7 +56,7 @@ impl Paused<'_> {
         let place = place(self.queue, self.group);
         board.tell_pause(&place, self.until);
         // What a pause before this one has begun to take back, goes on being taken back.
-        let before = board.pauses.get(&place).and_then(|p| p.release);
+        let before = board.dispatch.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(self.release.then_some((0, 0)));
         board.set_pause(&place, Some(Pause { until: self.until, release }))
     }
@@ -121,17 +121,17 @@ impl Sound for Reclaimed {}
 
 impl Reclaimed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let Some(place) = board.pauses.next_release().cloned() else { return Ok(()) };
-        let Some(mut pause) = board.pauses.get(&place).cloned() else { return Err(Unfit) };
+        let Some(place) = board.dispatch.pauses.next_release().cloned() else { return Ok(()) };
+        let Some(mut pause) = board.dispatch.pauses.get(&place).cloned() else { return Err(Unfit) };
         let queue = place.as_ref().map(|(name, _)| board.queues.find(&**name).ok_or(Unfit)).transpose()?;
         let group = place.as_ref().and_then(|(_, group)| group.as_deref());
         let group = group.map(|name| board.group_at(queue.ok_or(Unfit)?, name)).transpose()?;
         let most = self.n as usize;
-        let key_of = |s| Board::lease_key_of(&board.jobs, &board.claims, s);
+        let key_of = |s| board.store.lease_key(s);
         let looks = most.saturating_mul(LOOKS);
         let mut some: Vec<u32> =
-            board.leases.iter_from(pause.release, key_of).take(looks.saturating_add(1)).collect();
-        let within = |slot: &u32| match (queue, board.jobs.get(*slot)) {
+            board.places.leases.iter_from(pause.release, key_of).take(looks.saturating_add(1)).collect();
+        let within = |slot: &u32| match (queue, board.store.jobs.get(*slot)) {
             (Some(queue), Some(job)) => {
                 board.queue_number(job) == queue && (group.is_none() || job.group() == group)
             }
@@ -178,7 +178,7 @@ impl Board {
         if let Some(pause) = &pause {
             self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
         }
-        let before = self.pauses.set(place, pause);
+        let before = self.dispatch.pauses.set(place, pause);
         let Some((name, group)) = place else {
             if before && until.is_none() {
                 self.wake_all();
@@ -212,7 +212,7 @@ impl Board {
 
     /// The pause that time ends first, if it does so by then.
     fn ended_pause(&self, until: i64) -> Option<&Place> {
-        self.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)
+        self.dispatch.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)
     }
 
     /// Decides a pause. O(log pauses).
@@ -223,7 +223,7 @@ impl Board {
 
     /// Decides the end of a pause; `None` when there is none. O(log pauses).
     pub fn resume<'a>(&self, queue: Scope<'a>, group: Scope<'a>) -> Option<Resumed<'a>> {
-        self.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
+        self.dispatch.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
     }
 
     /// The next `n` pauses, at most, that time should have ended by now. O(log pauses).
@@ -235,12 +235,12 @@ impl Board {
     /// none are left. O(1).
     pub fn reclaim(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         let retain = self.retention(State::Cancelled, env.rules);
-        self.pauses.next_release().map(|_| Reclaimed { n, retain }.into())
+        self.dispatch.pauses.next_release().map(|_| Reclaimed { n, retain }.into())
     }
 
     /// Whether nothing is claimed from the whole board. O(1).
     pub(crate) fn is_paused(&self, now: i64) -> bool {
-        self.pauses.whole() > now
+        self.dispatch.pauses.whole() > now
     }
 
     /// Until when nothing is claimed from a queue, for its own sake or the whole board's: Unix
@@ -248,7 +248,7 @@ impl Board {
     /// board. O(1).
     pub fn paused(&self, queue: Scope<'_>, now: i64) -> Option<i64> {
         let lane = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
-        let until = self.pauses.whole().max(lane.map_or(0, |lane| lane.paused));
+        let until = self.dispatch.pauses.whole().max(lane.map_or(0, |lane| lane.paused));
         (until > now).then_some(until)
     }
 }

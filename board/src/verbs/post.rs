@@ -154,7 +154,8 @@ impl Board {
             self.check_new_keys(usize::from(self.is_new_key(key.key)))?;
             let held = self.holder_of(key.key, env.now);
             if let Some((id, slot)) = held.filter(|(_, slot)| slot.is_none() || *slot != taken) {
-                let waits = |slot: &u32| self.jobs.get(*slot).is_some_and(|job| job.state < State::Claimed);
+                let waits =
+                    |slot: &u32| self.store.jobs.get(*slot).is_some_and(|job| job.state < State::Claimed);
                 match (key.on_conflict, slot.filter(waits)) {
                     (OnConflict::Return, _) => return Ok(PostAnswer::Holds(id.clone())),
                     (OnConflict::Replace | OnConflict::Debounce, Some(slot)) if taken.is_none() => {
@@ -170,7 +171,7 @@ impl Board {
         if let Some(slot) = taken {
             self.check_meta(slot, &post.meta)?;
         }
-        let slot = taken.unwrap_or_else(|| self.jobs.next_free());
+        let slot = taken.unwrap_or_else(|| self.store.jobs.next_free());
         let after = match &post.after {
             Some(after) => {
                 let edges = self.decide_edges(env, slot, post.id, after)?;
@@ -192,7 +193,7 @@ impl Board {
         }
         let made = match (post.id, taken) {
             (None, None) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
-            (_, Some(slot)) => match self.jobs.get(slot).map(Job::id) {
+            (_, Some(slot)) => match self.store.jobs.get(slot).map(Job::id) {
                 Some(Id::Made(bytes)) => Some(bytes),
                 _ => None,
             },
@@ -249,7 +250,7 @@ impl Board {
 
     /// Whether a job of that id is on the board in a state other than ended.
     pub fn state_of(&self, id: &[u8]) -> Option<State> {
-        self.jobs.get(self.find(id)?).map(|job| job.state)
+        self.store.jobs.get(self.find(id)?).map(|job| job.state)
     }
 }
 

@@ -79,7 +79,7 @@ impl Sound for Posted<'_> {
             && self.name.is_none_or(|name| name.len() <= 255)
             && self.options.is_none_or(|o| o.sound())
             && self.group.is_none_or(is_name)
-            && (self.replaces || free() && self.slot == board.jobs.next_free())
+            && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
                 let More { meta: _, after, user, tags, unique } = &**more;
                 user.is_none_or(is_name)
@@ -148,7 +148,7 @@ impl Posted<'_> {
             job.since = kept.map_or(U48::new(NEVER), |(since, _)| since);
         }
         if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
-            let tracked = board.labels.tracked(self.slot);
+            let tracked = board.places.labels.tracked(self.slot);
             board.mark(self.slot, tags.iter().map(|tag| &**tag), tracked)?;
         }
         board.enlist(self.slot)?;
@@ -180,7 +180,7 @@ impl Posted<'_> {
 
     /// What limits have to allow; `bounded` when live jobs of its user are.
     pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
-        let old = board.jobs.get(self.slot).filter(|_| self.replaces);
+        let old = board.store.jobs.get(self.slot).filter(|_| self.replaces);
         let more = self.more.as_deref();
         let meta = more.map_or(0, |more| more.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum());
         let user = more.and_then(|more| more.user);

@@ -60,7 +60,7 @@ impl Sound for Registered<'_> {
 impl Registered<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
         let name = ByteString::from(self.worker);
-        let mut entry = board.registrations.get(&name).cloned().unwrap_or_default();
+        let mut entry = board.workers.registrations.get(&name).cloned().unwrap_or_default();
         let known = Registration { registered: now, ..Registration::default() };
         let registration = entry.registration.get_or_insert(known);
         registration.role = self.role.map(ByteString::from).or(registration.role.take());
@@ -76,7 +76,7 @@ impl Registered<'_> {
         (registration.time, registration.until) = (self.time, self.until);
         registration.session = self.session;
         board.set_entry(&name, entry)?;
-        if let Some(number) = board.workers.find(&*name) {
+        if let Some(number) = board.workers.names.find(&*name) {
             board.saw_worker(number, now);
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Sound for Quieted<'_> {}
 impl Quieted<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
         let name = ByteString::from(self.worker);
-        let mut entry = board.registrations.get(&name).cloned().ok_or(Unfit)?;
+        let mut entry = board.workers.registrations.get(&name).cloned().ok_or(Unfit)?;
         entry.registration.as_mut().ok_or(Unfit)?.quiet = self.quiet;
         board.set_entry(&name, entry)
     }
@@ -143,7 +143,7 @@ impl Departed {
         for _ in 0..self.n {
             if let Some(name) = board.lapsing(self.until).cloned() {
                 board.depart(&name, true)?;
-            } else if let Some(name) = board.registrations.next_departure().cloned() {
+            } else if let Some(name) = board.workers.registrations.next_departure().cloned() {
                 board.end_one(&name, now, self.seed, &rules)?;
             } else {
                 return Ok(());
@@ -156,13 +156,13 @@ impl Departed {
 impl Board {
     /// The registration that lapses first, if it does so by then.
     fn lapsing(&self, until: i64) -> Option<&ByteString> {
-        self.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
+        self.workers.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
     }
 
     /// Ends a registration; the claims of its worker are ended from now on. While those of one
     /// before that was deregistered are still being given back, all are.
     pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), Unfit> {
-        let entry = self.registrations.get(name).ok_or(Unfit)?;
+        let entry = self.workers.registrations.get(name).ok_or(Unfit)?;
         entry.registration.as_ref().ok_or(Unfit)?;
         let (held, _) = self.activity(name);
         let before = entry.departure.clone();
@@ -173,13 +173,14 @@ impl Board {
 
     /// Ends the first claim of a worker that has gone, or with the last its departure.
     fn end_one(&mut self, name: &ByteString, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
-        let gone = self.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(Unfit)?.token;
+        let gone =
+            self.workers.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(Unfit)?.token;
         let first = self.held(name, 0).next();
-        let claim = first.and_then(|slot| self.claim_of(self.jobs.get(slot)?));
+        let claim = first.and_then(|slot| self.claim_of(self.store.jobs.get(slot)?));
         match claim.filter(|claim| claim.token <= gone).map(|claim| claim.slot) {
             Some(slot) => self.claim_ends(slot, now, seed, rules),
             None => {
-                let mut entry = self.registrations.get(name).cloned().ok_or(Unfit)?;
+                let mut entry = self.workers.registrations.get(name).cloned().ok_or(Unfit)?;
                 entry.departure = None;
                 self.set_entry(name, entry)
             }
@@ -189,10 +190,10 @@ impl Board {
     /// How the claim of a worker that has gone ends: as a lapse, or as if it had abandoned it;
     /// `None` when its worker is there.
     pub(crate) fn goes(&self, slot: u32, now: i64) -> Option<bool> {
-        let claim = self.claim_of(self.jobs.get(slot)?)?;
-        let worker = self.workers.get(claim.worker)?;
+        let claim = self.claim_of(self.store.jobs.get(slot)?)?;
+        let worker = self.workers.names.get(claim.worker)?;
         if claim.token <= worker.gone {
-            let entry = self.registrations.get(self.worker_name(claim));
+            let entry = self.workers.registrations.get(self.worker_name(claim));
             return entry.and_then(|e| e.departure.as_ref()).map(|d| d.lapses);
         }
         (worker.until <= now.min(claim.ends_at())).then_some(true)
@@ -212,8 +213,8 @@ impl Board {
 
     /// Decides a registration. O(log workers).
     pub fn register<'a>(&self, env: &Env<'_>, register: &Register<'a>) -> Result<Registered<'a>, Refusal> {
-        let known = self.registrations.of(register.worker);
-        if known.is_none() && self.registrations.len() >= REGISTERED_MOST {
+        let known = self.workers.registrations.of(register.worker);
+        if known.is_none() && self.workers.registrations.len() >= REGISTERED_MOST {
             return Err(Refusal::Limit("workers"));
         }
         let meta = known.map_or(&[][..], |r| &r.meta);
@@ -233,7 +234,7 @@ impl Board {
 
     /// Whether a registration takes no more room than the one that it renews.
     pub fn is_renewal(&self, register: &Register<'_>) -> bool {
-        let Some(known) = self.registrations.of(register.worker) else { return false };
+        let Some(known) = self.workers.registrations.of(register.worker) else { return false };
         let room = |field: &[u8]| known.meta.iter().find(|(f, _)| **f == *field).map(|(_, old)| old.len());
         register.role.is_none_or(|role| known.role.as_ref().is_some_and(|old| role.len() <= old.len()))
             && register.meta.iter().all(|(field, value)| room(field).is_some_and(|old| value.len() <= old))
@@ -241,13 +242,13 @@ impl Board {
 
     /// Decides that a worker goes; `None` when it is not registered. O(log workers).
     pub fn deregister<'a>(&self, worker: &'a [u8]) -> Option<Deregistered<'a>> {
-        self.registrations.of(worker).map(|_| Deregistered { worker })
+        self.workers.registrations.of(worker).map(|_| Deregistered { worker })
     }
 
     /// Decides that nothing is handed to a worker, or again something is; `None` when that is
     /// so already. O(log workers).
     pub fn quiet<'a>(&self, worker: &'a [u8], quiet: bool) -> Result<Option<Quieted<'a>>, Refusal> {
-        let known = self.registrations.of(worker).ok_or(Refusal::NoWorker)?;
+        let known = self.workers.registrations.of(worker).ok_or(Refusal::NoWorker)?;
         Ok((known.quiet != quiet).then_some(Quieted { worker, quiet }))
     }
 
@@ -255,7 +256,7 @@ impl Board {
     /// workers).
     pub fn departs(&self, env: &Env<'_>, n: u32) -> Option<Departed> {
         let until = if env.hold > env.now { 0 } else { env.now };
-        let some = self.lapsing(until).is_some() || self.registrations.next_departure().is_some();
+        let some = self.lapsing(until).is_some() || self.workers.registrations.next_departure().is_some();
         some.then(|| Departed { until, n, seed: env.random, policy: Policy::of_claims(env.rules) })
     }
 }

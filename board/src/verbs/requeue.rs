@@ -100,6 +100,6 @@ impl Board {
 
     /// The order of posting of a job.
     pub fn seq(&self, slot: u32) -> i64 {
-        self.jobs.get(slot).map_or(0, |job| job.seq.get())
+        self.store.jobs.get(slot).map_or(0, |job| job.seq.get())
     }
 }

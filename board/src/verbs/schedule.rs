@@ -245,7 +245,7 @@ impl Board {
         let changed = schedule.take(set, env.now);
         if let Some(id) = set.child.parent {
             let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
-            self.check_parent(self.jobs.next_free(), parent).map_err(|refusal| refusal.of(id))?;
+            self.check_parent(self.store.jobs.next_free(), parent).map_err(|refusal| refusal.of(id))?;
         }
         if schedule.template.share.is_some() && schedule.template.parent.is_none() {
             return refuse("SHARE needs PARENT");

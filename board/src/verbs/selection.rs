@@ -14,6 +14,7 @@
 //! near and far, are in the selection too. Otherwise it is held back, and told. An ended one
 //! past its time goes by itself with the last of them: it is passed over, in whatever slices.
 
+use crate::job::Job;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
@@ -237,7 +238,7 @@ impl Slice<'_, '_> {
             let new = usize::from(self.board.is_new_key(&unique.key));
             !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
         };
-        let Some(job) = self.board.jobs.get(slot) else { return false };
+        let Some(job) = self.board.store.jobs.get(slot) else { return false };
         self.board.unique(slot).is_none_or(can_take)
             && self.board.requeue(self.env, slot, queue).is_ok()
             && self.growth.fits(self.board, slot, queue.unwrap_or(self.board.queue_name(job)))
@@ -266,9 +267,9 @@ impl Slice<'_, '_> {
             self.bytes = self.bytes.saturating_add(update.weight());
         }
         if let Deed::Label(label, _) = self.selection.deed {
-            self.bytes = self.bytes.saturating_add(label.weight() + self.board.labels.tag_bytes(slot));
+            self.bytes = self.bytes.saturating_add(label.weight() + self.board.places.labels.tag_bytes(slot));
         } else if !matches!(self.selection.deed, Deed::Update(_)) {
-            self.bytes += self.board.jobs.get(slot).map_or(0, |job| job.heap());
+            self.bytes += self.board.store.jobs.get(slot).map_or(0, |job| job.heap());
         }
     }
 
@@ -308,7 +309,7 @@ impl Slice<'_, '_> {
 
     /// Whether a record is only still there because others wait for it.
     fn outlived(&self, slot: u32) -> bool {
-        let state = self.board.jobs.get(slot).map(|job| job.state);
+        let state = self.board.store.jobs.get(slot).map(|job| job.state);
         let extras = self.board.extras(slot);
         let over = |extras: &Extras| {
             let pins = extras.pins();
@@ -327,7 +328,7 @@ impl Slice<'_, '_> {
             if self.full() {
                 return None;
             }
-            let Some((seq, waiter)) = self.board.waits.of(awaited, *from).next() else {
+            let Some((seq, waiter)) = self.board.relations.waits.of(awaited, *from).next() else {
                 path.pop();
                 if awaited != root {
                     self.verdicts.insert(awaited, true);
@@ -406,16 +407,18 @@ impl Board {
         let mut sources = allowed.map(|state| self.walk(*state, from, &page));
         match states {
             &[_] => sources.next().unwrap_or_else(|| Box::new(std::iter::empty())),
-            _ => Box::new(Merge::new(sources.collect(), |slot| self.jobs.get(slot).map(Self::ended_key))),
+            _ => {
+                Box::new(Merge::new(sources.collect(), |slot| self.store.jobs.get(slot).map(Job::ended_key)))
+            }
         }
     }
 
     /// The place of a job in such a walk.
     fn place_of(&self, states: &[State], slot: u32, filters: &Filters<'_>) -> Option<Cursor> {
-        let state = self.jobs.get(slot)?.state;
+        let state = self.store.jobs.get(slot)?.state;
         match (states, only_worker(filters)) {
             (&[State::Claimed], Some(_)) => {
-                let token = Self::token_of(&self.jobs, &self.claims, slot) as i64;
+                let token = self.store.claim_token(slot) as i64;
                 Some(Cursor { state, priority: 0, time: token, seq: 0 })
             }
             _ => self.cursor(state, slot),

@@ -59,7 +59,7 @@ impl Disconnected {
                 claim.lease_end = claim.lease_end.min(end);
                 claim.token
             })?;
-            board.sessions.drop(token, slot);
+            board.local.sessions.drop(token, slot);
             if self.grace == 0 {
                 board.claim_ends(slot, now, self.seed, &rules)?;
             }
@@ -71,7 +71,7 @@ impl Disconnected {
 impl Board {
     /// The registration of a worker has no connection any more.
     fn loses(&mut self, worker: &ByteString, grace: i64, end: i64) -> Result<(), Unfit> {
-        let mut entry = self.registrations.get(worker).cloned().ok_or(Unfit)?;
+        let mut entry = self.workers.registrations.get(worker).cloned().ok_or(Unfit)?;
         let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(Unfit)?;
         // A time: one that never ends would wait for a connection for ever.
         registration.until = registration.until.min(end).clamp(1, NEVER - 1);
@@ -84,7 +84,7 @@ impl Board {
     /// Whether a job's claim ends with a connection. O(1).
     #[inline]
     pub fn is_session(&self, slot: u32) -> bool {
-        let claim = self.jobs.get(slot).and_then(|job| self.claim_of(job));
+        let claim = self.store.jobs.get(slot).and_then(|job| self.claim_of(job));
         claim.is_some_and(|claim| claim.session != Session::None)
     }
 
@@ -92,14 +92,14 @@ impl Board {
     /// there are none. A registration that comes without one, from a snapshot or another
     /// server, stands as long as after a recovery. O(n).
     pub fn disconnects(&self, env: &Env<'_>, n: u32) -> Option<Disconnected> {
-        let slots = self.sessions.of_closed(n as usize);
+        let slots = self.local.sessions.of_closed(n as usize);
         let mut workers = Vec::new();
         let mut grace = self.rule(Setting::SessionGrace, u32::MAX, env.rules);
         if slots.is_empty() {
-            workers = self.sessions.workers_of_closed(n as usize);
+            workers = self.local.sessions.workers_of_closed(n as usize);
         }
         if slots.is_empty() && workers.is_empty() {
-            workers = self.sessions.alone(n as usize);
+            workers = self.local.sessions.alone(n as usize);
             grace = grace.max(env.recovery);
         }
         let some = !slots.is_empty() || !workers.is_empty();

@@ -30,7 +30,7 @@ impl Told {
 impl Board {
     /// Whether anybody is to be told. O(1).
     pub fn is_telling(&self) -> bool {
-        !self.waits.tells.is_empty()
+        !self.relations.waits.tells.is_empty()
     }
 
     /// The next `n` steps of telling, if anybody is to be told. O(1).

@@ -1,7 +1,7 @@
 //! Workers that have registered, and workers that have gone while their claims are still being
 //! ended.
 //!
-//! The claimer's [`Worker`](crate::board::Worker) knows until when its registration stands and
+//! The claimer's [`Worker`](crate::workers::Worker) knows until when its registration stands and
 //! which of its claims have ended with the last one, so that a claim need not look here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -218,24 +218,24 @@ impl Registrations {
 impl Board {
     /// Puts what is known of a worker, here and where its claims are. O(log workers).
     pub(crate) fn set_entry(&mut self, worker: &ByteString, entry: Entry) -> Result<(), Unfit> {
-        let number = match self.workers.find(&**worker) {
+        let number = match self.workers.names.find(&**worker) {
             Some(number) => number,
-            None => self.workers.add(worker.clone()).0,
+            None => self.workers.names.add(worker.clone()).0,
         };
         let (until, gone) = (entry.until(), entry.departure.as_ref().map_or(0, |d| d.token));
         let (kept, carried) = (!entry.is_empty(), entry.is_carried());
-        if self.registrations.is_quiet(worker) && !entry.quiet() {
-            self.roused = true;
+        if self.workers.registrations.is_quiet(worker) && !entry.quiet() {
+            self.local.roused = true;
         }
-        let known = self.registrations.set(worker, entry);
-        let place = self.workers.get_mut(number).ok_or(Unfit)?;
+        let known = self.workers.registrations.set(worker, entry);
+        let place = self.workers.names.get_mut(number).ok_or(Unfit)?;
         (place.until, place.gone) = (until, gone);
-        let alone = self.sessions.stands(worker, carried);
+        let alone = self.local.sessions.stands(worker, carried);
         self.wake_at(if gone > 0 || alone { 0 } else { until });
         match (known, kept) {
-            (false, true) => self.workers.hold(number),
+            (false, true) => self.workers.names.hold(number),
             (true, false) => {
-                self.workers.release(number);
+                self.workers.names.release(number);
             }
             _ => {}
         }
@@ -244,17 +244,17 @@ impl Board {
 
     /// Whether nothing is handed to that worker. O(1) while nobody is quiet.
     pub fn is_quiet(&self, worker: &[u8]) -> bool {
-        self.registrations.is_quiet(worker)
+        self.workers.registrations.is_quiet(worker)
     }
 
     /// How many workers are registered. O(1).
     pub fn registered(&self) -> usize {
-        self.registrations.len()
+        self.workers.registrations.len()
     }
 
     /// A worker's registration. O(log workers).
     pub fn registration(&self, worker: &[u8]) -> Option<&Registration> {
-        self.registrations.of(worker)
+        self.workers.registrations.of(worker)
     }
 
     /// The registrations after that name, by name.
@@ -262,29 +262,29 @@ impl Board {
         &'a self,
         name: Option<&[u8]>,
     ) -> impl Iterator<Item = (&'a ByteString, &'a Registration)> + use<'a> {
-        self.registrations.after(name)
+        self.workers.registrations.after(name)
     }
 
     /// How many jobs a worker holds, and when it last spoke as far as this copy knows. O(1).
     pub fn activity(&self, worker: &[u8]) -> (usize, i64) {
-        let known = self.workers.find(worker).and_then(|number| self.workers.get(number));
-        known.map_or((0, 0), |worker| (worker.claims.len(), worker.seen))
+        let known = self.workers.names.find(worker).and_then(|number| self.workers.names.get(number));
+        known.map_or((0, 0), |worker| (worker.claims.len(), worker.local.seen))
     }
 
     pub(crate) fn check_registrations(&self) -> Result<(), String> {
         let agrees = |(name, entry): (&ByteString, &Entry)| {
-            let worker = self.workers.find(&**name).and_then(|number| self.workers.get(number));
+            let worker = self.workers.names.find(&**name).and_then(|number| self.workers.names.get(number));
             let gone = entry.departure.as_ref().map_or(0, |d| d.token);
             is_name(name) && worker.is_some_and(|w| (w.until, w.gone) == (entry.until(), gone))
         };
-        let known = self.registrations.iter().count();
-        let marked = self.workers.iter().filter(|(_, name, w)| {
-            (w.until != NEVER || w.gone > 0) && self.registrations.get(name).is_none()
+        let known = self.workers.registrations.iter().count();
+        let marked = self.workers.names.iter().filter(|(_, name, w)| {
+            (w.until != NEVER || w.gone > 0) && self.workers.registrations.get(name).is_none()
         });
         let stray = marked.count();
-        let carried = self.registrations.iter().filter(|(_, e)| e.is_carried()).map(|(name, _)| name);
-        let sound = self.registrations.is_sound() && self.sessions.are(carried);
-        match sound && stray == 0 && self.registrations.iter().all(agrees) {
+        let carried = self.workers.registrations.iter().filter(|(_, e)| e.is_carried()).map(|(name, _)| name);
+        let sound = self.workers.registrations.is_sound() && self.local.sessions.are(carried);
+        match sound && stray == 0 && self.workers.registrations.iter().all(agrees) {
             true => Ok(()),
             false => {
                 Err(format!("one of {known} registrations that its worker does not know, or the reverse"))

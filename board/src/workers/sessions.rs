@@ -122,24 +122,24 @@ impl Sessions {
 impl Board {
     /// Notes that a connection carries the session claim of a job. O(log claims).
     pub fn carry(&mut self, slot: u32, connection: u64) {
-        let token = self.jobs.get(slot).and_then(|job| self.claim_of(job)).map(|claim| claim.token);
+        let token = self.store.jobs.get(slot).and_then(|job| self.claim_of(job)).map(|claim| claim.token);
         if let Some(token) = token.filter(|_| self.is_session(slot)) {
-            self.sessions.carry(connection, token, slot);
+            self.local.sessions.carry(connection, token, slot);
         }
     }
 
     /// The connection that carries the claim of a job, and whether it has closed. O(log claims).
     pub(crate) fn carrier(&self, slot: u32) -> Option<(u64, bool)> {
-        let token = self.claim_of(self.jobs.get(slot)?)?.token;
-        let connection = *self.sessions.carriers.get(&token)?;
-        Some((connection, self.sessions.closed.contains(&connection)))
+        let token = self.claim_of(self.store.jobs.get(slot)?)?.token;
+        let connection = *self.local.sessions.carriers.get(&token)?;
+        Some((connection, self.local.sessions.closed.contains(&connection)))
     }
 
     /// The same connection carries the claim again. O(log claims).
     pub(crate) fn carry_on(&mut self, slot: u32, carrier: (u64, bool)) {
         self.carry(slot, carrier.0);
         if carrier.1 {
-            self.sessions.closed.insert(carrier.0);
+            self.local.sessions.closed.insert(carrier.0);
         }
     }
 
@@ -147,23 +147,23 @@ impl Board {
     /// connection is to carry. O(log workers).
     pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
         let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
-        let known = self.sessions.registrars.get(worker) == Some(&connection);
+        let known = self.local.sessions.registrars.get(worker) == Some(&connection);
         if some && !known {
             let worker = ByteString::from(worker);
-            self.sessions.part(&worker);
-            self.sessions.alone.remove(&worker);
-            self.sessions.registrars.insert(worker.clone(), connection);
-            self.sessions.workers.insert((connection, worker));
+            self.local.sessions.part(&worker);
+            self.local.sessions.alone.remove(&worker);
+            self.local.sessions.registrars.insert(worker.clone(), connection);
+            self.local.sessions.workers.insert((connection, worker));
         }
         some
     }
 
     /// Forgets all connections: this server is no primary any more.
     pub fn forget_connections(&mut self) {
-        let mut sessions = std::mem::take(&mut self.sessions);
+        let mut sessions = std::mem::take(&mut self.local.sessions);
         sessions.alone.extend(sessions.registrars.into_keys());
-        self.sessions.alone = sessions.alone;
-        if self.sessions.has_alone() {
+        self.local.sessions.alone = sessions.alone;
+        if self.local.sessions.has_alone() {
             self.wake_at(0);
         }
     }
@@ -171,9 +171,9 @@ impl Board {
     /// Notes that a connection has closed: what it carries is ended from now on.
     /// Whether there are any. O(log claims).
     pub fn close(&mut self, connection: u64) -> bool {
-        let some = self.sessions.has(connection);
+        let some = self.local.sessions.has(connection);
         if some {
-            self.sessions.closed.insert(connection);
+            self.local.sessions.closed.insert(connection);
             self.wake_at(0);
         }
         some
@@ -181,18 +181,18 @@ impl Board {
 
     /// The workers whose registrations a connection carries. O(log workers + n).
     pub fn attended_by(&self, connection: u64) -> Vec<Vec<u8>> {
-        self.sessions.workers_of(connection).map(|worker| worker.to_vec()).collect()
+        self.local.sessions.workers_of(connection).map(|worker| worker.to_vec()).collect()
     }
 
     /// The connections that carry claims or registrations. O(connections log claims).
     pub fn connections(&self) -> Vec<u64> {
         let mut all = Vec::new();
         let mut from = 0;
-        while let Some((connection, ..)) = self.sessions.claims.range((from, 0, 0)..).next() {
+        while let Some((connection, ..)) = self.local.sessions.claims.range((from, 0, 0)..).next() {
             all.push(*connection);
             from = connection.saturating_add(1);
         }
-        all.extend(self.sessions.workers.iter().map(|(connection, _)| *connection));
+        all.extend(self.local.sessions.workers.iter().map(|(connection, _)| *connection));
         all.sort_unstable();
         all.dedup();
         all

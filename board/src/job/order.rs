@@ -1,0 +1,38 @@
+//! What jobs are ordered by.
+
+use std::cmp::Reverse;
+
+use crate::job::{Claim, Job};
+
+/// Best first: higher priority, then longer known to be ready, then posted earlier.
+pub(crate) type ReadyKey = (Reverse<i32>, i64, i64);
+/// Earliest first, then posted earlier.
+pub(crate) type TimeKey = (i64, i64);
+
+impl Job {
+    /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
+    /// the same ageing the one comes first that would at any time.
+    pub(crate) fn ready_key(&self) -> ReadyKey {
+        match self.ageing() {
+            0 => self.plain_key(),
+            ageing => (Reverse(0), self.since.get() - i64::from(self.priority) * ageing, self.seq.get()),
+        }
+    }
+
+    /// The order between the jobs that several queues would give.
+    pub(crate) fn plain_key(&self) -> ReadyKey {
+        (Reverse(self.priority), self.since.get(), self.seq.get())
+    }
+
+    pub(crate) fn at_key(&self) -> TimeKey {
+        (self.at.get(), self.seq.get())
+    }
+
+    pub(crate) fn ended_key(&self) -> TimeKey {
+        (self.extras.as_ref().map_or(0, |r| r.ended), self.seq.get())
+    }
+
+    pub(crate) fn lease_key(&self, claim: &Claim) -> TimeKey {
+        (claim.ends_at(), self.seq.get())
+    }
+}

@@ -1,0 +1,85 @@
+//! When time next does something with a board.
+
+use crate::board::Board;
+use crate::env::Env;
+use crate::job::order::TimeKey;
+use crate::job::NEVER;
+use crate::settings::Rules;
+use crate::structures::sorted::SortedSlots;
+
+/// When time next does something: never by default.
+pub(crate) struct NextEvent(pub(crate) i64);
+
+impl Default for NextEvent {
+    fn default() -> Self {
+        NextEvent(NEVER)
+    }
+}
+
+impl NextEvent {
+    pub(crate) fn lower(&mut self, time: i64) {
+        self.0 = self.0.min(time);
+    }
+}
+
+impl Board {
+    /// No time event happens before this, Unix ms. A lower bound. O(1).
+    pub fn wake(&self) -> i64 {
+        self.local.next_event.0
+    }
+
+    /// Something has to be looked at by then.
+    pub(crate) fn wake_at(&mut self, time: i64) {
+        self.local.next_event.lower(time);
+    }
+
+    /// Finds out when the clock next has something to do. O(1).
+    pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
+        self.quench(env.now);
+        self.local.next_event.0 = if self.local.sessions.has_alone() { 0 } else { self.soonest(env) };
+        self.local.next_event.0
+    }
+
+    /// When the next time event is, claims held until `hold`. Registrations without a connection
+    /// are none: on a replica they stay so. O(1).
+    pub fn soonest(&self, env: &Env<'_>) -> i64 {
+        self.next_event(env).min(self.next_day_ends())
+    }
+
+    /// The same, but for days of statistics that go. O(1).
+    pub fn next_event(&self, env: &Env<'_>) -> i64 {
+        let at = |line: &SortedSlots<TimeKey>| {
+            line.first().and_then(|s| self.store.jobs.get(s)).map_or(NEVER, |job| job.at.get())
+        };
+        let lease = self.places.leases.first().map_or(NEVER, |s| self.store.lease_key(s).0.max(env.hold));
+        let soonest =
+            at(&self.places.due).min(at(&self.places.expiries)).min(at(&self.places.drops)).min(lease);
+        let lift = self.dispatch.pauses.next_end().map_or(NEVER, |(end, _)| *end);
+        let departs = self.workers.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
+        let soonest = soonest.min(self.schedules.soonest()).min(self.quotas.keys.soonest()).min(departs);
+        let rest = self.dispatch.rests.first().map_or(NEVER, |(until, ..)| *until);
+        let thirst = self.local.waiting_for_permits.first().map_or(NEVER, |(at, _)| *at);
+        let soonest = soonest.min(rest).min(thirst);
+        let at_once = self.dispatch.pauses.next_release().is_some()
+            || self.workers.registrations.next_departure().is_some()
+            || !self.dispatch.reviews.is_empty()
+            || !self.relations.families.partings.is_empty()
+            || self.local.sessions.has_closed()
+            || !self.relations.waits.tells.is_empty();
+        if at_once || self.surplus(env.rules).is_some() {
+            0
+        } else {
+            soonest.min(lift)
+        }
+    }
+
+    /// Whether more ended jobs are kept than shall be since the last call: then time has
+    /// something to do at once. O(1).
+    pub fn overfull(&mut self, rules: &Rules) -> bool {
+        if !std::mem::take(&mut self.local.grown) || self.surplus(rules).is_none() {
+            return false;
+        }
+        self.local.next_event.0 = 0;
+        true
+    }
+}

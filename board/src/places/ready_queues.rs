@@ -1,0 +1,97 @@
+//! Which queues have ready jobs, and which have just got them.
+
+use crate::board::Board;
+
+impl Board {
+    /// The queues that have ready jobs, by number.
+    pub(crate) fn busy(&self) -> &[u32] {
+        &self.local.busy
+    }
+
+    /// Notes that a queue has ready jobs.
+    pub(crate) fn note_busy(&mut self, queue: u32) {
+        let Some(lane) = self.queues.get_mut(queue) else { return };
+        if lane.local.busy_at.is_none() {
+            lane.local.busy_at = Some(self.local.busy.len() as u32);
+            self.local.busy.push(queue);
+        }
+        if !lane.local.woken {
+            lane.local.woken = true;
+            self.local.woken.push(queue);
+        }
+    }
+
+    pub(crate) fn idle_queue(&mut self, queue: u32) {
+        let Some(at) = self.queues.get_mut(queue).and_then(|q| q.local.busy_at.take()) else { return };
+        if at as usize >= self.local.busy.len() {
+            return;
+        }
+        self.local.busy.swap_remove(at as usize);
+        if let Some(moved) = self.local.busy.get(at as usize).copied() {
+            if let Some(lane) = self.queues.get_mut(moved) {
+                lane.local.busy_at = Some(at);
+            }
+        }
+    }
+
+    /// The queues that have got ready jobs since the last call, by number; cleared by it.
+    pub fn woken(&mut self, mut each: impl FnMut(&mut Board, u32)) {
+        while let Some(queue) = self.local.woken.pop() {
+            if let Some(lane) = self.queues.get_mut(queue) {
+                lane.local.woken = false;
+            }
+            each(self, queue);
+        }
+    }
+
+    /// Whether an operator has ended a claim since the last call.
+    pub fn taken(&mut self) -> bool {
+        std::mem::take(&mut self.local.taken)
+    }
+
+    /// Whether a worker is quiet no longer since the last call: it may wait for work.
+    pub fn roused(&mut self) -> bool {
+        std::mem::take(&mut self.local.roused)
+    }
+
+    /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
+    pub(crate) fn wake_queue(&mut self, queue: u32) {
+        if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
+            self.note_busy(queue);
+        }
+    }
+
+    /// Takes every queue that has ready jobs for one that has just got them.
+    pub fn wake_all(&mut self) {
+        for queue in self.local.busy.clone() {
+            self.note_busy(queue);
+        }
+    }
+
+    /// Nobody waits for work: what has been noted for those who do is dropped.
+    pub fn nobody_waits(&mut self) {
+        self.local.roused = false;
+        self.woken(|_, _| ());
+    }
+
+    /// Whether any queue has got ready jobs since [`Board::woken`], or any worker is quiet no
+    /// longer since [`Board::roused`].
+    pub fn has_woken(&self) -> bool {
+        self.local.roused || !self.local.woken.is_empty()
+    }
+
+    /// The names of the queues that have got ready jobs since [`Board::woken`].
+    pub fn woken_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.local.woken.iter().map(|queue| self.queue_named(*queue))
+    }
+
+    /// The names of the queues that have ready jobs.
+    pub fn busy_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.local.busy.iter().map(|queue| self.queue_named(*queue))
+    }
+
+    /// The name of a queue.
+    pub fn queue_named(&self, number: u32) -> &[u8] {
+        self.queues.key(number).map_or(&[], |name| name)
+    }
+}
