@@ -5,6 +5,8 @@
 //! remembered: by a tombstone, or, when their id is free, in a ring of their own with the same
 //! bounds. What is forgotten raises the revision up to which the board no longer knows.
 
+use crate::item::{need, Damage, Item, Loading};
+use crate::job::is_time;
 use std::collections::VecDeque;
 
 use crate::board::Board;
@@ -134,5 +136,19 @@ impl Board {
         slots.sort_unstable();
         slots.dedup();
         (slots.len() <= most).then_some(slots)
+    }
+}
+
+impl<'a> Item<'a> for Gone {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.removed.ring.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        let before = board.removed.ring.back().map_or(0, |gone| gone.version);
+        need((1..=255).contains(&self.id.borrowed().bytes().len()) && is_time(self.at), "gone")?;
+        need((before..=board.revision).contains(&self.version), "gone")?;
+        board.removed.ring.push_back(self);
+        Ok(())
     }
 }

@@ -1,5 +1,8 @@
 //! What a record keeps of the jobs that its job waits for.
 
+/// A job waits for no more others than this.
+pub const AFTER_MOST: usize = 10_000;
+
 /// What becomes of a job when one that it waits for ends without success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]

@@ -1,10 +1,12 @@
 //! What few jobs have.
 
-use super::{Last, NEVER};
-use crate::job::awaited::Edge;
-use crate::job::history::History;
+use super::{is_time, Last, NEVER, TOKENS};
+use crate::effect::is_name;
+use crate::job::awaited::{Edge, AFTER_MOST};
+use crate::job::history::{History, HISTORY_MOST};
 use crate::job::kin::Family;
 use crate::job::unique_key::Unique;
+use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::{Lazy, Part};
 
@@ -124,6 +126,37 @@ impl Said {
 }
 
 impl Extras {
+    /// Whether every number and name in it is one that could have come about.
+    pub(crate) fn sound(&self) -> bool {
+        let times = [
+            self.tried.idle,
+            self.tried.idle_from,
+            self.ended,
+            self.modified,
+            self.drop_at,
+            self.tried.ready,
+            self.updated,
+            self.closed,
+        ];
+        times.into_iter().chain(self.intended).all(is_time)
+            && self.progress.is_none_or(|p| p <= 10_000)
+            && self.user.as_ref().is_none_or(|user| is_name(user))
+            && self.unique.as_ref().is_none_or(|unique| unique.sound())
+            && self.tried.stale.len() <= STALE_MOST
+            && self.after.len() <= AFTER_MOST
+            && self.after.is_sorted_by(|a, b| a.slot < b.slot)
+            && self.family.as_ref().is_none_or(|family| family.sound())
+            && self.history.entries().len() <= HISTORY_MOST
+            && self.history.entries().iter().all(|e| is_time(e.at))
+            && self.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
+            && self.last.as_ref().is_none_or(|l| {
+                l.token < TOKENS
+                    && (1..=LONGEST).contains(&l.lease)
+                    && is_time(l.claimed)
+                    && is_time(l.run_end)
+            })
+    }
+
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
         std::mem::size_of::<Self>()

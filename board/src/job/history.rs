@@ -65,6 +65,9 @@ numbered!(
     Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
 );
 
+/// No history that settings allow is longer.
+pub(crate) const HISTORY_MOST: usize = 2_000;
+
 written! {
     /// One thing that happened.
     #[derive(Debug, Clone, PartialEq)]

@@ -53,6 +53,12 @@ pub use claim::{Claim, End, Last, Session};
 pub use class::{Class, Options};
 pub use extras::{Extras, Said, META_MOST, STALE_MOST};
 
+/// Tokens stay below this, so that every client's numbers can hold them.
+pub(crate) const TOKENS: u64 = 1 << 53;
+
+/// The queue of jobs that name none.
+pub const DEFAULT_QUEUE: &[u8] = b"default";
+
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
 

@@ -16,6 +16,7 @@
 //! ([`Board::delist`]) while one of them or its place in the order of posts changes. A job
 //! without labels costs nothing here, one with a name no look-up.
 
+use crate::item::{damaged, Damage};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -388,4 +389,14 @@ impl Board {
 pub(crate) fn are_tags<'t>(mut tags: impl ExactSizeIterator<Item = &'t [u8]>) -> bool {
     let mut seen = BTreeSet::new();
     tags.len() <= TAGS_MOST && tags.all(|tag| is_name(tag) && seen.insert(tag))
+}
+
+impl Board {
+    /// Puts all jobs into the lines of their labels, in the order of their posts.
+    pub(crate) fn enlist_all(&mut self) -> Result<(), Damage> {
+        let labelled = self.store.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
+        let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
+        order.sort_unstable();
+        order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
+    }
 }

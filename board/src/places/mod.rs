@@ -28,6 +28,7 @@
 //! Uses `dispatch`, `job`, `statistics` and `structures`.
 
 pub(crate) mod by_queue;
+pub(crate) mod items;
 pub(crate) mod labels;
 pub(crate) mod next_event;
 pub(crate) mod pins;

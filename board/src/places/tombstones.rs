@@ -2,7 +2,9 @@
 //! is answered as before, a resent post finds its id taken.
 
 use crate::board::Board;
+use crate::item::{need, Damage, Item, Loading};
 use crate::job::id;
+use crate::job::{is_time, TOKENS};
 use crate::settings::Setting;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
@@ -161,6 +163,21 @@ impl Board {
         if let Some((made, _)) = id::read_made(id) {
             self.places.tombstones.forget(Id::Made(made));
         }
+    }
+}
+
+impl<'a> Item<'a> for Tombstone {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.places.tombstones.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(self.id.borrowed().bytes().len() <= 255, "id")?;
+        need(self.token < TOKENS && is_time(self.ended), "tombstone")?;
+        let before = board.places.tombstones.iter().next_back().map_or(0, |t| t.version);
+        need((before..=board.revision).contains(&self.version), "tombstone")?;
+        board.places.tombstones.restore(self);
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@
 //! Deleting the job frees it in any case. A key whose time is over counts as free at once;
 //! time takes it from the table in slices.
 
+use crate::item::{need, Damage, Item, Loading};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::{after, Board};
@@ -218,6 +219,19 @@ impl Board {
                 return Err(format!("slot {slot} has lost its key"));
             }
         }
+        Ok(())
+    }
+}
+
+impl<'a> Item<'a> for Taken {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.quotas.keys.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(self.sound(), "key")?;
+        need(board.quotas.keys.get(&self.key).is_none(), "a key twice")?;
+        board.quotas.keys.put(self);
         Ok(())
     }
 }

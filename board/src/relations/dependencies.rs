@@ -11,6 +11,9 @@
 //! | is complete | met: the edge goes |
 //! | failed, was cancelled or trashed | what the edge's [`OnFailure`] says |
 
+use crate::item::{need, Damage, Item, Loading};
+use crate::job::awaited::AFTER_MOST;
+use crate::job::is_time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::board::Board;
@@ -22,8 +25,6 @@ use crate::job::{End, State, U48};
 use crate::retry::Next;
 use crate::settings::Rules;
 
-/// A job waits for no more others than this.
-pub const AFTER_MOST: usize = 10_000;
 /// The search for a cycle looks at no more edges than this: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
 
@@ -386,5 +387,30 @@ impl Board {
             Some(waiter) => Err(Refusal::Depended(waiter.id().to_vec()[..].into())),
             None => Ok(()),
         }
+    }
+}
+
+impl Board {
+    /// Finds out who waits for whom from what each blocked job waits for.
+    pub(crate) fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
+        for slot in blocked {
+            let job = self.store.jobs.get(*slot).ok_or(Damage("slot"))?;
+            for edge in job.extras.as_ref().map_or(&[][..], |extras| &extras.after) {
+                need(self.relations.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Item<'a> for Tell {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.relations.waits.tells.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(is_time(self.seq) && is_time(self.from), "tell")?;
+        board.relations.waits.tells.push_back(self);
+        Ok(())
     }
 }

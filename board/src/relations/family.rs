@@ -22,6 +22,8 @@
 //! A parent stands higher than each of its children ([`Children::height`]), so that nobody is
 //! its own ancestor, and no walk upwards is longer than [`GENERATIONS`].
 
+use crate::item::{need, Damage, Item, Loading};
+use crate::job::is_time;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::board::Board;
@@ -364,4 +366,29 @@ impl Board {
 fn one_child_less(pins: &mut Pins) -> Option<()> {
     pins.children = pins.children.checked_sub(1)?;
     Some(())
+}
+
+impl Board {
+    /// Finds out the children of each family from whose child each job is.
+    pub(crate) fn load_families(&mut self) -> Result<(), Damage> {
+        let (jobs, families) = (&self.store.jobs, &mut self.relations.families);
+        for (slot, job) in jobs.iter() {
+            if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
+                need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Item<'a> for Parting {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.relations.families.partings.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(is_time(self.from), "parting")?;
+        board.relations.families.partings.push_back(self);
+        Ok(())
+    }
 }

@@ -11,6 +11,8 @@
 
 pub(crate) mod cron;
 
+use crate::board::Board;
+use crate::item::{need, Damage, Item, Loading};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -353,5 +355,18 @@ impl Schedules {
             true => Ok(()),
             false => Err("schedules do not stand in order".into()),
         }
+    }
+}
+
+impl<'a> Item<'a> for Schedule {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        board.schedules.after(None).for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(self.sound(), "schedule")?;
+        need(board.schedules.get(&self.id).is_none(), "a schedule twice")?;
+        board.schedules.put(self);
+        Ok(())
     }
 }

@@ -1,13 +1,8 @@
 //! What follows from the records of a board that was loaded: their places, orders and counts.
 
-use std::collections::BTreeSet;
-
-use super::load::{damaged, need};
-use super::Damage;
 use crate::board::Board;
-use crate::dispatch::fair::Fair;
+use crate::item::Damage;
 use crate::job::{Job, State, NEVER};
-use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
@@ -116,62 +111,11 @@ impl Board {
         SortedSlots::from_sorted(slots, key_of)
     }
 
-    /// Finds out who waits for whom from what each blocked job waits for.
-    fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
-        for slot in blocked {
-            let job = self.store.jobs.get(*slot).ok_or(Damage("slot"))?;
-            for edge in job.extras.as_ref().map_or(&[][..], |extras| &extras.after) {
-                need(self.relations.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds out the children of each family from whose child each job is.
-    fn load_families(&mut self) -> Result<(), Damage> {
-        let (jobs, families) = (&self.store.jobs, &mut self.relations.families);
-        for (slot, job) in jobs.iter() {
-            if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
-                need(families.restore(tie.number, job.seq.get(), slot), "an order twice")?;
-            }
-        }
-        Ok(())
-    }
-
     fn load_kind(&mut self, slot: u32) {
         let failed = self.store.jobs.get(slot).filter(|job| job.state == State::Failed);
         if let Some(kind) = failed.and_then(|job| job.extras.as_ref()?.said.kind.clone()) {
             *self.places.kinds.entry(kind).or_default() += 1;
         }
-    }
-
-    /// Finds out who stands in the rounds of each queue from the places of its groups.
-    fn load_rounds(&mut self) {
-        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
-        let lanes = numbers.into_iter();
-        for number in lanes {
-            let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
-                continue;
-            };
-            let Fair { groups, turns, apart, rounds, plain, .. } = fair;
-            let seats = groups.iter().map(|(_, group)| (&group.seat, group.limits.is_some()));
-            for (seat, alone) in seats.chain([(&*plain, true)]) {
-                if alone { &mut *apart } else { &mut *turns }.extend(seat.place);
-                for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
-                    if let Some(round) = rounds.get_mut(&level) {
-                        round.groups += 1;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Puts all jobs into the lines of their labels, in the order of their posts.
-    fn enlist_all(&mut self) -> Result<(), Damage> {
-        let labelled = self.store.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
-        let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
-        order.sort_unstable();
-        order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
     }
 
     fn count_all(&mut self) {
@@ -192,28 +136,5 @@ impl Board {
         self.count_bounds();
         self.find_bounds();
         self.find_barred();
-    }
-
-    /// Finds out which groups name a limit that is full.
-    fn find_barred(&mut self) {
-        let places = self.dispatch.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
-        for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
-            let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
-            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
-            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
-                let list = group.limits.as_deref().unwrap_or_default();
-                group.barred = self.dispatch.limits.first_full(list).is_some();
-            }
-        }
-    }
-
-    /// Finds out how many groups of each queue have a limit of live jobs.
-    fn count_bounds(&mut self) {
-        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
-        for number in numbers {
-            if let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) {
-                fair.bounds = fair.count_bounds();
-            }
-        }
     }
 }

@@ -1,15 +1,10 @@
 //! Whole boards as bytes: for RDB files, `DUMP`, the rewrite of append-only files, slot
 //! migration, and digests.
 //!
-//! A snapshot is a sequence of items: one head, then named limits in the order of their numbers,
-//! then the queues that have settings or name limits, then pauses, then the queues that have
-//! groups, each with its groups in the order of their numbers, then jobs in the order of their
-//! slots, then tombstones, then schedules in the order of their ids, then ends that are still to
-//! be told, then keys that are taken in their order, then workers that registered or go, by name,
-//! then statistics by day and queue, then families whose children are still to be let go, then
-//! removed records, then an end with the number of items before it. Each item is a tag
-//! and a map ([`crate::format`]); a part is some of them. The items follow from the state alone,
-//! so equal boards give equal bytes.
+//! A snapshot is a sequence of items: those of the table below, sort by sort, then an end with
+//! their number. Each item is a tag and a map ([`crate::format`]), and stands in the room of its
+//! subject ([`crate::item`]); a part is some of them. The items follow from the state alone, so
+//! equal boards give equal bytes.
 //!
 //! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
 //! length, every number is checked, and the finished board must pass [`Board::check`].
@@ -19,9 +14,9 @@
 //! until something is applied to it, so that a version that can read it finds it whole.
 //!
 //! Uses `dispatch`, `events`, `job`, `places`, `quotas`, `relations`, `schedules`, `statistics`,
-//! `structures`, `verbs` and `workers`.
+//! `structures` and `workers`.
 
-mod images;
+mod head;
 mod index;
 mod load;
 mod write;
@@ -29,8 +24,11 @@ mod write;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::board::Board;
+use crate::dispatch::items::{GroupImage, LimitImage, PauseImage, QueueImage, RoundsImage};
 use crate::events::changes::Gone;
 use crate::format::{Decoder, Written};
+use crate::item::{Damage, Item};
+use crate::places::items::JobImage;
 use crate::places::tombstones::Tombstone;
 use crate::quotas::unique::Taken;
 use crate::relations::dependencies::Tell;
@@ -38,23 +36,49 @@ use crate::relations::family::Parting;
 use crate::schedules::Schedule;
 use crate::statistics::days::DayImage;
 use crate::structures::byte_string::ByteString;
-use images::*;
+use crate::workers::registrations::WorkerImage;
+use head::Head;
+use write::Writer;
 
 pub use load::Loader;
 
 /// A part is closed when it is this long.
 const PART: usize = 32 * 1024;
+/// The tag of the head.
+const HEAD: u8 = 1;
+/// The tag of the end.
+const END: u8 = 4;
 
-/// The sorts of items: tag, what it holds, and what loads it. A tag is never used again.
+written! {
+    struct EndImage {
+        /// How many items came before.
+        1 items: u64,
+    }
+}
+
+/// The sorts of items in their order, each with its tag. A tag is never used again.
 macro_rules! items {
-    ($($tag:literal $name:ident: $image:ident => $load:ident,)*) => {
-        $(const $name: u8 = $tag;)*
+    ($($tag:literal $image:ident,)*) => {
+        impl Board {
+            /// Gives all but the end and the part in which that will be.
+            fn write_items(&self, part: &mut impl FnMut(&[u8])) -> Writer {
+                let mut writer = Writer::default();
+                $($image::each(self, |item| {
+                    writer.put($tag, item);
+                    writer.close(part, PART);
+                });)*
+                writer
+            }
+        }
 
         impl Loader {
             /// Reads what follows a tag.
             fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), Damage> {
                 match tag {
-                    $($tag => self.$load($image::read(from).or(Err(Damage(stringify!($load))))?),)*
+                    $($tag => $image::read(from)
+                        .or(Err(Damage(stringify!($image))))?
+                        .load(&mut self.board, &mut self.loading),)*
+                    END => self.end(EndImage::read(from).or(Err(Damage("end")))?),
                     _ => Err(Damage("an item that this version does not know")),
                 }
             }
@@ -63,36 +87,29 @@ macro_rules! items {
             #[cfg(test)]
             fn check_growth() {
                 $($image::check_growth();)*
+                EndImage::check_growth();
             }
         }
     };
 }
 
 items! {
-    1 HEAD: Head => head,
-    2 JOBS: JobImage => job,
-    3 TOMBSTONES: Tombstone => tombstone,
-    4 END: EndImage => end,
-    5 SCHEDULES: Schedule => schedule,
-    6 TELLS: Tell => tell,
-    7 KEYS: Taken => key,
-    8 GONE: Gone => gone,
-    9 WORKERS: WorkerImage => worker,
-    10 DAYS: DayImage => statistics,
-    11 PARTINGS: Parting => parting,
-    12 GROUPS: GroupImage => group,
-    13 ROUNDS: RoundsImage => rounds,
-    14 LIMITS: LimitImage => limit,
-    15 QUEUES: QueueImage => queue,
-    16 PAUSES: PauseImage => pause,
+    1 Head,
+    14 LimitImage,
+    15 QueueImage,
+    16 PauseImage,
+    13 RoundsImage,
+    12 GroupImage,
+    2 JobImage,
+    3 Tombstone,
+    5 Schedule,
+    6 Tell,
+    7 Taken,
+    9 WorkerImage,
+    10 DayImage,
+    11 Parting,
+    8 Gone,
 }
-
-/// No history that settings allow is longer.
-const HISTORY_MOST: usize = 2_000;
-
-/// Bytes that are no snapshot of ours: what is wrong with them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage(pub &'static str);
 
 /// The parts of a snapshot that this version cannot read, to be written again as they came.
 #[derive(Clone)]

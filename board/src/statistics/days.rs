@@ -4,6 +4,7 @@
 //! hand knows where today's record of it stands, so an event costs no search; that knowledge is
 //! local, the records are state. A day is dropped by time, `stats-days` days after its begin.
 
+use crate::item::{need, Damage, Item, Loading};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -329,5 +330,15 @@ impl Board {
         let records =
             self.days.by_day.range((day, ByteString::default())..).take_while(move |(k, _)| k.0 == day);
         records.filter_map(|((_, queue), at)| Some((&**queue, self.days.records.get(*at)?)))
+    }
+}
+
+impl<'a> Item<'a> for DayImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        board.days.images().for_each(|image| put(&image));
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(board.days.restore(self), "statistics")
     }
 }

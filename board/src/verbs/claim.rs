@@ -5,11 +5,10 @@ use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::order::ReadyKey;
+use crate::job::TOKENS;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
 use crate::settings::Setting;
 
-/// Tokens stay below this, so that every client's numbers can hold them.
-pub(crate) const TOKENS: u64 = 1 << 53;
 /// The low bits of a token say which of so many gave it out: two primaries of one board, each cut
 /// off from the other, give different ones. A token counts in steps of this.
 pub const GIVERS: u64 = 32;

@@ -7,13 +7,13 @@ use crate::error::Refusal;
 use crate::events::Fact;
 use crate::job::id::Id;
 use crate::job::unique_key::Unique;
+use crate::job::DEFAULT_QUEUE;
 use crate::job::{End, Job, Options, State, NEVER, U48};
 use crate::quotas::{Coming, Growth};
 use crate::schedules::{child_id, Backlog, Overlap, Schedule, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::statistics::stats::{Late, Tally};
 use crate::structures::byte_string::ByteString;
-use crate::verbs::post::DEFAULT_QUEUE;
 use crate::verbs::schedule::{are_times, ScheduleMoved};
 
 /// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one

@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::awaited::AFTER_MOST;
 use crate::job::kin::{GENERATIONS, SHARES_MOST, SHARE_MOST};
+use crate::job::DEFAULT_QUEUE;
 use crate::quotas::Growth;
-use crate::relations::dependencies::{Outcome, AFTER_MOST};
+use crate::relations::dependencies::Outcome;
 use crate::verbs::adopt::Adopted;
 use crate::verbs::depend::After;
-use crate::verbs::post::{Exists, Post, DEFAULT_QUEUE};
+use crate::verbs::post::{Exists, Post};
 
 /// A job to come, under a name that the others in its flow use for it.
 #[derive(Debug, Clone, Default)]

@@ -171,45 +171,6 @@ impl Board {
         }
     }
 
-    /// Puts a pause there, or takes it away. O(log pauses); to take that of the whole board
-    /// away, O(queues that have ready jobs).
-    pub(crate) fn set_pause(&mut self, place: &Place, pause: Option<Pause>) -> Result<(), Unfit> {
-        let until = pause.as_ref().map(|p| p.until);
-        if let Some(pause) = &pause {
-            self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
-        }
-        let before = self.dispatch.pauses.set(place, pause);
-        let Some((name, group)) = place else {
-            if before && until.is_none() {
-                self.wake_all();
-            }
-            return Ok(());
-        };
-        if !before && until.is_none() {
-            return Ok(());
-        }
-        let queue = self.queue(name);
-        if let Some(group) = group {
-            let at = self.group_at(queue, group)?;
-            let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
-            group.paused = until.unwrap_or(0);
-            self.tidy_group(queue, at);
-        } else {
-            self.queues.get_mut(queue).ok_or(Unfit)?.paused = until.unwrap_or(0);
-        }
-        match (before, until) {
-            (false, Some(_)) => self.queues.hold(queue),
-            (true, None) => {
-                if group.is_none() {
-                    self.wake_queue(queue);
-                }
-                self.queues.release(queue);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// The pause that time ends first, if it does so by then.
     fn ended_pause(&self, until: i64) -> Option<&Place> {
         self.dispatch.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)

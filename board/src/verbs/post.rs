@@ -1,5 +1,6 @@
 //! Posting: a job comes onto the board.
 
+use crate::job::DEFAULT_QUEUE;
 use std::borrow::Cow;
 
 use crate::board::Board;
@@ -115,9 +116,6 @@ pub enum PostAnswer<'a> {
     /// Nothing happens: the job of this id holds the key.
     Holds(Id<ByteString>),
 }
-
-/// The queue of jobs that name none.
-pub const DEFAULT_QUEUE: &[u8] = b"default";
 
 impl Board {
     /// Decides a post. `n` counts the posts of one command. O(1), and O(log keys) with a key.

@@ -9,13 +9,13 @@ use crate::job::awaited::Edge;
 use crate::job::history::{Entry, Event};
 use crate::job::id::{self, Id};
 use crate::job::unique_key::{Unique, Until};
+use crate::job::DEFAULT_QUEUE;
 use crate::job::{End, Extras, Job, Options, State, NEVER, U48};
 use crate::places::labels::are_tags;
 use crate::quotas::{rare_bytes, Coming, RECORD};
 use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::Lazy;
-use crate::verbs::post::DEFAULT_QUEUE;
 
 written! {
     /// A job came, or took the place of the one with its id: then attributes that are not named

@@ -4,6 +4,7 @@
 //! The claimer's [`Worker`](crate::workers::Worker) knows until when its registration stands and
 //! which of its claims have ended with the last one, so that a claim need not look here.
 
+use crate::item::{damaged, need, Damage, Item, Loading};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
@@ -290,5 +291,27 @@ impl Board {
                 Err(format!("one of {known} registrations that its worker does not know, or the reverse"))
             }
         }
+    }
+}
+
+written! {
+    /// A worker's registration, the end of one before, or both.
+    pub(crate) struct WorkerImage {
+        1 name: ByteString,
+        2 entry: Entry,
+    }
+}
+
+impl<'a> Item<'a> for WorkerImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        for (name, entry) in board.workers.registrations.iter() {
+            put(&WorkerImage { name: name.clone(), entry: entry.clone() });
+        }
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(is_name(&self.name) && self.entry.sound(board.token), "worker")?;
+        need(board.workers.registrations.iter().next_back().is_none_or(|(n, _)| *n < self.name), "order")?;
+        board.set_entry(&self.name, self.entry).or(damaged("worker"))
     }
 }

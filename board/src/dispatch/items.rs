@@ -1,0 +1,367 @@
+//! What a snapshot holds of shared limits, queues, pauses and groups.
+
+use std::collections::BTreeSet;
+
+use crate::board::Board;
+use crate::dispatch::buckets::{Bucket, Refill};
+use crate::dispatch::fair::{place, Fair, Round, Seat, Tag, PLAIN};
+use crate::dispatch::groups::Group;
+use crate::dispatch::limits::{is_list, Limit, List, LIMITS_MOST};
+use crate::dispatch::lists::Owner;
+use crate::dispatch::pauses::Pause;
+use crate::effect::is_name;
+use crate::item::{damaged, need, Damage, Item, Loading};
+use crate::job::order::TimeKey;
+use crate::job::{is_time, NEVER};
+use crate::settings::{Level, Overrides};
+use crate::structures::byte_string::ByteString;
+
+written! {
+    pub(crate) struct LimitImage {
+        1 pub(crate) number: u32,
+        2 pub(crate) name: ByteString,
+        3 pub(crate) settings: Overrides,
+        4 pub(crate) bucket: Option<Bucket>,
+    }
+}
+
+impl<'a> Item<'a> for LimitImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        for (number, limit) in board.dispatch.limits.iter() {
+            let (name, settings) = (limit.name.clone(), limit.settings.clone());
+            put(&LimitImage { number, name, settings, bucket: limit.bucket });
+        }
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        let LimitImage { number, name, settings, bucket } = self;
+        need(is_name(&name) && board.dispatch.limits.len() < LIMITS_MOST, "limit")?;
+        need(settings.sound(Level::Limit), "settings")?;
+        need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        let refill = Refill::set_by(&settings);
+        let limit = Limit { name, settings, refill, bucket, ..Limit::default() };
+        need(board.dispatch.limits.restore(number, limit), "a limit twice")
+    }
+}
+
+written! {
+    /// A queue with settings or limits.
+    pub(crate) struct QueueImage {
+        1 pub(crate) name: ByteString,
+        2 pub(crate) settings: Overrides,
+        3 pub(crate) bucket: Option<Bucket>,
+        4 pub(crate) limits: Vec<u32>,
+    }
+}
+
+impl<'a> Item<'a> for QueueImage {
+    fn each(board: &'a Board, put: impl FnMut(&Self)) {
+        let own = board.queues.iter().filter(|(_, _, q)| !q.settings.is_empty() || !q.limits.is_empty());
+        let images = own.map(|(_, name, q)| QueueImage {
+            name: name.clone(),
+            settings: q.settings.clone(),
+            bucket: q.bucket.filter(|_| q.refill.is_some()),
+            limits: q.limits.to_vec(),
+        });
+        let mut images: Vec<QueueImage> = images.collect();
+        images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        images.iter().for_each(put);
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        let QueueImage { name, settings, bucket, limits } = self;
+        need(is_name(&name) && settings.sound(Level::Queue), "queue")?;
+        need(!settings.is_empty() || !limits.is_empty(), "a queue of nothing")?;
+        let number = board.queue(&name);
+        board.load_names(number, Owner::Queue, &limits)?;
+        let holds = [!settings.is_empty(), !limits.is_empty()];
+        let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(queue.settings.is_empty() && queue.limits.is_empty(), "a queue twice")?;
+        queue.refill = Refill::set_by(&settings);
+        need(bucket.is_none_or(|bucket| bucket.is_sound() && queue.refill.is_some()), "bucket")?;
+        (queue.settings, queue.bucket, queue.limits) = (settings, bucket, limits.into());
+        holds.into_iter().filter(|holds| *holds).for_each(|_| board.queues.hold(number));
+        Ok(())
+    }
+}
+
+written! {
+    pub(crate) struct PauseImage {
+        1 pub(crate) queue: Option<ByteString>,
+        2 pub(crate) group: Option<ByteString>,
+        3 pub(crate) until: i64 = NEVER,
+        4 pub(crate) release: Option<TimeKey>,
+    }
+}
+
+impl<'a> Item<'a> for PauseImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        for (place, pause) in board.dispatch.pauses.iter() {
+            let (queue, group) = place.clone().map_or((None, None), |(queue, group)| (Some(queue), group));
+            put(&PauseImage { queue, group, until: pause.until, release: pause.release });
+        }
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        let PauseImage { queue, group, until, release } = self;
+        need(queue.is_some() || group.is_none(), "pause")?;
+        need(queue.iter().chain(&group).all(|name| is_name(name)), "queue")?;
+        let (time, seq) = release.unwrap_or_default();
+        need(until > 0 && [until, time, seq].into_iter().all(is_time), "pause")?;
+        let (place, pause) = (queue.map(|queue| (queue, group)), Some(Pause { until, release }));
+        need(board.dispatch.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
+        match place {
+            // Its group comes later, and knows of it.
+            Some((_, Some(_))) => {
+                board.dispatch.pauses.set(&place, pause);
+                Ok(())
+            }
+            _ => board.set_pause(&place, pause).or(damaged("pause")),
+        }
+    }
+}
+
+written! {
+    /// A tag at a level.
+    pub(crate) struct TagImage {
+        1 level: i32,
+        2 tag: u64,
+        3 order: u64,
+    }
+}
+
+impl From<(i32, Tag)> for TagImage {
+    fn from((level, (tag, order)): (i32, Tag)) -> Self {
+        TagImage { level, tag, order }
+    }
+}
+
+impl From<TagImage> for (i32, Tag) {
+    fn from(image: TagImage) -> Self {
+        (image.level, (image.tag, image.order))
+    }
+}
+
+written! {
+    /// Where a group stands in the rounds, or the jobs without one.
+    pub(crate) struct SeatImage {
+        1 top: Option<TagImage>,
+        2 parked: Vec<TagImage>,
+        /// Whether it stands at its top.
+        3 stands: bool,
+    }
+}
+
+impl From<&Seat> for SeatImage {
+    fn from(seat: &Seat) -> Self {
+        SeatImage {
+            top: seat.top.map(TagImage::from),
+            parked: seat.parked.iter().map(|(level, tag)| (*level, *tag).into()).collect(),
+            stands: seat.place.is_some(),
+        }
+    }
+}
+
+impl SeatImage {
+    pub(crate) fn load(self, at: u32) -> Result<Seat, Damage> {
+        need(self.parked.is_sorted_by(|a, b| a.level < b.level), "tags out of order")?;
+        need(self.top.is_some() || !self.stands, "a place without a tag")?;
+        let top = self.top.map(Into::into);
+        let place = top.filter(|_| self.stands).map(|top| place(top, at));
+        Ok(Seat { top, parked: self.parked.into_iter().map(Into::into).collect(), place })
+    }
+}
+
+written! {
+    /// A level, and the tag of the last turn of it.
+    pub(crate) struct LevelImage {
+        1 pub(crate) level: i32,
+        2 pub(crate) time: u64,
+    }
+}
+
+written! {
+    /// A queue with groups.
+    pub(crate) struct RoundsImage {
+        1 pub(crate) queue: ByteString,
+        2 pub(crate) plain: SeatImage,
+        3 pub(crate) rounds: Vec<LevelImage>,
+        4 pub(crate) settings: Overrides,
+        5 pub(crate) review: Option<u32>,
+        6 pub(crate) limits: Vec<u32>,
+    }
+}
+
+/// The queues that have groups, by name.
+fn with_groups(board: &Board) -> Vec<(&ByteString, &Fair)> {
+    let fair = board.queues.iter().filter_map(|(_, name, q)| Some((name, q.fair.as_deref()?)));
+    let mut fair: Vec<(&ByteString, &Fair)> = fair.collect();
+    fair.sort_unstable_by_key(|(name, _)| *name);
+    fair
+}
+
+impl<'a> Item<'a> for RoundsImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        for (queue, fair) in with_groups(board) {
+            let rounds =
+                fair.rounds.iter().map(|(level, round)| LevelImage { level: *level, time: round.time });
+            put(&RoundsImage {
+                queue: queue.clone(),
+                plain: (&fair.plain).into(),
+                rounds: rounds.collect(),
+                settings: fair.settings.clone(),
+                review: fair.review,
+                limits: fair.limits.to_vec(),
+            });
+        }
+    }
+
+    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), Damage> {
+        need(is_name(&self.queue), "queue")?;
+        need(self.rounds.is_sorted_by(|a, b| a.level < b.level), "rounds out of order")?;
+        let number = board.queue(&self.queue);
+        let lane = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        need(lane.fair.is_none(), "rounds twice")?;
+        need(self.settings.sound(Level::Group), "settings")?;
+        let rounds = self.rounds.into_iter();
+        lane.fair = Some(Box::new(Fair {
+            plain: self.plain.load(PLAIN)?,
+            rounds: rounds.map(|round| (round.level, Round { time: round.time, groups: 0 })).collect(),
+            settings: self.settings,
+            review: self.review,
+            limits: self.limits.clone().into(),
+            ..Fair::default()
+        }));
+        if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
+            board.queues.hold(number);
+        }
+        if !self.limits.is_empty() {
+            board.queues.hold(number);
+        }
+        board.load_names(number, Owner::Groups, &self.limits)?;
+        if self.review.is_some() {
+            board.dispatch.reviews.insert(self.queue);
+        }
+        // Until its jobs hold it: none of them is there yet.
+        board.queues.hold(number);
+        loading.with_groups.push(number);
+        Ok(())
+    }
+}
+
+written! {
+    pub(crate) struct GroupImage {
+        1 pub(crate) queue: ByteString,
+        2 pub(crate) number: u32,
+        3 pub(crate) name: ByteString,
+        4 pub(crate) seat: SeatImage,
+        5 pub(crate) settings: Overrides,
+        6 pub(crate) paused: i64,
+        7 pub(crate) bucket: Option<Bucket>,
+        8 pub(crate) rest: Option<i64>,
+        9 pub(crate) limits: Option<Vec<u32>>,
+    }
+}
+
+impl<'a> Item<'a> for GroupImage {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        for (queue, fair) in with_groups(board) {
+            for (number, group) in fair.groups.iter() {
+                put(&GroupImage {
+                    queue: queue.clone(),
+                    number,
+                    name: group.name.clone(),
+                    seat: (&group.seat).into(),
+                    settings: group.settings.clone(),
+                    paused: group.paused,
+                    bucket: group.bucket,
+                    rest: group.rest,
+                    limits: group.limits.as_ref().map(|list| list.to_vec()),
+                });
+            }
+        }
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        need(is_name(&self.name), "group")?;
+        let number = board.queues.find(&*self.queue).ok_or(Damage("queue"))?;
+        let lane = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        let fair = lane.fair.as_deref_mut().ok_or(Damage("a group without rounds"))?;
+        need(fair.find(&self.name).is_none(), "a group twice")?;
+        need(self.settings.sound(Level::Group) && is_time(self.paused), "group")?;
+        let seat = self.seat.load(self.number)?;
+        let named = self.limits.is_some();
+        let holds = [!self.settings.is_empty(), self.paused > 0, self.rest.is_some(), named];
+        need(self.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(self.rest.is_none_or(is_time), "rest")?;
+        if let Some(until) = self.rest {
+            board.dispatch.rests.insert((until, self.queue.clone(), self.number));
+        }
+        let group = Group {
+            name: self.name.clone(),
+            seat,
+            settings: self.settings,
+            paused: self.paused,
+            bucket: self.bucket,
+            rest: self.rest,
+            limits: self.limits.clone().map(List::from),
+            ..Group::default()
+        };
+        need(fair.groups.insert_at(self.number, Box::new(group)), "group")?;
+        fair.names.insert(&self.name, self.number);
+        holds.into_iter().filter(|holds| *holds).for_each(|_| board.queues.hold(number));
+        board.load_names(number, Owner::Group(self.number), &self.limits.unwrap_or_default())
+    }
+}
+
+impl Board {
+    fn load_names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), Damage> {
+        need(is_list(list), "limits")?;
+        let mut numbers = list.iter();
+        numbers.try_for_each(|number| self.count_list(queue, owner, *number, 1)).or(damaged("limits"))
+    }
+
+    /// Finds out who stands in the rounds of each queue from the places of its groups.
+    pub(crate) fn load_rounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        let lanes = numbers.into_iter();
+        for number in lanes {
+            let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
+                continue;
+            };
+            let Fair { groups, turns, apart, rounds, plain, .. } = fair;
+            let seats = groups.iter().map(|(_, group)| (&group.seat, group.limits.is_some()));
+            for (seat, alone) in seats.chain([(&*plain, true)]) {
+                if alone { &mut *apart } else { &mut *turns }.extend(seat.place);
+                for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
+                    if let Some(round) = rounds.get_mut(&level) {
+                        round.groups += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds out which groups name a limit that is full.
+    pub(crate) fn find_barred(&mut self) {
+        let places = self.dispatch.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
+        for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
+            let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
+            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
+                let list = group.limits.as_deref().unwrap_or_default();
+                group.barred = self.dispatch.limits.first_full(list).is_some();
+            }
+        }
+    }
+
+    /// Finds out how many groups of each queue have a limit of live jobs.
+    pub(crate) fn count_bounds(&mut self) {
+        let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
+        for number in numbers {
+            if let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) {
+                fair.bounds = fair.count_bounds();
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a snapshot holds of the board itself.
+
+use crate::board::{Board, REVISIONS, TURNS};
+use crate::dispatch::buckets::{Bucket, Refill};
+use crate::dispatch::Dispatch;
+use crate::events::changes::Removed;
+use crate::item::{need, Damage, Item, Loading};
+use crate::job::store::Store;
+use crate::job::TOKENS;
+use crate::places::Places;
+use crate::quotas::Quotas;
+use crate::relations::Relations;
+use crate::settings::{Level, Overrides};
+use crate::workers::Workers;
+
+written! {
+    pub(super) struct Head {
+        1 revision: u64,
+        2 token: u64,
+        3 broken: bool,
+        4 settings: Overrides,
+        5 turns: u64,
+        6 bucket: Option<Bucket>,
+        7 unknown: u64,
+    }
+}
+
+impl<'a> Item<'a> for Head {
+    fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
+        // Every field of a board has its place: a new one is put into it here.
+        let Board {
+            // In this item.
+            revision,
+            token,
+            broken,
+            settings,
+            dispatch: Dispatch { turns, bucket, pauses: _, limits: _, refill: _, rests: _, reviews: _ },
+            removed: Removed { unknown, ring: _ },
+            // In items of their own.
+            store: Store { jobs: _, claims: _, ids: _, classes: _, heap: _ },
+            queues: _,
+            schedules: _,
+            days: _,
+            quotas: Quotas { keys: _, owners: _ },
+            relations: Relations { waits: _, families: _ },
+            workers: Workers { registrations: _, names: _ },
+            places:
+                Places {
+                    labels: _,
+                    tombstones: _,
+                    counts: _,
+                    kinds: _,
+                    due: _,
+                    blocked: _,
+                    leases: _,
+                    expiries: _,
+                    drops: _,
+                    ended: _,
+                    kept: _,
+                },
+            // A board that holds something writes that alone.
+            held: _,
+            // In no snapshot.
+            local: _,
+        } = board;
+        put(&Head {
+            revision: *revision,
+            token: *token,
+            broken: *broken,
+            settings: settings.clone(),
+            turns: *turns,
+            bucket: *bucket,
+            unknown: *unknown,
+        });
+    }
+
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+        // Whatever else it says, it loads as one that is broken.
+        board.broken = self.broken;
+        need(self.token < TOKENS && self.revision <= REVISIONS, "head")?;
+        need(self.unknown <= self.revision && self.turns <= TURNS, "head")?;
+        need(self.settings.sound(Level::Board), "settings")?;
+        need(self.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        board.revision = self.revision;
+        board.token = self.token;
+        board.local.foreign = self.token;
+        board.settings = self.settings;
+        board.dispatch.turns = self.turns;
+        board.dispatch.refill = Refill::set_by(&board.settings);
+        board.dispatch.bucket = self.bucket;
+        board.set_stats();
+        board.removed.unknown = self.unknown;
+        Ok(())
+    }
+}
