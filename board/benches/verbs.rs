@@ -49,7 +49,7 @@ impl Site {
             giver: 0,
             hold: 0,
             recovery: 0,
-            turn: 0,
+            rotation: 0,
             rules: &rules,
         };
         let group = self.grouped.then(|| format!("tenant-{}", self.n % GROUPS));
@@ -71,7 +71,7 @@ impl Site {
             giver: 0,
             hold: 0,
             recovery: 0,
-            turn: 0,
+            rotation: 0,
             rules: &rules,
         };
         let claim = Claim { worker, queues: &[DEFAULT_QUEUE], ..Claim::default() };
@@ -91,7 +91,7 @@ impl Site {
             giver: 0,
             hold: 0,
             recovery: 0,
-            turn: 0,
+            rotation: 0,
             rules: &rules,
         };
         let beat = Heartbeat { worker, id, token: Some(token), ..Heartbeat::default() };
@@ -109,7 +109,7 @@ impl Site {
             giver: 0,
             hold: 0,
             recovery: 0,
-            turn: 0,
+            rotation: 0,
             rules: &rules,
         };
         let consume = Consume { worker, id, token: Some(token), ..Consume::default() };

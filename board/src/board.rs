@@ -1,7 +1,7 @@
 //! The board, made of what its rooms keep.
 
 use crate::dispatch::Dispatch;
-use crate::effect::{Happening, Unfit};
+use crate::effect::{Apply, ApplyError};
 use crate::error::Refusal;
 use crate::events::changes::Removed;
 use crate::job::store::Store;
@@ -142,7 +142,7 @@ impl Board {
             + self.store.claims.bytes()
             + self.store.heap
             + self.store.ids.bytes()
-            + self.queues.iter().map(|(_, _, lane)| lane.asides.bytes()).sum::<usize>()
+            + self.queues.iter().map(|(_, _, lane)| lane.by_queue.bytes()).sum::<usize>()
             + lines
                 .into_iter()
                 .chain(&self.places.ended)
@@ -160,7 +160,7 @@ impl Board {
             + self.store.classes.iter().count() * 200
             + self.places.tombstones.len() * 96
             + self.removed.ring.len() * 48
-            + self.local.news.bytes()
+            + self.local.events.bytes()
             + self.relations.waits.bytes()
             + self.places.labels.bytes()
             + self.relations.families.bytes()
@@ -185,16 +185,16 @@ impl Board {
     }
 
     /// Whether a copy of this board would take an effect.
-    pub(crate) fn takes(&self, effect: &impl Happening) -> bool {
+    pub(crate) fn takes(&self, effect: &impl Apply) -> bool {
         self.revision < REVISIONS && self.dispatch.turns < TURNS && effect.fits(self)
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
     /// what is not there; then the board may be half changed and is to be marked broken.
-    pub fn apply(&mut self, effect: &impl Happening, now: i64) -> Result<(), Unfit> {
+    pub fn apply(&mut self, effect: &impl Apply, now: i64) -> Result<(), ApplyError> {
         debug_assert!(self.takes(effect), "no copy would take it: {effect:?}");
         self.revision += 1;
         self.local.moment = now;
-        effect.happen(self, now)
+        effect.apply_to(self, now)
     }
 }

@@ -171,7 +171,7 @@ impl Board {
             return Err(format!("slot {slot} waits in a circle"));
         }
         let mut told: BTreeMap<(u32, i64), i64> = BTreeMap::new();
-        for tell in &self.relations.waits.tells {
+        for tell in &self.relations.waits.resolutions {
             let from = told.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
             *from = tell.from.min(*from);
         }
@@ -203,7 +203,7 @@ impl Board {
         let same = |((queue, group), until): &(&(ByteString, Option<ByteString>), i64)| {
             known(queue, group.as_ref(), *until)
         };
-        match self.dispatch.pauses.is_sound() && all && places.iter().all(same) {
+        match self.dispatch.pauses.is_valid() && all && places.iter().all(same) {
             true => Ok(()),
             false => Err("a pause that its queue does not know, or the reverse".into()),
         }

@@ -24,42 +24,42 @@ pub type Meta<'a> = Vec<(&'a [u8], &'a [u8])>;
 
 /// The copy cannot take the effect: it names what is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unfit;
+pub struct ApplyError;
 
 /// Why a copy cannot take a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum ReplayError {
     /// The copy is at the first revision, the batch begins at the second: what was between is missing.
     Gap(u64, u64),
     /// There is no effect of that tag, as far as this version knows.
     Unknown(u8),
     /// The effect of that tag has other fields than this version knows, or names what is not there.
-    Unfit(u8),
+    ApplyError(u8),
     /// There are fewer effects than were promised, or more.
     Count,
     /// The copy was broken before.
     Before,
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Flaw::Gap(at, begin) => {
+            ReplayError::Gap(at, begin) => {
                 write!(f, "it is at revision {at}, the next change at {begin}: some are missing")
             }
-            Flaw::Unknown(tag) => write!(f, "this version knows no effect {tag}"),
-            Flaw::Unfit(tag) => write!(f, "an effect {tag} does not fit"),
-            Flaw::Count => f.write_str("a batch is cut, or too long"),
-            Flaw::Before => f.write_str("it was broken before"),
+            ReplayError::Unknown(tag) => write!(f, "this version knows no effect {tag}"),
+            ReplayError::ApplyError(tag) => write!(f, "an effect {tag} does not fit"),
+            ReplayError::Count => f.write_str("a batch is cut, or too long"),
+            ReplayError::Before => f.write_str("it was broken before"),
         }
     }
 }
 
 /// What a decision keeps to and bytes from elsewhere need not: checked in replay, and where
 /// debug assertions are on of what was decided here too.
-pub(crate) trait Sound {
+pub(crate) trait Validate {
     /// Whether every number and name is one that a decision on this board could have given.
-    fn sound(&self, _board: &Board) -> bool {
+    fn is_valid(&self, _board: &Board) -> bool {
         true
     }
 }
@@ -81,16 +81,16 @@ pub(crate) fn is_grace(ms: i64) -> bool {
 
 /// An effect of a known sort, or of any: what is decided is applied and written down as what
 /// it is, since an [`Effect`] is as large as the largest and is moved as a whole.
-pub trait Happening: fmt::Debug {
+pub trait Apply: fmt::Debug {
     /// Writes it behind what a batch holds.
     fn encode(&self, out: &mut Vec<u8>);
     /// Whether a copy of that board would take it.
     fn fits(&self, board: &Board) -> bool;
     /// Does it. For [`Board::apply`] alone, which counts it.
-    fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit>;
+    fn apply_to(&self, board: &mut Board, now: i64) -> Result<(), ApplyError>;
 }
 
-impl<T: Happening> Happening for &T {
+impl<T: Apply> Apply for &T {
     fn encode(&self, out: &mut Vec<u8>) {
         (**self).encode(out);
     }
@@ -99,8 +99,8 @@ impl<T: Happening> Happening for &T {
         (**self).fits(board)
     }
 
-    fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        (**self).happen(board, now)
+    fn apply_to(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        (**self).apply_to(board, now)
     }
 }
 
@@ -121,22 +121,22 @@ macro_rules! effects {
             }
         }
 
-        impl $(<$life>)? Happening for $name $(<$life>)? {
+        impl $(<$life>)? Apply for $name $(<$life>)? {
             fn encode(&self, out: &mut Vec<u8>) {
                 out.push($tag);
                 self.write(out);
             }
 
             fn fits(&self, board: &Board) -> bool {
-                self.sound(board)
+                self.is_valid(board)
             }
 
-            fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+            fn apply_to(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
                 self.apply(board, now)
             }
         })*
 
-        impl Happening for Effect<'_> {
+        impl Apply for Effect<'_> {
             fn encode(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Effect::$name(effect) => effect.encode(out),)*
@@ -145,11 +145,11 @@ macro_rules! effects {
 
             fn fits(&self, board: &Board) -> bool {
                 match self {
-                    $(Effect::$name(effect) => effect.sound(board),)*
+                    $(Effect::$name(effect) => effect.is_valid(board),)*
                 }
             }
 
-            fn happen(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+            fn apply_to(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
                 match self {
                     $(Effect::$name(effect) => effect.apply(board, now),)*
                 }
@@ -167,10 +167,10 @@ macro_rules! effects {
                 }
             }
 
-            fn decode(from: &mut Decoder<'a>) -> Result<Self, Flaw> {
-                match next_tag(from).or(Err(Flaw::Count))?.ok_or(Flaw::Count)? {
-                    $($tag => $name::read(from).map(Effect::$name).or(Err(Flaw::Unfit($tag))),)*
-                    tag => Err(Flaw::Unknown(tag)),
+            fn decode(from: &mut Decoder<'a>) -> Result<Self, ReplayError> {
+                match next_tag(from).or(Err(ReplayError::Count))?.ok_or(ReplayError::Count)? {
+                    $($tag => $name::read(from).map(Effect::$name).or(Err(ReplayError::ApplyError($tag))),)*
+                    tag => Err(ReplayError::Unknown(tag)),
                 }
             }
 
@@ -223,7 +223,7 @@ effects! {
     /// A job that had gone is no longer remembered.
     19 Forgotten<'a>,
     /// Jobs learned that what they wait for has ended.
-    20 Told,
+    20 Resolved,
     /// A job waits for other jobs than before.
     21 Depended,
     /// The labels of a job are others.
@@ -310,7 +310,7 @@ impl Batch {
     }
 
     /// Adds an effect.
-    pub fn push(&mut self, effect: &impl Happening) {
+    pub fn push(&mut self, effect: &impl Apply) {
         effect.encode(&mut self.bytes);
         self.count += 1;
     }
@@ -346,7 +346,7 @@ pub enum Applied {
     /// The board already had it.
     Skipped,
     /// Something before it is missing, or it does not fit: the board is broken from now on.
-    Broken(Flaw),
+    Broken(ReplayError),
     /// Not a batch at all; nothing changed.
     Malformed,
 }
@@ -366,8 +366,8 @@ impl Board {
             return Applied::Skipped;
         }
         let flaw = match self.broken() {
-            true => Some(Flaw::Before),
-            false if revision > self.revision() => Some(Flaw::Gap(self.revision(), revision)),
+            true => Some(ReplayError::Before),
+            false if revision > self.revision() => Some(ReplayError::Gap(self.revision(), revision)),
             false => self.take(&mut from, now, count).err(),
         };
         if let Some(flaw) = flaw {
@@ -383,16 +383,16 @@ impl Board {
     }
 
     /// Applies so many effects, after which nothing may follow.
-    fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), Flaw> {
+    fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), ReplayError> {
         for _ in 0..count {
             let effect = Effect::decode(from)?;
             if !self.takes(&effect) || self.apply(&effect, now).is_err() {
-                return Err(Flaw::Unfit(effect.tag()));
+                return Err(ReplayError::ApplyError(effect.tag()));
             }
         }
         match next_tag(from) {
             Ok(None) => Ok(()),
-            _ => Err(Flaw::Count),
+            _ => Err(ReplayError::Count),
         }
     }
 }
@@ -418,7 +418,7 @@ mod tests {
         let mut from = Decoder::from_read_ref(&bytes[..]);
         assert_eq!(Head::deserialize(&mut from).ok(), Some((9, 1_700_000_000_000, 1)));
         assert_eq!(Effect::decode(&mut from), Ok(claimed));
-        assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
+        assert_eq!(Effect::decode(&mut from), Err(ReplayError::Count));
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
                 let mut from = Decoder::from_read_ref(batch.finish());
                 assert_eq!(Head::deserialize(&mut from).ok(), Some((revision, 1, n)));
                 assert!((0..n).all(|_| Effect::decode(&mut from).is_ok()));
-                assert_eq!(Effect::decode(&mut from), Err(Flaw::Count));
+                assert_eq!(Effect::decode(&mut from), Err(ReplayError::Count));
             }
         }
     }
@@ -450,13 +450,13 @@ mod tests {
         };
         assert_eq!(replayed(|_| ()), Applied::Done);
         // An array's head, five bytes of revision, nine of time, the count, a tag, a map's head, a field.
-        assert_eq!(replayed(|bytes| bytes[5] = 7), Applied::Broken(Flaw::Gap(0, 7)));
-        assert_eq!(replayed(|bytes| bytes[16] = 127), Applied::Broken(Flaw::Unknown(127)));
-        assert_eq!(replayed(|bytes| bytes[18] = 9), Applied::Broken(Flaw::Unfit(14)));
-        assert_eq!(replayed(|bytes| bytes[15] = 2), Applied::Broken(Flaw::Count));
-        assert_eq!(replayed(|bytes| bytes.push(14)), Applied::Broken(Flaw::Count));
+        assert_eq!(replayed(|bytes| bytes[5] = 7), Applied::Broken(ReplayError::Gap(0, 7)));
+        assert_eq!(replayed(|bytes| bytes[16] = 127), Applied::Broken(ReplayError::Unknown(127)));
+        assert_eq!(replayed(|bytes| bytes[18] = 9), Applied::Broken(ReplayError::ApplyError(14)));
+        assert_eq!(replayed(|bytes| bytes[15] = 2), Applied::Broken(ReplayError::Count));
+        assert_eq!(replayed(|bytes| bytes.push(14)), Applied::Broken(ReplayError::Count));
         assert_eq!(
-            Flaw::Gap(3, 5).to_string(),
+            ReplayError::Gap(3, 5).to_string(),
             "it is at revision 3, the next change at 5: some are missing"
         );
     }
@@ -485,8 +485,8 @@ mod tests {
         assert_eq!(board.replay(&first), Applied::Skipped);
         assert_eq!(board.replay(b"\x93"), Applied::Malformed);
         batch.begin(5, 1);
-        assert_eq!(board.replay(batch.finish()), Applied::Broken(Flaw::Gap(1, 5)));
-        assert_eq!(board.replay(batch.finish()), Applied::Broken(Flaw::Before));
+        assert_eq!(board.replay(batch.finish()), Applied::Broken(ReplayError::Gap(1, 5)));
+        assert_eq!(board.replay(batch.finish()), Applied::Broken(ReplayError::Before));
         assert!(board.broken());
     }
 }

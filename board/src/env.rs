@@ -20,7 +20,7 @@ pub struct Env<'a> {
     /// How long after loading or promotion that is, ms.
     pub recovery: i64,
     /// Where a claim with `ORDER rotate` begins.
-    pub turn: u64,
+    pub rotation: u64,
     /// The server's configuration.
     pub rules: &'a Rules,
 }

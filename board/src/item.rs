@@ -5,13 +5,13 @@ use crate::format::Written;
 
 /// Bytes that are no snapshot of ours: what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage(pub &'static str);
+pub struct SnapshotError(pub &'static str);
 
-pub(crate) fn damaged<T>(what: &'static str) -> Result<T, Damage> {
-    Err(Damage(what))
+pub(crate) fn damaged<T>(what: &'static str) -> Result<T, SnapshotError> {
+    Err(SnapshotError(what))
 }
 
-pub(crate) fn need(holds: bool, what: &'static str) -> Result<(), Damage> {
+pub(crate) fn need(holds: bool, what: &'static str) -> Result<(), SnapshotError> {
     if holds {
         Ok(())
     } else {
@@ -25,7 +25,7 @@ pub(crate) trait Item<'a>: Written<'a> {
     fn each(board: &'a Board, put: impl FnMut(&Self));
 
     /// Puts it into a board that has all items before it. It may say anything.
-    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), Damage>;
+    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), SnapshotError>;
 }
 
 /// What is known of a snapshot while it is read.

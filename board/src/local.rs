@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::events::News;
+use crate::events::Events;
 use crate::places::next_event::NextEvent;
-use crate::statistics::pace::Flow;
+use crate::statistics::pace::PaceCounter;
 use crate::structures::histogram::Histogram;
 use crate::workers::sessions::Sessions;
 
@@ -34,10 +34,10 @@ pub(crate) struct Local {
     /// A worker is quiet no longer since [`Board::roused`](crate::Board::roused).
     pub roused: bool,
     /// Events to be published.
-    pub news: News,
+    pub events: Events,
     /// A record of an ended job has come since [`Board::overfull`](crate::Board::overfull) looked.
     pub grown: bool,
-    /// How late time was since [`Board::pour_lateness`](crate::Board::pour_lateness), as in
+    /// How late time was since [`Board::take_lateness`](crate::Board::pour_lateness), as in
     /// [`Late`](crate::Late).
     pub lateness: [Histogram; 3],
 }
@@ -50,7 +50,7 @@ pub(crate) struct QueueLocal {
     /// It is in [`Local::woken`].
     pub woken: bool,
     /// How fast its jobs come and end.
-    pub flow: Flow,
+    pub pace: PaceCounter,
 }
 
 /// Of a worker.

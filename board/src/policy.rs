@@ -64,7 +64,7 @@ impl Policy {
     }
 
     /// Whether every value is one that the table allows.
-    pub fn sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.values().iter().all(|(setting, value)| {
             let spec = setting.spec();
             (spec.min..=spec.max).contains(value)

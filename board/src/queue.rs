@@ -6,7 +6,7 @@ use crate::dispatch::limits::List;
 use crate::job::order::ReadyKey;
 use crate::job::State;
 use crate::local::QueueLocal;
-use crate::places::by_queue::Asides;
+use crate::places::by_queue::ByQueue;
 use crate::settings::Overrides;
 use crate::statistics::days::Today;
 use crate::structures::sorted::SortedSlots;
@@ -19,7 +19,7 @@ pub struct Queue {
     /// Its groups, while it has any.
     pub(crate) fair: Option<Box<Fair>>,
     /// Its jobs that are scheduled, blocked or have ended.
-    pub(crate) asides: Asides,
+    pub(crate) by_queue: ByQueue,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
     /// Bytes of the records of its jobs.

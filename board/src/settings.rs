@@ -3,7 +3,7 @@
 
 use serde::Deserializer;
 
-use crate::events::ALL_TOPICS;
+use crate::events::ALL_EVENTS;
 use crate::format::{read_map, write_map, Unreadable, Written};
 
 /// One setting. The numbers are part of the format of effects and snapshots.
@@ -193,7 +193,7 @@ pub const SPECS: [Spec; 41] = {
         of_each_level(spec(RatePeriod, "rate-period", 1_000, (1, MOST))),
         of_each_level(spec(Burst, "burst", 1, (1, MOST))),
         whole_board(spec(SessionGrace, "session-grace", 0, (0, LONGEST))),
-        whole_board(spec(Events, "events", 0, (0, ALL_TOPICS as i64))),
+        whole_board(spec(Events, "events", 0, (0, ALL_EVENTS as i64))),
         also_group(own_total(spec(MaxJobs, "max-jobs", -1, (-1, MOST)))),
         own_total(spec(MaxBytes, "max-bytes", -1, (-1, 1 << 53))),
         whole_board(spec(EventsTracked, "events-tracked", 0, (0, 1))),
@@ -296,7 +296,7 @@ impl Overrides {
     }
 
     /// Whether every value is one that the table allows at this level.
-    pub fn sound(&self, level: Level) -> bool {
+    pub fn is_valid(&self, level: Level) -> bool {
         self.0.windows(2).all(|w| matches!(w, [a, b] if a.0 < b.0))
             && self.0.iter().all(|(setting, value)| {
                 let spec = setting.spec();

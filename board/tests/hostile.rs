@@ -222,12 +222,12 @@ fn effects_that_do_not_fit_break_the_copy() {
     ];
     for effect in cases {
         let mut board = w.board.copy().unwrap();
-        let unfit = Applied::Broken(Flaw::Unfit(effect.tag()));
+        let unfit = Applied::Broken(ReplayError::ApplyError(effect.tag()));
         assert_eq!(board.replay(&batch(&w, std::slice::from_ref(&effect))), unfit, "{effect:?}");
         assert!(board.broken());
         let mut next = Batch::default();
         next.begin(board.revision(), w.now);
-        assert_eq!(board.replay(next.finish()), Applied::Broken(Flaw::Before));
+        assert_eq!(board.replay(next.finish()), Applied::Broken(ReplayError::Before));
     }
 }
 

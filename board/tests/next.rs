@@ -50,7 +50,11 @@ fn an_effect_with_a_field_more_breaks_a_copy_and_one_with_a_field_less_does_not_
             let anew = seen.insert(tag);
             for map in &maps {
                 let mut copy = board.copy().unwrap();
-                assert_eq!(copy.replay(&more(batch, map)), Applied::Broken(Flaw::Unfit(tag)), "effect {tag}");
+                assert_eq!(
+                    copy.replay(&more(batch, map)),
+                    Applied::Broken(ReplayError::ApplyError(tag)),
+                    "effect {tag}"
+                );
                 // As an older version may have written it, that did not know the field.
                 for field in 0..if anew { map.entries.len() } else { 0 } {
                     let mut copy = board.copy().unwrap();
@@ -74,7 +78,7 @@ fn an_effect_of_a_later_version_breaks_a_copy() {
         let mut batch = sent[0].clone();
         let at = effects(&batch)[0].1;
         batch[at] = tag;
-        assert_eq!(Board::default().replay(&batch), Applied::Broken(Flaw::Unknown(tag)));
+        assert_eq!(Board::default().replay(&batch), Applied::Broken(ReplayError::Unknown(tag)));
     }
 }
 
@@ -156,7 +160,7 @@ fn a_held_board_takes_parts_that_follow_and_is_forgotten_when_something_is_appli
     let mut batch = Batch::default();
     batch.begin(board.revision(), w.now);
     batch.push(&Deleted { slot: 1 });
-    assert_eq!(board.replay(batch.finish()), Applied::Broken(Flaw::Before));
+    assert_eq!(board.replay(batch.finish()), Applied::Broken(ReplayError::Before));
     assert!(board.broken() && board.why_held().is_none());
     let left = load(parts(&board).iter().map(|part| &part[..])).unwrap();
     assert!(left.broken() && left.is_empty() && left.revision() == board.revision());

@@ -2,15 +2,15 @@
 
 use board::{Abandon as Request, Answer, LONGEST};
 
-use super::claim::{next_claim, Wanted};
+use super::claim::{next_claim, ClaimRequest};
 use super::many::{for_each, targets, tokens};
 use super::{shared, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a
 /// claim also what that gives. Replicates `Abandoned`, or `Cancelled` when the worker was asked
@@ -21,10 +21,10 @@ pub struct Abandon;
 /// worker that goes home.
 pub struct MAbandon;
 
-fn abandon(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<Ending, Fault> {
-    let env = turn.env;
-    if let Answer::Do(effect) = turn.board().abandon(&env, request)? {
-        turn.apply(effect)?;
+fn abandon(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<Ending, CommandError> {
+    let env = commit.env;
+    if let Answer::Do(effect) = commit.board().abandon(&env, request)? {
+        commit.apply(effect)?;
     }
     Ok(Ending::Ok)
 }
@@ -50,14 +50,14 @@ impl Command for Abandon {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
                 "DELAY" => once(&mut request.delay, "DELAY", args.ms("DELAY", 0..=LONGEST)?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
-                "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
             }
         }
-        end(call, next, |turn| {
-            turn.hear(request.worker)?;
-            turn.settle(request.id)?;
-            abandon(turn, &request)
+        end(call, next, |commit| {
+            commit.check_worker_name(request.worker)?;
+            commit.settle(request.id)?;
+            abandon(commit, &request)
         })
     }
 }
@@ -89,13 +89,13 @@ impl Command for MAbandon {
         }
         targets.check(request.worker, &given)?;
         let all = targets.is_all();
-        end(call, None, |turn| {
-            turn.hear(request.worker)?;
-            let targets = targets.paired(given, request.worker, turn);
+        end(call, None, |commit| {
+            commit.check_worker_name(request.worker)?;
+            let targets = targets.paired(given, request.worker, commit);
             let reason = request.reason.map_or(0, <[u8]>::len);
             shared::check(targets.len(), if all { "ALL" } else { "n" }, &[("REASON", reason)])?;
-            for_each(turn, targets, all, |turn, id, token| {
-                abandon(turn, &Request { id, token, ..request.clone() })
+            for_each(commit, targets, all, |commit, id, token| {
+                abandon(commit, &Request { id, token, ..request.clone() })
             })
         })
     }

@@ -3,7 +3,7 @@
 use board::{After, OnFailure};
 
 use crate::commands::args::{flag, Args, Keyword};
-use crate::replies::errors::{syntax, Fault};
+use crate::replies::errors::{syntax, CommandError};
 
 /// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may come again, each with its own ONFAILURE.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub struct Waits<'a> {
 }
 
 /// The policy of that name.
-pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, Fault> {
+pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, CommandError> {
     match Keyword::of(args.value("ONFAILURE")?).text() {
         "HOLD" => Ok(OnFailure::Hold),
         "CANCEL" => Ok(OnFailure::Cancel),
@@ -25,7 +25,7 @@ pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, Fault> {
 
 impl<'a> Waits<'a> {
     /// Takes an option if it is one of these; false when it is another.
-    pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
+    pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "AFTER" => self.groups.push((args.names("AFTER", 0)?, None)),
             "ONFAILURE" => {
@@ -43,7 +43,7 @@ impl<'a> Waits<'a> {
     }
 
     /// All that was said; `None` when there was no AFTER.
-    pub fn finish(self) -> Result<Option<After<'a>>, Fault> {
+    pub fn finish(self) -> Result<Option<After<'a>>, CommandError> {
         if self.groups.is_empty() {
             return match self.strict {
                 true => syntax("STRICT needs AFTER"),

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use crate::config::config;
 use crate::integers::whole;
 use crate::redis::words::Words;
-use crate::replies::errors::{syntax, unexpected, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError};
 
 /// The arguments of a call, read from left to right.
 pub struct Args<'a> {
@@ -51,13 +51,13 @@ impl Keyword {
 }
 
 #[cold]
-fn out_of_range(name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
+fn out_of_range(name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, CommandError> {
     let (least, most) = (range.start(), range.end());
     syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
 }
 
 /// Remembers an option's value, unless it is given twice.
-pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), Fault> {
+pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), CommandError> {
     match place.replace(value) {
         Some(_) => syntax(format!("{name} is given twice")),
         None => Ok(()),
@@ -70,7 +70,7 @@ pub fn one_of<T>(
     all: &str,
     name: &'static str,
     value: T,
-) -> Result<(), Fault> {
+) -> Result<(), CommandError> {
     match place.replace((name, value)) {
         Some((before, _)) if before != name => syntax(format!("{all} exclude each other")),
         Some(_) => syntax(format!("{name} is given twice")),
@@ -79,7 +79,7 @@ pub fn one_of<T>(
 }
 
 /// Remembers an option without value, unless it is given twice.
-pub fn flag(place: &mut bool, name: &str) -> Result<(), Fault> {
+pub fn flag(place: &mut bool, name: &str) -> Result<(), CommandError> {
     match std::mem::replace(place, true) {
         true => syntax(format!("{name} is given twice")),
         false => Ok(()),
@@ -122,7 +122,7 @@ impl<'a> Args<'a> {
     }
 
     /// Nothing may follow.
-    pub fn end(&mut self) -> Result<(), Fault> {
+    pub fn end(&mut self) -> Result<(), CommandError> {
         match self.next() {
             Some(word) => unexpected(word),
             None => Ok(()),
@@ -130,12 +130,12 @@ impl<'a> Args<'a> {
     }
 
     /// The value of an option.
-    pub fn value(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+    pub fn value(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.next().map_or_else(|| syntax(format!("{name} needs a value")), Ok)
     }
 
     /// Where a listing goes on: `None` for `0`, else what `read` makes of what the last call gave.
-    pub fn cursor<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<Option<T>, Fault> {
+    pub fn cursor<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<Option<T>, CommandError> {
         match self.value("CURSOR")? {
             b"0" => Ok(None),
             text => read(text).map_or_else(|| syntax(NO_CURSOR), |from| Ok(Some(from))),
@@ -143,22 +143,22 @@ impl<'a> Args<'a> {
     }
 
     /// A whole number.
-    pub fn int(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+    pub fn int(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
         self.integer(name, range, "")
     }
 
     /// A duration.
-    pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+    pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
         self.integer(name, range, " milliseconds")
     }
 
     /// A time.
-    pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, Fault> {
+    pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
         self.integer(name, range, " Unix milliseconds")
     }
 
     #[inline]
-    fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, Fault> {
+    fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, CommandError> {
         let word = self.value(name)?;
         match whole(word).filter(|n| range.contains(n)) {
             Some(n) => Ok(n),
@@ -167,7 +167,7 @@ impl<'a> Args<'a> {
     }
 
     /// A name: 1 to 255 bytes.
-    pub fn name(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+    pub fn name(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         let word = self.value(name)?;
         match word.len() {
             1..=255 => Ok(word),
@@ -176,7 +176,7 @@ impl<'a> Args<'a> {
     }
 
     /// A group's name.
-    pub fn group(&mut self) -> Result<&'a [u8], Fault> {
+    pub fn group(&mut self) -> Result<&'a [u8], CommandError> {
         match self.name("GROUP")? {
             b"*" => syntax("GROUP must not be '*'"),
             group => Ok(group),
@@ -184,12 +184,12 @@ impl<'a> Args<'a> {
     }
 
     /// A worker's name, or `*` for whoever holds a job.
-    pub fn speaker(&mut self) -> Result<&'a [u8], Fault> {
+    pub fn speaker(&mut self) -> Result<&'a [u8], CommandError> {
         self.name("worker")
     }
 
     /// A worker's name.
-    pub fn worker(&mut self) -> Result<&'a [u8], Fault> {
+    pub fn worker(&mut self) -> Result<&'a [u8], CommandError> {
         match self.name("worker")? {
             b"*" => syntax("worker must not be '*'"),
             worker => Ok(worker),
@@ -197,14 +197,14 @@ impl<'a> Args<'a> {
     }
 
     /// An id for a job to come.
-    pub fn new_id(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+    pub fn new_id(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         match self.name(name)? {
             [b'@', ..] => syntax(format!("{name} must not begin with '@'")),
             id => Ok(id),
         }
     }
 
-    fn bounded(&mut self, name: &str, most: i64) -> Result<&'a [u8], Fault> {
+    fn bounded(&mut self, name: &str, most: i64) -> Result<&'a [u8], CommandError> {
         let word = self.value(name)?;
         match word.len() as i64 > most {
             true => syntax(format!("{name} is longer than {most} bytes")),
@@ -213,22 +213,22 @@ impl<'a> Args<'a> {
     }
 
     /// Some bytes of an option's, not longer than it takes.
-    pub fn upto(&mut self, name: &str, most: usize) -> Result<&'a [u8], Fault> {
+    pub fn upto(&mut self, name: &str, most: usize) -> Result<&'a [u8], CommandError> {
         self.bounded(name, most as i64)
     }
 
     /// A short text of a user's.
-    pub fn text(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+    pub fn text(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.bounded(name, config().max_text)
     }
 
     /// A payload or result.
-    pub fn payload(&mut self, name: &str) -> Result<&'a [u8], Fault> {
+    pub fn payload(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.bounded(name, config().max_payload)
     }
 
     /// The length of a list.
-    pub fn length(&mut self, name: &str, least: i64) -> Result<usize, Fault> {
+    pub fn length(&mut self, name: &str, least: i64) -> Result<usize, CommandError> {
         Ok(self.int(name, least..=config().max_batch)? as usize)
     }
 
@@ -237,8 +237,8 @@ impl<'a> Args<'a> {
         &mut self,
         n: usize,
         name: &str,
-        mut read: impl FnMut(&mut Self) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        mut read: impl FnMut(&mut Self) -> Result<T, CommandError>,
+    ) -> Result<Vec<T>, CommandError> {
         if self.left() < n {
             return syntax(format!("{name} names {n} but fewer follow"));
         }
@@ -246,13 +246,13 @@ impl<'a> Args<'a> {
     }
 
     /// A list of names, preceded by its length.
-    pub fn names(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
+    pub fn names(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, CommandError> {
         let n = self.length(name, least)?;
         self.many(n, name, |args| args.name(name))
     }
 
     /// What follows QUEUE or QUEUES, if the word is one of them; false when it is another.
-    pub fn queues(&mut self, word: &str, place: &mut Option<Queues<'a>>) -> Result<bool, Fault> {
+    pub fn queues(&mut self, word: &str, place: &mut Option<Queues<'a>>) -> Result<bool, CommandError> {
         const EITHER: &str = "QUEUE and QUEUES";
         match word {
             "QUEUE" => one_of(place, EITHER, "QUEUE", vec![self.name("QUEUE")?])?,
@@ -263,18 +263,18 @@ impl<'a> Args<'a> {
     }
 
     /// The queues of one that may wait: whatever serves it takes it out of the line of each.
-    fn several_queues(&mut self) -> Result<Vec<&'a [u8]>, Fault> {
+    fn several_queues(&mut self) -> Result<Vec<&'a [u8]>, CommandError> {
         let n = self.int("QUEUES", 0..=config().max_batch.min(QUEUES_MOST))? as usize;
         self.many(n, "QUEUES", |args| args.name("QUEUES"))
     }
 
     /// A fencing token.
-    pub fn token(&mut self, name: &str) -> Result<u64, Fault> {
+    pub fn token(&mut self, name: &str) -> Result<u64, CommandError> {
         Ok(self.int(name, 0..=(1 << 53) - 1)? as u64)
     }
 
     /// A percentage in hundredths.
-    pub fn percent(&mut self, name: &str) -> Result<u16, Fault> {
+    pub fn percent(&mut self, name: &str) -> Result<u16, CommandError> {
         let word = self.value(name)?;
         let number = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok());
         match number.filter(|n| (0.0..=100.0).contains(n)) {
@@ -284,7 +284,7 @@ impl<'a> Args<'a> {
     }
 
     /// A list of tags, each of them once.
-    pub fn tags(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, Fault> {
+    pub fn tags(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, CommandError> {
         let n = self.int(name, least..=board::TAGS_MOST as i64)? as usize;
         let tags = self.many(n, name, |args| args.name(name))?;
         let mut seen = HashSet::new();
@@ -295,7 +295,7 @@ impl<'a> Args<'a> {
     }
 
     /// Fields and values of a META option.
-    pub fn meta(&mut self) -> Result<board::Meta<'a>, Fault> {
+    pub fn meta(&mut self) -> Result<board::Meta<'a>, CommandError> {
         let n = self.int("META", 1..=64)? as usize;
         if self.left() < 2 * n {
             return syntax(format!("META names {n} pairs but fewer follow"));

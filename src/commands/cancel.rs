@@ -1,13 +1,13 @@
 //! `JOB.CANCEL`: an operator calls jobs off.
 
-use board::{CancelAnswer, Deed};
+use board::{CancelAnswer, Operation};
 
 use super::selection::{distinct, named, resolve, Named};
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.CANCEL board n id… [BY user] [FORCE]` → for each id `cancelled`, `requested`, `already`
 /// or null; or `WHERE … [BY user] [FORCE]` → count, cursor, ids held back. Replicates `Cancelled`
@@ -41,44 +41,45 @@ impl Command for Cancel {
         }
         jobs.check()?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            let env = turn.env;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            let env = commit.env;
             let ids = match &jobs {
                 Named::Where(chosen) => {
-                    let deed = Deed::Cancel { force };
+                    let deed = Operation::Cancel { force };
                     if let Some(user) = by {
-                        for slot in chosen.choose(turn, deed, usize::MAX)?.slots {
-                            let id = turn.board().record_of(slot).map(|job| job.id().to_vec());
-                            let checked = turn.board().check_user(slot, user);
+                        for slot in chosen.choose(commit, deed, usize::MAX)?.slots {
+                            let id = commit.board().record_of(slot).map(|job| job.id().to_vec());
+                            let checked = commit.board().check_user(slot, user);
                             checked.map_err(|refusal| refusal.of(&id.unwrap_or_default()))?;
                         }
                     }
-                    return chosen.run(turn, reply, deed, |turn, slot| cancel(turn, slot, force).map(|_| ()));
+                    return chosen
+                        .run(commit, reply, deed, |commit, slot| cancel(commit, slot, force).map(|_| ()));
                 }
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(turn, ids, |turn, slot| {
-                by.map_or(Ok(()), |user| turn.board().check_user(slot, user))?;
-                turn.board().cancel(&env, slot, force)
+            let slots = resolve(commit, ids, |commit, slot| {
+                by.map_or(Ok(()), |user| commit.board().check_user(slot, user))?;
+                commit.board().cancel(&env, slot, force)
             })?;
             let chosen = distinct(&slots);
             for (id, slot) in ids.iter().zip(&slots) {
                 let Some(slot) = slot else { continue };
-                if turn.board().cancel(&env, *slot, force)? != CancelAnswer::Already {
-                    turn.board().check_depended(*slot, &chosen).map_err(|refusal| refusal.of(id))?;
+                if commit.board().cancel(&env, *slot, force)? != CancelAnswer::Already {
+                    commit.board().check_depended(*slot, &chosen).map_err(|refusal| refusal.of(id))?;
                 }
             }
             reply.array(ids.len());
             for id in ids {
                 // Looked up anew: with no retention a cancelled record has gone at once.
-                let Some(slot) = turn.board().find(id) else {
-                    match turn.board().tombstone(id, env.now) {
+                let Some(slot) = commit.board().find(id) else {
+                    match commit.board().tombstone(id, env.now) {
                         Some(gone) if gone.state == board::State::Cancelled => reply.text("already"),
                         _ => reply.null(),
                     }
                     continue;
                 };
-                reply.text(cancel(turn, slot, force)?);
+                reply.text(cancel(commit, slot, force)?);
             }
             Ok(())
         })
@@ -86,11 +87,11 @@ impl Command for Cancel {
 }
 
 /// Cancels one job, and says what that came to.
-fn cancel(turn: &mut Turn<'_>, slot: u32, force: bool) -> Result<&'static str, Fault> {
-    let env = turn.env;
-    match turn.board().cancel(&env, slot, force)? {
+fn cancel(commit: &mut Commit<'_>, slot: u32, force: bool) -> Result<&'static str, CommandError> {
+    let env = commit.env;
+    match commit.board().cancel(&env, slot, force)? {
         CancelAnswer::Already => Ok("already"),
-        CancelAnswer::Requested(effect) => turn.apply(effect).map(|()| "requested"),
-        CancelAnswer::Cancelled(effect) => turn.apply(effect).map(|()| "cancelled"),
+        CancelAnswer::Requested(effect) => commit.apply(effect).map(|()| "requested"),
+        CancelAnswer::Cancelled(effect) => commit.apply(effect).map(|()| "cancelled"),
     }
 }

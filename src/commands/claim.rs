@@ -10,12 +10,12 @@ use crate::commands::call::Call;
 use crate::config::config;
 use crate::redis::ctx::Ctx;
 use crate::replies::endings::{begin, Ending};
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
 use crate::runtime::blocked_claims::park;
 use crate::runtime::claim_queue::Wait;
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
 /// `JOB.CLAIM board worker [QUEUE q|QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
@@ -42,7 +42,7 @@ struct Options<'a> {
     session: bool,
 }
 
-fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
+fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
     let mut o = Options::default();
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
@@ -65,7 +65,7 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, Fault> {
     }
 }
 
-fn order(args: &mut Args<'_>) -> Result<Order, Fault> {
+fn order(args: &mut Args<'_>) -> Result<Order, CommandError> {
     match Keyword::of(args.value("ORDER")?).text() {
         "BEST" => Ok(Order::Best),
         "LISTED" => Ok(Order::Listed),
@@ -91,7 +91,7 @@ impl Command for Claim {
 
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
-        Wanted::read(&mut call.args, call.ctx, worker)?.take(call, |_| Ok(None))
+        ClaimRequest::read(&mut call.args, call.ctx, worker)?.take(call, |_| Ok(None))
     }
 }
 
@@ -105,26 +105,26 @@ macro_rules! next_claim {
 pub(super) use next_claim;
 
 /// What a worker wants to claim.
-pub struct Wanted<'a> {
+pub struct ClaimRequest<'a> {
     worker: &'a [u8],
     options: Options<'a>,
     /// The connection to which the claims are tied.
     session: Option<u64>,
 }
 
-impl<'a> Wanted<'a> {
-    fn read(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, Fault> {
+impl<'a> ClaimRequest<'a> {
+    fn read(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, CommandError> {
         let options = options(args)?;
         let session = match options.session {
             true => Some(ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?),
             false => None,
         };
-        Ok(Wanted { worker, options, session })
+        Ok(ClaimRequest { worker, options, session })
     }
 
     /// Reads what stands after the word CLAIM of a verb that ends work: all up to the end.
     /// A claim by id may be refused, but not after work has ended.
-    pub fn next(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, Fault> {
+    pub fn next(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, CommandError> {
         let wanted = Self::read(args, ctx, worker)?;
         match wanted.options.id {
             _ if worker == ANYBODY => syntax("worker must not be '*' with CLAIM"),
@@ -139,9 +139,9 @@ impl<'a> Wanted<'a> {
     pub fn take(
         self,
         call: &Call<'_>,
-        before: impl FnOnce(&mut Turn<'_>) -> Result<Option<Ending>, Fault>,
+        before: impl FnOnce(&mut Commit<'_>) -> Result<Option<Ending>, CommandError>,
     ) -> Done {
-        let Wanted { worker, options, session } = self;
+        let ClaimRequest { worker, options, session } = self;
         let fields = options.fields.clone().unwrap_or(CLAIM_FIELDS);
         let default = [board::DEFAULT_QUEUE];
         let request = Request {
@@ -153,25 +153,25 @@ impl<'a> Wanted<'a> {
         let key = call.key();
         let reply = call.ctx.reply();
         let mut ending = None;
-        let answered = Turn::run(call.ctx, &key, |turn| {
-            ending = before(turn)?;
+        let answered = Commit::run(call.ctx, &key, |commit| {
+            ending = before(commit)?;
             let slots = match options.id {
-                Some(id) => smallvec![claim_id(turn, &request, id)?],
-                None => claim(turn, &request, &options, &fields)?,
+                Some(id) => smallvec![claim_id(commit, &request, id)?],
+                None => claim(commit, &request, &options, &fields)?,
             };
             if slots.is_empty() && options.block.is_some() {
-                let now = turn.env.now;
-                turn.board().note_thirst(request.queues, now);
+                let now = commit.env.now;
+                commit.board().wait_for_permits(request.queues, now);
             }
             for slot in &slots {
                 match session {
-                    Some(connection) => turn.bind(*slot, connection)?,
-                    None => turn.carry_on(*slot),
+                    Some(connection) => commit.bind_session(*slot, connection)?,
+                    None => commit.keep_session(*slot),
                 }
             }
             if !slots.is_empty() {
                 begin(reply, ending.as_ref());
-                write_records(reply, turn.board(), &slots, &fields);
+                write_records(reply, commit.board(), &slots, &fields);
             }
             Ok(!slots.is_empty())
         })?;
@@ -200,54 +200,54 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn claim_id(turn: &mut Turn<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32, Fault> {
-    turn.settle(id)?;
-    let env = turn.env;
-    let claimed = turn.board().claim_id(&env, request, id)?;
+fn claim_id(commit: &mut Commit<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32, CommandError> {
+    commit.settle(id)?;
+    let env = commit.env;
+    let claimed = commit.board().claim_id(&env, request, id)?;
     let slot = claimed.slot;
-    turn.apply(&claimed)?;
+    commit.apply(&claimed)?;
     Ok(slot)
 }
 
 fn claim(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     request: &Request<'_>,
     options: &Options<'_>,
     fields: &[Fields],
-) -> Result<Slots, Fault> {
-    turn.settle_due()?;
-    turn.serve()?;
-    let mut env = turn.env;
+) -> Result<Slots, CommandError> {
+    commit.settle_due()?;
+    commit.serve()?;
+    let mut env = commit.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
     let (mut slots, mut room) = (Slots::new(), Room::new(fields));
     let mut fits = true;
     if let Some(seen) = options.seen {
-        let held: Vec<u32> = turn.board().held(request.worker, seen).take(count).collect();
+        let held: Vec<u32> = commit.board().held(request.worker, seen).take(count).collect();
         for slot in held {
-            if let Some(beaten) = turn.board().keep(slot, options.lease) {
-                turn.apply(beaten)?;
+            if let Some(beaten) = commit.board().keep(slot, options.lease) {
+                commit.apply(beaten)?;
             }
             slots.push(slot);
-            fits = count == 1 || room.take(turn.board(), &slots);
+            fits = count == 1 || room.take(commit.board(), &slots);
             if !fits {
                 break;
             }
         }
     }
     if request.order == Order::Rotate {
-        env.turn = world::next_turn();
+        env.rotation = world::next_rotation();
     }
-    let count = count.min(slots.len().saturating_add(turn.board().most_for(request)));
+    let count = count.min(slots.len().saturating_add(commit.board().most_for(request)));
     while fits && slots.len() < count {
-        let claimed = match turn.board().claim(&env, request, slots.len() as u64) {
+        let claimed = match commit.board().claim(&env, request, slots.len() as u64) {
             Ok(Some(claimed)) => claimed,
             // Those that it has got are its own.
             Err(refusal) if slots.is_empty() => return Err(refusal.into()),
             _ => break,
         };
         slots.push(claimed.slot);
-        turn.apply(&claimed)?;
-        fits = count == 1 || room.take(turn.board(), &slots);
+        commit.apply(&claimed)?;
+        fits = count == 1 || room.take(commit.board(), &slots);
     }
     Ok(slots)
 }

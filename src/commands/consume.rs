@@ -3,7 +3,7 @@
 use board::{Advance, Answer, Consume as Request, State, LONGEST};
 
 use super::after::Waits;
-use super::claim::{next_claim, Wanted};
+use super::claim::{next_claim, ClaimRequest};
 use super::many::{for_each, targets, tokens};
 use super::post::delay;
 use super::shared::{self, EDGE};
@@ -12,8 +12,8 @@ use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` →
 /// `complete`; with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the state in which the
@@ -40,7 +40,7 @@ struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Takes an option if it is one of these; false when it is another.
-    fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
+    fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "RESULT" => once(&mut self.result, "RESULT", args.payload("RESULT")?)?,
             "RETAIN" => once(&mut self.retain, "RETAIN", args.ms("RETAIN", -1..=LONGEST)?)?,
@@ -58,7 +58,7 @@ impl<'a> Options<'a> {
     }
 
     /// How the work ends: all that was said, but worker, id, token and payload.
-    fn finish(self) -> Result<Way<'a>, Fault> {
+    fn finish(self) -> Result<Way<'a>, CommandError> {
         let after = self.waits.finish()?;
         match self.next {
             Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
@@ -117,27 +117,27 @@ struct Said<'a> {
 }
 
 /// Ends the work on one job, and says in which state that leaves it.
-fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, Fault> {
-    let env = turn.env;
+fn consume(commit: &mut Commit<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, CommandError> {
+    let env = commit.env;
     let Said { worker, id, token, payload, result } = said;
     match way {
         Way::Done(request) => {
             let result = result.or(request.result);
             let request = Request { worker, id, token, payload, result, ..request.clone() };
-            if let Answer::Do(effect) = turn.board().consume(&env, &request)? {
-                turn.apply(&effect)?;
+            if let Answer::Do(effect) = commit.board().consume(&env, &request)? {
+                commit.apply(&effect)?;
             }
             Ok(State::Complete)
         }
         Way::On(advance) => {
             let advance = Advance { worker, id, token, payload, ..advance.clone() };
-            match turn.board().advance(&env, &advance)? {
+            match commit.board().advance(&env, &advance)? {
                 Answer::Again(state) => return Ok(state),
-                Answer::Do(effect) => turn.apply(&effect)?,
+                Answer::Do(effect) => commit.apply(&effect)?,
             }
             // What it waits for from now on may have ended without success.
-            turn.settle(id)?;
-            let board = turn.board();
+            commit.settle(id)?;
+            let board = commit.board();
             let gone = || board.tombstone(id, env.now).map(|tombstone| tombstone.state);
             Ok(board.state_of(id).or_else(gone).unwrap_or(State::Cancelled))
         }
@@ -145,7 +145,7 @@ fn consume(turn: &mut Turn<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, 
 }
 
 /// Reads the results after RESULTS.
-fn results<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
+fn results<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     let n = args.length("RESULTS", 1)?;
     args.many(n, "RESULTS", |args| args.payload("RESULTS"))
 }
@@ -175,16 +175,16 @@ impl Command for Consume {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut token, "TOKEN", args.token("TOKEN")?)?,
                 "PAYLOAD" => once(&mut payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "CLAIM" => next = Some(Wanted::next(args, call.ctx, worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
         let way = options.finish()?;
-        end(call, next, |turn| {
-            turn.hear(worker)?;
-            turn.settle(id)?;
-            consume(turn, Said { worker, id, token, payload, result: None }, &way).map(Ending::State)
+        end(call, next, |commit| {
+            commit.check_worker_name(worker)?;
+            commit.settle(id)?;
+            consume(commit, Said { worker, id, token, payload, result: None }, &way).map(Ending::State)
         })
     }
 }
@@ -216,7 +216,7 @@ impl Command for MConsume {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
                 "RESULTS" => once(&mut results, "RESULTS", self::results(args)?)?,
-                "CLAIM" => next = Some(Wanted::next(args, call.ctx, worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
@@ -228,14 +228,14 @@ impl Command for MConsume {
         }
         let way = options.finish()?;
         let all = targets.is_all();
-        end(call, next, |turn| {
-            turn.hear(worker)?;
-            let targets = targets.paired(given, worker, turn);
+        end(call, next, |commit| {
+            commit.check_worker_name(worker)?;
+            let targets = targets.paired(given, worker, commit);
             check_shared(targets.len(), if all { "ALL" } else { "n" }, &way)?;
             let mut results = results.into_iter().flatten();
-            for_each(turn, targets, all, |turn, id, token| {
+            for_each(commit, targets, all, |commit, id, token| {
                 let said = Said { worker, id, token, payload: None, result: results.next() };
-                consume(turn, said, &way).map(Ending::State)
+                consume(commit, said, &way).map(Ending::State)
             })
         })
     }

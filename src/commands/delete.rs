@@ -1,16 +1,16 @@
 //! `JOB.DELETE`: records go, whatever their state.
 
-use board::{all_fields, Deed, Deleted, FieldList, Forgotten, Refusal};
+use board::{all_fields, Deleted, FieldList, Forgotten, Operation, Refusal};
 
 use super::selection::{distinct, named, resolve, weight, write_named, Named, Where, BYTES};
 use super::{fields, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::records::write_record;
 use crate::replies::records::write_records;
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 
 /// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with
 /// RETURN the records; or `WHERE …`: those held back in place of unknown ids. Replicates
@@ -21,47 +21,47 @@ pub struct Delete;
 /// was only kept for it.
 type Going = (u32, i64, Vec<u8>);
 
-fn delete(turn: &mut Turn<'_>, slots: &[u32]) -> Result<(), Fault> {
-    let board = &*turn.board();
+fn delete(commit: &mut Commit<'_>, slots: &[u32]) -> Result<(), CommandError> {
+    let board = &*commit.board();
     let record = |slot: &u32| board.record_of(*slot).map(|r| (*slot, r.seq(), r.id().to_vec()));
     let going: Vec<Going> = slots.iter().filter_map(record).collect();
     for (slot, seq, id) in going {
-        match turn.board().seq(slot) == seq {
-            true => turn.apply(Deleted { slot })?,
-            false => forget(turn, &id)?,
+        match commit.board().seq(slot) == seq {
+            true => commit.apply(Deleted { slot })?,
+            false => forget(commit, &id)?,
         }
     }
     Ok(())
 }
 
-fn forget(turn: &mut Turn<'_>, id: &[u8]) -> Result<(), Fault> {
-    let now = turn.env.now;
-    match turn.board().tombstone(id, now) {
-        Some(_) => turn.apply(Forgotten { id }),
+fn forget(commit: &mut Commit<'_>, id: &[u8]) -> Result<(), CommandError> {
+    let now = commit.env.now;
+    match commit.board().tombstone(id, now) {
+        Some(_) => commit.apply(Forgotten { id }),
         None => Ok(()),
     }
 }
 
 /// Answers for jobs named one by one, and gives those that are to go.
 fn by_ids(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     reply: Reply,
     ids: &[&[u8]],
     returned: Option<&FieldList>,
-) -> Result<Vec<u32>, Fault> {
-    let slots = resolve(turn, ids, |_, _| Ok(()))?;
+) -> Result<Vec<u32>, CommandError> {
+    let slots = resolve(commit, ids, |_, _| Ok(()))?;
     let known = distinct(&slots);
     for (id, slot) in ids.iter().zip(&slots) {
         if let Some(slot) = slot {
-            turn.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
-            turn.board().check_childless(*slot, &known).map_err(|refusal| refusal.of(id))?;
+            commit.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
+            commit.board().check_childless(*slot, &known).map_err(|refusal| refusal.of(id))?;
         }
     }
-    if returned.is_some() && known.len() > 1 && weight(turn.board(), &known) > BYTES {
+    if returned.is_some() && known.len() > 1 && weight(commit.board(), &known) > BYTES {
         return Err(Refusal::Limit("return").into());
     }
     for (id, _) in ids.iter().zip(&slots).filter(|(_, slot)| slot.is_none()) {
-        forget(turn, id)?;
+        forget(commit, id)?;
     }
     reply.array(3 + usize::from(returned.is_some()));
     write_named(reply, known.len(), ids, &slots);
@@ -69,7 +69,7 @@ fn by_ids(
         reply.array(ids.len());
         for slot in &slots {
             match slot {
-                Some(slot) => write_record(reply, turn.board(), *slot, fields),
+                Some(slot) => write_record(reply, commit.board(), *slot, fields),
                 None => reply.null(),
             }
         }
@@ -79,23 +79,23 @@ fn by_ids(
 
 /// Answers for a slice by filters, and gives those that are to go.
 fn by_filters(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     reply: Reply,
     chosen: &Where<'_>,
     returned: Option<&FieldList>,
-) -> Result<Vec<u32>, Fault> {
+) -> Result<Vec<u32>, CommandError> {
     let bytes = returned.map_or(usize::MAX, |_| BYTES);
-    let slice = chosen.choose(turn, Deed::Delete, bytes)?;
+    let slice = chosen.choose(commit, Operation::Delete, bytes)?;
     reply.array(3 + usize::from(returned.is_some()));
     slice.write(reply);
     if let Some(fields) = returned {
-        write_records(reply, turn.board(), &slice.slots, fields);
+        write_records(reply, commit.board(), &slice.slots, fields);
     }
     Ok(if chosen.dry { Vec::new() } else { slice.slots })
 }
 
 /// Which jobs, and what of them is handed back.
-fn read<'a>(args: &mut Args<'a>) -> Result<(Named<'a>, Option<FieldList>), Fault> {
+fn read<'a>(args: &mut Args<'a>) -> Result<(Named<'a>, Option<FieldList>), CommandError> {
     let mut jobs = named(args)?;
     let (mut handed, mut asked) = (false, None);
     while let Some(word) = args.next() {
@@ -135,14 +135,14 @@ impl Command for Delete {
     fn run(call: &mut Call<'_>) -> Done {
         let (jobs, returned) = read(&mut call.args)?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             let going = match &jobs {
-                Named::Ids(ids) => by_ids(turn, reply, ids, returned.as_ref())?,
-                Named::Where(chosen) => by_filters(turn, reply, chosen, returned.as_ref())?,
+                Named::Ids(ids) => by_ids(commit, reply, ids, returned.as_ref())?,
+                Named::Where(chosen) => by_filters(commit, reply, chosen, returned.as_ref())?,
             };
             // The records are in the answer, so it stands before they go. Only a board that
             // breaks refuses now, and that is in the log.
-            let _ = delete(turn, &going);
+            let _ = delete(commit, &going);
             Ok(())
         })
     }

@@ -7,7 +7,7 @@ use super::{Command, Family, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, Done};
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 
 /// The parent of the subcommands.
 pub struct Parent;
@@ -42,15 +42,15 @@ const SPEC: Spec = Spec {
 
 fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
     let reply = call.ctx.reply();
-    Turn::run(call.ctx, &call.key(), |turn| {
-        turn.settle(id)?;
-        let env = turn.env;
-        let slot = turn.board().find(id).ok_or(Refusal::NoJob)?;
-        let depended = turn.board().depend(&env, slot, depend)?;
-        turn.apply(depended)?;
+    Commit::run(call.ctx, &call.key(), |commit| {
+        commit.settle(id)?;
+        let env = commit.env;
+        let slot = commit.board().find(id).ok_or(Refusal::NoJob)?;
+        let depended = commit.board().depend(&env, slot, depend)?;
+        commit.apply(depended)?;
         // What it waits for from now on may have ended without success.
-        turn.settle(id)?;
-        match turn.board().state_of(id).or_else(|| turn.board().tombstone(id, env.now).map(|t| t.state)) {
+        commit.settle(id)?;
+        match commit.board().state_of(id).or_else(|| commit.board().tombstone(id, env.now).map(|t| t.state)) {
             Some(state) => reply.text(state.name()),
             None => reply.null(),
         }

@@ -2,7 +2,7 @@
 
 use board::{Answer, Fail as Request, Retry, State, LONGEST};
 
-use super::claim::{next_claim, Wanted};
+use super::claim::{next_claim, ClaimRequest};
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Keyword};
 use crate::commands::call::Call;
@@ -52,20 +52,20 @@ impl Command for Fail {
                 }
                 "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
             }
         }
         request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
-        end(call, next, |turn| {
-            turn.hear(request.worker)?;
-            turn.settle(request.id)?;
-            let env = turn.env;
-            let ended = match turn.board().fail(&env, &request)? {
+        end(call, next, |commit| {
+            commit.check_worker_name(request.worker)?;
+            commit.settle(request.id)?;
+            let env = commit.env;
+            let ended = match commit.board().fail(&env, &request)? {
                 Answer::Again(state) => state,
                 Answer::Do(effect) => {
                     let cancelled = matches!(effect, board::Effect::Cancelled(_));
-                    turn.apply(effect)?;
+                    commit.apply(effect)?;
                     if cancelled {
                         State::Cancelled
                     } else {
@@ -73,7 +73,7 @@ impl Command for Fail {
                     }
                 }
             };
-            Ok(Ending::Failed(turn.board().after_fail(&env, request.id, ended)))
+            Ok(Ending::Failed(commit.board().after_fail(&env, request.id, ended)))
         })
     }
 }

@@ -8,14 +8,14 @@ use super::shared::EDGE;
 use super::{Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
-use crate::replies::errors::{syntax, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.FLOW board n NODE label payload [option …] …` → ids. All or nothing. Replicates
 /// `Posted` for each node, then `Adopted` for each that has a parent.
 pub struct Flow;
 
-fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, Fault> {
+fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, CommandError> {
     let args = &mut call.args;
     if !args.take("NODE") {
         return syntax("NODE must stand before each label");
@@ -29,25 +29,25 @@ fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, Fault> {
     let within = |text| format!("{text} in node '{}'", board::clean(label));
     let mut read = read;
     read().map_err(|fault| match fault {
-        Fault::Syntax(text) => Fault::Syntax(within(text)),
-        Fault::Unexpected(word, place) => Fault::Unexpected(word, within(place)),
+        CommandError::Syntax(text) => CommandError::Syntax(within(text)),
+        CommandError::Unexpected(word, place) => CommandError::Unexpected(word, within(place)),
         other => other,
     })
 }
 
 /// Posts a flow that nothing speaks against.
-fn post(turn: &mut Turn<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, Fault> {
-    let env = turn.env;
+fn post(commit: &mut Commit<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, CommandError> {
+    let env = commit.env;
     for at in plan.order().to_vec() {
         let post = plan.post(at).ok_or(Refusal::NoJob)?;
-        let answer = turn.board().post_unbounded(&env, &post, at as u64)?;
+        let answer = commit.board().post_unbounded(&env, &post, at as u64)?;
         let PostAnswer::Do(posted) = answer else { continue };
         let id = posted.text(<[u8]>::to_vec);
-        turn.apply(posted)?;
+        commit.apply(posted)?;
         plan.came(at, id);
     }
-    for adopted in plan.adopted(turn.board())? {
-        turn.apply(adopted)?;
+    for adopted in plan.adopted(commit.board())? {
+        commit.apply(adopted)?;
     }
     Ok(plan.ids().to_vec())
 }
@@ -87,13 +87,13 @@ impl Command for Flow {
             ));
         }
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
-                turn.settle(name)?;
+                commit.settle(name)?;
             }
-            let env = turn.env;
-            let plan = turn.board().plan_flow(&env, nodes)?;
-            let ids = post(turn, plan)?;
+            let env = commit.env;
+            let plan = commit.board().plan_flow(&env, nodes)?;
+            let ids = post(commit, plan)?;
             reply.array(ids.len());
             ids.iter().for_each(|id| reply.bytes(id));
             Ok(())

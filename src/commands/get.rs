@@ -6,7 +6,7 @@ use super::{fields, read, selection, Command, KeyUse, Spec};
 use crate::commands::args::{once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{unexpected, Done, Fault};
+use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::replies::fitting::fit;
 use crate::replies::records::write_found;
 use crate::replies::records::write_record;
@@ -19,7 +19,7 @@ pub struct Get;
 /// `JOB.MGET board n id… [FIELDS n f…]` → records and nulls, in place.
 pub struct MGet;
 
-fn options(args: &mut Args<'_>) -> Result<FieldList, Fault> {
+fn options(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
     let mut asked = None;
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
@@ -42,7 +42,7 @@ const COUNT: usize = 100;
 
 impl Children {
     /// Takes an option if it is one of these; false when it is another.
-    fn take(&mut self, option: &str, args: &mut Args<'_>) -> Result<bool, Fault> {
+    fn take(&mut self, option: &str, args: &mut Args<'_>) -> Result<bool, CommandError> {
         match option {
             "CURSOR" => once(&mut self.from, "CURSOR", args.int("CURSOR", 0..=NEVER)?)?,
             "COUNT" => once(&mut self.count, "COUNT", args.length("COUNT", 1)?)?,

@@ -7,9 +7,9 @@ use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{unexpected, Done, Fault};
+use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::replies::records::write_refusal;
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 
 /// `JOB.HEARTBEAT board worker id [TOKEN t] [LEASE ms] [PROGRESS pct] [STAGE text] [PAYLOAD p]
 /// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, before it `Revived`
@@ -20,16 +20,16 @@ pub struct Heartbeat;
 pub struct MHeartbeat;
 
 /// Applies one heartbeat: when the lease ends, and whether the worker is asked to stop.
-fn beat(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(i64, bool), Fault> {
-    let env = turn.env;
-    let (revived, beaten) = turn.board().heartbeat(&env, request)?;
+fn beat(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(i64, bool), CommandError> {
+    let env = commit.env;
+    let (revived, beaten) = commit.board().heartbeat(&env, request)?;
     if let Some(revived) = revived {
-        turn.apply(revived)?;
+        commit.apply(revived)?;
     }
     let slot = beaten.slot;
-    turn.apply(beaten)?;
-    turn.carry_on(slot);
-    Ok(turn.board().hold_on(slot).unwrap_or_default())
+    commit.apply(beaten)?;
+    commit.keep_session(slot);
+    Ok(commit.board().hold_on(slot).unwrap_or_default())
 }
 
 fn write(reply: Reply, (deadline, cancel): (i64, bool)) {
@@ -72,10 +72,10 @@ impl Command for Heartbeat {
         report.meta = meta.unwrap_or_default();
         request.report = (report != Report::default()).then_some(report);
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.hear(request.worker)?;
-            turn.settle(request.id)?;
-            let hold = beat(turn, &request)?;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.check_worker_name(request.worker)?;
+            commit.settle(request.id)?;
+            let hold = beat(commit, &request)?;
             reply.map(2);
             write(reply, hold);
             Ok(())
@@ -110,18 +110,18 @@ impl Command for MHeartbeat {
         targets.check(worker, &given)?;
         let all = targets.is_all();
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.hear(worker)?;
-            let targets = targets.paired(given, worker, turn);
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.check_worker_name(worker)?;
+            let targets = targets.paired(given, worker, commit);
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {
-                turn.settle(id)?;
+                commit.settle(id)?;
                 let request = Request { worker, id, token: *token, lease, report: None };
-                match beat(turn, &request) {
+                match beat(commit, &request) {
                     Ok(hold) => answers.push((id, *token, Ok(hold))),
                     // What it no longer holds is not among all that it holds.
-                    Err(Fault::Refused(_)) if all => {}
-                    Err(Fault::Refused(refusal)) => answers.push((id, *token, Err(refusal))),
+                    Err(CommandError::Refused(_)) if all => {}
+                    Err(CommandError::Refused(refusal)) => answers.push((id, *token, Err(refusal))),
                     Err(fault) => return Err(fault),
                 }
             }

@@ -7,11 +7,11 @@ use super::{Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::redis::ctx::Level;
-use crate::replies::errors::{syntax, Done, Fault};
+use crate::replies::errors::{syntax, CommandError, Done};
 use crate::runtime::blocked_claims;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::BoardValue;
-use crate::runtime::publish::{self, News};
+use crate::runtime::publish::{self, Outgoing};
 use crate::runtime::timer;
 use crate::runtime::world;
 
@@ -24,7 +24,7 @@ pub struct Load;
 /// `JOB.PROBE board` → OK. Does nothing; the server's checks before it are the answer.
 pub struct Probe;
 
-fn from_elsewhere(call: &Call<'_>) -> Result<(), Fault> {
+fn from_elsewhere(call: &Call<'_>) -> Result<(), CommandError> {
     match call.ctx.is_replay() || config().foreign_effects {
         true => Ok(()),
         false => syntax("internal command: it is for replication and logs alone"),
@@ -80,7 +80,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
     }
     call.ctx.signal_modified(&key);
     call.ctx.replicate_verbatim();
-    let news = open.value().map(|value| News::of(&mut value.board));
+    let news = open.value().map(|value| Outgoing::of(&mut value.board));
     drop(open);
     if let Some(news) = news {
         news.send(call.ctx, &key);

@@ -7,7 +7,7 @@ use super::{fields, read, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{syntax, unexpected, unknown, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, unknown, CommandError, Done};
 use crate::replies::fitting::fit;
 use crate::replies::records::write_records;
 
@@ -19,13 +19,13 @@ pub struct List;
 /// So many filters at most: each is asked of each job that is looked at.
 const FILTERS_MOST: usize = 100;
 
-fn state(args: &mut Args<'_>) -> Result<State, Fault> {
+fn state(args: &mut Args<'_>) -> Result<State, CommandError> {
     let name = args.value("STATE")?;
     State::named(name).map_or_else(|| unknown("state", name, State::ALL.map(State::name)), Ok)
 }
 
 /// Reads one filter if the word begins one.
-pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, Fault> {
+pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Result<bool, CommandError> {
     let mut keyword = Keyword::of(word);
     let mut none = false;
     if keyword.text() == "NOT" {

@@ -6,8 +6,8 @@ use board::ANYBODY;
 
 use crate::commands::args::Args;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{syntax, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, CommandError};
+use crate::runtime::commit::Commit;
 
 /// Which jobs a worker speaks of.
 pub enum Targets<'a> {
@@ -21,7 +21,7 @@ pub enum Targets<'a> {
 pub type Target<'a> = (Cow<'a, [u8]>, Option<u64>);
 
 /// Reads `n id…` or `ALL`.
-pub fn targets<'a>(args: &mut Args<'a>) -> Result<Targets<'a>, Fault> {
+pub fn targets<'a>(args: &mut Args<'a>) -> Result<Targets<'a>, CommandError> {
     if args.take("ALL") {
         return Ok(Targets::All);
     }
@@ -30,14 +30,14 @@ pub fn targets<'a>(args: &mut Args<'a>) -> Result<Targets<'a>, Fault> {
 }
 
 /// Reads the tokens after TOKENS.
-pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, Fault> {
+pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, CommandError> {
     let n = args.length("TOKENS", 1)?;
     args.many(n, "TOKENS", |args| args.token("TOKENS"))
 }
 
 impl<'a> Targets<'a> {
     /// Whether that worker and these tokens go with them: one token for each id, none with ALL.
-    pub fn check(&self, worker: &[u8], tokens: &Option<Vec<u64>>) -> Result<(), Fault> {
+    pub fn check(&self, worker: &[u8], tokens: &Option<Vec<u64>>) -> Result<(), CommandError> {
         if self.is_all() && worker == ANYBODY {
             return syntax("worker must not be '*' with ALL");
         }
@@ -45,7 +45,12 @@ impl<'a> Targets<'a> {
     }
 
     /// Whether an option has a value for each id; none with ALL.
-    pub fn check_each<T>(&self, option: &str, values: &str, given: &Option<Vec<T>>) -> Result<(), Fault> {
+    pub fn check_each<T>(
+        &self,
+        option: &str,
+        values: &str,
+        given: &Option<Vec<T>>,
+    ) -> Result<(), CommandError> {
         match (self, given) {
             (Targets::All, Some(_)) => syntax(format!("ALL excludes {option}")),
             (Targets::Ids(ids), Some(given)) if ids.len() != given.len() => {
@@ -61,9 +66,9 @@ impl<'a> Targets<'a> {
     }
 
     /// Each job with its token; those of ALL with the tokens they are held under.
-    pub fn paired(self, tokens: Option<Vec<u64>>, worker: &[u8], turn: &mut Turn<'_>) -> Vec<Target<'a>> {
+    pub fn paired(self, tokens: Option<Vec<u64>>, worker: &[u8], commit: &mut Commit<'_>) -> Vec<Target<'a>> {
         let Targets::Ids(ids) = self else {
-            let board = &*turn.board();
+            let board = &*commit.board();
             let held = board.held(worker, 0).filter_map(|slot| board.record_of(slot));
             return held.map(|record| (Cow::Owned(record.id().to_vec()), record.token())).collect();
         };
@@ -75,16 +80,16 @@ impl<'a> Targets<'a> {
 /// Ends the work on each target by `each`, which answers for one. With ALL each answer is told
 /// with its id.
 pub fn for_each(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     targets: Vec<Target<'_>>,
     all: bool,
-    mut each: impl FnMut(&mut Turn<'_>, &[u8], Option<u64>) -> Result<Ending, Fault>,
-) -> Result<Ending, Fault> {
+    mut each: impl FnMut(&mut Commit<'_>, &[u8], Option<u64>) -> Result<Ending, CommandError>,
+) -> Result<Ending, CommandError> {
     let mut answers = Vec::with_capacity(targets.len());
     for (id, token) in &targets {
-        turn.settle(id)?;
-        answers.push(match each(turn, id, *token) {
-            Err(Fault::Refused(refusal)) => Err(refusal),
+        commit.settle(id)?;
+        answers.push(match each(commit, id, *token) {
+            Err(CommandError::Refused(refusal)) => Err(refusal),
             answer => Ok(answer?),
         });
     }

@@ -12,7 +12,7 @@ use board::{Board, FieldList, Fields, Refusal, NEVER};
 use crate::commands::args::Args;
 use crate::commands::call::Call;
 use crate::redis::cell::MainCell;
-use crate::replies::errors::{unknown, Done, Fault};
+use crate::replies::errors::{unknown, CommandError, Done};
 
 mod abandon;
 mod after;
@@ -228,7 +228,10 @@ pub fn register(to: &mut impl Registers, manual_clock: bool) {
 }
 
 /// Reads a board; an absent one is read like an empty one.
-pub fn read<R>(call: &Call<'_>, work: impl FnOnce(&Board) -> Result<R, Fault>) -> Result<R, Fault> {
+pub fn read<R>(
+    call: &Call<'_>,
+    work: impl FnOnce(&Board) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
     let key = call.key();
     let mut open = call.ctx.open(&key)?;
     match open.value() {
@@ -250,7 +253,7 @@ pub fn pause_end(until: Option<i64>) -> i64 {
 }
 
 /// The names after FIELDS, each once.
-pub fn fields(args: &mut Args<'_>) -> Result<FieldList, Fault> {
+pub fn fields(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
     let mut fields = Vec::new();
     for name in args.names("FIELDS", 1)? {
         match Fields::named(name) {

@@ -3,7 +3,7 @@
 
 use crate::commands::args::{once, Args, Keyword};
 use crate::redis::reply::Reply;
-use crate::replies::errors::{unexpected, Fault};
+use crate::replies::errors::{unexpected, CommandError};
 use crate::replies::fitting::fit_rows;
 
 /// So many are given when COUNT does not say.
@@ -25,7 +25,7 @@ impl<C> Paging<C> {
         option: &str,
         args: &mut Args<'a>,
         read: impl FnOnce(&'a [u8]) -> Option<C>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, CommandError> {
         match option {
             "CURSOR" => once(&mut self.from, "CURSOR", args.cursor(read)?)?,
             "COUNT" => once(&mut self.count, "COUNT", args.length("COUNT", 1)?)?,
@@ -35,7 +35,10 @@ impl<C> Paging<C> {
     }
 
     /// Takes all that is left, where a listing has no other options.
-    pub fn only<'a>(args: &mut Args<'a>, read: impl Fn(&'a [u8]) -> Option<C>) -> Result<Paging<C>, Fault> {
+    pub fn only<'a>(
+        args: &mut Args<'a>,
+        read: impl Fn(&'a [u8]) -> Option<C>,
+    ) -> Result<Paging<C>, CommandError> {
         let mut page = Paging::FIRST;
         while let Some(word) = args.next() {
             if !page.take(Keyword::of(word).text(), args, &read)? {

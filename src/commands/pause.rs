@@ -1,12 +1,12 @@
 //! `JOB.PAUSE` and `JOB.RESUME`: nothing is claimed for a while.
 
-use board::{Halt, LONGEST};
+use board::{PauseRequest, LONGEST};
 
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, Done};
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 
 /// `JOB.PAUSE board [QUEUE q [GROUP g]] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
 /// a first `Reclaimed`; the timer does the rest.
@@ -39,7 +39,7 @@ impl Command for Pause {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut halt = Halt::default();
+        let mut halt = PauseRequest::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" => once(&mut halt.queue, "QUEUE", args.name("QUEUE")?)?,
@@ -50,16 +50,16 @@ impl Command for Pause {
             }
         }
         needs_queue(halt.queue, halt.group)?;
-        Turn::run(call.ctx, &call.key(), |turn| {
-            let env = turn.env;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            let env = commit.env;
             if let Some(queue) = halt.queue {
-                turn.board().check_queue(queue)?;
-                turn.board().check_new_group(queue, halt.group)?;
+                commit.board().check_queue(queue)?;
+                commit.board().check_new_group(queue, halt.group)?;
             }
-            let paused = turn.board().pause(&env, &halt);
-            turn.apply(paused)?;
-            match turn.board().reclaim(&env, RELEASES) {
-                Some(reclaimed) => turn.apply(reclaimed),
+            let paused = commit.board().pause(&env, &halt);
+            commit.apply(paused)?;
+            match commit.board().reclaim(&env, RELEASES) {
+                Some(reclaimed) => commit.apply(reclaimed),
                 None => Ok(()),
             }
         })?;
@@ -91,8 +91,8 @@ impl Command for Resume {
             }
         }
         needs_queue(queue, group)?;
-        Turn::run(call.ctx, &call.key(), |turn| match turn.board().resume(queue, group) {
-            Some(resumed) => turn.apply(resumed),
+        Commit::run(call.ctx, &call.key(), |commit| match commit.board().resume(queue, group) {
+            Some(resumed) => commit.apply(resumed),
             None => Ok(()),
         })?;
         call.ctx.reply().ok();

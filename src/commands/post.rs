@@ -9,8 +9,8 @@ use super::unique::Key;
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
 /// `JOB.POST board payload [option …]` → id, or null. Replicates `Posted`.
@@ -38,7 +38,7 @@ pub enum Form {
 }
 
 /// Reads an attribute of jobs if the word begins one; false when it does not.
-pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) -> Result<bool, Fault> {
+pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) -> Result<bool, CommandError> {
     let options = &mut post.options;
     match word {
         "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
@@ -90,7 +90,7 @@ pub fn options<'a>(
     args: &mut Args<'a>,
     form: Form,
     post: &mut Request<'a>,
-) -> Result<Option<Vec<&'a [u8]>>, Fault> {
+) -> Result<Option<Vec<&'a [u8]>>, CommandError> {
     let many = form == Form::Many;
     let (mut ids, mut exists, mut start) = (None, None, None);
     let (mut waits, mut key) = (Waits::default(), Key::default());
@@ -141,11 +141,11 @@ pub fn options<'a>(
 }
 
 /// The time that is so many ms away.
-pub fn delay(args: &mut Args<'_>) -> Result<i64, Fault> {
+pub fn delay(args: &mut Args<'_>) -> Result<i64, CommandError> {
     Ok(world::now().saturating_add(args.ms("DELAY", 0..=LONGEST)?))
 }
 
-fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
+fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), CommandError> {
     let kind = args.value("BACKOFF")?;
     match Keyword::of(kind).text() {
         "FIXED" => args.ms("BACKOFF FIXED", 0..=LONGEST).map(|ms| (ms, ms)),
@@ -158,7 +158,7 @@ fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), Fault> {
 }
 
 /// A duration, or -1 for none.
-fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
+fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
     match args.ms(name, -1..=LONGEST)? {
         0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST} milliseconds")),
         ms => Ok(ms),
@@ -166,12 +166,12 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, Fault> {
 }
 
 /// A holder of the key and a parent that time should have ended have ended.
-fn settle_others(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<(), Fault> {
-    let now = turn.env.now;
-    let holder = request.unique.as_ref().and_then(|key| turn.board().holder_of(key.key, now));
+fn settle_others(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(), CommandError> {
+    let now = commit.env.now;
+    let holder = request.unique.as_ref().and_then(|key| commit.board().holder_of(key.key, now));
     let holder = holder.map(|(id, _)| id.borrowed().text(<[u8]>::to_vec));
-    holder.as_deref().map_or(Ok(()), |id| turn.settle(id))?;
-    request.parent.map_or(Ok(()), |id| turn.settle(id))
+    holder.as_deref().map_or(Ok(()), |id| commit.settle(id))?;
+    request.parent.map_or(Ok(()), |id| commit.settle(id))
 }
 
 impl Command for Post {
@@ -194,20 +194,20 @@ impl Command for Post {
         let mut request = Request { payload: call.args.payload("payload")?, ..Request::default() };
         options(&mut call.args, Form::One, &mut request)?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             if let Some(id) = request.id {
-                turn.settle(id)?;
+                commit.settle(id)?;
             }
-            settle_others(turn, &request)?;
-            let env = turn.env;
-            match &turn.board().post(&env, &request, 0)? {
+            settle_others(commit, &request)?;
+            let env = commit.env;
+            match &commit.board().post(&env, &request, 0)? {
                 PostAnswer::Skip => reply.null(),
                 PostAnswer::Holds(id) => id.borrowed().text(|id| reply.bytes(id)),
                 PostAnswer::Do(posted) => {
-                    let adopted = turn.board().adopt(&request, posted)?;
+                    let adopted = commit.board().adopt(&request, posted)?;
                     posted.text(|id| reply.bytes(id));
-                    turn.apply(posted)?;
-                    adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
+                    commit.apply(posted)?;
+                    adopted.map_or(Ok(()), |adopted| commit.apply(adopted))?;
                 }
             }
             Ok(())
@@ -253,38 +253,38 @@ impl Command for MPost {
         check_shared(n, &request)?;
         let ids = ids.unwrap_or_default();
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             for id in &ids {
-                turn.settle(id)?;
+                commit.settle(id)?;
             }
-            settle_others(turn, &request)?;
-            let env = turn.env;
+            settle_others(commit, &request)?;
+            let env = commit.env;
             // Whatever would refuse one refuses all, before anything changes.
-            let bounded = turn.board().is_bounded(&request);
+            let bounded = commit.board().is_bounded(&request);
             let looks = if bounded { n } else { ids.len().max(1) };
             let mut growth = Growth::default();
             for (i, payload) in payloads.iter().enumerate().take(looks) {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
-                let answer = turn.board().post_unbounded(&env, &request, i as u64)?;
+                let answer = commit.board().post_unbounded(&env, &request, i as u64)?;
                 if let PostAnswer::Do(posted) = &answer {
-                    turn.board().adopt(&request, posted)?;
+                    commit.board().adopt(&request, posted)?;
                 }
                 if bounded {
-                    turn.board().grow(&mut growth, &request, &answer);
+                    commit.board().grow(&mut growth, &request, &answer);
                 }
             }
-            turn.board().check_posts(&growth, &request)?;
+            commit.board().check_posts(&growth, &request)?;
             reply.array(n);
             for (i, payload) in payloads.iter().enumerate() {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
-                match &turn.board().post_unbounded(&env, &request, i as u64) {
+                match &commit.board().post_unbounded(&env, &request, i as u64) {
                     Ok(PostAnswer::Do(posted)) => {
-                        let adopted = turn.board().adopt(&request, posted)?;
+                        let adopted = commit.board().adopt(&request, posted)?;
                         posted.text(|id| reply.bytes(id));
-                        turn.apply(posted)?;
-                        adopted.map_or(Ok(()), |adopted| turn.apply(adopted))?;
+                        commit.apply(posted)?;
+                        adopted.map_or(Ok(()), |adopted| commit.apply(adopted))?;
                     }
                     Ok(PostAnswer::Holds(id)) => id.borrowed().text(|id| reply.bytes(id)),
                     _ => reply.null(),

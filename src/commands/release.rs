@@ -1,12 +1,12 @@
 //! `JOB.RELEASE`: an operator takes jobs from their workers.
 
-use board::Deed;
+use board::Operation;
 
 use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
 use crate::commands::call::Call;
-use crate::replies::errors::{unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.RELEASE board n id…` → count, cursor, unknown ids; or `WHERE …`. Replicates `Released` for each, or
 /// `Cancelled` where the worker was asked to stop.
@@ -33,23 +33,23 @@ impl Command for Release {
         }
         jobs.check()?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            let env = turn.env;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            let env = commit.env;
             let ids = match &jobs {
-                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Release, release),
+                Named::Where(chosen) => return chosen.run(commit, reply, Operation::Release, release),
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(turn, ids, |turn, slot| turn.board().release(&env, slot))?;
+            let slots = resolve(commit, ids, |commit, slot| commit.board().release(&env, slot))?;
             let known = distinct(&slots);
-            known.iter().try_for_each(|slot| release(turn, *slot))?;
+            known.iter().try_for_each(|slot| release(commit, *slot))?;
             write(reply, known.len(), ids, &slots);
             Ok(())
         })
     }
 }
 
-fn release(turn: &mut Turn<'_>, slot: u32) -> Result<(), Fault> {
-    let env = turn.env;
-    let effect = turn.board().release(&env, slot)?;
-    turn.apply(effect)
+fn release(commit: &mut Commit<'_>, slot: u32) -> Result<(), CommandError> {
+    let env = commit.env;
+    let effect = commit.board().release(&env, slot)?;
+    commit.apply(effect)
 }

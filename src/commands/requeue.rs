@@ -1,13 +1,13 @@
 //! `JOB.REQUEUE`: jobs that failed, were trashed or cancelled are to be done after all.
 
-use board::Deed;
+use board::Operation;
 
 use super::selection::{distinct, named, resolve, write, Named};
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.REQUEUE board n id… [QUEUE q]` → count, cursor, unknown ids; or `WHERE … [TO q]`,
 /// where QUEUE is a filter. Replicates `Requeued` for each, oldest first.
@@ -41,24 +41,24 @@ impl Command for Requeue {
         }
         jobs.check()?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            let env = turn.env;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            let env = commit.env;
             if let Some(queue) = queue {
-                turn.board().check_queue(queue)?;
+                commit.board().check_queue(queue)?;
             }
-            let requeue = |turn: &mut Turn<'_>, slot| -> Result<(), Fault> {
-                let effect = turn.board().requeue(&env, slot, queue)?;
-                turn.apply(effect)
+            let requeue = |commit: &mut Commit<'_>, slot| -> Result<(), CommandError> {
+                let effect = commit.board().requeue(&env, slot, queue)?;
+                commit.apply(effect)
             };
             let ids = match &jobs {
-                Named::Where(chosen) => return chosen.run(turn, reply, Deed::Requeue(queue), requeue),
+                Named::Where(chosen) => return chosen.run(commit, reply, Operation::Requeue(queue), requeue),
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(turn, ids, |turn, slot| turn.board().requeue(&env, slot, queue))?;
+            let slots = resolve(commit, ids, |commit, slot| commit.board().requeue(&env, slot, queue))?;
             let mut known = distinct(&slots);
-            turn.board().check_requeues(&known, queue)?;
-            known.sort_by_key(|slot| turn.board().seq(*slot));
-            known.iter().try_for_each(|slot| requeue(turn, *slot))?;
+            commit.board().check_requeues(&known, queue)?;
+            known.sort_by_key(|slot| commit.board().seq(*slot));
+            known.iter().try_for_each(|slot| requeue(commit, *slot))?;
             write(reply, known.len(), ids, &slots);
             Ok(())
         })

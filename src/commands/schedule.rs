@@ -12,8 +12,8 @@ use super::{read, Command, Family, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// The parent of the subcommands.
 pub struct Parent;
@@ -62,11 +62,11 @@ fn word<T>(
     name: &str,
     all: &str,
     named: impl Fn(&[u8]) -> Option<T>,
-) -> Result<T, Fault> {
+) -> Result<T, CommandError> {
     named(args.value(name)?).map_or_else(|| syntax(format!("{name} must be {all}")), Ok)
 }
 
-fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fault> {
+fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), CommandError> {
     let (mut when, mut key) = (None, Key::default());
     while let Some(text) = args.next() {
         match Keyword::of(text).text() {
@@ -109,7 +109,7 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Fau
     Ok(())
 }
 
-fn new_id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], Fault> {
+fn new_id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], CommandError> {
     match args.value("id")? {
         id if is_schedule_id(id) => Ok(id),
         [b'@', ..] => syntax("id must not begin with '@'"),
@@ -118,7 +118,7 @@ fn new_id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], Fault> {
 }
 
 /// The id of a schedule, and nothing after it.
-fn id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], Fault> {
+fn id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], CommandError> {
     let id = args.name("id")?;
     args.end()?;
     Ok(id)
@@ -247,12 +247,12 @@ impl Command for Set {
         let child = Post { payload: call.args.payload("payload")?, ..Post::default() };
         let mut set = SetSchedule { id, child, ..SetSchedule::default() };
         options(&mut call.args, &mut set)?;
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.settle_schedule(id)?;
-            set.child.parent.map_or(Ok(()), |parent| turn.settle(parent))?;
-            let env = turn.env;
-            let effect = turn.board().set_schedule(&env, &set)?;
-            turn.apply(effect)
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.settle_schedule(id)?;
+            set.child.parent.map_or(Ok(()), |parent| commit.settle(parent))?;
+            let env = commit.env;
+            let effect = commit.board().set_schedule(&env, &set)?;
+            commit.apply(effect)
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -333,10 +333,10 @@ impl Command for Del {
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.settle_schedule(id)?;
-            let effect = turn.board().delete_schedule(id)?;
-            turn.apply(effect)
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.settle_schedule(id)?;
+            let effect = commit.board().delete_schedule(id)?;
+            commit.apply(effect)
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -345,11 +345,11 @@ impl Command for Del {
 
 fn pause(call: &mut Call<'_>, paused: bool) -> Done {
     let id = id(&mut call.args)?;
-    Turn::run(call.ctx, &call.key(), |turn| {
-        turn.settle_schedule(id)?;
-        let env = turn.env;
-        match turn.board().pause_schedule(&env, id, paused)? {
-            Some(effect) => turn.apply(effect),
+    Commit::run(call.ctx, &call.key(), |commit| {
+        commit.settle_schedule(id)?;
+        let env = commit.env;
+        match commit.board().pause_schedule(&env, id, paused)? {
+            Some(effect) => commit.apply(effect),
             None => Ok(()),
         }
     })?;
@@ -387,13 +387,13 @@ impl Command for Run {
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.settle_schedule(id)?;
-            let env = turn.env;
-            match turn.board().run_schedule(&env, id)? {
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.settle_schedule(id)?;
+            let env = commit.env;
+            match commit.board().run_schedule(&env, id)? {
                 Some(fired) => {
                     reply.bytes(&fired.child());
-                    turn.apply(fired)
+                    commit.apply(fired)
                 }
                 None => {
                     reply.null();

@@ -3,13 +3,13 @@
 //! By id it is all or nothing: `n id…`. By filters it goes slice by slice: `WHERE filter…
 //! [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
 
-use board::{Board, Deed, Filters, Reached, Refusal, Selection};
+use board::{Board, Filters, Operation, Refusal, Selection, SelectionCursor};
 
 use super::list::filter;
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::redis::reply::Reply;
-use crate::replies::errors::{syntax, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, CommandError};
+use crate::runtime::commit::Commit;
 
 /// So many jobs are chosen when COUNT does not say.
 const COUNT: usize = 1000;
@@ -31,19 +31,19 @@ pub enum Named<'a> {
 pub struct Where<'a> {
     filters: Filters<'a>,
     count: Option<usize>,
-    cursor: Option<Option<Reached>>,
+    cursor: Option<Option<SelectionCursor>>,
     /// Nothing is to be changed.
     pub dry: bool,
 }
 
 /// Reads `n id…`.
-pub fn ids<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
+pub fn ids<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     let n = args.length("n", 1)?;
     args.many(n, "n", |args| args.name("id"))
 }
 
 /// Reads `n id…` or `WHERE`.
-pub fn named<'a>(args: &mut Args<'a>) -> Result<Named<'a>, Fault> {
+pub fn named<'a>(args: &mut Args<'a>) -> Result<Named<'a>, CommandError> {
     match args.take("WHERE") {
         true => Ok(Named::Where(Where::default())),
         false => Ok(Named::Ids(ids(args)?)),
@@ -52,14 +52,14 @@ pub fn named<'a>(args: &mut Args<'a>) -> Result<Named<'a>, Fault> {
 
 impl<'a> Named<'a> {
     /// Reads what belongs to WHERE if the word begins it.
-    pub fn take(&mut self, args: &mut Args<'a>, word: &[u8]) -> Result<bool, Fault> {
+    pub fn take(&mut self, args: &mut Args<'a>, word: &[u8]) -> Result<bool, CommandError> {
         let Named::Where(chosen) = self else { return Ok(false) };
         if filter(args, word, &mut chosen.filters)? {
             return Ok(true);
         }
         match Keyword::of(word).text() {
             "COUNT" => once(&mut chosen.count, "COUNT", args.length("COUNT", 1)?)?,
-            "CURSOR" => once(&mut chosen.cursor, "CURSOR", args.cursor(Reached::read)?)?,
+            "CURSOR" => once(&mut chosen.cursor, "CURSOR", args.cursor(SelectionCursor::read)?)?,
             "DRYRUN" => flag(&mut chosen.dry, "DRYRUN")?,
             _ => return Ok(false),
         }
@@ -72,7 +72,7 @@ impl<'a> Named<'a> {
     }
 
     /// Refuses a selection without any filter.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), CommandError> {
         match self {
             Named::Where(chosen) if chosen.filters.is_empty() => syntax("WHERE needs a filter"),
             _ => Ok(()),
@@ -85,13 +85,18 @@ pub struct Slice {
     /// The jobs, in the order in which it is to be done.
     pub slots: Vec<u32>,
     held: Vec<Vec<u8>>,
-    next: Option<Reached>,
+    next: Option<SelectionCursor>,
 }
 
 impl Where<'_> {
     /// Chooses the next slice; `bytes` bounds it as [`Selection::bytes`] says.
-    pub fn choose(&self, turn: &mut Turn<'_>, deed: Deed<'_>, bytes: usize) -> Result<Slice, Fault> {
-        turn.settle_due()?;
+    pub fn choose(
+        &self,
+        commit: &mut Commit<'_>,
+        deed: Operation<'_>,
+        bytes: usize,
+    ) -> Result<Slice, CommandError> {
+        commit.settle_due()?;
         let selection = Selection {
             deed,
             filters: self.filters.clone(),
@@ -100,9 +105,9 @@ impl Where<'_> {
             bytes,
             dry: self.dry,
         };
-        let env = turn.env;
-        let chosen = turn.board().select(&env, &selection);
-        let id = |slot: &u32| turn.board().record_of(*slot).map(|record| record.id().to_vec());
+        let env = commit.env;
+        let chosen = commit.board().select(&env, &selection);
+        let id = |slot: &u32| commit.board().record_of(*slot).map(|record| record.id().to_vec());
         let held = chosen.held.iter().filter_map(id).collect();
         Ok(Slice { slots: chosen.slots, held, next: chosen.next })
     }
@@ -111,14 +116,14 @@ impl Where<'_> {
     /// run, and answers.
     pub fn run(
         &self,
-        turn: &mut Turn<'_>,
+        commit: &mut Commit<'_>,
         reply: Reply,
-        deed: Deed<'_>,
-        mut each: impl FnMut(&mut Turn<'_>, u32) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let slice = self.choose(turn, deed, usize::MAX)?;
+        deed: Operation<'_>,
+        mut each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
+        let slice = self.choose(commit, deed, usize::MAX)?;
         if !self.dry {
-            slice.slots.iter().try_for_each(|slot| each(turn, *slot))?;
+            slice.slots.iter().try_for_each(|slot| each(commit, *slot))?;
         }
         reply.array(3);
         slice.write(reply);
@@ -143,18 +148,18 @@ impl Slice {
 /// The slots of the ids, `None` for those that the board does not know. Time is settled for
 /// each, and `check` must refuse none of them: then nothing has changed.
 pub fn resolve<R>(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     ids: &[&[u8]],
-    mut check: impl FnMut(&mut Turn<'_>, u32) -> Result<R, Refusal>,
-) -> Result<Vec<Option<u32>>, Fault> {
+    mut check: impl FnMut(&mut Commit<'_>, u32) -> Result<R, Refusal>,
+) -> Result<Vec<Option<u32>>, CommandError> {
     for id in ids {
-        turn.settle(id)?;
+        commit.settle(id)?;
     }
     let mut slots: Vec<Option<u32>> = Vec::with_capacity(ids.len());
     for id in ids {
-        let slot = turn.board().find(id);
+        let slot = commit.board().find(id);
         if let Some(slot) = slot {
-            check(turn, slot).map_err(|refusal| refusal.of(id))?;
+            check(commit, slot).map_err(|refusal| refusal.of(id))?;
         }
         slots.push(slot);
     }

@@ -2,8 +2,8 @@
 //! of named limits.
 
 use board::{
-    clean, Board, Configured, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting, Source, Topic,
-    ALL_TOPICS, LONGEST, NAMED_MOST, SPECS,
+    clean, Board, Configured, EventKind, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting,
+    Source, ALL_EVENTS, LONGEST, NAMED_MOST, SPECS,
 };
 
 use super::{read, Command, Family, KeyUse, Spec};
@@ -11,8 +11,8 @@ use crate::commands::args::Args;
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::integers::whole;
-use crate::replies::errors::{syntax, unknown, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, unknown, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// The parent of the subcommands.
 pub struct Parent;
@@ -143,7 +143,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Refuses what the board has no room for, or does not know, before anything is set.
-    fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), Fault> {
+    fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), CommandError> {
         match self {
             Scope::Limit(limit) => board.check_new_limit(limit)?,
             Scope::Queue(queue) => board.check_queue(queue)?,
@@ -163,32 +163,37 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    fn set(self, turn: &mut Turn<'_>, name: Name, value: Option<Value<'_>>) -> Result<(), Fault> {
+    fn set(self, commit: &mut Commit<'_>, name: Name, value: Option<Value<'_>>) -> Result<(), CommandError> {
         match (name, value) {
-            (Name::One(setting), Some(Value::Number(value))) => self.apply(turn, setting, Some(value)),
-            (Name::One(setting), _) => self.apply(turn, setting, None),
+            (Name::One(setting), Some(Value::Number(value))) => self.apply(commit, setting, Some(value)),
+            (Name::One(setting), _) => self.apply(commit, setting, None),
             (Name::Limits, value) => {
                 let Some((queue, group)) = self.place() else { return Ok(()) };
                 let names = match &value {
                     Some(Value::Limits(names)) => Some(&names[..]),
                     _ => None,
                 };
-                turn.apply(LimitsNamed::new(queue, group, names))
+                commit.apply(LimitsNamed::new(queue, group, names))
             }
         }
     }
 
-    fn apply(self, turn: &mut Turn<'_>, setting: Setting, value: Option<i64>) -> Result<(), Fault> {
+    fn apply(
+        self,
+        commit: &mut Commit<'_>,
+        setting: Setting,
+        value: Option<i64>,
+    ) -> Result<(), CommandError> {
         match self {
-            Scope::Board => turn.apply(Configured { queue: None, setting, value }),
-            Scope::Queue(queue) => turn.apply(Configured { queue: Some(queue), setting, value }),
-            Scope::Group(queue, group) => turn.apply(GroupConfigured { queue, group, setting, value }),
-            Scope::Limit(limit) => turn.apply(LimitConfigured { limit, setting, value }),
+            Scope::Board => commit.apply(Configured { queue: None, setting, value }),
+            Scope::Queue(queue) => commit.apply(Configured { queue: Some(queue), setting, value }),
+            Scope::Group(queue, group) => commit.apply(GroupConfigured { queue, group, setting, value }),
+            Scope::Limit(limit) => commit.apply(LimitConfigured { limit, setting, value }),
         }
     }
 }
 
-fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
+fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, CommandError> {
     if args.take("LIMIT") {
         return Ok(Scope::Limit(args.name("LIMIT")?));
     }
@@ -205,7 +210,7 @@ fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, Fault> {
     }
 }
 
-fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, Fault> {
+fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
     if name.eq_ignore_ascii_case(b"limits") {
         return match scope.place() {
             Some(_) => Ok(Name::Limits),
@@ -229,14 +234,14 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, Fault> {
 /// has changed; the timer does the rest.
 const REVIEWS: u32 = 64;
 
-fn review(turn: &mut Turn<'_>) -> Done {
-    match turn.board().review(REVIEWS) {
-        Some(reviewed) => turn.apply(reviewed),
+fn review(commit: &mut Commit<'_>) -> Done {
+    match commit.board().review(REVIEWS) {
+        Some(reviewed) => commit.apply(reviewed),
         None => Ok(()),
     }
 }
 
-fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, Fault> {
+fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, CommandError> {
     let mut settings = Vec::new();
     while let Some(name) = args.next() {
         let setting = named(name, scope)?;
@@ -249,7 +254,7 @@ fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, Fault> {
 }
 
 /// The limits that a queue or a group is to name: how many, and these.
-fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
+fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     let n = args.int("limits", 0..=NAMED_MOST as i64)? as usize;
     let names = args.many(n, "limits", |args| args.name("limits"))?;
     let twice = names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|n| n == *name));
@@ -260,7 +265,7 @@ fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, Fault> {
 }
 
 /// The value of a setting: a number; of one which is on or off, and of `events`, also words.
-fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, Fault> {
+fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, CommandError> {
     let spec = setting.spec();
     let switch = (spec.min, spec.max) == (0, 1);
     match args.peek() {
@@ -276,16 +281,16 @@ fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, Fault> {
 }
 
 /// The bits that names of events, joined by commas, stand for.
-fn events(words: &[u8]) -> Result<i64, Fault> {
+fn events(words: &[u8]) -> Result<i64, CommandError> {
     let bits_of = |word: &[u8]| match word {
-        _ if word.eq_ignore_ascii_case(b"all") => Some(ALL_TOPICS),
+        _ if word.eq_ignore_ascii_case(b"all") => Some(ALL_EVENTS),
         _ if word.eq_ignore_ascii_case(b"none") => Some(0),
         _ => {
-            let named = Topic::ALL.into_iter().find(|t| word.eq_ignore_ascii_case(t.name().as_bytes()));
-            named.map(Topic::bit)
+            let named = EventKind::ALL.into_iter().find(|t| word.eq_ignore_ascii_case(t.name().as_bytes()));
+            named.map(EventKind::bit)
         }
     };
-    let names = || Topic::ALL.into_iter().map(Topic::name).chain(["all", "none"]);
+    let names = || EventKind::ALL.into_iter().map(EventKind::name).chain(["all", "none"]);
     let mut bits = 0;
     for word in words.split(|byte| *byte == b',') {
         bits |= match bits_of(word) {
@@ -372,12 +377,12 @@ impl Command for Set {
         if values.is_empty() {
             return syntax("a name and a value are needed");
         }
-        Turn::run(call.ctx, &call.key(), |turn| {
-            scope.check(turn.board(), &values)?;
+        Commit::run(call.ctx, &call.key(), |commit| {
+            scope.check(commit.board(), &values)?;
             for (name, value) in values {
-                scope.set(turn, name, Some(value))?;
+                scope.set(commit, name, Some(value))?;
             }
-            review(turn)
+            review(commit)
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -400,13 +405,13 @@ impl Command for Reset {
     fn run(call: &mut Call<'_>) -> Done {
         let scope = scope(&mut call.args)?;
         let asked = names(&mut call.args, scope)?;
-        Turn::run(call.ctx, &call.key(), |turn| {
-            for name in scope.own(turn.board()) {
+        Commit::run(call.ctx, &call.key(), |commit| {
+            for name in scope.own(commit.board()) {
                 if asked.is_empty() || asked.contains(&name) {
-                    scope.set(turn, name, None)?;
+                    scope.set(commit, name, None)?;
                 }
             }
-            review(turn)
+            review(commit)
         })?;
         call.ctx.reply().ok();
         Ok(())

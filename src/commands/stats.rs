@@ -8,7 +8,7 @@ use crate::commands::call::Call;
 use crate::integers::whole;
 use crate::redis::reply::Reply;
 use crate::replies::date;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::world;
 
 /// `JOB.STATS board [QUEUE queue] [DAY date|days]` → a map.
@@ -50,7 +50,7 @@ impl Command for Stats {
 }
 
 /// A date, or so many days back from today.
-fn day(args: &mut Args<'_>) -> Result<i32, Fault> {
+fn day(args: &mut Args<'_>) -> Result<i32, CommandError> {
     let word = args.value("DAY")?;
     let back = whole(word).filter(|n| (0..=BACK).contains(n));
     let today = day_of(world::now());

@@ -2,7 +2,7 @@
 
 use board::{Answer, Trash as Request};
 
-use super::claim::{next_claim, Wanted};
+use super::claim::{next_claim, ClaimRequest};
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
@@ -35,16 +35,16 @@ impl Command for Trash {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
-                "CLAIM" => next = Some(Wanted::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
                 _ => return unexpected(word),
             }
         }
-        end(call, next, |turn| {
-            turn.hear(request.worker)?;
-            turn.settle(request.id)?;
-            let env = turn.env;
-            if let Answer::Do(effect) = turn.board().trash(&env, &request)? {
-                turn.apply(effect)?;
+        end(call, next, |commit| {
+            commit.check_worker_name(request.worker)?;
+            commit.settle(request.id)?;
+            let env = commit.env;
+            if let Answer::Do(effect) = commit.board().trash(&env, &request)? {
+                commit.apply(effect)?;
             }
             Ok(Ending::Ok)
         })

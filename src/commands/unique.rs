@@ -3,7 +3,7 @@
 use board::{OnConflict, TakeKey, Until, LONGEST};
 
 use crate::commands::args::{once, Args, Keyword};
-use crate::replies::errors::{syntax, Fault};
+use crate::replies::errors::{syntax, CommandError};
 
 /// `[UNIQUE key [UNTIL start|end] [FOR ms] [ONCONFLICT …]]`, in any order.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub struct Key<'a> {
     on_conflict: Option<OnConflict>,
 }
 
-fn until(args: &mut Args<'_>) -> Result<Until, Fault> {
+fn until(args: &mut Args<'_>) -> Result<Until, CommandError> {
     match Keyword::of(args.value("UNTIL")?).text() {
         "START" => Ok(Until::Start),
         "END" => Ok(Until::End),
@@ -24,7 +24,7 @@ fn until(args: &mut Args<'_>) -> Result<Until, Fault> {
 
 impl<'a> Key<'a> {
     /// Takes an option if it is one of these but ONCONFLICT; false when it is another.
-    pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, Fault> {
+    pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "UNIQUE" => once(&mut self.key, "UNIQUE", args.name("UNIQUE")?)?,
             "UNTIL" => once(&mut self.until, "UNTIL", until(args)?)?,
@@ -35,7 +35,7 @@ impl<'a> Key<'a> {
     }
 
     /// Takes the value of ONCONFLICT.
-    pub fn on_conflict(&mut self, args: &mut Args<'_>) -> Result<(), Fault> {
+    pub fn on_conflict(&mut self, args: &mut Args<'_>) -> Result<(), CommandError> {
         let named = match Keyword::of(args.value("ONCONFLICT")?).text() {
             "REJECT" => OnConflict::Reject,
             "RETURN" => OnConflict::Return,
@@ -47,7 +47,7 @@ impl<'a> Key<'a> {
     }
 
     /// All that was said; `None` when there was no UNIQUE.
-    pub fn finish(self) -> Result<Option<TakeKey<'a>>, Fault> {
+    pub fn finish(self) -> Result<Option<TakeKey<'a>>, CommandError> {
         let Some(key) = self.key else {
             return match (self.until.is_some(), self.time.is_some(), self.on_conflict.is_some()) {
                 (true, ..) => syntax("UNTIL needs UNIQUE"),

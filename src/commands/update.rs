@@ -1,6 +1,6 @@
 //! `JOB.UPDATE`: an operator changes jobs that have not ended.
 
-use board::{Deed, Label, Report, Update as Change, LONGEST, MOST};
+use board::{Label, Operation, Report, Update as Change, LONGEST, MOST};
 
 use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
@@ -8,8 +8,8 @@ use super::shared::{self, pieces, PIECE};
 use super::{Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
-use crate::runtime::commit::Turn;
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
 /// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
 /// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.
@@ -30,7 +30,7 @@ fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>
 }
 
 /// What SET names: attributes of jobs that have not ended, and labels of any.
-fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), Fault> {
+fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), CommandError> {
     let mut change = Change::default();
     let (mut tag, mut untag, mut track) = (None, None, None);
     let mut report = Report::default();
@@ -106,37 +106,37 @@ impl Command for Update {
             check_shared(ids.len(), change.as_ref(), label.as_ref())?;
         }
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             if let Some(queue) = change.as_ref().and_then(|change| change.queue) {
-                turn.board().check_queue(queue)?;
+                commit.board().check_queue(queue)?;
             }
             let ids = match &jobs {
                 Named::Ids(ids) => ids,
                 Named::Where(chosen) => {
                     let deed = match (&change, &label) {
-                        (change, Some(label)) => Deed::Label(label, change.as_ref()),
-                        (Some(change), None) => Deed::Update(change),
+                        (change, Some(label)) => Operation::Label(label, change.as_ref()),
+                        (Some(change), None) => Operation::Update(change),
                         (None, None) => return Ok(()),
                     };
-                    let slice = chosen.choose(turn, deed, BYTES)?;
+                    let slice = chosen.choose(commit, deed, BYTES)?;
                     if !chosen.dry {
-                        update(turn, &slice.slots, change.as_ref(), label.as_ref())?;
+                        update(commit, &slice.slots, change.as_ref(), label.as_ref())?;
                     }
                     reply.array(3);
                     slice.write(reply);
                     return Ok(());
                 }
             };
-            let slots = resolve(turn, ids, |turn, slot| {
-                change.as_ref().map_or(Ok(()), |change| turn.board().check_update(slot, change))?;
-                label.as_ref().map_or(Ok(()), |label| turn.board().label(slot, label).map(|_| ()))
+            let slots = resolve(commit, ids, |commit, slot| {
+                change.as_ref().map_or(Ok(()), |change| commit.board().check_update(slot, change))?;
+                label.as_ref().map_or(Ok(()), |label| commit.board().label(slot, label).map(|_| ()))
             })?;
             let known = distinct(&slots);
             if let Some(queue) = change.as_ref().and_then(|change| change.queue) {
-                turn.board().check_room(queue, &known)?;
-                turn.board().check_limits(&known, Some(queue))?;
+                commit.board().check_room(queue, &known)?;
+                commit.board().check_limits(&known, Some(queue))?;
             }
-            update(turn, &known, change.as_ref(), label.as_ref())?;
+            update(commit, &known, change.as_ref(), label.as_ref())?;
             write(reply, known.len(), ids, &slots);
             Ok(())
         })
@@ -144,26 +144,26 @@ impl Command for Update {
 }
 
 fn update(
-    turn: &mut Turn<'_>,
+    commit: &mut Commit<'_>,
     slots: &[u32],
     change: Option<&Change<'_>>,
     label: Option<&Label<'_>>,
-) -> Result<(), Fault> {
+) -> Result<(), CommandError> {
     match (change, slots) {
         (None, _) | (_, []) => {}
         (Some(change), [slot]) => {
-            let effect = turn.board().update(*slot, change)?;
-            turn.apply(effect)?;
+            let effect = commit.board().update(*slot, change)?;
+            commit.apply(effect)?;
         }
         (Some(change), _) => {
-            let effect = turn.board().update_all(slots.to_vec(), change);
-            turn.apply(effect)?;
+            let effect = commit.board().update_all(slots.to_vec(), change);
+            commit.apply(effect)?;
         }
     }
     let Some(label) = label else { return Ok(()) };
     for slot in slots {
-        if let Some(effect) = turn.board().label(*slot, label)? {
-            turn.apply(effect)?;
+        if let Some(effect) = commit.board().label(*slot, label)? {
+            commit.apply(effect)?;
         }
     }
     Ok(())

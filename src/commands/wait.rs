@@ -5,7 +5,7 @@ use board::{all_fields, Board};
 use super::{fields, read, selection, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::records::write_found;
 use crate::runtime::blocked_waits::{claimable, sight, wait};
 use crate::runtime::wait_index::{Until, Want};
@@ -18,7 +18,7 @@ pub struct Wait;
 /// The longest wait, ms.
 const LONGEST: i64 = 1 << 40;
 
-fn want(args: &mut Args<'_>) -> Result<Want, Fault> {
+fn want(args: &mut Args<'_>) -> Result<Want, CommandError> {
     match args.next().map(Keyword::of).as_ref().map(Keyword::text) {
         Some("JOBS") => want_jobs(args),
         Some("FOR") => want_board(args),
@@ -26,7 +26,7 @@ fn want(args: &mut Args<'_>) -> Result<Want, Fault> {
     }
 }
 
-fn want_jobs(args: &mut Args<'_>) -> Result<Want, Fault> {
+fn want_jobs(args: &mut Args<'_>) -> Result<Want, CommandError> {
     let ids = selection::ids(args)?.into_iter().map(<[u8]>::to_vec).collect();
     let (mut until, mut asked) = (None, None);
     const ALL: &str = "ALL, ANY and CHANGED";
@@ -46,7 +46,7 @@ fn want_jobs(args: &mut Args<'_>) -> Result<Want, Fault> {
     Ok(Want::Jobs { ids, until, fields: asked.unwrap_or_else(all_fields) })
 }
 
-fn want_board(args: &mut Args<'_>) -> Result<Want, Fault> {
+fn want_board(args: &mut Args<'_>) -> Result<Want, CommandError> {
     let word = Keyword::of(args.value("FOR")?);
     let mut queues = None;
     while let Some(word) = args.next() {

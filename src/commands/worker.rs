@@ -8,9 +8,9 @@ use super::{read, Command, Family, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
-use crate::replies::errors::{syntax, unexpected, Done, Fault};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::fitting::fit_rows;
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
 /// The parent of the subcommands.
@@ -94,25 +94,25 @@ impl Command for Register {
         }
         request.meta = meta.unwrap_or_default();
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
+        Commit::run(call.ctx, &call.key(), |commit| {
             // One that has lapsed already begins anew.
-            turn.settle_due()?;
+            commit.settle_due()?;
             // Who is there says so again and again, and must not go for want of memory.
-            if turn.ctx.is_full() && !turn.board().is_renewal(&request) {
-                return Err(Fault::Full);
+            if commit.ctx.is_full() && !commit.board().is_renewal(&request) {
+                return Err(CommandError::Full);
             }
-            let env = turn.env;
-            let registered = turn.board().register(&env, &request)?;
+            let env = commit.env;
+            let registered = commit.board().register(&env, &request)?;
             let until = registered.until;
-            turn.apply(registered)?;
+            commit.apply(registered)?;
             if let Some(connection) = connection {
-                turn.attend(request.worker, connection);
+                commit.attend_session(request.worker, connection);
             }
             reply.map(2);
             reply.text("expires");
             reply.int(told(until));
             reply.text("quiet");
-            reply.int(turn.board().is_quiet(request.worker).into());
+            reply.int(commit.board().is_quiet(request.worker).into());
             Ok(())
         })
     }
@@ -134,15 +134,15 @@ impl Command for Deregister {
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
         let reply = call.ctx.reply();
-        Turn::run(call.ctx, &call.key(), |turn| {
-            turn.settle_due()?;
-            let env = turn.env;
-            let deregistered = turn.board().deregister(worker);
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.settle_due()?;
+            let env = commit.env;
+            let deregistered = commit.board().deregister(worker);
             reply.int(deregistered.is_some().into());
             let Some(deregistered) = deregistered else { return Ok(()) };
-            turn.apply(deregistered)?;
-            match turn.board().departs(&env, ENDS) {
-                Some(departed) => turn.apply(departed),
+            commit.apply(deregistered)?;
+            match commit.board().departs(&env, ENDS) {
+                Some(departed) => commit.apply(departed),
                 None => Ok(()),
             }
         })
@@ -150,12 +150,12 @@ impl Command for Deregister {
 }
 
 /// Lets a worker be quiet, or no longer.
-fn hush(call: &mut Call<'_>, quiet: bool) -> Done {
+fn set_quiet(call: &mut Call<'_>, quiet: bool) -> Done {
     let worker = call.args.worker()?;
-    Turn::run(call.ctx, &call.key(), |turn| {
-        turn.settle_due()?;
-        match turn.board().quiet(worker, quiet)? {
-            Some(quieted) => turn.apply(quieted),
+    Commit::run(call.ctx, &call.key(), |commit| {
+        commit.settle_due()?;
+        match commit.board().quiet(worker, quiet)? {
+            Some(quieted) => commit.apply(quieted),
             None => Ok(()),
         }
     })?;
@@ -182,7 +182,7 @@ impl Command for Quiet {
     };
 
     fn run(call: &mut Call<'_>) -> Done {
-        hush(call, true)
+        set_quiet(call, true)
     }
 }
 
@@ -191,7 +191,7 @@ impl Command for Resume {
         Spec { sub: Some("resume"), summary: "Lets a worker that was quiet have jobs again.", ..HUSH };
 
     fn run(call: &mut Call<'_>) -> Done {
-        hush(call, false)
+        set_quiet(call, false)
     }
 }
 

@@ -9,7 +9,7 @@ const SHOWN: usize = 64;
 
 /// Ends a command; nothing has been replied yet.
 #[derive(Debug)]
-pub enum Fault {
+pub enum CommandError {
     /// Arguments that cannot be understood.
     Syntax(String),
     /// A word that no option has, and where it stands.
@@ -23,46 +23,50 @@ pub enum Fault {
 }
 
 /// A command's outcome; its reply has been written when it is `Ok`.
-pub type Done = Result<(), Fault>;
+pub type Done = Result<(), CommandError>;
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for CommandError {
     fn from(refusal: Refusal) -> Self {
-        Fault::Refused(refusal)
+        CommandError::Refused(refusal)
     }
 }
 
-impl From<WrongType> for Fault {
+impl From<WrongType> for CommandError {
     fn from(_: WrongType) -> Self {
-        Fault::WrongType
+        CommandError::WrongType
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CommandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::Syntax(text) => write!(f, "ERR {text}"),
-            Fault::Unexpected(word, place) => write!(f, "ERR syntax error near '{word}'{place}"),
-            Fault::Refused(refusal) => refusal.fmt(f),
-            Fault::WrongType => {
+            CommandError::Syntax(text) => write!(f, "ERR {text}"),
+            CommandError::Unexpected(word, place) => write!(f, "ERR syntax error near '{word}'{place}"),
+            CommandError::Refused(refusal) => refusal.fmt(f),
+            CommandError::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
             }
-            Fault::Full => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
+            CommandError::Full => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
         }
     }
 }
 
 /// An argument that cannot be understood.
-pub fn syntax<T>(text: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Syntax(text.into()))
+pub fn syntax<T>(text: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError::Syntax(text.into()))
 }
 
 /// A word that no option has.
-pub fn unexpected<T>(word: &[u8]) -> Result<T, Fault> {
-    Err(Fault::Unexpected(shown(word), String::new()))
+pub fn unexpected<T>(word: &[u8]) -> Result<T, CommandError> {
+    Err(CommandError::Unexpected(shown(word), String::new()))
 }
 
 /// A name that is none of those known: the one that it resembles, or all of them.
-pub fn unknown<'n, T>(what: &str, name: &[u8], known: impl IntoIterator<Item = &'n str>) -> Result<T, Fault> {
+pub fn unknown<'n, T>(
+    what: &str,
+    name: &[u8],
+    known: impl IntoIterator<Item = &'n str>,
+) -> Result<T, CommandError> {
     let name = shown(name);
     let known: Vec<String> = known.into_iter().map(str::to_ascii_lowercase).collect();
     syntax(match nearest(&name, known.iter().map(|known| &**known)) {
@@ -76,10 +80,10 @@ fn shown(word: &[u8]) -> String {
     clean(word.get(..4 * SHOWN).unwrap_or(word)).chars().take(SHOWN).collect()
 }
 
-impl Fault {
+impl CommandError {
     /// The option that was meant, out of those that may stand there.
     pub fn hint(&self, options: impl FnOnce() -> Vec<String>) -> Option<String> {
-        let Fault::Unexpected(word, _) = self else { return None };
+        let CommandError::Unexpected(word, _) = self else { return None };
         nearest(word, options().iter().map(|option| &**option)).map(str::to_string)
     }
 }

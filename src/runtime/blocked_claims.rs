@@ -19,12 +19,12 @@ use crate::redis::cell::MainCell;
 use crate::redis::ctx::{Ctx, Key};
 use crate::redis::park::{self, Chosen, Client, Handle, Parked};
 use crate::replies::endings::begin;
-use crate::replies::errors::Fault;
+use crate::replies::errors::CommandError;
 use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
 use crate::runtime::board_value::OpenKey;
-use crate::runtime::claim_queue::{Place, Wait, Waiter, Waiters};
-use crate::runtime::commit::Turn;
+use crate::runtime::claim_queue::{BoardKey, Wait, Waiter, Waiters};
+use crate::runtime::commit::Commit;
 use crate::runtime::connections;
 use crate::runtime::latency;
 
@@ -51,7 +51,7 @@ static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
 /// What was meant for clients that have gone.
 static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
 /// Boards that somebody waits for and that something outside a plain command has touched.
-static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 
 fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
     WAITERS.with(|waiters| work(waiters.get_or_insert_with(Waiters::default)))
@@ -123,7 +123,7 @@ fn tell(ctx: Ctx, served: &Served) {
 
 /// Something outside a plain command has touched that board: looked at when the event loop's
 /// turn ends, if anybody waits for it.
-pub fn touch(place: Place) {
+pub fn touch(place: BoardKey) {
     if with(|waiters| waiters.waits_for(&place)) {
         TOUCHED.with(|touched| touched.insert(place));
     }
@@ -131,7 +131,7 @@ pub fn touch(place: Place) {
 
 /// Touches every board of these databases that somebody waits for.
 pub fn touch_databases(dbs: &[i32]) {
-    let places: Vec<Place> = with(|w| w.places().filter(|(db, _)| dbs.contains(db)).cloned().collect());
+    let places: Vec<BoardKey> = with(|w| w.places().filter(|(db, _)| dbs.contains(db)).cloned().collect());
     TOUCHED.with(|touched| touched.extend(places));
 }
 
@@ -145,7 +145,7 @@ pub fn recall_chosen(ctx: Ctx) {
 
 /// Puts those clients that were chosen and not told yet, and lost what they were chosen for,
 /// back to their places in line. Gives the boards they wait for.
-fn recall(lost: impl Fn(&Served) -> bool) -> Vec<Place> {
+fn recall(lost: impl Fn(&Served) -> bool) -> Vec<BoardKey> {
     let mut places = Vec::new();
     for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
         if !served.revoked && lost(&served) {
@@ -168,7 +168,7 @@ fn still_holds(ctx: Ctx, served: &Served) -> bool {
         .is_ok_and(|mut open| open.value().is_some_and(|value| !served.held(&value.board).is_empty()))
 }
 
-fn is_broken(ctx: Ctx, (db, name): &Place) -> bool {
+fn is_broken(ctx: Ctx, (db, name): &BoardKey) -> bool {
     let broken = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.is_broken());
     ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(broken)
 }
@@ -188,11 +188,11 @@ pub fn serve_touched(ctx: Ctx) {
     }
     // Where the server may not write now, both are tried again in its next turn.
     for untold in RETURNED.with(std::mem::take) {
-        let done = on_board(ctx, &untold.waiter.place, |turn| {
-            let env = turn.env;
+        let done = on_board(ctx, &untold.waiter.place, |commit| {
+            let env = commit.env;
             for (slot, token) in &untold.claims {
-                if let Some(effect) = turn.board().undo_claim(&env, *slot, *token) {
-                    turn.apply(effect)?;
+                if let Some(effect) = commit.board().undo_claim(&env, *slot, *token) {
+                    commit.apply(effect)?;
                 }
             }
             Ok(())
@@ -210,9 +210,9 @@ pub fn serve_touched(ctx: Ctx) {
             }
             continue;
         }
-        let done = on_board(ctx, &place, |turn| {
-            turn.settle_due()?;
-            turn.board().wake_all();
+        let done = on_board(ctx, &place, |commit| {
+            commit.settle_due()?;
+            commit.board().wake_all();
             Ok(())
         });
         if !done {
@@ -228,7 +228,11 @@ pub fn unblock_chosen() {
 
 /// Works on the board at a place, if there still is one. False when the server may not write
 /// to it now.
-fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Result<(), Fault>) -> bool {
+fn on_board(
+    ctx: Ctx,
+    (db, name): &BoardKey,
+    work: impl FnOnce(&mut Commit<'_>) -> Result<(), CommandError>,
+) -> bool {
     let key = ctx.key(name);
     if !ctx.select(*db) || !ctx.holds_board(&key) {
         return true;
@@ -236,45 +240,45 @@ fn on_board(ctx: Ctx, (db, name): &Place, work: impl FnOnce(&mut Turn<'_>) -> Re
     let allowed = ctx.allows_write_to(&key);
     if allowed {
         // A refusal is a broken board: nothing is done on it.
-        let _ = Turn::run(ctx, &key, work);
+        let _ = Commit::run(ctx, &key, work);
     }
     allowed
 }
 
 /// Hands work to those who wait for this board, in the order in which they came.
-pub fn serve(turn: &mut Turn<'_>) {
+pub fn serve(commit: &mut Commit<'_>) {
     let nobody_served = SERVED.with(|served| served.is_empty());
     if nobody_served && waiting() == 0 {
-        return turn.board().nobody_waits();
+        return commit.board().nobody_waits();
     }
-    let place = (turn.ctx.db(), turn.key.bytes().to_vec());
+    let place = (commit.ctx.db(), commit.key.bytes().to_vec());
     if nobody_served && !with(|waiters| waiters.waits_for(&place)) {
-        return turn.board().nobody_waits();
+        return commit.board().nobody_waits();
     }
-    if turn.ctx.in_transaction() {
-        turn.board().nobody_waits();
+    if commit.ctx.in_transaction() {
+        commit.board().nobody_waits();
         TOUCHED.with(|touched| touched.insert(place));
         return;
     }
     // A worker that was quiet on a board that has gone is not on a new one.
-    if turn.board().roused() || turn.new {
+    if commit.board().roused() || commit.new {
         with(|waiters| waiters.rejoin(&place));
-        turn.board().wake_all();
+        commit.board().wake_all();
     }
-    if turn.board().taken() {
+    if commit.board().taken() {
         // Who was chosen for what has come back stands before all others.
-        let board = &*turn.board();
+        let board = &*commit.board();
         recall(|served| served.waiter.place == place && served.held(board).is_empty());
     }
     let mut queues = Vec::new();
-    turn.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    commit.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
     let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
     // What several queues share goes to whoever came first, whichever of them it waits for.
     let mut heads: BTreeSet<(u64, Vec<u8>)> =
         queues.into_iter().filter_map(|queue| Some((first(&queue)?, queue))).collect();
     while let Some((number, queue)) = heads.pop_first() {
         // One that has been served for another of its queues is in line no more.
-        let chosen = first(&queue) != Some(number) || matches!(choose(turn, number), Ok(true));
+        let chosen = first(&queue) != Some(number) || matches!(choose(commit, number), Ok(true));
         // Nothing left, or a board that broke under it: the queue is done with.
         if let Some(next) = first(&queue).filter(|_| chosen) {
             heads.insert((next, queue));
@@ -289,13 +293,13 @@ fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked:
 }
 
 /// Claims for one that waits. False when there is nothing for it.
-fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
+fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
-    if !park::is_permitted(turn.ctx, number, turn.key.bytes()) {
+    if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
         chosen(number, waiter, Vec::new(), true);
         return Ok(true);
     }
-    if turn.board().is_quiet(&waiter.wait.worker) {
+    if commit.board().is_quiet(&waiter.wait.worker) {
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);
     }
@@ -305,28 +309,28 @@ fn choose(turn: &mut Turn<'_>, number: u64) -> Result<bool, Fault> {
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);
     }
-    let env = turn.env;
+    let env = commit.env;
     let (mut claims, mut slots) = (Vec::new(), Vec::new());
     let mut room = Room::new(&waiter.wait.fields);
     let done = waiter.wait.with_claim(|claim| {
-        let count = waiter.wait.count.min(turn.board().most_for(claim));
+        let count = waiter.wait.count.min(commit.board().most_for(claim));
         while claims.len() < count {
-            let Ok(Some(claimed)) = turn.board().claim(&env, claim, claims.len() as u64) else { break };
+            let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));
-            let waited = turn.board().waited_for(slot, env.now);
+            let waited = commit.board().waited_for(slot, env.now);
             latency::with(|seen| seen.pickup.add(waited));
-            turn.apply(claimed)?;
+            commit.apply(claimed)?;
             if let Some(connection) = waiter.wait.session {
-                turn.bind(slot, connection)?;
+                commit.bind_session(slot, connection)?;
             }
             slots.push(slot);
-            if count > 1 && !room.take(turn.board(), &slots) {
+            if count > 1 && !room.take(commit.board(), &slots) {
                 break;
             }
         }
         if claims.is_empty() {
-            turn.board().note_thirst(claim.queues, env.now);
+            commit.board().wait_for_permits(claim.queues, env.now);
         }
         Ok(())
     });

@@ -14,7 +14,7 @@ use crate::redis::clock;
 use crate::redis::ctx::{Ctx, Key};
 use crate::redis::park::{self, Chosen, Client, Handle, Parked};
 use crate::replies::records::write_found;
-use crate::runtime::claim_queue::Place;
+use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::timer;
 use crate::runtime::wait_index::{Sight, Want, Watcher, Watchers};
 use crate::runtime::world;
@@ -23,15 +23,15 @@ static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
 /// Those who are to be told.
 static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 /// Boards that something outside a command has touched.
-static TOUCHED: MainCell<BTreeSet<Place>> = MainCell::new(BTreeSet::new());
+static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 /// Boards that are not here, and may have gone elsewhere with their slot: since when, in ms of
 /// [`clock::elapsed_ms`].
-static AWAY: MainCell<BTreeMap<Place, i64>> = MainCell::new(BTreeMap::new());
+static AWAY: MainCell<BTreeMap<BoardKey, i64>> = MainCell::new(BTreeMap::new());
 /// A replica learns of the deletion of a board before it learns that its slot has moved. It
 /// waits these ms for the server to send its clients after the slot.
 const REPLICA_PATIENCE: i64 = 5_000;
 /// Boards that a transaction has changed, and the queues that got work there.
-static LATER: MainCell<BTreeMap<Place, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
+static LATER: MainCell<BTreeMap<BoardKey, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
 
 fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
     WATCHERS.with(|watchers| work(watchers.get_or_insert_with(Watchers::default)))
@@ -63,7 +63,7 @@ pub fn wait(client: &Client, timeout: i64, want: Want) {
     let mut value = open.as_mut().and_then(|open| open.value());
     if let (Some(value), Want::Claimable(queues)) = (&mut value, &want) {
         let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
-        value.board.note_thirst(&queues, world::now());
+        value.board.wait_for_permits(&queues, world::now());
         timer::bring_forward(ctx, key, value);
     }
     let board = value.map(|value| &value.board);
@@ -141,13 +141,13 @@ pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
 }
 
 /// Chooses those who wait for something of a board's as a whole.
-fn look_at_board(board: &mut Board, place: &Place, woken: impl IntoIterator<Item = Vec<u8>>) {
+fn look_at_board(board: &mut Board, place: &BoardKey, woken: impl IntoIterator<Item = Vec<u8>>) {
     let mut met = BTreeSet::new();
     if with(|watchers| watchers.waits_for_work(place)) {
         for queue in woken {
             match claimable(board, &[&queue]) {
                 true => with(|watchers| watchers.saw_work(place, &queue, &mut met)),
-                false => board.note_thirst(&[&queue], world::now()),
+                false => board.wait_for_permits(&[&queue], world::now()),
             }
         }
     }
@@ -164,7 +164,7 @@ fn choose(met: BTreeSet<u64>) {
 }
 
 /// Something outside a command has touched what is under a key.
-pub fn touch(place: Place) {
+pub fn touch(place: BoardKey) {
     if waiting() > 0 && with(|watchers| watchers.waits_at(&place)) {
         TOUCHED.with(|touched| touched.insert(place));
     }
@@ -172,7 +172,7 @@ pub fn touch(place: Place) {
 
 /// Touches every board of the databases that `which` names.
 pub fn touch_databases(which: impl Fn(i32) -> bool) {
-    let places: Vec<Place> = with(|w| w.places().filter(|(db, _)| which(*db)).cloned().collect());
+    let places: Vec<BoardKey> = with(|w| w.places().filter(|(db, _)| which(*db)).cloned().collect());
     TOUCHED.with(|touched| touched.extend(places));
 }
 
@@ -202,7 +202,7 @@ pub fn look_at_touched(ctx: Ctx) {
 
 /// Whether a board that is not here may be on another node: then the server tells its clients
 /// where, or it is looked at again.
-fn may_be_away(ctx: Ctx, place: &Place) -> bool {
+fn may_be_away(ctx: Ctx, place: &BoardKey) -> bool {
     if !ctx.is_cluster() || !with(|watchers| watchers.waits_at(place)) {
         return false;
     }
@@ -219,7 +219,7 @@ pub fn look_again() {
     AWAY.with(|away| TOUCHED.with(|touched| touched.extend(away.keys().cloned())));
 }
 
-fn on_board(ctx: Ctx, place: &Place, work: impl FnOnce(Option<&mut Board>)) {
+fn on_board(ctx: Ctx, place: &BoardKey, work: impl FnOnce(Option<&mut Board>)) {
     let (db, name) = place;
     if !ctx.select(*db) {
         return;
@@ -237,7 +237,7 @@ fn on_board(ctx: Ctx, place: &Place, work: impl FnOnce(Option<&mut Board>)) {
 }
 
 /// Looks at all that is waited for at a place. No board is like one whose jobs have gone.
-fn look_at_all(board: Option<&mut Board>, place: &Place) {
+fn look_at_all(board: Option<&mut Board>, place: &BoardKey) {
     let mut met = BTreeSet::new();
     let there = board.as_deref();
     for id in with(|watchers| watchers.jobs_at(place)) {

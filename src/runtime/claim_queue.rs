@@ -9,7 +9,7 @@ use board::{Claim, FieldList, Order};
 use crate::replies::endings::Ending;
 
 /// Where a board is.
-pub type Place = (i32, Vec<u8>);
+pub type BoardKey = (i32, Vec<u8>);
 
 /// A claim that found nothing and wants to wait.
 pub struct Wait {
@@ -36,7 +36,7 @@ pub struct Waiter<H> {
     /// The server's handle of the blocked client.
     pub handle: H,
     /// The board's place.
-    pub place: Place,
+    pub place: BoardKey,
     /// What it waits for.
     pub wait: Wait,
 }
@@ -50,7 +50,7 @@ impl Wait {
 }
 
 #[derive(Default)]
-struct Line {
+struct WaitQueue {
     any: BTreeSet<u64>,
     queues: HashMap<Vec<u8>, BTreeSet<u64>>,
     /// Not in the line for now.
@@ -60,7 +60,7 @@ struct Line {
 /// All blocked claims. Numbers rise with arrival.
 pub struct Waiters<H> {
     waiters: HashMap<u64, Waiter<H>>,
-    lines: HashMap<Place, Line>,
+    lines: HashMap<BoardKey, WaitQueue>,
 }
 
 impl<H> Default for Waiters<H> {
@@ -115,7 +115,7 @@ impl<H> Waiters<H> {
     }
 
     /// Puts those that wait aside for that board back to their places in line.
-    pub fn rejoin(&mut self, place: &Place) {
+    pub fn rejoin(&mut self, place: &BoardKey) {
         let aside = self.lines.get_mut(place).map(|line| std::mem::take(&mut line.aside));
         for number in aside.unwrap_or_default() {
             if let Some(waiter) = self.waiters.remove(&number) {
@@ -125,32 +125,32 @@ impl<H> Waiters<H> {
     }
 
     /// Takes all out that are in line for that board.
-    pub fn all_at(&mut self, place: &Place) -> Vec<(u64, Waiter<H>)> {
+    pub fn all_at(&mut self, place: &BoardKey) -> Vec<(u64, Waiter<H>)> {
         let Some(line) = self.lines.get(place) else { return Vec::new() };
         let numbers: BTreeSet<u64> = line.queues.values().flatten().chain(&line.any).copied().collect();
         numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
     }
 
     /// Whether anybody waits for that board.
-    pub fn waits_for(&self, place: &Place) -> bool {
+    pub fn waits_for(&self, place: &BoardKey) -> bool {
         self.lines.contains_key(place)
     }
 
     /// The first in line for a job of that queue.
-    pub fn first_for(&self, place: &Place, queue: &[u8]) -> Option<u64> {
+    pub fn first_for(&self, place: &BoardKey, queue: &[u8]) -> Option<u64> {
         let line = self.lines.get(place)?;
         let named = line.queues.get(queue).and_then(BTreeSet::first);
         named.into_iter().chain(line.any.first()).min().copied()
     }
 
     /// How many wait for a job of that queue, those who wait aside not counted. O(1).
-    pub fn count_for(&self, place: &Place, queue: &[u8]) -> usize {
+    pub fn count_for(&self, place: &BoardKey, queue: &[u8]) -> usize {
         let Some(line) = self.lines.get(place) else { return 0 };
         line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len)
     }
 
     /// The boards that somebody waits for.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
+    pub fn places(&self) -> impl Iterator<Item = &BoardKey> {
         self.lines.keys()
     }
 }

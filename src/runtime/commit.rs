@@ -2,23 +2,23 @@
 //! effects are applied and collected, and at the end they are sent on once, those who wait
 //! are served, and the timer is told.
 
-use board::{Batch, Board, Bound, Env, Happening, Refusal};
+use board::{Apply, Batch, Board, Bound, Env, Refusal};
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
 use crate::redis::ctx::{Ctx, Key, Level};
-use crate::replies::errors::Fault;
+use crate::replies::errors::CommandError;
 use crate::runtime::blocked_claims;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::OpenKey;
 use crate::runtime::connections;
 use crate::runtime::latency;
-use crate::runtime::publish::{self, News};
+use crate::runtime::publish::{self, Outgoing};
 use crate::runtime::timer;
 use crate::runtime::world;
 
 /// See the module's comment.
-pub struct Turn<'k> {
+pub struct Commit<'k> {
     /// The call.
     pub ctx: Ctx<'k>,
     /// The board's key.
@@ -41,15 +41,15 @@ static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
 /// So many overdue things at most are done by a claim before it chooses.
 const CLAIM_SETTLES: u32 = 64;
 
-impl<'k> Turn<'k> {
+impl<'k> Commit<'k> {
     /// Works on the board under a key; an absent one is like an empty one, and comes into
     /// being with its first effect. What `work` has done is sent on also when it fails: time
     /// that was settled on its way stays settled.
     pub fn run<R>(
         ctx: Ctx<'k>,
         key: &'k Key<'k>,
-        work: impl FnOnce(&mut Turn<'k>) -> Result<R, Fault>,
-    ) -> Result<R, Fault> {
+        work: impl FnOnce(&mut Commit<'k>) -> Result<R, CommandError>,
+    ) -> Result<R, CommandError> {
         let mut open = ctx.open_writable(key)?;
         let value = open.value_or_new();
         if value.is_broken() {
@@ -59,13 +59,13 @@ impl<'k> Turn<'k> {
         let mut batch = BATCH.with(Option::take).unwrap_or_default();
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);
-        let telling = value.board.is_telling();
+        let telling = value.board.is_resolving();
         let new = value.board.revision() == 0;
         blocked_waits::listen(&mut value.board);
         publish::listen(&mut value.board);
-        let mut turn = Turn { ctx, key, env, open, batch, telling, new, woken: Vec::new() };
-        let done = work(&mut turn);
-        turn.finish();
+        let mut commit = Commit { ctx, key, env, open, batch, telling, new, woken: Vec::new() };
+        let done = work(&mut commit);
+        commit.finish();
         done
     }
 
@@ -75,7 +75,7 @@ impl<'k> Turn<'k> {
     }
 
     /// Applies an effect.
-    pub fn apply(&mut self, effect: impl Happening) -> Result<(), Fault> {
+    pub fn apply(&mut self, effect: impl Apply) -> Result<(), CommandError> {
         self.batch.push(&effect);
         let now = self.env.now;
         if self.board().apply(&effect, now).is_ok() {
@@ -89,43 +89,43 @@ impl<'k> Turn<'k> {
     }
 
     /// Refuses `*` as a worker's name where jobs have owners.
-    pub fn hear(&mut self, worker: &[u8]) -> Result<(), Fault> {
+    pub fn check_worker_name(&mut self, worker: &[u8]) -> Result<(), CommandError> {
         Ok(self.board().check_speaker(worker)?)
     }
 
     /// Ties the claim of a job to a connection.
-    pub fn bind(&mut self, slot: u32, connection: u64) -> Result<(), Fault> {
+    pub fn bind_session(&mut self, slot: u32, connection: u64) -> Result<(), CommandError> {
         if !self.board().is_session(slot) {
             self.apply(Bound { slot })?;
         }
-        self.carry(slot, connection);
+        self.carry_session(slot, connection);
         Ok(())
     }
 
     /// The client of this call carries the claim of a job from now on, if it is a session's.
-    pub fn carry_on(&mut self, slot: u32) {
+    pub fn keep_session(&mut self, slot: u32) {
         if self.board().is_session(slot) {
             if let Some(connection) = self.ctx.connection() {
-                self.carry(slot, connection);
+                self.carry_session(slot, connection);
             }
         }
     }
 
     /// A connection carries the registration of a worker from now on, if it is a session's.
-    pub fn attend(&mut self, worker: &[u8], connection: u64) {
-        if self.board().attend(worker, connection) {
+    pub fn attend_session(&mut self, worker: &[u8], connection: u64) {
+        if self.board().attend_session(worker, connection) {
             connections::note(connection, self.ctx.db(), self.key.bytes());
         }
     }
 
-    fn carry(&mut self, slot: u32, connection: u64) {
-        self.board().carry(slot, connection);
+    fn carry_session(&mut self, slot: u32, connection: u64) {
+        self.board().carry_session(slot, connection);
         connections::note(connection, self.ctx.db(), self.key.bytes());
     }
 
     /// Does what time should have done with the job of that id by now, so that a verb that
     /// names it sees it as it is.
-    pub fn settle(&mut self, id: &[u8]) -> Result<(), Fault> {
+    pub fn settle(&mut self, id: &[u8]) -> Result<(), CommandError> {
         if self.board().wake() > self.env.now {
             return Ok(());
         }
@@ -141,7 +141,7 @@ impl<'k> Turn<'k> {
 
     /// Does what time should have done with the schedule of that id by now, as far as a
     /// claim's bound goes.
-    pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), Fault> {
+    pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), CommandError> {
         for _ in 0..CLAIM_SETTLES {
             let env = self.env;
             let Some(effect) = self.board().overdue_schedule(&env, id) else { break };
@@ -151,18 +151,18 @@ impl<'k> Turn<'k> {
     }
 
     /// Does what time should have done by now, as far as a claim's bound goes.
-    pub fn settle_due(&mut self) -> Result<(), Fault> {
+    pub fn settle_due(&mut self) -> Result<(), CommandError> {
         self.settle_some(CLAIM_SETTLES)?;
         Ok(())
     }
 
     /// Does up to `n` things that time should have done by now. False when there were none.
-    pub fn settle_some(&mut self, n: u32) -> Result<bool, Fault> {
+    pub fn settle_some(&mut self, n: u32) -> Result<bool, CommandError> {
         let env = self.env;
         if self.board().wake() > env.now {
             return Ok(false);
         }
-        self.board().quench(env.now);
+        self.board().wake_with_permits(env.now);
         match self.board().backlog(&env, n) {
             Some(effect) => self.apply(effect).map(|()| true),
             None => {
@@ -175,11 +175,11 @@ impl<'k> Turn<'k> {
     /// Tells those who wait for jobs that this turn has ended, as far as a claim's bound goes:
     /// whom it makes ready may be served at once.
     fn tell(&mut self) {
-        if self.telling || !self.board().is_telling() || self.board().broken() {
+        if self.telling || !self.board().is_resolving() || self.board().broken() {
             return;
         }
         let env = self.env;
-        let told = self.board().to_tell(&env, CLAIM_SETTLES);
+        let told = self.board().to_resolve(&env, CLAIM_SETTLES);
         // A refusal is a board that broke: nothing more is done on it.
         if told.is_some_and(|told| self.apply(told).is_ok()) {
             self.board().reckon(&env);
@@ -188,7 +188,7 @@ impl<'k> Turn<'k> {
 
     /// Serves those who wait with what has become ready in this turn so far: they come before
     /// whoever takes something next. In a transaction they are served after it.
-    pub fn serve(&mut self) -> Result<(), Fault> {
+    pub fn serve(&mut self) -> Result<(), CommandError> {
         self.hand_out();
         match self.board().broken() {
             true => Err(Refusal::Broken.into()),
@@ -230,8 +230,8 @@ impl<'k> Turn<'k> {
         if let Some(value) = self.open.value() {
             timer::bring_forward(self.ctx, self.key, value);
         }
-        let news = News::of(self.board());
-        let Turn { ctx, key, open, batch, .. } = self;
+        let news = Outgoing::of(self.board());
+        let Commit { ctx, key, open, batch, .. } = self;
         BATCH.with(|place| *place = Some(batch));
         drop(open);
         news.send(ctx, key);

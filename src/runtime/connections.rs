@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::redis::cell::MainCell;
 use crate::redis::ctx::Ctx;
-use crate::runtime::claim_queue::Place;
+use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::timer;
 
-type Places = BTreeSet<Place>;
+type Places = BTreeSet<BoardKey>;
 
 /// Where each connection carries claims, or did.
 static CONNECTIONS: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
@@ -23,11 +23,11 @@ static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
 static LEFT: MainCell<Places> = MainCell::new(BTreeSet::new());
 
 /// Workers whose registrations ended in the last turn with their connections, and where.
-static DEPARTED: MainCell<BTreeSet<(Place, Vec<u8>)>> = MainCell::new(BTreeSet::new());
+static DEPARTED: MainCell<BTreeSet<(BoardKey, Vec<u8>)>> = MainCell::new(BTreeSet::new());
 
 /// Whether the connection of a worker's registration has just closed. Those on which it waits
 /// for jobs are closing too, it may be, though the server has not noticed yet.
-pub fn has_departed(place: &Place, worker: &[u8]) -> bool {
+pub fn has_departed(place: &BoardKey, worker: &[u8]) -> bool {
     DEPARTED.with(|all| !all.is_empty() && all.contains(&(place.clone(), worker.to_vec())))
 }
 
@@ -37,7 +37,7 @@ pub fn note(connection: u64, db: i32, key: &[u8]) {
 }
 
 /// Something has come under a key by another way than a command of ours.
-pub fn arrived(place: Place) {
+pub fn arrived(place: BoardKey) {
     if CONNECTIONS.with(|all| !all.is_empty()) || CLOSED.with(|all| !all.is_empty()) {
         ARRIVED.with(|all| all.insert(place));
     }
@@ -45,7 +45,7 @@ pub fn arrived(place: Place) {
 
 /// Two databases have changed places.
 pub fn swap(a: i32, b: i32) {
-    let moved = |(db, key): Place| match db {
+    let moved = |(db, key): BoardKey| match db {
         _ if db == a => (b, key),
         _ if db == b => (a, key),
         _ => (db, key),

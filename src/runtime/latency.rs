@@ -24,6 +24,6 @@ pub fn with<R>(work: impl FnOnce(&mut Latency) -> R) -> R {
 /// Takes over how late time was on a board since the last time.
 pub fn saw(board: &mut Board) {
     if board.was_late() {
-        with(|seen| board.pour_lateness(&mut seen.late));
+        with(|seen| board.take_lateness(&mut seen.late));
     }
 }

@@ -4,7 +4,7 @@
 //! tells its own clients what it applies; in a cluster the primary alone tells, since the server
 //! carries messages to all nodes. Nothing is told of what is loaded or imported.
 
-use board::{Board, Ears, Fact, Message, Topic, ALL_TOPICS};
+use board::{Board, Event, EventField, EventKind, Subscribers, ALL_EVENTS};
 
 use crate::config::config;
 use crate::redis::ctx::{Ctx, Key};
@@ -12,15 +12,15 @@ use crate::redis::notify::is_notified;
 use crate::replies::json::Object;
 
 /// What has happened on a board, to be told when its key is closed.
-pub struct News {
-    messages: Vec<Message>,
+pub struct Outgoing {
+    messages: Vec<Event>,
     happened: u32,
 }
 
 /// The topics that keyspace notifications are asked for.
 fn notified() -> u32 {
     match is_notified() {
-        true => ALL_TOPICS,
+        true => ALL_EVENTS,
         false => 0,
     }
 }
@@ -29,26 +29,26 @@ fn notified() -> u32 {
 pub fn listen(board: &mut Board) {
     let rules = &config().rules;
     let (events, tracked) = (board.events(rules), board.events_tracked(rules));
-    board.listen(Ears { events, tracked, workers: true, names: notified() });
+    board.listen(Subscribers { events, tracked, workers: true, names: notified() });
 }
 
 /// Tells a board, before it changes by what came from elsewhere, what is listened to: on a
 /// replica what its own clients listen to, nothing of what is loaded or imported.
 pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
     if ctx.is_primary() || ctx.is_loading() || !ctx.is_replay() {
-        return board.listen(Ears::default());
+        return board.listen(Subscribers::default());
     }
     let alone = !ctx.is_cluster();
     let rules = &config().rules;
     let events = if alone { board.events(rules) } else { 0 };
     let tracked = board.events_tracked(rules);
-    board.listen(Ears { events, tracked, workers: alone, names: notified() });
+    board.listen(Subscribers { events, tracked, workers: alone, names: notified() });
 }
 
-impl News {
+impl Outgoing {
     /// What has happened on a board since it was told what is listened to.
-    pub fn of(board: &mut Board) -> News {
-        News { messages: board.messages(), happened: board.happened() }
+    pub fn of(board: &mut Board) -> Outgoing {
+        Outgoing { messages: board.messages(), happened: board.happened() }
     }
 
     /// Tells it, in the order in which it happened. No board may be open.
@@ -59,7 +59,7 @@ impl News {
         if self.happened == 0 {
             return;
         }
-        for topic in Topic::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
+        for topic in EventKind::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
             ctx.notify(&format!("job.{}", topic.name()), key);
         }
     }
@@ -80,7 +80,7 @@ impl News {
     }
 }
 
-fn text(message: &Message, db: i32, board: &[u8]) -> String {
+fn text(message: &Event, db: i32, board: &[u8]) -> String {
     let mut object = Object::new();
     object.bytes("event", message.topic.name().as_bytes());
     object.number("db", db.into());
@@ -95,12 +95,12 @@ fn text(message: &Message, db: i32, board: &[u8]) -> String {
     }
     for fact in &message.facts {
         match fact {
-            Fact::Text(name, text) => object.bytes(name, text),
-            Fact::Word(name, word) => object.bytes(name, word.as_bytes()),
-            Fact::Number(name, n) => object.number(name, *n),
-            Fact::Percent(name, n) => object.plain(name, &(f64::from(*n) / 100.0).to_string()),
-            Fact::Flag(name, yes) => object.plain(name, if *yes { "true" } else { "false" }),
-            Fact::Null(name) => object.plain(name, "null"),
+            EventField::Text(name, text) => object.bytes(name, text),
+            EventField::Word(name, word) => object.bytes(name, word.as_bytes()),
+            EventField::Number(name, n) => object.number(name, *n),
+            EventField::Percent(name, n) => object.plain(name, &(f64::from(*n) / 100.0).to_string()),
+            EventField::Flag(name, yes) => object.plain(name, if *yes { "true" } else { "false" }),
+            EventField::Null(name) => object.plain(name, "null"),
         }
     }
     object.finish()

@@ -15,7 +15,7 @@ use crate::redis::ctx::{Ctx, Key};
 use crate::redis::ends;
 use crate::redis::timer::{self, Fires};
 use crate::runtime::board_value::{BoardValue, BOARDS};
-use crate::runtime::commit::Turn;
+use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
 /// One turn of the timer takes no longer than this, but for the last of its slices.
@@ -262,15 +262,15 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
     }
     // The turn itself gives no hint: the board stands behind all others that are due.
     hint_at(ctx, &key, db, LOOKED_AT);
-    let next = Turn::run(ctx, &key, |turn| {
-        while turn.settle_some(SLICE)? {
+    let next = Commit::run(ctx, &key, |commit| {
+        while commit.settle_some(SLICE)? {
             with(|timer| timer.steps += 1);
             if begin.elapsed() >= BUDGET {
-                return Ok(turn.env.now);
+                return Ok(commit.env.now);
             }
         }
-        let env = turn.env;
-        Ok(turn.board().reckon(&env))
+        let env = commit.env;
+        Ok(commit.board().reckon(&env))
     });
     // Whoever was served at the end of the turn may have brought the next event forward.
     let next = next.map(|next| next.min(wake_of(ctx, &key)));

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use board::FieldList;
 
-use crate::runtime::claim_queue::Place;
+use crate::runtime::claim_queue::BoardKey;
 
 /// Until what a client waits.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct Watcher<H> {
     /// The server's handle of the blocked client.
     pub handle: H,
     /// The board's place.
-    pub place: Place,
+    pub place: BoardKey,
     /// What for.
     pub want: Want,
     /// Of several jobs of which all are to end: how many have not.
@@ -86,7 +86,7 @@ impl Here {
 /// All who wait. Numbers rise with arrival.
 pub struct Watchers<H> {
     watchers: HashMap<u64, Watcher<H>>,
-    places: HashMap<Place, Here>,
+    places: HashMap<BoardKey, Here>,
     /// How many of them wait for jobs.
     following: usize,
 }
@@ -109,17 +109,24 @@ impl<H> Watchers<H> {
     }
 
     /// Whether anybody waits at that place.
-    pub fn waits_at(&self, place: &Place) -> bool {
+    pub fn waits_at(&self, place: &BoardKey) -> bool {
         self.places.contains_key(place)
     }
 
     /// The places at which somebody waits.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
+    pub fn places(&self) -> impl Iterator<Item = &BoardKey> {
         self.places.keys()
     }
 
     /// Adds one whose wish is not met yet. `sight` tells what is known of a job.
-    pub fn add(&mut self, number: u64, handle: H, place: Place, want: Want, sight: impl Fn(&[u8]) -> Sight) {
+    pub fn add(
+        &mut self,
+        number: u64,
+        handle: H,
+        place: BoardKey,
+        want: Want,
+        sight: impl Fn(&[u8]) -> Sight,
+    ) {
         let here = self.places.entry(place.clone()).or_default();
         let mut left = 0;
         match &want {
@@ -196,7 +203,7 @@ impl<H> Watchers<H> {
     }
 
     /// A job has changed, or may have: adds to `met` those who have what they waited for.
-    pub fn saw_job(&mut self, place: &Place, id: &[u8], sight: Sight, met: &mut BTreeSet<u64>) {
+    pub fn saw_job(&mut self, place: &BoardKey, id: &[u8], sight: Sight, met: &mut BTreeSet<u64>) {
         let Some(followers) = self.places.get_mut(place).and_then(|here| here.jobs.get_mut(id)) else {
             return;
         };
@@ -216,12 +223,12 @@ impl<H> Watchers<H> {
     }
 
     /// The ids of the jobs that are waited for at a place.
-    pub fn jobs_at(&self, place: &Place) -> Vec<Vec<u8>> {
+    pub fn jobs_at(&self, place: &BoardKey) -> Vec<Vec<u8>> {
         self.places.get(place).map_or(Vec::new(), |here| here.jobs.keys().cloned().collect())
     }
 
     /// All who wait at a place.
-    pub fn all_at(&self, place: &Place) -> BTreeSet<u64> {
+    pub fn all_at(&self, place: &BoardKey) -> BTreeSet<u64> {
         let Some(here) = self.places.get(place) else { return BTreeSet::new() };
         let mut all: BTreeSet<u64> = [&here.any_queue, &here.present, &here.empty]
             .into_iter()
@@ -236,20 +243,20 @@ impl<H> Watchers<H> {
     }
 
     /// A queue has something to claim: adds those who waited for that.
-    pub fn saw_work(&self, place: &Place, queue: &[u8], met: &mut BTreeSet<u64>) {
+    pub fn saw_work(&self, place: &BoardKey, queue: &[u8], met: &mut BTreeSet<u64>) {
         let Some(here) = self.places.get(place) else { return };
         met.extend(&here.any_queue);
         met.extend(here.queues.get(queue).into_iter().flatten());
     }
 
     /// So many jobs of a board have not ended: adds those who waited for that.
-    pub fn saw_jobs(&self, place: &Place, live: u64, met: &mut BTreeSet<u64>) {
+    pub fn saw_jobs(&self, place: &BoardKey, live: u64, met: &mut BTreeSet<u64>) {
         let Some(here) = self.places.get(place) else { return };
         met.extend(if live > 0 { &here.present } else { &here.empty });
     }
 
     /// Whether anybody at that place waits for something to claim.
-    pub fn waits_for_work(&self, place: &Place) -> bool {
+    pub fn waits_for_work(&self, place: &BoardKey) -> bool {
         self.places.get(place).is_some_and(|here| !here.any_queue.is_empty() || !here.queues.is_empty())
     }
 }

@@ -99,7 +99,7 @@ pub fn hold_claims(until: i64) {
 }
 
 /// The turn of the next claim in rotation.
-pub fn next_turn() -> u64 {
+pub fn next_rotation() -> u64 {
     TURN.fetch_add(1, Relaxed)
 }
 
@@ -112,7 +112,7 @@ pub fn env(rules: &Rules) -> Env<'_> {
         giver: GIVER.load(Relaxed),
         hold: HOLD.load(Relaxed),
         recovery: crate::config::config().recovery_grace,
-        turn: TURN.load(Relaxed),
+        rotation: TURN.load(Relaxed),
         rules,
     }
 }

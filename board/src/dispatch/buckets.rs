@@ -54,7 +54,7 @@ written! {
 
 impl Bucket {
     /// Whether it is one that tokens were taken from.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         (0..=MOST * MOST).contains(&self.level) && is_time(self.at) && (1..=MOST).contains(&self.period)
     }
 

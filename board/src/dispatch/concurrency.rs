@@ -36,7 +36,7 @@ impl Board {
     }
 
     /// Refuses that a job runs in a queue where no more may, or of a group.
-    pub(crate) fn check_slot(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
+    pub(crate) fn check_concurrency(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         let queue = self.queue_number(job);
         if self.queues.get(queue).is_some_and(|lane| self.is_full(lane)) {
@@ -57,7 +57,7 @@ impl Board {
     }
 
     /// A job of that queue runs no more: where a limit has kept others, they can be claimed.
-    pub(crate) fn slot_freed(&mut self, queue: u32, group: Option<u32>) {
+    pub(crate) fn run_ended(&mut self, queue: u32, group: Option<u32>) {
         if !self.dispatch.limits.is_empty() {
             self.limits_freed(queue, group);
         }

@@ -10,7 +10,7 @@ use crate::dispatch::limits::{is_list, Limit, List, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
 use crate::dispatch::pauses::Pause;
 use crate::effect::is_name;
-use crate::item::{damaged, need, Damage, Item, Loading};
+use crate::item::{damaged, need, Item, Loading, SnapshotError};
 use crate::job::order::TimeKey;
 use crate::job::{is_time, NEVER};
 use crate::settings::{Level, Overrides};
@@ -33,11 +33,11 @@ impl<'a> Item<'a> for LimitImage {
         }
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         let LimitImage { number, name, settings, bucket } = self;
         need(is_name(&name) && board.dispatch.limits.len() < LIMITS_MOST, "limit")?;
-        need(settings.sound(Level::Limit), "settings")?;
-        need(bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(settings.is_valid(Level::Limit), "settings")?;
+        need(bucket.is_none_or(|bucket| bucket.is_valid()), "bucket")?;
         let refill = Refill::set_by(&settings);
         let limit = Limit { name, settings, refill, bucket, ..Limit::default() };
         need(board.dispatch.limits.restore(number, limit), "a limit twice")
@@ -68,17 +68,17 @@ impl<'a> Item<'a> for QueueImage {
         images.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         let QueueImage { name, settings, bucket, limits } = self;
-        need(is_name(&name) && settings.sound(Level::Queue), "queue")?;
+        need(is_name(&name) && settings.is_valid(Level::Queue), "queue")?;
         need(!settings.is_empty() || !limits.is_empty(), "a queue of nothing")?;
         let number = board.queue(&name);
         board.load_names(number, Owner::Queue, &limits)?;
         let holds = [!settings.is_empty(), !limits.is_empty()];
-        let queue = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
         need(queue.settings.is_empty() && queue.limits.is_empty(), "a queue twice")?;
         queue.refill = Refill::set_by(&settings);
-        need(bucket.is_none_or(|bucket| bucket.is_sound() && queue.refill.is_some()), "bucket")?;
+        need(bucket.is_none_or(|bucket| bucket.is_valid() && queue.refill.is_some()), "bucket")?;
         (queue.settings, queue.bucket, queue.limits) = (settings, bucket, limits.into());
         holds.into_iter().filter(|holds| *holds).for_each(|_| board.queues.hold(number));
         Ok(())
@@ -102,7 +102,7 @@ impl<'a> Item<'a> for PauseImage {
         }
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         let PauseImage { queue, group, until, release } = self;
         need(queue.is_some() || group.is_none(), "pause")?;
         need(queue.iter().chain(&group).all(|name| is_name(name)), "queue")?;
@@ -163,7 +163,7 @@ impl From<&Seat> for SeatImage {
 }
 
 impl SeatImage {
-    pub(crate) fn load(self, at: u32) -> Result<Seat, Damage> {
+    pub(crate) fn load(self, at: u32) -> Result<Seat, SnapshotError> {
         need(self.parked.is_sorted_by(|a, b| a.level < b.level), "tags out of order")?;
         need(self.top.is_some() || !self.stands, "a place without a tag")?;
         let top = self.top.map(Into::into);
@@ -216,13 +216,13 @@ impl<'a> Item<'a> for RoundsImage {
         }
     }
 
-    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), SnapshotError> {
         need(is_name(&self.queue), "queue")?;
         need(self.rounds.is_sorted_by(|a, b| a.level < b.level), "rounds out of order")?;
         let number = board.queue(&self.queue);
-        let lane = board.queues.get_mut(number).ok_or(Damage("queue"))?;
+        let lane = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
         need(lane.fair.is_none(), "rounds twice")?;
-        need(self.settings.sound(Level::Group), "settings")?;
+        need(self.settings.is_valid(Level::Group), "settings")?;
         let rounds = self.rounds.into_iter();
         lane.fair = Some(Box::new(Fair {
             plain: self.plain.load(PLAIN)?,
@@ -282,17 +282,17 @@ impl<'a> Item<'a> for GroupImage {
         }
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(is_name(&self.name), "group")?;
-        let number = board.queues.find(&*self.queue).ok_or(Damage("queue"))?;
-        let lane = board.queues.get_mut(number).ok_or(Damage("queue"))?;
-        let fair = lane.fair.as_deref_mut().ok_or(Damage("a group without rounds"))?;
+        let number = board.queues.find(&*self.queue).ok_or(SnapshotError("queue"))?;
+        let lane = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
+        let fair = lane.fair.as_deref_mut().ok_or(SnapshotError("a group without rounds"))?;
         need(fair.find(&self.name).is_none(), "a group twice")?;
-        need(self.settings.sound(Level::Group) && is_time(self.paused), "group")?;
+        need(self.settings.is_valid(Level::Group) && is_time(self.paused), "group")?;
         let seat = self.seat.load(self.number)?;
         let named = self.limits.is_some();
         let holds = [!self.settings.is_empty(), self.paused > 0, self.rest.is_some(), named];
-        need(self.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(self.bucket.is_none_or(|bucket| bucket.is_valid()), "bucket")?;
         need(self.rest.is_none_or(is_time), "rest")?;
         if let Some(until) = self.rest {
             board.dispatch.rests.insert((until, self.queue.clone(), self.number));
@@ -315,7 +315,7 @@ impl<'a> Item<'a> for GroupImage {
 }
 
 impl Board {
-    fn load_names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), Damage> {
+    fn load_names(&mut self, queue: u32, owner: Owner, list: &[u32]) -> Result<(), SnapshotError> {
         need(is_list(list), "limits")?;
         let mut numbers = list.iter();
         numbers.try_for_each(|number| self.count_list(queue, owner, *number, 1)).or(damaged("limits"))

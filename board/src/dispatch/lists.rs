@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::dispatch::limits::{List, GROUPS_MOST};
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 
 /// Whose list it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -15,7 +15,12 @@ pub(crate) enum Owner {
 impl Board {
     /// Gives an owner its list. What runs is counted where it now belongs: O(k log n), however
     /// many jobs and groups there are.
-    pub(crate) fn set_list(&mut self, queue: u32, owner: Owner, list: Option<List>) -> Result<(), Unfit> {
+    pub(crate) fn set_list(
+        &mut self,
+        queue: u32,
+        owner: Owner,
+        list: Option<List>,
+    ) -> Result<(), ApplyError> {
         let old = self.list_of(queue, owner)?;
         let before: Vec<u32> = match owner {
             Owner::Queue => old.iter().flatten().copied().collect(),
@@ -38,7 +43,7 @@ impl Board {
             }
         }
         match owner {
-            Owner::Queue => self.queues.get_mut(queue).ok_or(Unfit)?.limits = list.unwrap_or_default(),
+            Owner::Queue => self.queues.get_mut(queue).ok_or(ApplyError)?.limits = list.unwrap_or_default(),
             Owner::Groups => {
                 let fair = self.open_rounds(queue)?;
                 fair.share_runs(&old.unwrap_or_default(), -(fair.runs as i64));
@@ -60,12 +65,12 @@ impl Board {
         Ok(())
     }
 
-    fn list_of(&mut self, queue: u32, owner: Owner) -> Result<Option<List>, Unfit> {
+    fn list_of(&mut self, queue: u32, owner: Owner) -> Result<Option<List>, ApplyError> {
         let some = |list: &List| Some(list.clone()).filter(|list| !list.is_empty());
         Ok(match owner {
-            Owner::Queue => some(&self.queues.get(queue).ok_or(Unfit)?.limits),
+            Owner::Queue => some(&self.queues.get(queue).ok_or(ApplyError)?.limits),
             Owner::Groups => some(&self.open_rounds(queue)?.limits),
-            Owner::Group(at) => self.open_rounds(queue)?.groups.get(at).ok_or(Unfit)?.limits.clone(),
+            Owner::Group(at) => self.open_rounds(queue)?.groups.get(at).ok_or(ApplyError)?.limits.clone(),
         })
     }
 
@@ -80,9 +85,15 @@ impl Board {
     }
 
     /// A list of a queue or of its groups names a limit, or no longer does.
-    pub(crate) fn count_list(&mut self, queue: u32, owner: Owner, number: u32, by: i32) -> Result<(), Unfit> {
-        let name = self.queues.key(queue).cloned().ok_or(Unfit)?;
-        let limit = self.dispatch.limits.get_mut(number).ok_or(Unfit)?;
+    pub(crate) fn count_list(
+        &mut self,
+        queue: u32,
+        owner: Owner,
+        number: u32,
+        by: i32,
+    ) -> Result<(), ApplyError> {
+        let name = self.queues.key(queue).cloned().ok_or(ApplyError)?;
+        let limit = self.dispatch.limits.get_mut(number).ok_or(ApplyError)?;
         let lists = limit.queues.entry(queue).or_default();
         *lists = lists.saturating_add_signed(by);
         if *lists == 0 {
@@ -90,7 +101,7 @@ impl Board {
         }
         if let Owner::Group(at) = owner {
             match by > 0 {
-                true if limit.groups.len() >= GROUPS_MOST => return Err(Unfit),
+                true if limit.groups.len() >= GROUPS_MOST => return Err(ApplyError),
                 true => limit.groups.insert((name, at)),
                 false => limit.groups.remove(&(name, at)),
             };

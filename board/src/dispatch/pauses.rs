@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::order::TimeKey;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
@@ -85,7 +85,7 @@ impl Pauses {
     }
 
     /// Whether the indexes follow from the pauses.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let ends = self.all.iter().filter(|(_, p)| p.until != NEVER).map(|(q, p)| (p.until, q.clone()));
         let releases = self.all.iter().filter(|(_, p)| p.release.is_some()).map(|(q, _)| q);
         ends.collect::<BTreeSet<_>>() == self.ends
@@ -97,7 +97,7 @@ impl Pauses {
 impl Board {
     /// Puts a pause there, or takes it away. O(log pauses); to take that of the whole board
     /// away, O(queues that have ready jobs).
-    pub(crate) fn set_pause(&mut self, place: &Place, pause: Option<Pause>) -> Result<(), Unfit> {
+    pub(crate) fn set_pause(&mut self, place: &Place, pause: Option<Pause>) -> Result<(), ApplyError> {
         let until = pause.as_ref().map(|p| p.until);
         if let Some(pause) = &pause {
             self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
@@ -115,11 +115,11 @@ impl Board {
         let queue = self.queue(name);
         if let Some(group) = group {
             let at = self.group_at(queue, group)?;
-            let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+            let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(ApplyError)?;
             group.paused = until.unwrap_or(0);
             self.tidy_group(queue, at);
         } else {
-            self.queues.get_mut(queue).ok_or(Unfit)?.paused = until.unwrap_or(0);
+            self.queues.get_mut(queue).ok_or(ApplyError)?.paused = until.unwrap_or(0);
         }
         match (before, until) {
             (false, Some(_)) => self.queues.hold(queue),

@@ -9,7 +9,7 @@
 use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, take};
 use crate::dispatch::fair::PLAIN;
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{Job, NEVER};
@@ -24,14 +24,14 @@ written! {
     }
 }
 
-impl Sound for Rested {}
+impl Validate for Rested {}
 
 impl Rested {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         for _ in 0..self.n {
             match board.dispatch.rests.first() {
                 Some((until, name, at)) if *until <= self.until => {
-                    let (queue, at) = (board.queues.find(&**name).ok_or(Unfit)?, *at);
+                    let (queue, at) = (board.queues.find(&**name).ok_or(ApplyError)?, *at);
                     board.tidy_group(queue, at);
                 }
                 _ => return Ok(()),
@@ -81,14 +81,14 @@ impl Board {
     }
 
     /// A job is about to be claimed: it takes its tokens.
-    pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (queue, group) = (self.queue_number(job), job.group());
         let cost = self.cost(slot);
         if let Some(refill) = self.dispatch.refill {
             take(&mut self.dispatch.bucket, &refill, cost, now);
         }
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         if let Some(refill) = lane.refill {
             take(&mut lane.bucket, &refill, cost, now);
         }
@@ -185,7 +185,7 @@ impl Board {
 
     /// Somebody waits for a job of these queues, of every queue when none is named: wakes them
     /// when the tokens are there that they lack. O(queues named).
-    pub fn note_thirst(&mut self, queues: &[&[u8]], now: i64) {
+    pub fn wait_for_permits(&mut self, queues: &[&[u8]], now: i64) {
         let queues: Vec<u32> = match queues.is_empty() {
             true => self.busy().to_vec(),
             false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
@@ -201,7 +201,7 @@ impl Board {
     }
 
     /// Wakes the queues that lacked tokens until now. O(log n) for each.
-    pub fn quench(&mut self, now: i64) {
+    pub fn wake_with_permits(&mut self, now: i64) {
         while self.local.waiting_for_permits.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, queue)) = self.local.waiting_for_permits.pop_first() {
                 self.wake_queue(queue);
@@ -211,7 +211,7 @@ impl Board {
 
     /// When tokens are there that a queue lacks for the job that it would give: Unix ms,
     /// `None` when it lacks none, [`NEVER`] when there will be none.
-    pub fn lacks_tokens_until(&self, queue: &[u8], now: i64) -> Option<i64> {
+    pub fn lacks_permits_until(&self, queue: &[u8], now: i64) -> Option<i64> {
         let at = self.opens_at(self.queues.get(self.queues.find(queue)?)?)?;
         (at > now).then_some(at)
     }

@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::dispatch::fair::{level, ready_key_of, Fair, PLAIN};
 use crate::dispatch::groups::{Group, Hold};
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::order::ReadyKey;
 use crate::job::{Job, State};
@@ -52,12 +52,12 @@ impl Board {
     }
 
     /// Puts a job into the line of its group, or of those without, in a queue with groups.
-    pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
         let key_of = |s| ready_key_of(&self.store.jobs, s);
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
+        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        let fair = lane.fair.as_deref_mut().ok_or(ApplyError)?;
         match group {
             None => {
                 lane.ready.insert(key, slot, key_of);
@@ -65,7 +65,7 @@ impl Board {
             }
             Some(at) => {
                 fair.all.insert(key, slot, key_of);
-                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                let group = fair.groups.get_mut(at).ok_or(ApplyError)?;
                 group.ready.insert(key, slot, key_of);
                 if job.has_begun() {
                     group.again.insert((key, slot));
@@ -77,15 +77,15 @@ impl Board {
 
     /// Takes a job out of the line in which it stands, in a queue with groups; false when it
     /// does not.
-    pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
-        let fair = lane.fair.as_deref_mut().ok_or(Unfit)?;
+        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        let fair = lane.fair.as_deref_mut().ok_or(ApplyError)?;
         let stood = match group {
             None => lane.ready.remove(key, slot),
             Some(at) => {
-                let group = fair.groups.get_mut(at).ok_or(Unfit)?;
+                let group = fair.groups.get_mut(at).ok_or(ApplyError)?;
                 if job.has_begun() {
                     group.again.remove(&(key, slot));
                 }
@@ -105,16 +105,16 @@ impl Board {
         let Some(lane) = self.queues.get_mut(queue) else { return };
         let Some(fair) = lane.fair.as_deref_mut() else { return };
         if fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns) {
-            self.note_busy(queue);
+            self.mark_busy(queue);
         }
     }
 
     /// A job is about to be claimed: that is the turn of its group, and takes its tokens.
-    pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let queue = self.queue_number(job);
         let (group, level) = (job.group().unwrap_or(PLAIN), level(job.ready_key()));
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
             fair.charge(group, level, &mut self.dispatch.turns);
         } else if lane.refill.is_none() && self.dispatch.refill.is_none() && lane.limits.is_empty() {
@@ -124,8 +124,8 @@ impl Board {
     }
 
     /// The groups of a queue, which has some from now on.
-    pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, Unfit> {
-        let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+    pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, ApplyError> {
+        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         let fair = lane.fair.get_or_insert_with(|| {
             let mut fair = Box::<Fair>::default();
             fair.reseat(PLAIN, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
@@ -135,31 +135,31 @@ impl Board {
     }
 
     /// The number of a group of a queue, known or new.
-    pub(crate) fn group_at(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+    pub(crate) fn group_at(&mut self, queue: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let fair = self.open_rounds(queue)?;
         Ok(fair.find(name).unwrap_or_else(|| fair.add(name)))
     }
 
     /// The same; holds one reference to it.
-    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, Unfit> {
+    pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let at = self.group_at(queue, name)?;
-        let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(Unfit)?;
+        let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(ApplyError)?;
         group.refs += 1;
         Ok(at)
     }
 
     /// The number of a group of the queue of that class; holds one reference to it.
-    pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, Unfit> {
+    pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let queue = self.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
         self.hold_group(queue, name)
     }
 
     /// Makes a job that stands nowhere one of another group of its queue.
-    pub(crate) fn regroup(&mut self, slot: u32, name: &[u8]) -> Result<(), Unfit> {
+    pub(crate) fn regroup(&mut self, slot: u32, name: &[u8]) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let (queue, old) = (self.queue_number(job), job.group());
         let group = self.hold_group(queue, name)?;
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             job.set_group(Some(group));
             Ok(())
         })?;

@@ -5,7 +5,7 @@
 //! remembered: by a tombstone, or, when their id is free, in a ring of their own with the same
 //! bounds. What is forgotten raises the revision up to which the board no longer knows.
 
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::is_time;
 use std::collections::VecDeque;
 
@@ -118,7 +118,7 @@ impl Board {
         let revision = self.revision;
         let recent = self
             .local
-            .news
+            .events
             .recent
             .get_or_insert_with(|| Box::new(Recent { from: revision, ..Recent::default() }));
         recent.unasked = 0;
@@ -127,7 +127,7 @@ impl Board {
     /// The slots of the records that have changed since a revision, in no order; `None` when that is not known without looking at all of them, or when there are
     /// more than `most`. O(n log n) for n changes.
     pub(crate) fn changed_since(&self, version: u64, most: usize) -> Option<Vec<u32>> {
-        let recent = self.local.news.recent.as_ref().filter(|recent| recent.from <= version)?;
+        let recent = self.local.events.recent.as_ref().filter(|recent| recent.from <= version)?;
         let changes = recent.ring.iter().rev().take_while(|(revision, _)| *revision > version);
         let is_last = |(revision, slot): &(u64, u32)| {
             self.store.jobs.get(*slot).is_some_and(|job| job.version.get() as u64 == *revision)
@@ -144,7 +144,7 @@ impl<'a> Item<'a> for Gone {
         board.removed.ring.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         let before = board.removed.ring.back().map_or(0, |gone| gone.version);
         need((1..=255).contains(&self.id.borrowed().bytes().len()) && is_time(self.at), "gone")?;
         need((before..=board.revision).contains(&self.version), "gone")?;

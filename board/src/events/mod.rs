@@ -12,7 +12,7 @@ pub(crate) mod changes;
 pub(crate) mod messages;
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::events::changes::Recent;
 use crate::job::id::Id;
 use crate::job::{End, Job, U48};
@@ -22,7 +22,7 @@ use crate::structures::byte_string::ByteString;
 /// What kind of thing happened. The numbers are the bits of the setting `events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Topic {
+pub enum EventKind {
     /// A job came, or took the place of one with its id.
     Posted = 0,
     /// It can be claimed.
@@ -55,43 +55,43 @@ pub enum Topic {
     Cancel = 14,
 }
 
-impl Topic {
+impl EventKind {
     /// Those that the setting `events` names, by number.
-    pub const ALL: [Topic; 14] = [
-        Topic::Posted,
-        Topic::Ready,
-        Topic::Claimed,
-        Topic::Lost,
-        Topic::Progress,
-        Topic::Completed,
-        Topic::Advanced,
-        Topic::Failed,
-        Topic::Retried,
-        Topic::Abandoned,
-        Topic::Cancelled,
-        Topic::Trashed,
-        Topic::Deleted,
-        Topic::Settings,
+    pub const ALL: [EventKind; 14] = [
+        EventKind::Posted,
+        EventKind::Ready,
+        EventKind::Claimed,
+        EventKind::Lost,
+        EventKind::Progress,
+        EventKind::Completed,
+        EventKind::Advanced,
+        EventKind::Failed,
+        EventKind::Retried,
+        EventKind::Abandoned,
+        EventKind::Cancelled,
+        EventKind::Trashed,
+        EventKind::Deleted,
+        EventKind::Settings,
     ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Topic::Posted => "posted",
-            Topic::Ready => "ready",
-            Topic::Claimed => "claimed",
-            Topic::Lost => "lost",
-            Topic::Progress => "progress",
-            Topic::Completed => "completed",
-            Topic::Advanced => "advanced",
-            Topic::Failed => "failed",
-            Topic::Retried => "retried",
-            Topic::Abandoned => "abandoned",
-            Topic::Cancelled => "cancelled",
-            Topic::Trashed => "trashed",
-            Topic::Deleted => "deleted",
-            Topic::Settings => "settings",
-            Topic::Cancel => "cancel",
+            EventKind::Posted => "posted",
+            EventKind::Ready => "ready",
+            EventKind::Claimed => "claimed",
+            EventKind::Lost => "lost",
+            EventKind::Progress => "progress",
+            EventKind::Completed => "completed",
+            EventKind::Advanced => "advanced",
+            EventKind::Failed => "failed",
+            EventKind::Retried => "retried",
+            EventKind::Abandoned => "abandoned",
+            EventKind::Cancelled => "cancelled",
+            EventKind::Trashed => "trashed",
+            EventKind::Deleted => "deleted",
+            EventKind::Settings => "settings",
+            EventKind::Cancel => "cancel",
         }
     }
 
@@ -102,16 +102,16 @@ impl Topic {
 
     /// Whether the worker that it is about is told in any case.
     pub fn for_worker(self) -> bool {
-        matches!(self, Topic::Lost | Topic::Cancel)
+        matches!(self, EventKind::Lost | EventKind::Cancel)
     }
 }
 
 /// All topics of the setting `events`.
-pub const ALL_TOPICS: u32 = (1 << Topic::ALL.len()) - 1;
+pub const ALL_EVENTS: u32 = (1 << EventKind::ALL.len()) - 1;
 
 /// What is listened to, as bits of topics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ears {
+pub struct Subscribers {
     /// Told in full to all.
     pub events: u32,
     /// Of jobs, only tracked ones are told in full to all.
@@ -124,7 +124,7 @@ pub struct Ears {
 
 /// One thing that a message adds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fact {
+pub enum EventField {
     /// Bytes of a client's.
     Text(&'static str, ByteString),
     /// A word of ours.
@@ -141,9 +141,9 @@ pub enum Fact {
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct Event {
     /// What kind of thing.
-    pub topic: Topic,
+    pub topic: EventKind,
     /// Whether it is for all who listen, or for a worker alone.
     pub public: bool,
     /// The job that it happened to, none for the board's own.
@@ -155,25 +155,25 @@ pub struct Message {
     /// The worker that it is about.
     pub worker: Option<ByteString>,
     /// What there is to add.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<EventField>,
 }
 
 /// What has happened since it was asked for, as far as somebody wants to know.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct Events {
     /// Whether anybody wants to know which records change.
     watched: bool,
     /// The latest changes, while somebody asks for them.
     pub(crate) recent: Option<Box<Recent>>,
     /// Ids of records that changed or went.
     changed: Vec<Id<ByteString>>,
-    ears: Ears,
+    subscribers: Subscribers,
     /// Topics of which something happened.
     happened: u32,
-    messages: Vec<Message>,
+    messages: Vec<Event>,
 }
 
-impl News {
+impl Events {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
         self.recent.as_ref().map_or(0, |recent| recent.bytes())
@@ -181,20 +181,20 @@ impl News {
 }
 
 /// Facts of a message, collected.
-pub(crate) type Facts = Vec<Fact>;
+pub(crate) type EventFields = Vec<EventField>;
 
 impl Board {
     /// Whether it is noted from now on which records change or go; see [`Board::changed`].
     pub fn watch(&mut self, on: bool) {
-        self.local.news.watched = on;
-        self.local.news.changed.clear();
+        self.local.events.watched = on;
+        self.local.events.changed.clear();
     }
 
     /// What is noted from now on of what happens; see [`Board::messages`].
-    pub fn listen(&mut self, ears: Ears) {
-        self.local.news.ears = ears;
-        self.local.news.happened = 0;
-        self.local.news.messages.clear();
+    pub fn listen(&mut self, subscribers: Subscribers) {
+        self.local.events.subscribers = subscribers;
+        self.local.events.happened = 0;
+        self.local.events.messages.clear();
     }
 
     /// The topics that the setting `events` names, as bits.
@@ -208,75 +208,75 @@ impl Board {
     }
 
     /// What has happened since the last call, in order.
-    pub fn messages(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.local.news.messages)
+    pub fn messages(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.local.events.messages)
     }
 
     /// The topics of which anything has happened since the last call, as bits.
     pub fn happened(&mut self) -> u32 {
-        std::mem::take(&mut self.local.news.happened)
+        std::mem::take(&mut self.local.events.happened)
     }
 
     /// The ids of the records that have changed or gone since the last call, some more than
     /// once.
     pub fn changed(&mut self, mut each: impl FnMut(&Board, &[u8])) {
-        for id in std::mem::take(&mut self.local.news.changed) {
+        for id in std::mem::take(&mut self.local.events.changed) {
             id.borrowed().text(|id| each(self, id));
         }
     }
 
     /// A record has got a new version, or goes.
     #[inline]
-    pub(crate) fn note_change(&mut self, slot: u32) {
-        if self.local.news.watched || self.local.news.recent.is_some() {
-            self.note_slot(slot);
+    pub(crate) fn mark_changed(&mut self, slot: u32) {
+        if self.local.events.watched || self.local.events.recent.is_some() {
+            self.mark_slot(slot);
         }
     }
 
     #[cold]
-    fn note_slot(&mut self, slot: u32) {
+    fn mark_slot(&mut self, slot: u32) {
         let revision = self.revision;
-        if self.local.news.recent.as_mut().is_some_and(|recent| !recent.push(revision, slot)) {
-            self.local.news.recent = None;
+        if self.local.events.recent.as_mut().is_some_and(|recent| !recent.push(revision, slot)) {
+            self.local.events.recent = None;
         }
-        if self.local.news.watched {
-            self.note_id(slot);
+        if self.local.events.watched {
+            self.mark_id(slot);
         }
     }
 
-    fn note_id(&mut self, slot: u32) {
+    fn mark_id(&mut self, slot: u32) {
         let Some(job) = self.store.jobs.get(slot) else { return };
-        if self.local.news.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
-            self.local.news.changed.push(job.id().owned());
+        if self.local.events.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
+            self.local.events.changed.push(job.id().owned());
         }
     }
 
     /// Gives a record the version and the time of the effect that is applied.
-    pub(crate) fn touch(&mut self, slot: u32) -> Result<(), Unfit> {
+    pub(crate) fn touch(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (revision, moment) = (self.revision() as i64, self.local.moment);
         let job = self.job_mut(slot)?;
         job.version = U48::new(revision);
         if let Some(extras) = &mut job.extras {
             extras.modified = moment;
         }
-        self.note_change(slot);
+        self.mark_changed(slot);
         Ok(())
     }
 
     /// Tells that something happened to a job; `more` gives the worker that it is about and
     /// what there is to add, and is asked only when somebody listens.
     #[inline]
-    pub(crate) fn tell_of(
+    pub(crate) fn emit_of(
         &mut self,
-        topic: Topic,
+        topic: EventKind,
         slot: u32,
-        more: impl FnOnce(&Board, &Job) -> (Option<ByteString>, Facts),
+        more: impl FnOnce(&Board, &Job) -> (Option<ByteString>, EventFields),
     ) {
         if !self.hears(topic) {
             return;
         }
         let public = self.is_public(topic, slot);
-        let heard = public || self.local.news.ears.workers && topic.for_worker();
+        let heard = public || self.local.events.subscribers.workers && topic.for_worker();
         let job = self.store.jobs.get(slot).filter(|_| heard);
         let told = job.map(|job| (job.id().owned(), more(self, job)));
         if let Some((id, (worker, facts))) = told {
@@ -286,21 +286,21 @@ impl Board {
 
     /// Notes that it happened, and whether anybody wants to know more.
     #[inline]
-    fn hears(&mut self, topic: Topic) -> bool {
-        let ears = self.local.news.ears;
-        self.local.news.happened |= topic.bit() & ears.names;
-        ears.events & topic.bit() != 0 || ears.workers && topic.for_worker()
+    fn hears(&mut self, topic: EventKind) -> bool {
+        let subscribers = self.local.events.subscribers;
+        self.local.events.happened |= topic.bit() & subscribers.names;
+        subscribers.events & topic.bit() != 0 || subscribers.workers && topic.for_worker()
     }
 
     /// Whether all are told of it when it happens to that job.
-    fn is_public(&self, topic: Topic, slot: u32) -> bool {
-        let ears = self.local.news.ears;
-        ears.events & topic.bit() != 0 && (!ears.tracked || self.places.labels.tracked(slot))
+    fn is_public(&self, topic: EventKind, slot: u32) -> bool {
+        let subscribers = self.local.events.subscribers;
+        subscribers.events & topic.bit() != 0 && (!subscribers.tracked || self.places.labels.tracked(slot))
     }
 
     /// Tells that something happened to the board.
     #[inline]
-    pub(crate) fn tell_of_board(&mut self, topic: Topic, facts: impl FnOnce() -> Facts) {
+    pub(crate) fn emit_of_board(&mut self, topic: EventKind, facts: impl FnOnce() -> EventFields) {
         if self.hears(topic) {
             self.send(topic, true, None, None, facts());
         }
@@ -309,18 +309,18 @@ impl Board {
     #[cold]
     fn send(
         &mut self,
-        topic: Topic,
+        topic: EventKind,
         public: bool,
         id: Option<Id<ByteString>>,
         worker: Option<ByteString>,
-        facts: Facts,
+        facts: EventFields,
     ) {
         let (version, at) = (self.revision, self.local.moment);
-        self.local.news.messages.push(Message { topic, public, id, version, at, worker, facts });
+        self.local.events.messages.push(Event { topic, public, id, version, at, worker, facts });
     }
 
-    pub(crate) fn queue_fact(&self, job: &Job) -> Fact {
-        Fact::Text("queue", self.queue_name(job).into())
+    pub(crate) fn queue_field(&self, job: &Job) -> EventField {
+        EventField::Text("queue", self.queue_name(job).into())
     }
 
     /// Whether the record of a job that ends now stays for a while.
@@ -329,13 +329,13 @@ impl Board {
     }
 }
 
-pub(crate) fn token_fact(token: u64) -> Fact {
-    Fact::Number("token", token as i64)
+pub(crate) fn token_field(token: u64) -> EventField {
+    EventField::Number("token", token as i64)
 }
 
 /// A text that a message has when it is there.
-pub(crate) fn text_fact(facts: &mut Facts, name: &'static str, text: Option<&[u8]>) {
-    facts.extend(text.filter(|text| !text.is_empty()).map(|text| Fact::Text(name, text.into())));
+pub(crate) fn text_field(facts: &mut EventFields, name: &'static str, text: Option<&[u8]>) {
+    facts.extend(text.filter(|text| !text.is_empty()).map(|text| EventField::Text(name, text.into())));
 }
 
 impl End {

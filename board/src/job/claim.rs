@@ -93,7 +93,7 @@ numbered!(End, "end": Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Ta
 written! {
     /// The last claim of a job that nobody holds.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct Last {
+    pub struct LastClaim {
         /// Name of the worker.
         1 pub worker: ByteString,
         /// Token of the claim.

@@ -30,7 +30,7 @@ written! {
 
 impl Options {
     /// Whether every value is one that a client may name.
-    pub fn sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let within =
             |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
         let (base, max) = self.backoff.unzip();

@@ -1,7 +1,7 @@
 //! Names of queues and classes of jobs: shared, counted.
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::{Class, Options};
 use crate::structures::byte_string::ByteString;
 
@@ -62,9 +62,9 @@ impl Board {
         queue: Option<&[u8]>,
         name: Option<&[u8]>,
         options: Options,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
-        let class = self.class_of(job).ok_or(Unfit)?;
+        let class = self.class_of(job).ok_or(ApplyError)?;
         let options = options.or(class.options);
         let name = name.map_or_else(|| class.name.clone(), ByteString::from);
         let queue = queue.map_or_else(|| ByteString::from(self.queue_name(job)), ByteString::from);

@@ -1,6 +1,6 @@
 //! What few jobs have.
 
-use super::{is_time, Last, NEVER, TOKENS};
+use super::{is_time, LastClaim, NEVER, TOKENS};
 use crate::effect::is_name;
 use crate::job::awaited::{Edge, AFTER_MOST};
 use crate::job::history::{History, HISTORY_MOST};
@@ -28,11 +28,11 @@ written! {
         /// Lost leases charged against its lapses.
         3 pub lapses: u32,
         /// What came of it when a try was not the last.
-        4 pub tried: Lazy<Tried>,
+        4 pub retrying: Lazy<Retrying>,
         /// The last claim, while nobody holds it.
-        5 pub last: Option<Box<Last>>,
+        5 pub last_claim: Option<Box<LastClaim>>,
         /// What workers have said of it.
-        6 pub said: Lazy<Said>,
+        6 pub reports: Lazy<Reports>,
         /// Hundredths of a per cent.
         7 pub progress: Option<u16>,
         /// The user's own fields.
@@ -69,7 +69,7 @@ written! {
 written! {
     /// Part of [`Extras`]: a job that came back after a try.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct Tried {
+    pub struct Retrying {
         /// Time in back-off, which does not count towards its expiry, ms.
         1 pub idle: i64,
         /// When the back-off that runs now began, or [`NEVER`].
@@ -81,20 +81,20 @@ written! {
     }
 }
 
-impl Default for Tried {
+impl Default for Retrying {
     fn default() -> Self {
-        Tried::BLANK.clone()
+        Retrying::BLANK.clone()
     }
 }
 
-impl Part for Tried {
-    const BLANK: &'static Self = &Tried { idle: 0, idle_from: NEVER, ready: NEVER, stale: Vec::new() };
+impl Part for Retrying {
+    const BLANK: &'static Self = &Retrying { idle: 0, idle_from: NEVER, ready: NEVER, stale: Vec::new() };
 }
 
 written! {
     /// Part of [`Extras`]: texts of workers.
     #[derive(Debug, Clone, Default, PartialEq)]
-    pub struct Said {
+    pub struct Reports {
         /// Class of the last failure.
         1 pub kind: Option<ByteString>,
         /// Text of the last failure.
@@ -108,11 +108,12 @@ written! {
     }
 }
 
-impl Part for Said {
-    const BLANK: &'static Self = &Said { kind: None, message: None, stage: None, reason: None, result: None };
+impl Part for Reports {
+    const BLANK: &'static Self =
+        &Reports { kind: None, message: None, stage: None, reason: None, result: None };
 }
 
-impl Said {
+impl Reports {
     /// All that there are.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut ByteString> {
         let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
@@ -127,29 +128,29 @@ impl Said {
 
 impl Extras {
     /// Whether every number and name in it is one that could have come about.
-    pub(crate) fn sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         let times = [
-            self.tried.idle,
-            self.tried.idle_from,
+            self.retrying.idle,
+            self.retrying.idle_from,
             self.ended,
             self.modified,
             self.drop_at,
-            self.tried.ready,
+            self.retrying.ready,
             self.updated,
             self.closed,
         ];
         times.into_iter().chain(self.intended).all(is_time)
             && self.progress.is_none_or(|p| p <= 10_000)
             && self.user.as_ref().is_none_or(|user| is_name(user))
-            && self.unique.as_ref().is_none_or(|unique| unique.sound())
-            && self.tried.stale.len() <= STALE_MOST
+            && self.unique.as_ref().is_none_or(|unique| unique.is_valid())
+            && self.retrying.stale.len() <= STALE_MOST
             && self.after.len() <= AFTER_MOST
             && self.after.is_sorted_by(|a, b| a.slot < b.slot)
-            && self.family.as_ref().is_none_or(|family| family.sound())
+            && self.family.as_ref().is_none_or(|family| family.is_valid())
             && self.history.entries().len() <= HISTORY_MOST
             && self.history.entries().iter().all(|e| is_time(e.at))
             && self.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
-            && self.last.as_ref().is_none_or(|l| {
+            && self.last_claim.as_ref().is_none_or(|l| {
                 l.token < TOKENS
                     && (1..=LONGEST).contains(&l.lease)
                     && is_time(l.claimed)
@@ -160,13 +161,13 @@ impl Extras {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
         std::mem::size_of::<Self>()
-            + self.said.bytes()
-            + Said::bytes(&self.said)
-            + self.tried.bytes()
-            + self.tried.stale.iter().map(|w| w.len() + 16).sum::<usize>()
+            + self.reports.bytes()
+            + Reports::bytes(&self.reports)
+            + self.retrying.bytes()
+            + self.retrying.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.user.as_ref().map_or(0, |user| user.len())
             + self.unique.as_ref().map_or(0, |unique| unique.bytes())
-            + self.last.as_ref().map_or(0, |l| l.worker.len() + std::mem::size_of::<Last>())
+            + self.last_claim.as_ref().map_or(0, |l| l.worker.len() + std::mem::size_of::<LastClaim>())
             + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
@@ -179,16 +180,16 @@ impl Extras {
         self.attempt = 0;
         self.fails = 0;
         self.lapses = 0;
-        self.tried = Lazy::default();
+        self.retrying = Lazy::default();
         self.progress = None;
-        if let Some(said) = self.said.there() {
+        if let Some(said) = self.reports.there() {
             said.stage = None;
         }
     }
 
     /// Back-off ends.
     pub fn end_idle(&mut self, now: i64) {
-        let Some(tried) = self.tried.there() else { return };
+        let Some(tried) = self.retrying.there() else { return };
         let from = std::mem::replace(&mut tried.idle_from, NEVER);
         if from == NEVER {
             return;
@@ -199,7 +200,7 @@ impl Extras {
 
     /// Whether this worker may be a ghost of an earlier, lapsed claim.
     pub fn is_stale(&self, worker: &[u8]) -> bool {
-        self.tried.stale.len() >= STALE_MOST || self.tried.stale.iter().any(|w| **w == *worker)
+        self.retrying.stale.len() >= STALE_MOST || self.retrying.stale.iter().any(|w| **w == *worker)
     }
 
     /// How many fields there would be with these set as well.

@@ -6,7 +6,7 @@ use crate::structures::byte_string::ByteString;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
-pub enum Event {
+pub enum HistoryKind {
     Posted = 0,
     Claimed = 1,
     Lapsed = 2,
@@ -29,28 +29,28 @@ pub enum Event {
     Advanced = 19,
 }
 
-impl Event {
-    const ALL: [(Event, &'static str); 20] = [
-        (Event::Posted, "posted"),
-        (Event::Claimed, "claimed"),
-        (Event::Lapsed, "lapsed"),
-        (Event::Timeout, "timeout"),
-        (Event::Failed, "failed"),
-        (Event::Abandoned, "abandoned"),
-        (Event::Released, "released"),
-        (Event::Revived, "revived"),
-        (Event::Requeued, "requeued"),
-        (Event::Replaced, "replaced"),
-        (Event::Updated, "updated"),
-        (Event::CancelRequested, "cancel-requested"),
-        (Event::Cancelled, "cancelled"),
-        (Event::Trashed, "trashed"),
-        (Event::Expired, "expired"),
-        (Event::Complete, "complete"),
-        (Event::Log, "log"),
-        (Event::Dependency, "dependency"),
-        (Event::Depends, "depends"),
-        (Event::Advanced, "advanced"),
+impl HistoryKind {
+    const ALL: [(HistoryKind, &'static str); 20] = [
+        (HistoryKind::Posted, "posted"),
+        (HistoryKind::Claimed, "claimed"),
+        (HistoryKind::Lapsed, "lapsed"),
+        (HistoryKind::Timeout, "timeout"),
+        (HistoryKind::Failed, "failed"),
+        (HistoryKind::Abandoned, "abandoned"),
+        (HistoryKind::Released, "released"),
+        (HistoryKind::Revived, "revived"),
+        (HistoryKind::Requeued, "requeued"),
+        (HistoryKind::Replaced, "replaced"),
+        (HistoryKind::Updated, "updated"),
+        (HistoryKind::CancelRequested, "cancel-requested"),
+        (HistoryKind::Cancelled, "cancelled"),
+        (HistoryKind::Trashed, "trashed"),
+        (HistoryKind::Expired, "expired"),
+        (HistoryKind::Complete, "complete"),
+        (HistoryKind::Log, "log"),
+        (HistoryKind::Dependency, "dependency"),
+        (HistoryKind::Depends, "depends"),
+        (HistoryKind::Advanced, "advanced"),
     ];
 
     /// The word for it in replies.
@@ -61,7 +61,7 @@ impl Event {
 
 #[rustfmt::skip]
 numbered!(
-    Event, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
+    HistoryKind, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
     Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
 );
 
@@ -75,7 +75,7 @@ written! {
         /// When, Unix ms.
         1 pub at: i64,
         /// What.
-        2 pub event: Event,
+        2 pub event: HistoryKind,
         /// Which worker, if one had part in it.
         3 pub worker: Option<ByteString>,
         /// A text to it: a failure's kind and message, a reason, a line of log.
@@ -129,7 +129,7 @@ mod tests {
     fn the_first_and_the_last_entries_are_kept() {
         let mut history = History::default();
         for at in 0..10 {
-            history.push(Entry { at, event: Event::Log, worker: None, text: None }, 2, 3);
+            history.push(Entry { at, event: HistoryKind::Log, worker: None, text: None }, 2, 3);
         }
         let times: Vec<i64> = history.entries().iter().map(|e| e.at).collect();
         assert_eq!(times, [0, 1, 7, 8, 9]);
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn events_keep_their_numbers() {
-        for (i, (event, _)) in Event::ALL.iter().enumerate() {
-            assert_eq!((*event as usize, Event::try_from(i as u8)), (i, Ok(*event)));
+        for (i, (event, _)) in HistoryKind::ALL.iter().enumerate() {
+            assert_eq!((*event as usize, HistoryKind::try_from(i as u8)), (i, Ok(*event)));
         }
     }
 }

@@ -80,7 +80,7 @@ impl Children {
         Some(mean.min(u64::from(WHOLE) - u64::from(!whole)) as u32)
     }
 
-    fn sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         self.number > 0
             && self.height <= GENERATIONS
             && self.shares <= SHARES_MOST + SHARE_MOST as u64
@@ -91,9 +91,9 @@ impl Children {
 
 impl Family {
     /// Whether every number is one that a board could have come to.
-    pub fn sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let share = |tie: &Tie| (1..=SHARE_MOST).contains(&i64::from(tie.share));
         self.parent.is_none_or(|tie| tie.number > 0 && share(&tie) && tie.counts <= WHOLE)
-            && self.children.is_none_or(|children| children.sound())
+            && self.children.is_none_or(|children| children.is_valid())
     }
 }

@@ -18,7 +18,7 @@
 //! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
 //! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
-//! | `Tried::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
+//! | `Retrying::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
 //! | `Extras::ended` | at the end | when it completed, failed, was cancelled or trashed |
 //!
 //! | file | what it holds |
@@ -49,9 +49,9 @@ mod extras;
 
 use crate::job::id::Id;
 
-pub use claim::{Claim, End, Last, Session};
+pub use claim::{Claim, End, LastClaim, Session};
 pub use class::{Class, Options};
-pub use extras::{Extras, Said, META_MOST, STALE_MOST};
+pub use extras::{Extras, Reports, META_MOST, STALE_MOST};
 
 /// Tokens stay below this, so that every client's numbers can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;

@@ -1,7 +1,7 @@
 //! The records of a board, and finding them.
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::id::{self, Id};
 use crate::job::order::TimeKey;
 use crate::job::{Claim, Class, Job, State};
@@ -47,12 +47,12 @@ impl Board {
         self.store.ids.get(id, |slot| self.store.jobs.get(slot).map_or(&[], Job::chosen_id))
     }
 
-    pub(crate) fn job(&self, slot: u32) -> Result<&Job, Unfit> {
-        self.store.jobs.get(slot).ok_or(Unfit)
+    pub(crate) fn job(&self, slot: u32) -> Result<&Job, ApplyError> {
+        self.store.jobs.get(slot).ok_or(ApplyError)
     }
 
-    pub(crate) fn job_mut(&mut self, slot: u32) -> Result<&mut Job, Unfit> {
-        self.store.jobs.get_mut(slot).ok_or(Unfit)
+    pub(crate) fn job_mut(&mut self, slot: u32) -> Result<&mut Job, ApplyError> {
+        self.store.jobs.get_mut(slot).ok_or(ApplyError)
     }
 
     pub(crate) fn claim_of(&self, job: &Job) -> Option<&Claim> {
@@ -62,12 +62,12 @@ impl Board {
         }
     }
 
-    pub(crate) fn claim_mut(&mut self, slot: u32) -> Result<&mut Claim, Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn claim_mut(&mut self, slot: u32) -> Result<&mut Claim, ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         if job.state != State::Claimed {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
-        self.store.claims.get_mut(job.at.get() as u32).ok_or(Unfit)
+        self.store.claims.get_mut(job.at.get() as u32).ok_or(ApplyError)
     }
 
     pub(crate) fn worker_name(&self, claim: &Claim) -> &[u8] {

@@ -47,7 +47,7 @@ impl Unique {
     }
 
     /// Whether it is one that a client may name.
-    pub fn sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         is_name(&self.key) && self.time.is_none_or(|ms| (1..=LONGEST).contains(&ms))
     }
 

@@ -3,7 +3,7 @@
 //! stand in their queue anyway, claimed ones are few.
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::order::TimeKey;
 use crate::job::{Job, State};
 use crate::queue::Queue;
@@ -11,7 +11,7 @@ use crate::structures::sorted::SortedSlots;
 
 /// Lines by state, while the queue has such jobs.
 #[derive(Default)]
-pub(crate) struct Asides(Option<Box<[SortedSlots<TimeKey>; 6]>>);
+pub(crate) struct ByQueue(Option<Box<[SortedSlots<TimeKey>; 6]>>);
 
 fn place(state: State) -> Option<usize> {
     match state {
@@ -25,7 +25,7 @@ fn place(state: State) -> Option<usize> {
     }
 }
 
-impl Asides {
+impl ByQueue {
     pub fn bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |lines| {
             std::mem::size_of_val(&**lines) + lines.iter().map(SortedSlots::bytes).sum::<usize>()
@@ -36,12 +36,12 @@ impl Asides {
 impl Queue {
     /// Its jobs in that state; `None` for ready and claimed ones, or when it has none aside.
     pub(crate) fn aside(&self, state: State) -> Option<&SortedSlots<TimeKey>> {
-        self.asides.0.as_ref()?.get(place(state)?)
+        self.by_queue.0.as_ref()?.get(place(state)?)
     }
 
     fn aside_mut(&mut self, state: State) -> Option<&mut SortedSlots<TimeKey>> {
         let at = place(state)?;
-        self.asides.0.get_or_insert_with(Box::default).get_mut(at)
+        self.by_queue.0.get_or_insert_with(Box::default).get_mut(at)
     }
 }
 
@@ -54,12 +54,12 @@ impl Board {
     }
 
     /// A job came into a place of such a state.
-    pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), Unfit> {
+    pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), ApplyError> {
         let jobs = &self.store.jobs;
-        let job = jobs.get(slot).ok_or(Unfit)?;
+        let job = jobs.get(slot).ok_or(ApplyError)?;
         let line = self.queues.get_mut(queue).and_then(|lane| lane.aside_mut(job.state));
         let key_of = |s| jobs.get(s).map(Self::aside_key).unwrap_or_default();
-        line.ok_or(Unfit)?.insert(Self::aside_key(job), slot, key_of);
+        line.ok_or(ApplyError)?.insert(Self::aside_key(job), slot, key_of);
         Ok(())
     }
 
@@ -68,8 +68,8 @@ impl Board {
         let Some(job) = self.store.jobs.get(slot) else { return false };
         let Some(lane) = self.queues.get_mut(queue) else { return false };
         let stood = lane.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
-        if lane.asides.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
-            lane.asides = Asides::default();
+        if lane.by_queue.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
+            lane.by_queue = ByQueue::default();
         }
         stood
     }
@@ -88,7 +88,7 @@ impl Board {
             let line =
                 SortedSlots::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
             let lines =
-                self.queues.get_mut(*queue).map(|lane| lane.asides.0.get_or_insert_with(Box::default));
+                self.queues.get_mut(*queue).map(|lane| lane.by_queue.0.get_or_insert_with(Box::default));
             if let Some(place) = lines.and_then(|lines| lines.get_mut(*at)) {
                 *place = line;
             }

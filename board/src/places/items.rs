@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::board::Board;
 use crate::effect::is_grace;
-use crate::item::{damaged, need, Damage, Item, Loading};
+use crate::item::{damaged, need, Item, Loading, SnapshotError};
 use crate::job::id::{self, Id};
 use crate::job::{is_time, Claim, Extras, Job, Options, Session, State, DEFAULT_QUEUE, NEVER, U48};
 use crate::places::labels::are_tags;
@@ -29,7 +29,7 @@ written! {
 
 impl ClaimImage<'_> {
     /// The number of the claim.
-    pub(crate) fn load(self, board: &mut Board, slot: u32) -> Result<u32, Damage> {
+    pub(crate) fn load(self, board: &mut Board, slot: u32) -> Result<u32, SnapshotError> {
         need((1..=255).contains(&self.worker.len()), "worker")?;
         need((1..=board.token).contains(&self.token) && self.attempt > 0, "claim")?;
         need((1..=LONGEST).contains(&self.lease), "lease")?;
@@ -98,7 +98,7 @@ impl<'a> Item<'a> for JobImage<'a> {
         board.store.jobs.iter().for_each(|(slot, job)| put(&board.image(slot, job)));
     }
 
-    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), SnapshotError> {
         let revision = board.revision as i64;
         need(self.slot >= loading.next_slot, "slots out of order")?;
         loading.next_slot = self.slot.saturating_add(1);
@@ -108,8 +108,8 @@ impl<'a> Item<'a> for JobImage<'a> {
         need([since, self.posted, self.at].into_iter().all(is_time), "time")?;
         let version = self.version.unwrap_or(self.seq);
         need((0..=revision).contains(&self.seq) && (0..=revision).contains(&version), "version")?;
-        need(self.options.is_none_or(|o| o.sound()), "options")?;
-        need(self.extras.as_ref().is_none_or(|r| r.sound()), "record")?;
+        need(self.options.is_none_or(|o| o.is_valid()), "options")?;
+        need(self.extras.as_ref().is_none_or(|r| r.is_valid()), "record")?;
         if let Some(marks) = &self.marks {
             let tags = || marks.tags.iter().map(|tag| &**tag);
             need(are_tags(tags()) && (marks.tracked || !marks.tags.is_empty()), "tags")?;
@@ -134,7 +134,7 @@ impl<'a> Item<'a> for JobImage<'a> {
             let queue = board.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
             let lane = board.queues.get_mut(queue);
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
-            fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(Damage("group"))?.refs += 1;
+            fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(SnapshotError("group"))?.refs += 1;
         }
         let mut job = Job::new(id, self.payload, class, self.priority, self.group);
         if self.ageing > 0 {

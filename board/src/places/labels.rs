@@ -12,18 +12,18 @@
 //! | tracked | [`Marks`] | none |
 //! | user | `Extras::user` | on whose behalf it was posted |
 //!
-//! A job stands in the lines of all its labels ([`Board::enlist`]), or in none
-//! ([`Board::delist`]) while one of them or its place in the order of posts changes. A job
+//! A job stands in the lines of all its labels ([`Board::index_labels`]), or in none
+//! ([`Board::unindex_labels`]) while one of them or its place in the order of posts changes. A job
 //! without labels costs nothing here, one with a name no look-up.
 
-use crate::item::{damaged, Damage};
+use crate::item::{damaged, SnapshotError};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::board::Board;
-use crate::effect::{is_name, Unfit};
+use crate::effect::{is_name, ApplyError};
 use crate::job::Job;
 use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
@@ -106,9 +106,9 @@ impl Index {
         }
     }
 
-    fn insert(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
-        let lines = self.sorts.get_mut(sort as usize).ok_or(Unfit)?;
-        let line = lines.get_mut(number).ok_or(Unfit)?;
+    fn insert(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), ApplyError> {
+        let lines = self.sorts.get_mut(sort as usize).ok_or(ApplyError)?;
+        let line = lines.get_mut(number).ok_or(ApplyError)?;
         line.insert(seq_of(jobs, slot), slot, |other| seq_of(jobs, other));
         let borne = line.len();
         lines.hold(number);
@@ -116,10 +116,11 @@ impl Index {
         self.weigh(sort, number, borne - 1, borne)
     }
 
-    fn remove(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
-        let line = self.sorts.get_mut(sort as usize).and_then(|lines| lines.get_mut(number)).ok_or(Unfit)?;
+    fn remove(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), ApplyError> {
+        let line =
+            self.sorts.get_mut(sort as usize).and_then(|lines| lines.get_mut(number)).ok_or(ApplyError)?;
         if !line.remove(seq_of(jobs, slot), slot) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let borne = line.len();
         self.entries -= 1;
@@ -129,11 +130,11 @@ impl Index {
     }
 
     /// So many jobs bear a label now, and so many did before.
-    fn weigh(&mut self, sort: Sort, number: u32, before: usize, now: usize) -> Result<(), Unfit> {
+    fn weigh(&mut self, sort: Sort, number: u32, before: usize, now: usize) -> Result<(), ApplyError> {
         if sort != Sort::Tag && before > 0 && now > 0 {
             return Ok(());
         }
-        let bytes = self.lines(sort).and_then(|lines| lines.key(number)).ok_or(Unfit)?;
+        let bytes = self.lines(sort).and_then(|lines| lines.key(number)).ok_or(ApplyError)?;
         let heap = LABEL + bytes.len();
         let tag = (sort == Sort::Tag).then(|| bytes.clone());
         match (before, now) {
@@ -150,15 +151,27 @@ impl Index {
         Ok(())
     }
 
-    fn insert_text(&mut self, sort: Sort, bytes: &[u8], jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
-        let number = self.hold(sort, bytes).ok_or(Unfit)?;
+    fn insert_text(
+        &mut self,
+        sort: Sort,
+        bytes: &[u8],
+        jobs: &Slab<Job>,
+        slot: u32,
+    ) -> Result<(), ApplyError> {
+        let number = self.hold(sort, bytes).ok_or(ApplyError)?;
         let done = self.insert(sort, number, jobs, slot);
         self.release(sort, number);
         done
     }
 
-    fn remove_text(&mut self, sort: Sort, bytes: &[u8], jobs: &Slab<Job>, slot: u32) -> Result<(), Unfit> {
-        let number = self.lines(sort).and_then(|lines| lines.find(bytes)).ok_or(Unfit)?;
+    fn remove_text(
+        &mut self,
+        sort: Sort,
+        bytes: &[u8],
+        jobs: &Slab<Job>,
+        slot: u32,
+    ) -> Result<(), ApplyError> {
+        let number = self.lines(sort).and_then(|lines| lines.find(bytes)).ok_or(ApplyError)?;
         self.remove(sort, number, jobs, slot)
     }
 }
@@ -166,7 +179,7 @@ impl Index {
 /// The labels of a job whose numbers nobody keeps.
 fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
     let kind =
-        job.extras.as_ref().and_then(|extras| extras.said.kind.as_deref()).map(|kind| (Sort::Kind, kind));
+        job.extras.as_ref().and_then(|extras| extras.reports.kind.as_deref()).map(|kind| (Sort::Kind, kind));
     let tracked = marks.filter(|marks| marks.tracked).map(|_| (Sort::Tracked, &[][..]));
     let user = job.extras.as_ref().and_then(|extras| extras.user.as_deref()).map(|user| (Sort::User, user));
     kind.into_iter().chain(tracked).chain(user)
@@ -224,15 +237,15 @@ impl Labels {
         slot: u32,
         tags: impl Iterator<Item = &'t [u8]>,
         tracked: bool,
-    ) -> Result<(), Unfit> {
-        let numbers = tags.map(|tag| self.index.hold(Sort::Tag, tag).ok_or(Unfit));
-        let tags = numbers.collect::<Result<Box<[u32]>, Unfit>>()?;
+    ) -> Result<(), ApplyError> {
+        let numbers = tags.map(|tag| self.index.hold(Sort::Tag, tag).ok_or(ApplyError));
+        let tags = numbers.collect::<Result<Box<[u32]>, ApplyError>>()?;
         self.unmark(slot);
         self.tags += tags.len();
         let bare = tags.is_empty() && !tracked;
         match bare || self.marks.insert_at(slot, Marks { tags, tracked }) {
             true => Ok(()),
-            false => Err(Unfit),
+            false => Err(ApplyError),
         }
     }
 
@@ -254,9 +267,9 @@ impl Board {
     }
 
     /// Puts a job into the lines of its labels. Without labels O(1).
-    pub(crate) fn enlist(&mut self, slot: u32) -> Result<(), Unfit> {
+    pub(crate) fn index_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
-        let job = jobs.get(slot).ok_or(Unfit)?;
+        let job = jobs.get(slot).ok_or(ApplyError)?;
         if let Some(Some(name)) = self.store.classes.get(job.class) {
             index.insert(Sort::Name, *name, jobs, slot)?;
         }
@@ -271,9 +284,9 @@ impl Board {
     }
 
     /// Takes a job out of the lines of its labels. Without labels O(1).
-    pub(crate) fn delist(&mut self, slot: u32) -> Result<(), Unfit> {
+    pub(crate) fn unindex_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
-        let job = jobs.get(slot).ok_or(Unfit)?;
+        let job = jobs.get(slot).ok_or(ApplyError)?;
         if let Some(Some(name)) = self.store.classes.get(job.class) {
             index.remove(Sort::Name, *name, jobs, slot)?;
         }
@@ -288,8 +301,8 @@ impl Board {
     }
 
     /// Takes a job that is about to go out of the lines of its labels, and its marks with it.
-    pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), Unfit> {
-        self.delist(slot)?;
+    pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), ApplyError> {
+        self.unindex_labels(slot)?;
         self.places.labels.unmark(slot);
         Ok(())
     }
@@ -300,21 +313,21 @@ impl Board {
         slot: u32,
         tags: impl Iterator<Item = &'t [u8]>,
         tracked: bool,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         self.places.labels.mark(slot, tags, tracked)
     }
 
     /// The last failure of a job is of that kind.
-    pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), Unfit> {
-        let old = self.extras(slot).and_then(|extras| extras.said.kind.clone());
+    pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), ApplyError> {
+        let old = self.extras(slot).and_then(|extras| extras.reports.kind.clone());
         if old.as_deref() == Some(kind) {
             return Ok(());
         }
         if let Some(old) = old {
             self.places.labels.index.remove_text(Sort::Kind, &old, &self.store.jobs, slot)?;
         }
-        self.reweigh(slot, |job| {
-            job.extras_mut().said.kind = Some(ByteString::from(kind));
+        self.edit(slot, |job| {
+            job.extras_mut().reports.kind = Some(ByteString::from(kind));
             Ok(())
         })?;
         self.places.labels.index.insert_text(Sort::Kind, kind, &self.store.jobs, slot)
@@ -393,10 +406,10 @@ pub(crate) fn are_tags<'t>(mut tags: impl ExactSizeIterator<Item = &'t [u8]>) ->
 
 impl Board {
     /// Puts all jobs into the lines of their labels, in the order of their posts.
-    pub(crate) fn enlist_all(&mut self) -> Result<(), Damage> {
+    pub(crate) fn index_all_labels(&mut self) -> Result<(), SnapshotError> {
         let labelled = self.store.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
         let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();
         order.sort_unstable();
-        order.into_iter().try_for_each(|(_, slot)| self.enlist(slot).or(damaged("label")))
+        order.into_iter().try_for_each(|(_, slot)| self.index_labels(slot).or(damaged("label")))
     }
 }

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 
 use crate::board::{after, duration, ended_line, Board};
 use crate::dispatch::fair::{ready_key_of, Fair};
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
@@ -70,12 +70,12 @@ pub(crate) struct Places {
 
 impl Board {
     /// Gives a job that stands nowhere the ageing of its queue.
-    pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), Unfit> {
+    pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let ageing = self.ageing(self.queue_number(job));
         match job.ageing() == ageing {
             true => Ok(()),
-            false => self.reweigh(slot, |job| {
+            false => self.edit(slot, |job| {
                 job.set_ageing(ageing);
                 Ok(())
             }),
@@ -83,22 +83,22 @@ impl Board {
     }
 
     /// Takes a job out of its place. Gives its claim, if it had one.
-    pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
         let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         if !state.ended() && job.extras.as_ref().is_some_and(|extras| extras.user.is_some()) {
             self.owner_loses(slot);
         }
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let mut held = None;
         let stood = match state {
             State::Scheduled => self.places.due.remove(job.at_key(), slot),
             State::Blocked => self.places.blocked.remove(job.at_key(), slot),
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.places.expiries.remove(job.at_key(), slot);
-                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
                 let (stood, idle) = match (&lane.fair, group) {
                     (None, None) => {
                         let stood = lane.ready.remove(job.ready_key(), slot);
@@ -110,14 +110,14 @@ impl Board {
                     self.idle_queue(queue);
                 } else if !self.local.waiting_for_permits.is_empty() {
                     // The next may cost less than the one for whose tokens somebody waits.
-                    self.note_busy(queue);
+                    self.mark_busy(queue);
                 }
                 stood && expires
             }
             State::Claimed => {
-                let claim = self.store.claims.remove(job.at.get() as u32).ok_or(Unfit)?;
+                let claim = self.store.claims.remove(job.at.get() as u32).ok_or(ApplyError)?;
                 let stood = self.places.leases.remove(job.lease_key(&claim), slot);
-                let worker = self.workers.names.get_mut(claim.worker).ok_or(Unfit)?;
+                let worker = self.workers.names.get_mut(claim.worker).ok_or(ApplyError)?;
                 let known = worker.claims.remove(claim.token, slot);
                 self.workers.names.release(claim.worker);
                 if claim.session != Session::None {
@@ -128,7 +128,7 @@ impl Board {
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
                 let dropped = job.at.get() == NEVER || self.places.drops.remove(job.at_key(), slot);
-                let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
+                let kind = job.extras.as_ref().and_then(|r| r.reports.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     if let Some(n) = self.places.kinds.get_mut(kind) {
                         *n -= 1;
@@ -139,7 +139,7 @@ impl Board {
                 }
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
                 let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
-                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                let line = lines.get_mut(ended_line(state)).ok_or(ApplyError)?;
                 line.remove(job.ended_key(), slot) && dropped
             }
         };
@@ -149,9 +149,9 @@ impl Board {
             self.tally_open(queue, group, -1);
         }
         if state == State::Claimed {
-            self.slot_freed(queue, group);
+            self.run_ended(queue, group);
         }
-        stood.then_some(held).ok_or(Unfit)
+        stood.then_some(held).ok_or(ApplyError)
     }
 
     pub(crate) fn tally(&mut self, queue: u32, group: Option<u32>, state: State, by: i64) {
@@ -186,14 +186,14 @@ impl Board {
     }
 
     /// Puts a job that stands nowhere into the place of that state. `at` as in [`Job::at`].
-    pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), Unfit> {
+    pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), ApplyError> {
         let revision = self.revision as i64;
-        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
         job.state = state;
         job.at = U48::new(at);
         job.version = U48::new(revision);
-        self.note_change(slot);
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+        self.mark_changed(slot);
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let group = job.group();
         let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
         let owned = job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
@@ -206,7 +206,7 @@ impl Board {
             }
             State::Blocked => self.places.blocked.insert(job.at_key(), slot, at_key),
             State::Ready => {
-                let lane = self.queues.get_mut(queue).ok_or(Unfit)?;
+                let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
                 let plain = lane.fair.is_none() && group.is_none();
                 if plain {
                     lane.ready.insert(job.ready_key(), slot, |s| ready_key_of(jobs, s));
@@ -218,15 +218,15 @@ impl Board {
                 if !plain {
                     self.join_ready(queue, slot)?;
                 }
-                self.note_busy(queue);
+                self.mark_busy(queue);
             }
             State::Claimed => {
                 let store = &self.store;
-                let claim = store.claims.get(job.at.get() as u32).ok_or(Unfit)?;
+                let claim = store.claims.get(job.at.get() as u32).ok_or(ApplyError)?;
                 let key = job.lease_key(claim);
                 self.places.leases.insert(key, slot, |s| store.lease_key(s));
                 self.local.next_event.lower(key.0);
-                let worker = self.workers.names.get_mut(claim.worker).ok_or(Unfit)?;
+                let worker = self.workers.names.get_mut(claim.worker).ok_or(ApplyError)?;
                 worker.claims.insert(claim.token, slot, |s| store.claim_token(s));
                 self.workers.names.hold(claim.worker);
             }
@@ -235,13 +235,13 @@ impl Board {
                 self.local.grown = true;
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
                 let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
-                let line = lines.get_mut(ended_line(state)).ok_or(Unfit)?;
+                let line = lines.get_mut(ended_line(state)).ok_or(ApplyError)?;
                 line.insert(job.ended_key(), slot, ended);
                 if job.at.get() != NEVER {
                     self.places.drops.insert(job.at_key(), slot, at_key);
                     self.local.next_event.lower(job.at.get());
                 }
-                let kind = job.extras.as_ref().and_then(|r| r.said.kind.as_ref());
+                let kind = job.extras.as_ref().and_then(|r| r.reports.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     *self.places.kinds.entry(kind.clone()).or_default() += 1;
                 }
@@ -276,7 +276,7 @@ impl Board {
     }
 
     /// Gives a job that stands nowhere to a worker.
-    pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), Unfit> {
+    pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), ApplyError> {
         claim.slot = slot;
         claim.worker = match self.workers.names.find(worker) {
             Some(number) => number,
@@ -290,37 +290,37 @@ impl Board {
 
     /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
     /// for others.
-    pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        let job = self.store.jobs.get(slot).ok_or(Unfit)?;
+    pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
+        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
             return self.make_waiting(slot, State::Blocked, 0, now);
         }
         let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
-        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
         let first = job.since.get() == NEVER;
         if first {
             job.since = U48::new(now);
         }
         let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
         if job.extras.is_some() {
-            self.reweigh(slot, |job| {
+            self.edit(slot, |job| {
                 let back = !first && job.state != State::Ready;
                 let (since, extras) = (job.since.get(), job.extras_mut());
                 if back {
-                    extras.tried.ready = now;
+                    extras.retrying.ready = now;
                 }
                 extras.end_idle(now);
-                at = expire.map_or(NEVER, |ms| after(since.saturating_add(extras.tried.idle), ms));
+                at = expire.map_or(NEVER, |ms| after(since.saturating_add(extras.retrying.idle), ms));
                 Ok(())
             })?;
         }
         self.enter(slot, State::Ready, at)?;
-        self.tell_ready(slot);
+        self.emit_ready(slot);
         Ok(())
     }
 
     /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.
-    pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
         let state = match self.edges(slot).is_empty() {
             true => State::Scheduled,
             false => State::Blocked,
@@ -328,12 +328,18 @@ impl Board {
         self.make_waiting(slot, state, due, now)
     }
 
-    pub(crate) fn make_waiting(&mut self, slot: u32, state: State, due: i64, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn make_waiting(
+        &mut self,
+        slot: u32,
+        state: State,
+        due: i64,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         if self.job(slot)?.since.get() != NEVER {
-            self.reweigh(slot, |job| {
+            self.edit(slot, |job| {
                 let extras = job.extras_mut();
-                if extras.tried.idle_from == NEVER {
-                    extras.tried.idle_from = now;
+                if extras.retrying.idle_from == NEVER {
+                    extras.retrying.idle_from = now;
                 }
                 Ok(())
             })?;
@@ -349,14 +355,14 @@ impl Board {
         token: u64,
         retain: i64,
         now: i64,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         let tally = match state {
             State::Complete => Tally::Completed,
             State::Failed => Tally::Failed,
             State::Cancelled => Tally::Cancelled,
             _ => Tally::Trashed,
         };
-        self.note_of(slot, tally, now);
+        self.count_stat(slot, tally, now);
         let extras = self.extras(slot);
         let waits = extras.is_some_and(|extras| !extras.after.is_empty());
         let awaited = extras.is_some_and(|extras| extras.awaited > 0);
@@ -372,19 +378,19 @@ impl Board {
             self.end_in_family(slot, state, retain != 0, now)?;
         }
         if awaited {
-            self.tell_from(slot, 0)?;
+            self.resolve_from(slot, 0)?;
         }
         let pinned = awaited || related && self.pinned(slot);
         if !pinned && retain == 0 {
-            return self.bury(slot, state, token, now, now);
+            return self.drop_with_tombstone(slot, state, token, now, now);
         }
         let (at, revision) = (after(now, retain), self.revision as i64);
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
             extras.ended = now;
             extras.closed = revision;
             extras.modified = now;
-            if let Some(tried) = extras.tried.there() {
+            if let Some(tried) = extras.retrying.there() {
                 tried.idle_from = NEVER;
             }
             extras.drop_at = if pinned { at } else { 0 };

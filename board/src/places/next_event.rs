@@ -35,7 +35,7 @@ impl Board {
 
     /// Finds out when the clock next has something to do. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
-        self.quench(env.now);
+        self.wake_with_permits(env.now);
         self.local.next_event.0 = if self.local.sessions.has_alone() { 0 } else { self.soonest(env) };
         self.local.next_event.0
     }
@@ -65,7 +65,7 @@ impl Board {
             || !self.dispatch.reviews.is_empty()
             || !self.relations.families.partings.is_empty()
             || self.local.sessions.has_closed()
-            || !self.relations.waits.tells.is_empty();
+            || !self.relations.waits.resolutions.is_empty();
         if at_once || self.surplus(env.rules).is_some() {
             0
         } else {

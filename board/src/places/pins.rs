@@ -2,7 +2,7 @@
 //! live parent. Until nothing does, retention does not see the record.
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::{Extras, NEVER};
 
 /// What keeps the record of a job that has ended.
@@ -57,18 +57,18 @@ impl Board {
         slot: u32,
         now: i64,
         change: impl FnOnce(&mut Pins) -> Option<()>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let (state, at) = (job.state, job.at.get());
         let old = job.extras.as_ref().map(|extras| extras.pins()).unwrap_or_default();
         let mut new = old;
-        change(&mut new).ok_or(Unfit)?;
+        change(&mut new).ok_or(ApplyError)?;
         let moves = state.ended() && old.any() != new.any();
         if moves {
             self.leave(slot)?;
         }
         let mut drop_at = 0;
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
             extras.set_pins(new);
             match moves {

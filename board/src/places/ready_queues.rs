@@ -9,7 +9,7 @@ impl Board {
     }
 
     /// Notes that a queue has ready jobs.
-    pub(crate) fn note_busy(&mut self, queue: u32) {
+    pub(crate) fn mark_busy(&mut self, queue: u32) {
         let Some(lane) = self.queues.get_mut(queue) else { return };
         if lane.local.busy_at.is_none() {
             lane.local.busy_at = Some(self.local.busy.len() as u32);
@@ -57,14 +57,14 @@ impl Board {
     /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
     pub(crate) fn wake_queue(&mut self, queue: u32) {
         if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
-            self.note_busy(queue);
+            self.mark_busy(queue);
         }
     }
 
     /// Takes every queue that has ready jobs for one that has just got them.
     pub fn wake_all(&mut self) {
         for queue in self.local.busy.clone() {
-            self.note_busy(queue);
+            self.mark_busy(queue);
         }
     }
 

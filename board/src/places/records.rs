@@ -1,23 +1,23 @@
 //! Records that come, change and go: ids, heap, history.
 
 use crate::board::Board;
-use crate::effect::Unfit;
-use crate::job::history::{Entry, Event};
-use crate::job::{Claim, End, Extras, Job, Last, State};
+use crate::effect::ApplyError;
+use crate::job::history::{Entry, HistoryKind};
+use crate::job::{Claim, End, Extras, Job, LastClaim, State};
 use crate::places::tombstones::Tombstone;
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// Drops a record that stands nowhere, and remembers it for a while.
-    pub(crate) fn bury(
+    pub(crate) fn drop_with_tombstone(
         &mut self,
         slot: u32,
         state: State,
         token: u64,
         ended: i64,
         now: i64,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         self.leave_key(slot);
         let job = self.drop_record(slot)?;
         let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
@@ -32,14 +32,14 @@ impl Board {
     }
 
     /// Drops a record that stands nowhere.
-    pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, Unfit> {
+    pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, ApplyError> {
         self.delist_for_good(slot)?;
-        self.note_change(slot);
-        let chosen = self.store.jobs.get(slot).ok_or(Unfit)?.chosen_id();
+        self.mark_changed(slot);
+        let chosen = self.store.jobs.get(slot).ok_or(ApplyError)?.chosen_id();
         if !chosen.is_empty() {
             self.store.ids.remove(chosen, slot);
         }
-        let job = self.store.jobs.remove(slot).ok_or(Unfit)?;
+        let job = self.store.jobs.remove(slot).ok_or(ApplyError)?;
         if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
             self.relations.families.remove(tie.number, job.seq.get());
         }
@@ -53,39 +53,39 @@ impl Board {
     }
 
     /// Drops the record of a job that has ended, as retention does.
-    pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         if !self.job(slot)?.state.ended() || self.pinned(slot) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         self.leave(slot)?;
         self.bury_ended(slot, now)
     }
 
     /// Drops the record of a job that has ended and stands nowhere.
-    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
-        self.tell_deleted(slot, "retention");
+    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
+        self.emit_deleted(slot, "retention");
         let job = self.job(slot)?;
         let (state, extras) = (job.state, job.extras.as_ref());
         let token = self.last_token(slot);
         let ended = extras.map_or(0, |r| r.ended);
-        self.bury(slot, state, token, ended, now)
+        self.drop_with_tombstone(slot, state, token, ended, now)
     }
 
     /// The token under which the last holder of a job may say again how it ended; 0 when the
     /// job was taken from it, or nobody held it.
     pub(crate) fn last_token(&self, slot: u32) -> u64 {
-        let last = self.extras(slot).and_then(|r| r.last.as_ref());
+        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref());
         last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
     }
 
     /// Adds a record that stands nowhere yet. Once it has its place in the order of posts it
     /// is to be put into the lines of its labels.
-    pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), Unfit> {
+    pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), ApplyError> {
         self.store.heap += job.heap();
         self.lane_gains(job.class, self.weight(&job));
         let named = !job.chosen_id().is_empty();
         if !self.store.jobs.insert_at(slot, job) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         if named {
             self.store.ids.insert(self.store.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
@@ -94,12 +94,12 @@ impl Board {
     }
 
     /// Changes what a job holds on the heap, and keeps the sum right.
-    pub(crate) fn reweigh(
+    pub(crate) fn edit(
         &mut self,
         slot: u32,
-        change: impl FnOnce(&mut Job) -> Result<(), Unfit>,
-    ) -> Result<(), Unfit> {
-        let job = self.store.jobs.get_mut(slot).ok_or(Unfit)?;
+        change: impl FnOnce(&mut Job) -> Result<(), ApplyError>,
+    ) -> Result<(), ApplyError> {
+        let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
         let before = job.heap();
         change(job)?;
         let (class, after) = (job.class, job.heap());
@@ -114,15 +114,27 @@ impl Board {
 
     /// Writes into a job's record that a claim of it has ended, and tells its worker of it if
     /// somebody else ended it.
-    pub(crate) fn note_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn settle_claim(
+        &mut self,
+        slot: u32,
+        claim: Claim,
+        end: End,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         if let Some(reason) = end.loss() {
-            self.tell_lost(slot, &claim, reason);
+            self.emit_lost(slot, &claim, reason);
         }
         self.write_end(slot, claim, end, now)
     }
 
     /// Writes into a job's record that a claim of it has ended.
-    pub(crate) fn write_end(&mut self, slot: u32, claim: Claim, end: End, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn write_end(
+        &mut self,
+        slot: u32,
+        claim: Claim,
+        end: End,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         let worker = ByteString::from(self.worker_name(&claim));
         if !claim.told {
             self.push_history(slot, self.begin_of(&claim))?;
@@ -132,11 +144,11 @@ impl Board {
             End::Taken => self.local.taken = true,
             _ => self.saw_worker(claim.worker, now),
         }
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
             extras.attempt = claim.attempt;
             extras.modified = now;
-            extras.last = Some(Box::new(Last {
+            extras.last_claim = Some(Box::new(LastClaim {
                 worker,
                 token: claim.token,
                 end,
@@ -151,11 +163,11 @@ impl Board {
     /// The entry for the begin of a claim.
     pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
         let worker = Some(self.worker_name(claim).into());
-        Entry { at: claim.claimed, event: Event::Claimed, worker, text: None }
+        Entry { at: claim.claimed, event: HistoryKind::Claimed, worker, text: None }
     }
 
     /// Adds an entry to a job's history; before the first during a claim comes its begin.
-    pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+    pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
         let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
         if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
             self.claim_mut(slot)?.told = true;
@@ -170,9 +182,9 @@ impl Board {
         (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
     }
 
-    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), Unfit> {
+    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
         let (first, last) = self.history_bounds();
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
             extras.modified = entry.at;
             extras.history.push(entry, first, last);

@@ -5,7 +5,7 @@
 
 use crate::board::Board;
 use crate::job::history::History;
-use crate::job::{Extras, Job, Said};
+use crate::job::{Extras, Job, Reports};
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::{Lazy, Part};
 use crate::structures::mover::Mover;
@@ -63,10 +63,10 @@ impl Job {
 
 impl Extras {
     fn relocate(&mut self, mover: &mut impl Mover) {
-        self.said.relocate(mover);
-        self.tried.relocate(mover);
-        let said = self.said.there().into_iter().flat_map(Said::texts_mut);
-        let stale = self.tried.there().into_iter().flat_map(|tried| &mut tried.stale);
+        self.reports.relocate(mover);
+        self.retrying.relocate(mover);
+        let said = self.reports.there().into_iter().flat_map(Reports::texts_mut);
+        let stale = self.retrying.there().into_iter().flat_map(|tried| &mut tried.stale);
         for text in said.chain(stale).chain(&mut self.user) {
             text.relocate(mover);
         }
@@ -75,8 +75,8 @@ impl Extras {
             field.relocate(mover);
             value.relocate(mover);
         }
-        if let Some(last) = self.last.take() {
-            self.last.insert(mover.value(last)).worker.relocate(mover);
+        if let Some(last) = self.last_claim.take() {
+            self.last_claim.insert(mover.value(last)).worker.relocate(mover);
         }
         if let Some(advanced) = self.advanced.take() {
             self.advanced.insert(mover.value(advanced)).0.relocate(mover);

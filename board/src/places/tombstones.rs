@@ -2,7 +2,7 @@
 //! is answered as before, a resent post finds its id taken.
 
 use crate::board::Board;
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::id;
 use crate::job::{is_time, TOKENS};
 use crate::settings::Setting;
@@ -171,7 +171,7 @@ impl<'a> Item<'a> for Tombstone {
         board.places.tombstones.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(self.id.borrowed().bytes().len() <= 255, "id")?;
         need(self.token < TOKENS && is_time(self.ended), "tombstone")?;
         let before = board.places.tombstones.iter().next_back().map_or(0, |t| t.version);

@@ -323,7 +323,8 @@ mod tests {
     fn a_full_board_refuses_posts() {
         let rules = Rules::default();
         let mut board = Board::default();
-        let env = Env { now: 0, random: 1, token: 0, giver: 0, hold: 0, recovery: 0, turn: 0, rules: &rules };
+        let env =
+            Env { now: 0, random: 1, token: 0, giver: 0, hold: 0, recovery: 0, rotation: 0, rules: &rules };
         let post = Post { payload: b"x", ..Post::default() };
         for n in 0..MOST_RECORDS {
             let Ok(PostAnswer::Do(posted)) = board.post(&env, &post, n as u64) else { panic!("post {n}") };

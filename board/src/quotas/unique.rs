@@ -13,11 +13,11 @@
 //! Deleting the job frees it in any case. A key whose time is over counts as free at once;
 //! time takes it from the table in slices.
 
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::{after, Board};
-use crate::effect::{is_name, Unfit};
+use crate::effect::{is_name, ApplyError};
 use crate::error::Refusal;
 use crate::job::id::Id;
 use crate::job::unique_key::Unique;
@@ -39,7 +39,7 @@ written! {
 }
 
 impl Taken {
-    pub(crate) fn sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         let id = self.id.borrowed().bytes().len();
         is_name(&self.key) && (1..=255).contains(&id) && (1..=NEVER).contains(&self.end)
     }
@@ -119,10 +119,10 @@ impl Board {
     }
 
     /// A job takes the key that it has, if it has one.
-    pub(crate) fn take_key(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn take_key(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let Some(unique) = self.unique(slot) else { return Ok(()) };
         if self.check_key(&unique.key, Some(slot), now).is_err() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let end = unique.time.map_or(NEVER, |ms| after(now, ms).clamp(1, NEVER - 1));
         let id = self.job(slot)?.id().owned();
@@ -228,8 +228,8 @@ impl<'a> Item<'a> for Taken {
         board.quotas.keys.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
-        need(self.sound(), "key")?;
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
+        need(self.is_valid(), "key")?;
         need(board.quotas.keys.get(&self.key).is_none(), "a key twice")?;
         board.quotas.keys.put(self);
         Ok(())

@@ -131,12 +131,12 @@ impl Board {
         };
         let failed = |end| matches!(end, End::Failed | End::TimedOut);
         let extras = job.extras.as_deref();
-        let Some((extras, last)) =
-            extras.and_then(|extras| Some((extras, extras.last.as_ref().filter(|last| failed(last.end))?)))
+        let Some((extras, last)) = extras
+            .and_then(|extras| Some((extras, extras.last_claim.as_ref().filter(|last| failed(last.end))?)))
         else {
             return Reason { code: "delayed", details: vec![("due", time(due))], text: when };
         };
-        let kind = extras.said.kind.as_deref().unwrap_or_default();
+        let kind = extras.reports.kind.as_deref().unwrap_or_default();
         let mut details = vec![
             ("due", time(due)),
             ("failures", Detail::Number(extras.fails.into())),
@@ -144,7 +144,7 @@ impl Board {
             ("worker", Detail::Bytes(last.worker.to_vec())),
             ("kind", Detail::Bytes(kind.to_vec())),
         ];
-        details.extend(extras.said.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
+        details.extend(extras.reports.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
         let text = format!("It failed with {} and is tried again. {when}", clean(kind));
         Reason { code: "retry", details, text }
     }
@@ -253,8 +253,8 @@ fn over(job: &Job) -> Reason {
     let extras = job.extras.as_deref();
     let mut details = vec![("ended", time(extras.map_or(0, |extras| extras.ended)))];
     // Not `reason`, which is what its code stands under.
-    let texts =
-        extras.map(|r| [("kind", &r.said.kind), ("message", &r.said.message), ("why", &r.said.reason)]);
+    let texts = extras
+        .map(|r| [("kind", &r.reports.kind), ("message", &r.reports.message), ("why", &r.reports.reason)]);
     for (name, text) in texts.into_iter().flatten() {
         details.extend(text.as_ref().map(|text| (name, Detail::Bytes(text.to_vec()))));
     }

@@ -290,7 +290,7 @@ impl Board {
     /// Nothing is in its way but that nobody asks.
     pub(crate) fn nobody_claims(&self, job: &Job, lane: &Queue, next: bool) -> Reason {
         let queue = clean(self.queue_name(job));
-        let (mut details, since) = match lane.local.flow.claimed() {
+        let (mut details, since) = match lane.local.pace.claimed() {
             0 => (Vec::new(), "at all".to_string()),
             since => (vec![("since", time(since))], format!("since {since}")),
         };

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::board::Board;
-use crate::job::history::{Entry, Event, History};
+use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
-use crate::job::{Claim, Extras, Job, Last, Session, State, NEVER};
+use crate::job::{Claim, Extras, Job, LastClaim, Session, State, NEVER};
 use crate::settings::Rules;
 
 bitflags! {
@@ -180,8 +180,8 @@ impl<'a> Record<'a> {
     pub fn left(&self, rules: &Rules) -> i64 {
         self.board.retries_left(self.slot, rules)
     }
-    fn last(&self) -> Option<&'a Last> {
-        self.extras?.last.as_deref()
+    fn last(&self) -> Option<&'a LastClaim> {
+        self.extras?.last_claim.as_deref()
     }
     /// The token of the claim that holds it.
     pub fn token(&self) -> Option<u64> {
@@ -202,13 +202,13 @@ impl<'a> Record<'a> {
         self.claim.is_some_and(|c| c.cancel)
     }
     pub fn kind(&self) -> Option<&'a [u8]> {
-        self.extras?.said.kind.as_deref()
+        self.extras?.reports.kind.as_deref()
     }
     pub fn message(&self) -> Option<&'a [u8]> {
-        self.extras?.said.message.as_deref()
+        self.extras?.reports.message.as_deref()
     }
     pub fn stage(&self) -> Option<&'a [u8]> {
-        self.extras?.said.stage.as_deref()
+        self.extras?.reports.stage.as_deref()
     }
     /// Per cent: all of it when it is complete, whatever was last said.
     pub fn progress(&self) -> Option<f64> {
@@ -236,7 +236,7 @@ impl<'a> Record<'a> {
         let when = |time| if time == NEVER { 0 } else { time };
         let ready = when(self.job.since.get());
         let claimed = self.claim.map_or(0, |c| c.claimed);
-        let extras = self.extras.map_or(0, |r| r.modified.max(when(r.tried.ready)));
+        let extras = self.extras.map_or(0, |r| r.modified.max(when(r.retrying.ready)));
         self.posted().max(ready).max(claimed).max(extras)
     }
     /// The board's revision when it last changed.
@@ -244,7 +244,7 @@ impl<'a> Record<'a> {
         self.job.version.get()
     }
     pub fn result(&self) -> Option<&'a [u8]> {
-        self.extras?.said.result.as_deref()
+        self.extras?.reports.result.as_deref()
     }
     pub fn meta(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> {
         self.extras.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
@@ -254,7 +254,7 @@ impl<'a> Record<'a> {
         self.last().map(|l| &*l.worker)
     }
     pub fn reason(&self) -> Option<&'a [u8]> {
-        self.extras?.said.reason.as_deref()
+        self.extras?.reports.reason.as_deref()
     }
     /// The ids of the jobs that it waits for, in the order of their posts.
     pub fn after(&self) -> Vec<Id<&'a [u8]>> {
@@ -328,16 +328,16 @@ impl<'a> Record<'a> {
             present |= some(self.session(), Fields::SESSION);
         }
         if let Some(extras) = self.extras {
-            let last = extras.last.is_some();
+            let last = extras.last_claim.is_some();
             present |= some(last, Fields::CLAIMED | Fields::PREVIOUS)
-                | some(extras.said.kind.is_some(), Fields::KIND)
-                | some(extras.said.message.is_some(), Fields::MESSAGE)
-                | some(extras.said.stage.is_some(), Fields::STAGE)
+                | some(extras.reports.kind.is_some(), Fields::KIND)
+                | some(extras.reports.message.is_some(), Fields::MESSAGE)
+                | some(extras.reports.stage.is_some(), Fields::STAGE)
                 | some(extras.progress.is_some(), Fields::PROGRESS)
                 | some(self.job.state.ended(), Fields::ENDED)
-                | some(extras.said.result.is_some(), Fields::RESULT)
+                | some(extras.reports.result.is_some(), Fields::RESULT)
                 | some(!extras.meta.is_empty(), Fields::META)
-                | some(extras.said.reason.is_some(), Fields::REASON)
+                | some(extras.reports.reason.is_some(), Fields::REASON)
                 | some(extras.intended.is_some(), Fields::INTENDED)
                 | some(!extras.after.is_empty(), Fields::AFTER)
                 | some(extras.user.is_some(), Fields::USER)
@@ -355,7 +355,7 @@ impl<'a> Record<'a> {
     pub fn history(&self) -> Vec<Entry> {
         let kept = self.extras.map_or(&[][..], |r| r.history.entries());
         let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));
-        let posted = Entry { at: begin, event: Event::Posted, worker: None, text: None };
+        let posted = Entry { at: begin, event: HistoryKind::Posted, worker: None, text: None };
         let run = self.claim.filter(|claim| !claim.told).map(|claim| self.board.begin_of(claim));
         let mut all = History::default();
         let (first, last) = self.board.history_bounds();

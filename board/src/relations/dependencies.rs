@@ -11,16 +11,16 @@
 //! | is complete | met: the edge goes |
 //! | failed, was cancelled or trashed | what the edge's [`OnFailure`] says |
 
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::awaited::AFTER_MOST;
 use crate::job::is_time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
-use crate::job::history::Event;
+use crate::job::history::HistoryKind;
 use crate::job::{End, State, U48};
 use crate::retry::Next;
 use crate::settings::Rules;
@@ -31,7 +31,7 @@ const CHAIN_MOST: usize = 20_000;
 written! {
     /// A job that has ended: those who wait for it, from an order of posting on, are to be told.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) struct Tell {
+    pub(crate) struct Resolution {
         1 pub slot: u32,
         /// Its order of posting: another job in its slot, or a new life of it, is not meant.
         2 pub seq: i64,
@@ -45,13 +45,13 @@ pub(crate) struct Waits {
     /// Slots of those that wait, by slot of what they wait for and their order of posting.
     by_awaited: BTreeMap<(u32, i64), u32>,
     /// First ended, first told.
-    pub tells: VecDeque<Tell>,
+    pub resolutions: VecDeque<Resolution>,
 }
 
 impl Waits {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> usize {
-        self.by_awaited.len() * 36 + self.tells.len() * std::mem::size_of::<Tell>()
+        self.by_awaited.len() * 36 + self.resolutions.len() * std::mem::size_of::<Resolution>()
     }
 
     /// How many edges there are.
@@ -156,17 +156,17 @@ impl Board {
     }
 
     /// Lets a job wait for another, or on other terms; nothing when the edge is met already.
-    pub(crate) fn attach(&mut self, slot: u32, edge: Edge, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn attach(&mut self, slot: u32, edge: Edge, now: i64) -> Result<(), ApplyError> {
         let outcome = self.outcome(&edge);
         if outcome == Outcome::Met {
             return self.detach(slot, edge.slot, now);
         }
         let seq = self.job(slot)?.seq.get();
         let mut fresh = false;
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let after = &mut job.extras_mut().after;
             match after.binary_search_by_key(&edge.slot, |e| e.slot) {
-                Ok(at) => after.get_mut(at).ok_or(Unfit)?.on_failure = edge.on_failure,
+                Ok(at) => after.get_mut(at).ok_or(ApplyError)?.on_failure = edge.on_failure,
                 Err(at) => {
                     after.insert(at, edge);
                     fresh = true;
@@ -179,13 +179,13 @@ impl Board {
             self.count_waiter(edge.slot, now)?;
         }
         if let Outcome::Ends(_) = outcome {
-            self.tell_from(edge.slot, seq)?;
+            self.resolve_from(edge.slot, seq)?;
         }
         Ok(())
     }
 
     /// One more waits for a job. The record of one that has ended stays from now on.
-    fn count_waiter(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    fn count_waiter(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.repin(slot, now, |pins| {
             pins.awaited = pins.awaited.saturating_add(1);
             Some(())
@@ -194,7 +194,7 @@ impl Board {
 
     /// One fewer waits for a job. After the last the record of one that has ended goes when
     /// its time has come, unless something else keeps it.
-    fn discount_waiter(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    fn discount_waiter(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.repin(slot, now, |pins| {
             pins.awaited = pins.awaited.checked_sub(1)?;
             Some(())
@@ -202,7 +202,7 @@ impl Board {
     }
 
     /// A job waits for another no longer. What follows from it is the caller's.
-    pub(crate) fn detach(&mut self, slot: u32, awaited: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn detach(&mut self, slot: u32, awaited: u32, now: i64) -> Result<(), ApplyError> {
         let seq = self.job(slot)?.seq.get();
         if self.relations.waits.by_awaited.remove(&(awaited, seq)).is_none() {
             return Ok(());
@@ -211,10 +211,10 @@ impl Board {
         self.discount_waiter(awaited, now)
     }
 
-    fn forget_edge(&mut self, slot: u32, awaited: u32) -> Result<(), Unfit> {
-        self.reweigh(slot, |job| {
+    fn forget_edge(&mut self, slot: u32, awaited: u32) -> Result<(), ApplyError> {
+        self.edit(slot, |job| {
             let after = &mut job.extras_mut().after;
-            let at = after.binary_search_by_key(&awaited, |e| e.slot).map_err(|_| Unfit)?;
+            let at = after.binary_search_by_key(&awaited, |e| e.slot).map_err(|_| ApplyError)?;
             after.remove(at);
             Ok(())
         })?;
@@ -222,7 +222,7 @@ impl Board {
     }
 
     /// A job gets another place in the order of posts.
-    pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), Unfit> {
+    pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), ApplyError> {
         let old = self.job(slot)?.seq.get();
         let awaited: Vec<u32> = self.edges(slot).iter().map(|edge| edge.slot).collect();
         for awaited in awaited {
@@ -238,7 +238,7 @@ impl Board {
     }
 
     /// A job that waits gets these edges in place of those that it has.
-    pub(crate) fn reattach(&mut self, slot: u32, edges: &[Edge], now: i64) -> Result<(), Unfit> {
+    pub(crate) fn reattach(&mut self, slot: u32, edges: &[Edge], now: i64) -> Result<(), ApplyError> {
         let old = self.by_seq(self.edges(slot));
         for edge in edges {
             self.attach(slot, *edge, now)?;
@@ -253,13 +253,13 @@ impl Board {
     }
 
     /// A job waits for nothing any more.
-    pub(crate) fn detach_all(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn detach_all(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         if self.edges(slot).is_empty() {
             return Ok(());
         }
         let seq = self.job(slot)?.seq.get();
         let edges = self.by_seq(self.edges(slot));
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             job.extras_mut().after = Vec::new();
             Ok(())
         })?;
@@ -271,7 +271,7 @@ impl Board {
     }
 
     /// Nobody waits for a job any more that is about to go. O(n) for n that waited.
-    pub(crate) fn let_go(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn let_go(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let waiters: Vec<(i64, u32)> = self.relations.waits.of(slot, 0).collect();
         for (seq, waiter) in waiters {
             self.relations.waits.by_awaited.remove(&(slot, seq));
@@ -282,7 +282,7 @@ impl Board {
     }
 
     /// Lets a blocked job that waits for nothing any more go on.
-    pub(crate) fn unblock(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn unblock(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         if job.state != State::Blocked || !self.edges(slot).is_empty() {
             return Ok(());
@@ -296,29 +296,29 @@ impl Board {
     }
 
     /// Those who wait for a job that has ended are to be told, from an order of posting on.
-    pub(crate) fn tell_from(&mut self, slot: u32, from: i64) -> Result<(), Unfit> {
+    pub(crate) fn resolve_from(&mut self, slot: u32, from: i64) -> Result<(), ApplyError> {
         let seq = self.job(slot)?.seq.get();
-        self.relations.waits.tells.push_back(Tell { slot, seq, from });
+        self.relations.waits.resolutions.push_back(Resolution { slot, seq, from });
         self.wake_at(0);
         Ok(())
     }
 
     /// Takes up to `n` steps: tells one job, or finds that all have been told.
-    pub(crate) fn tell(&mut self, n: u32, now: i64, rules: &Rules) -> Result<(), Unfit> {
+    pub(crate) fn resolve(&mut self, n: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         for _ in 0..n {
-            let Some(tell) = self.relations.waits.tells.front().copied() else { return Ok(()) };
+            let Some(tell) = self.relations.waits.resolutions.front().copied() else { return Ok(()) };
             let job = self.store.jobs.get(tell.slot);
             let stands = job.is_some_and(|job| job.state.ended() && job.seq.get() == tell.seq);
             let next = if stands { self.relations.waits.of(tell.slot, tell.from).next() } else { None };
             let Some((seq, waiter)) = next else {
-                self.relations.waits.tells.pop_front();
+                self.relations.waits.resolutions.pop_front();
                 continue;
             };
-            if let Some(front) = self.relations.waits.tells.front_mut() {
+            if let Some(front) = self.relations.waits.resolutions.front_mut() {
                 front.from = seq.saturating_add(1);
             }
             let edge = self.edges(waiter).iter().find(|edge| edge.slot == tell.slot).copied();
-            let edge = edge.ok_or(Unfit)?;
+            let edge = edge.ok_or(ApplyError)?;
             match self.outcome(&edge) {
                 Outcome::Waits => {}
                 Outcome::Met => {
@@ -333,12 +333,12 @@ impl Board {
 
     /// Whether an edge of a blocked job is met or ends it, and the job has not been told yet.
     pub(crate) fn untold(&self, slot: u32) -> bool {
-        !self.relations.waits.tells.is_empty()
+        !self.relations.waits.resolutions.is_empty()
             && self.edges(slot).iter().any(|edge| self.outcome(edge) != Outcome::Waits)
     }
 
     /// Tells one blocked job all that there is to tell it. O(n) for n that it waits for.
-    pub(crate) fn tell_one(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), Unfit> {
+    pub(crate) fn resolve_one(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let edges = self.by_seq(self.edges(slot));
         for state in [State::Failed, State::Cancelled] {
             let mut ends = edges.iter().filter(|edge| self.outcome(edge) == Outcome::Ends(state));
@@ -362,7 +362,7 @@ impl Board {
         state: State,
         now: i64,
         rules: &Rules,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         let other = self.job(cause)?;
         let mut text = other.id().to_vec();
         text.push(b' ');
@@ -372,7 +372,7 @@ impl Board {
             return self.end_job(slot, state, End::Taken, Some(&text), retain, now);
         }
         self.leave(slot)?;
-        self.fail_job(slot, Event::Dependency, b"dependency", &text, Next::End { retain }, now)
+        self.fail_job(slot, HistoryKind::Dependency, b"dependency", &text, Next::End { retain }, now)
     }
 
     /// Refuses to take a job away that one outside of `chosen` (sorted) waits for. O(n) for n
@@ -392,9 +392,9 @@ impl Board {
 
 impl Board {
     /// Finds out who waits for whom from what each blocked job waits for.
-    pub(crate) fn load_waits(&mut self, blocked: &[u32]) -> Result<(), Damage> {
+    pub(crate) fn load_waits(&mut self, blocked: &[u32]) -> Result<(), SnapshotError> {
         for slot in blocked {
-            let job = self.store.jobs.get(*slot).ok_or(Damage("slot"))?;
+            let job = self.store.jobs.get(*slot).ok_or(SnapshotError("slot"))?;
             for edge in job.extras.as_ref().map_or(&[][..], |extras| &extras.after) {
                 need(self.relations.waits.restore(edge.slot, job.seq.get(), *slot), "an order twice")?;
             }
@@ -403,14 +403,14 @@ impl Board {
     }
 }
 
-impl<'a> Item<'a> for Tell {
+impl<'a> Item<'a> for Resolution {
     fn each(board: &'a Board, put: impl FnMut(&Self)) {
-        board.relations.waits.tells.iter().for_each(put);
+        board.relations.waits.resolutions.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(is_time(self.seq) && is_time(self.from), "tell")?;
-        board.relations.waits.tells.push_back(self);
+        board.relations.waits.resolutions.push_back(self);
         Ok(())
     }
 }

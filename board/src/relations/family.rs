@@ -22,12 +22,12 @@
 //! A parent stands higher than each of its children ([`Children::height`]), so that nobody is
 //! its own ancestor, and no walk upwards is longer than [`GENERATIONS`].
 
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::is_time;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::kin::*;
 use crate::job::State;
@@ -91,14 +91,14 @@ impl Board {
         self.extras(slot)?.family.as_ref()?.children.as_ref()
     }
 
-    pub(crate) fn tie_mut(&mut self, slot: u32) -> Result<&mut Tie, Unfit> {
+    pub(crate) fn tie_mut(&mut self, slot: u32) -> Result<&mut Tie, ApplyError> {
         let family = self.job_mut(slot)?.extras.as_mut().and_then(|extras| extras.family.as_mut());
-        family.and_then(|family| family.parent.as_mut()).ok_or(Unfit)
+        family.and_then(|family| family.parent.as_mut()).ok_or(ApplyError)
     }
 
-    pub(crate) fn children_mut(&mut self, slot: u32) -> Result<&mut Children, Unfit> {
+    pub(crate) fn children_mut(&mut self, slot: u32) -> Result<&mut Children, ApplyError> {
         let family = self.job_mut(slot)?.extras.as_mut().and_then(|extras| extras.family.as_mut());
-        family.and_then(|family| family.children.as_mut()).ok_or(Unfit)
+        family.and_then(|family| family.children.as_mut()).ok_or(ApplyError)
     }
 
     /// The slot of a job's parent, if that has a record. O(1).
@@ -156,13 +156,19 @@ impl Board {
 
     /// Makes a job the child of another, in place of its parent before. The parent is one that
     /// [`Board::check_parent`] allows.
-    pub(crate) fn make_child(&mut self, slot: u32, parent: u32, share: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn make_child(
+        &mut self,
+        slot: u32,
+        parent: u32,
+        share: u32,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         let before = self.tie(slot).copied().filter(|_| self.parent_of(slot) == Some(parent));
         self.leave_parent(slot, now)?;
         let (seq, revision) = (self.job(slot)?.seq.get(), self.revision());
         let mut least = self.height(slot) + 1;
         let mut above = Some(parent);
-        self.reweigh(parent, |job| {
+        self.edit(parent, |job| {
             let family = job.extras_mut().family.get_or_insert_with(Box::default);
             family.children.get_or_insert(Children { number: revision, ..Children::default() });
             Ok(())
@@ -180,7 +186,7 @@ impl Board {
         children.shares += u64::from(share);
         children.done += u64::from(share) * u64::from(counts);
         let number = children.number;
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let family = job.extras_mut().family.get_or_insert_with(Box::default);
             family.parent = Some(Tie { slot: parent, number, share, counts, kept: false });
             Ok(())
@@ -195,13 +201,13 @@ impl Board {
     }
 
     /// A live job, or one that is about to go, is nobody's child any more and counts nowhere.
-    pub(crate) fn leave_parent(&mut self, slot: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn leave_parent(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let Some(tie) = self.tie(slot).copied() else { return Ok(()) };
         let job = self.job(slot)?;
         let (seq, live) = (job.seq.get(), !job.state.ended());
         let parent = self.parent_of(slot);
         self.relations.families.remove(tie.number, seq);
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             if let Some(family) = job.extras_mut().family.as_mut() {
                 family.parent = None;
             }
@@ -210,9 +216,9 @@ impl Board {
         let Some(parent) = parent else { return Ok(()) };
         let children = self.children_mut(parent)?;
         let (share, counts) = (u64::from(tie.share), u64::from(tie.counts));
-        children.count = children.count.checked_sub(1).ok_or(Unfit)?;
-        children.shares = children.shares.checked_sub(share).ok_or(Unfit)?;
-        children.done = children.done.checked_sub(share * counts).ok_or(Unfit)?;
+        children.count = children.count.checked_sub(1).ok_or(ApplyError)?;
+        children.shares = children.shares.checked_sub(share).ok_or(ApplyError)?;
+        children.done = children.done.checked_sub(share * counts).ok_or(ApplyError)?;
         self.touch(parent)?;
         self.show_mean(parent, false)?;
         match live {
@@ -228,7 +234,7 @@ impl Board {
         state: State,
         kept: bool,
         now: i64,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         if let Some(parent) = self.parent_of(slot) {
             if state == State::Complete {
                 self.count_progress(slot, WHOLE, false)?;
@@ -251,7 +257,7 @@ impl Board {
     }
 
     /// A job lives again; `ended` when it had ended before.
-    pub(crate) fn begin_in_family(&mut self, slot: u32, ended: bool, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn begin_in_family(&mut self, slot: u32, ended: bool, now: i64) -> Result<(), ApplyError> {
         if self.tie(slot).is_some() && ended {
             match self.parent_of(slot) {
                 None => self.leave_parent(slot, now)?,
@@ -269,7 +275,7 @@ impl Board {
 
     /// Takes up to `n` steps: lets one child of a parent that has ended go, or finds that all
     /// have gone.
-    pub(crate) fn let_children_go(&mut self, n: u32, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn let_children_go(&mut self, n: u32, now: i64) -> Result<(), ApplyError> {
         for _ in 0..n {
             let Some(Parting { number, parent, from }) = self.relations.families.partings.front().copied()
             else {
@@ -370,7 +376,7 @@ fn one_child_less(pins: &mut Pins) -> Option<()> {
 
 impl Board {
     /// Finds out the children of each family from whose child each job is.
-    pub(crate) fn load_families(&mut self) -> Result<(), Damage> {
+    pub(crate) fn load_families(&mut self) -> Result<(), SnapshotError> {
         let (jobs, families) = (&self.store.jobs, &mut self.relations.families);
         for (slot, job) in jobs.iter() {
             if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
@@ -386,7 +392,7 @@ impl<'a> Item<'a> for Parting {
         board.relations.families.partings.iter().for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(is_time(self.from), "parting")?;
         board.relations.families.partings.push_back(self);
         Ok(())

@@ -2,7 +2,7 @@
 //! sums in whole numbers at each step. See [`crate::relations::family`] for what counts.
 
 use crate::board::Board;
-use crate::effect::Unfit;
+use crate::effect::ApplyError;
 use crate::job::kin::{counted, shown, Children};
 
 impl Board {
@@ -13,7 +13,7 @@ impl Board {
 
     /// A child has come so far, forward, or back when `back` allows it: its parents follow.
     /// O(generations).
-    pub(crate) fn count_progress(&mut self, slot: u32, far: u32, back: bool) -> Result<(), Unfit> {
+    pub(crate) fn count_progress(&mut self, slot: u32, far: u32, back: bool) -> Result<(), ApplyError> {
         match self.count_anew(slot, far, back)? {
             Some(parent) => self.show_mean(parent, back),
             None => Ok(()),
@@ -21,7 +21,7 @@ impl Board {
     }
 
     /// Counts a child anew; gives its parent when that changed the sums.
-    fn count_anew(&mut self, slot: u32, far: u32, back: bool) -> Result<Option<u32>, Unfit> {
+    fn count_anew(&mut self, slot: u32, far: u32, back: bool) -> Result<Option<u32>, ApplyError> {
         let Some(tie) = self.tie(slot).copied() else { return Ok(None) };
         let counts = if back { far } else { far.max(tie.counts) };
         if counts == tie.counts {
@@ -31,12 +31,12 @@ impl Board {
         self.tie_mut(slot)?.counts = counts;
         let (share, old, new) = (u64::from(tie.share), u64::from(tie.counts), u64::from(counts));
         let children = self.children_mut(parent)?;
-        children.done = (children.done + share * new).checked_sub(share * old).ok_or(Unfit)?;
+        children.done = (children.done + share * new).checked_sub(share * old).ok_or(ApplyError)?;
         Ok(Some(parent))
     }
 
     /// Writes the mean of its children into a live parent, and on into the parents above.
-    pub(crate) fn show_mean(&mut self, slot: u32, back: bool) -> Result<(), Unfit> {
+    pub(crate) fn show_mean(&mut self, slot: u32, back: bool) -> Result<(), ApplyError> {
         let mut next = Some(slot);
         while let Some(slot) = next {
             let mean = self.children(slot).and_then(Children::mean);
@@ -47,7 +47,7 @@ impl Board {
             if extras.progress != Some(shown(far)) {
                 extras.progress = Some(shown(far));
                 self.touch(slot)?;
-                self.tell_progress(slot, None);
+                self.emit_progress(slot, None);
             }
             next = self.count_anew(slot, far, back)?;
         }

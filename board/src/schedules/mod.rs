@@ -12,7 +12,7 @@
 pub(crate) mod cron;
 
 use crate::board::Board;
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -224,7 +224,7 @@ impl Schedule {
     }
 
     /// Whether every part is one that a decision could have given.
-    pub(crate) fn sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         let name = |name: &Option<ByteString>| name.as_ref().is_none_or(|n| is_name(n));
         let template = &self.template;
         (1..=SCHEDULE_ID_LONGEST).contains(&self.id.len())
@@ -246,10 +246,10 @@ impl Schedule {
             && name(&template.group)
             && name(&template.user)
             && template.most_live.is_none_or(|n| (1..=MOST).contains(&n) && template.user.is_some())
-            && template.unique.as_ref().is_none_or(Unique::sound)
+            && template.unique.as_ref().is_none_or(Unique::is_valid)
             && self.refused < NUMBERS
             && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
-            && template.options.sound()
+            && template.options.is_valid()
             && template.meta.len() <= META_MOST
             && template.meta.iter().all(|(field, _)| field.len() <= 255)
             && are_tags(template.tags.iter().map(|tag| &**tag))
@@ -351,7 +351,7 @@ impl Schedules {
             self.by_id.values().filter(|s| s.at != NEVER).map(|s| (s.at, &s.id)).collect();
         let same = timed.into_iter().eq(self.order.iter().map(|(at, id)| (*at, id)));
         let heap: usize = self.by_id.values().map(Schedule::bytes).sum();
-        match same && heap == self.heap && self.by_id.values().all(Schedule::sound) {
+        match same && heap == self.heap && self.by_id.values().all(Schedule::is_valid) {
             true => Ok(()),
             false => Err("schedules do not stand in order".into()),
         }
@@ -363,8 +363,8 @@ impl<'a> Item<'a> for Schedule {
         board.schedules.after(None).for_each(put);
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
-        need(self.sound(), "schedule")?;
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
+        need(self.is_valid(), "schedule")?;
         need(board.schedules.get(&self.id).is_none(), "a schedule twice")?;
         board.schedules.put(self);
         Ok(())

@@ -4,7 +4,7 @@ use crate::board::{Board, REVISIONS, TURNS};
 use crate::dispatch::buckets::{Bucket, Refill};
 use crate::dispatch::Dispatch;
 use crate::events::changes::Removed;
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::store::Store;
 use crate::job::TOKENS;
 use crate::places::Places;
@@ -74,13 +74,13 @@ impl<'a> Item<'a> for Head {
         });
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         // Whatever else it says, it loads as one that is broken.
         board.broken = self.broken;
         need(self.token < TOKENS && self.revision <= REVISIONS, "head")?;
         need(self.unknown <= self.revision && self.turns <= TURNS, "head")?;
-        need(self.settings.sound(Level::Board), "settings")?;
-        need(self.bucket.is_none_or(|bucket| bucket.is_sound()), "bucket")?;
+        need(self.settings.is_valid(Level::Board), "settings")?;
+        need(self.bucket.is_none_or(|bucket| bucket.is_valid()), "bucket")?;
         board.revision = self.revision;
         board.token = self.token;
         board.local.foreign = self.token;

@@ -1,13 +1,13 @@
 //! What follows from the records of a board that was loaded: their places, orders and counts.
 
 use crate::board::Board;
-use crate::item::Damage;
+use crate::item::SnapshotError;
 use crate::job::{Job, State, NEVER};
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
     /// Puts all records, of which none stands anywhere yet, into their places at once.
-    pub(super) fn index(&mut self) -> Result<(), Damage> {
+    pub(super) fn index(&mut self) -> Result<(), SnapshotError> {
         let mut by_state: [Vec<u32>; 8] = Default::default();
         let mut expiries = Vec::new();
         let mut drops = Vec::new();
@@ -83,24 +83,24 @@ impl Board {
         }
         self.places.leases = leases;
         for (number, claims, seen) in held {
-            let worker = self.workers.names.get_mut(number).ok_or(Damage("worker"))?;
+            let worker = self.workers.names.get_mut(number).ok_or(SnapshotError("worker"))?;
             (worker.claims, worker.local.seen) = (claims, seen);
         }
         for (number, line, all, groups) in lanes {
-            let queue = self.queues.get_mut(number).ok_or(Damage("queue"))?;
+            let queue = self.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
             queue.ready = line;
             if let Some(fair) = queue.fair.as_deref_mut() {
                 fair.all = all;
                 for (at, line) in groups {
-                    let group = fair.groups.get_mut(at).ok_or(Damage("group"))?;
+                    let group = fair.groups.get_mut(at).ok_or(SnapshotError("group"))?;
                     (group.ready, group.again) = line;
                 }
             }
-            self.note_busy(number);
+            self.mark_busy(number);
         }
         self.load_rounds();
         self.count_all();
-        self.enlist_all()?;
+        self.index_all_labels()?;
         self.wake_at(0);
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Board {
 
     fn load_kind(&mut self, slot: u32) {
         let failed = self.store.jobs.get(slot).filter(|job| job.state == State::Failed);
-        if let Some(kind) = failed.and_then(|job| job.extras.as_ref()?.said.kind.clone()) {
+        if let Some(kind) = failed.and_then(|job| job.extras.as_ref()?.reports.kind.clone()) {
             *self.places.kinds.entry(kind).or_default() += 1;
         }
     }

@@ -8,7 +8,7 @@ use super::write::Writer;
 use super::{EndImage, Held, END, HEAD};
 use crate::board::Board;
 use crate::format::{next_tag, Decoder};
-use crate::item::{damaged, need, Damage, Loading};
+use crate::item::{damaged, need, Loading, SnapshotError};
 use crate::structures::byte_string::ByteString;
 
 /// Builds a board from the parts of a snapshot.
@@ -42,7 +42,7 @@ impl Loader {
 
     /// Takes the next part. A board that is broken may hold what cannot be: then it loads as
     /// one that is broken, and holds nothing.
-    pub fn part(&mut self, part: &[u8]) -> Result<(), Damage> {
+    pub fn part(&mut self, part: &[u8]) -> Result<(), SnapshotError> {
         if self.lost {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Loader {
     }
 
     /// Reads the items of a part, up to the first that cannot be read.
-    fn take(&mut self, part: &[u8]) -> Result<(), Damage> {
+    fn take(&mut self, part: &[u8]) -> Result<(), SnapshotError> {
         need(!part.is_empty(), "a part of nothing")?;
         let mut from = Decoder::from_read_ref(part);
         while let Some(tag) = next_tag(&mut from).or(damaged("a tag"))? {
@@ -75,7 +75,7 @@ impl Loader {
 
     /// From here on the board is held. What was read before is written again: equal boards
     /// give equal bytes. If that should fail, nothing is held rather than something else.
-    fn hold(&mut self, damage: Damage, rest: &[u8]) {
+    fn hold(&mut self, damage: SnapshotError, rest: &[u8]) {
         let mut parts: Vec<ByteString> = Vec::new();
         let mut each = |part: &[u8]| parts.push(part.into());
         let before = self.items - u64::from(self.ended);
@@ -95,7 +95,7 @@ impl Loader {
         self.held = true;
     }
 
-    pub(super) fn end(&mut self, end: EndImage) -> Result<(), Damage> {
+    pub(super) fn end(&mut self, end: EndImage) -> Result<(), SnapshotError> {
         need(end.items == self.items, "some of it is missing")?;
         self.ended = true;
         Ok(())
@@ -107,7 +107,7 @@ impl Loader {
     }
 
     /// The board, when all parts have come.
-    pub fn finish(mut self) -> Result<Board, Damage> {
+    pub fn finish(mut self) -> Result<Board, SnapshotError> {
         if self.held {
             return Ok(self.board);
         }
@@ -122,7 +122,7 @@ impl Loader {
         }
     }
 
-    fn complete(&mut self) -> Result<(), Damage> {
+    fn complete(&mut self) -> Result<(), SnapshotError> {
         need(!self.lost, "not to be read")?;
         need(self.ended, "the end is missing")?;
         for queue in std::mem::take(&mut self.loading.with_groups) {

@@ -27,11 +27,11 @@ use crate::board::Board;
 use crate::dispatch::items::{GroupImage, LimitImage, PauseImage, QueueImage, RoundsImage};
 use crate::events::changes::Gone;
 use crate::format::{Decoder, Written};
-use crate::item::{Damage, Item};
+use crate::item::{Item, SnapshotError};
 use crate::places::items::JobImage;
 use crate::places::tombstones::Tombstone;
 use crate::quotas::unique::Taken;
-use crate::relations::dependencies::Tell;
+use crate::relations::dependencies::Resolution;
 use crate::relations::family::Parting;
 use crate::schedules::Schedule;
 use crate::statistics::days::DayImage;
@@ -73,13 +73,13 @@ macro_rules! items {
 
         impl Loader {
             /// Reads what follows a tag.
-            fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), Damage> {
+            fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), SnapshotError> {
                 match tag {
                     $($tag => $image::read(from)
-                        .or(Err(Damage(stringify!($image))))?
+                        .or(Err(SnapshotError(stringify!($image))))?
                         .load(&mut self.board, &mut self.loading),)*
-                    END => self.end(EndImage::read(from).or(Err(Damage("end")))?),
-                    _ => Err(Damage("an item that this version does not know")),
+                    END => self.end(EndImage::read(from).or(Err(SnapshotError("end")))?),
+                    _ => Err(SnapshotError("an item that this version does not know")),
                 }
             }
 
@@ -103,7 +103,7 @@ items! {
     2 JobImage,
     3 Tombstone,
     5 Schedule,
-    6 Tell,
+    6 Resolution,
     7 Taken,
     9 WorkerImage,
     10 DayImage,
@@ -135,7 +135,7 @@ impl Board {
     }
 
     /// A true copy. O(n).
-    pub fn copy(&self) -> Result<Board, Damage> {
+    pub fn copy(&self) -> Result<Board, SnapshotError> {
         if self.held.is_some() {
             return Ok(self.unread(self.held.clone()));
         }

@@ -4,13 +4,13 @@
 //! hand knows where today's record of it stands, so an event costs no search; that knowledge is
 //! local, the records are state. A day is dropped by time, `stats-days` days after its begin.
 
-use crate::item::{need, Damage, Item, Loading};
+use crate::item::{need, Item, Loading, SnapshotError};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::board::Board;
 use crate::effect::is_name;
-use crate::job::{Claim, End, Job, Last, NEVER};
+use crate::job::{Claim, End, Job, LastClaim, NEVER};
 use crate::settings::Setting;
 use crate::statistics::stats::{Late, Stats, Tally};
 use crate::structures::byte_string::ByteString;
@@ -230,19 +230,19 @@ impl Board {
         let Some(today) = self.today(queue, now) else { return };
         today.add(tally);
         if let Some(lane) = self.queues.get_mut(queue) {
-            lane.local.flow.count(tally, now);
+            lane.local.pace.count(tally, now);
         }
     }
 
     /// Counts one thing that happened to a job.
-    pub(crate) fn note_of(&mut self, slot: u32, tally: Tally, now: i64) {
+    pub(crate) fn count_stat(&mut self, slot: u32, tally: Tally, now: i64) {
         let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
         self.note(queue, tally, now);
     }
 
     /// Notes that time did something to a job of a queue that it should have done at `at`; not
     /// what came before its time.
-    pub(crate) fn note_late(&mut self, queue: u32, late: Late, at: i64, now: i64) {
+    pub(crate) fn count_lateness(&mut self, queue: u32, late: Late, at: i64, now: i64) {
         if at > now {
             return;
         }
@@ -255,13 +255,13 @@ impl Board {
         }
     }
 
-    /// Whether time did anything since the last call of [`Board::pour_lateness`].
+    /// Whether time did anything since the last call of [`Board::take_lateness`].
     pub fn was_late(&self) -> bool {
         self.local.lateness.iter().any(|late| late.count() > 0)
     }
 
     /// Adds to those how late time was since the last call. O(bins).
-    pub fn pour_lateness(&mut self, into: &mut [Histogram; 3]) {
+    pub fn take_lateness(&mut self, into: &mut [Histogram; 3]) {
         for (sum, late) in into.iter_mut().zip(&mut self.local.lateness) {
             sum.merge(late);
             late.clear();
@@ -269,7 +269,7 @@ impl Board {
     }
 
     /// Notes that a claim of a job begins.
-    pub(crate) fn note_claim(&mut self, slot: u32, now: i64) {
+    pub(crate) fn count_claim(&mut self, slot: u32, now: i64) {
         let Some(job) = self.store.jobs.get(slot) else { return };
         let (queue, waited) = (self.queue_number(job), Self::waited(job, now));
         if let Some(today) = self.today(queue, now) {
@@ -277,13 +277,13 @@ impl Board {
             today.wait.add(waited);
         }
         if let Some(lane) = self.queues.get_mut(queue) {
-            lane.local.flow.claims(now);
+            lane.local.pace.claims(now);
         }
     }
 
     /// How long a ready job has been ready, ms.
     fn waited(job: &Job, now: i64) -> i64 {
-        let again = job.extras.as_ref().map_or(NEVER, |extras| extras.tried.ready);
+        let again = job.extras.as_ref().map_or(NEVER, |extras| extras.retrying.ready);
         let ready = if again == NEVER { job.since.get() } else { again };
         now.saturating_sub(ready)
     }
@@ -295,10 +295,10 @@ impl Board {
 
     /// Notes that a worker ended its run of a job, in time (with its claim, which it has no
     /// longer) or late.
-    pub(crate) fn note_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
+    pub(crate) fn count_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
         let Some(job) = self.store.jobs.get(slot) else { return };
-        let last = || job.extras.as_ref()?.last.as_deref().filter(|last| last.end == End::Lapsed);
-        let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &Last| l.claimed)) else {
+        let last = || job.extras.as_ref()?.last_claim.as_deref().filter(|last| last.end == End::Lapsed);
+        let Some(begin) = claim.map(|c| c.claimed).or_else(|| last().map(|l: &LastClaim| l.claimed)) else {
             return;
         };
         let queue = self.queue_number(job);
@@ -338,7 +338,7 @@ impl<'a> Item<'a> for DayImage {
         board.days.images().for_each(|image| put(&image));
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(board.days.restore(self), "statistics")
     }
 }

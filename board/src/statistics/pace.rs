@@ -18,7 +18,7 @@ const PRIORITIES: usize = 64;
 
 /// See the module's comment: those that came, and those that ended.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Flow {
+pub(crate) struct PaceCounter {
     minute: i64,
     running: [u32; 2],
     before: [u32; 2],
@@ -26,7 +26,7 @@ pub(crate) struct Flow {
     claimed: i64,
 }
 
-impl Flow {
+impl PaceCounter {
     /// Counts a job that came or ended. O(1).
     pub fn count(&mut self, tally: Tally, now: i64) {
         let way = match tally {
@@ -121,7 +121,7 @@ impl Board {
     }
 
     fn pace_of(&self, lane: &Queue, now: i64) -> Pace {
-        let [came, went] = lane.local.flow.last_minute(now).map(|n| n / 60.0);
+        let [came, went] = lane.local.pace.last_minute(now).map(|n| n / 60.0);
         let lines = [Some(&lane.ready), lane.fair.as_ref().map(|fair| &fair.all)];
         let since = lines.into_iter().flatten().filter_map(|line| self.oldest(line)).min();
         let oldest = since.map(|since| now.saturating_sub(since).max(0));

@@ -1,11 +1,11 @@
 //! Abandoning: a worker gives a job back, at no cost to the job.
 
 use crate::board::{after, Board};
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_fact, Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{text_field, EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
 use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
@@ -38,7 +38,7 @@ written! {
     }
 }
 
-impl Sound for Abandoned<'_> {}
+impl Validate for Abandoned<'_> {}
 
 impl<'a> Abandoned<'a> {
     /// In the name of the worker that holds the job.
@@ -46,32 +46,32 @@ impl<'a> Abandoned<'a> {
         Abandoned { slot, due: None, reason, apart: false }
     }
 
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         if board.job(self.slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let end = end_of(End::Abandoned, self.apart);
         let claim = board.leave(self.slot)?;
-        board.note_run(self.slot, claim.as_ref(), now);
-        board.note_of(self.slot, Tally::Abandoned, now);
+        board.count_run(self.slot, claim.as_ref(), now);
+        board.count_stat(self.slot, Tally::Abandoned, now);
         if let Some(claim) = claim {
-            board.note_end(self.slot, claim, end, now)?;
+            board.settle_claim(self.slot, claim, end, now)?;
         }
-        board.reweigh(self.slot, |job| {
+        board.edit(self.slot, |job| {
             let extras = job.extras_mut();
-            extras.said.set(|said| &mut said.reason, self.reason);
-            if let Some(last) = extras.last.as_mut() {
+            extras.reports.set(|said| &mut said.reason, self.reason);
+            if let Some(last) = extras.last_claim.as_mut() {
                 last.end = end;
             }
             Ok(())
         })?;
-        let last = board.extras(self.slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+        let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.apart);
         let worker = last.map(|l| l.worker.clone());
         let text = self.reason.map(|r| r.into());
-        board.record(self.slot, Entry { at: now, event: Event::Abandoned, worker, text })?;
-        board.tell_end(Topic::Abandoned, self.slot, |facts| {
-            text_fact(facts, "reason", self.reason);
-            facts.extend(self.due.filter(|due| *due > now).map(|due| Fact::Number("due", due)));
+        board.record(self.slot, Entry { at: now, event: HistoryKind::Abandoned, worker, text })?;
+        board.emit_end(EventKind::Abandoned, self.slot, |facts| {
+            text_field(facts, "reason", self.reason);
+            facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
         });
         match self.due {
             Some(due) if due > now => board.make_scheduled(self.slot, due, now),

@@ -2,7 +2,7 @@
 //! let go.
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{ApplyError, Validate};
 use crate::error::Refusal;
 use crate::job::kin::SHARE_MOST;
 use crate::verbs::post::Post;
@@ -18,8 +18,8 @@ written! {
     }
 }
 
-impl Sound for Adopted {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Adopted {
+    fn is_valid(&self, board: &Board) -> bool {
         let live = board.job(self.slot).is_ok_and(|job| !job.state.ended());
         let share = (1..=SHARE_MOST).contains(&i64::from(self.share));
         live && share && board.check_parent(self.slot, self.parent).is_ok()
@@ -27,7 +27,7 @@ impl Sound for Adopted {
 }
 
 impl Adopted {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.make_child(self.slot, self.parent, self.share, now)
     }
 }
@@ -41,10 +41,10 @@ written! {
     }
 }
 
-impl Sound for Parted {}
+impl Validate for Parted {}
 
 impl Parted {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.let_children_go(self.n, now)
     }
 }

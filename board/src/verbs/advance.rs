@@ -2,12 +2,12 @@
 //! same id. Who waits for it waits on.
 
 use crate::board::Board;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_fact, Fact, Topic};
+use crate::events::{text_field, EventField, EventKind};
 use crate::job::awaited::Edge;
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State, NEVER, U48};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, Answer, Standing};
@@ -51,8 +51,8 @@ written! {
     }
 }
 
-impl Sound for Advanced<'_> {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Advanced<'_> {
+    fn is_valid(&self, board: &Board) -> bool {
         is_name(self.queue)
             && self.name.is_none_or(is_name)
             && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
@@ -60,28 +60,31 @@ impl Sound for Advanced<'_> {
 }
 
 impl Advanced<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
         if board.job(slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let claim = board.leave(slot)?;
-        board.note_run(slot, claim.as_ref(), now);
+        board.count_run(slot, claim.as_ref(), now);
         if let Some(claim) = claim {
-            board.note_end(slot, claim, end_of(End::Advanced, self.apart), now)?;
+            board.settle_claim(slot, claim, end_of(End::Advanced, self.apart), now)?;
         }
-        let last = board.extras(slot).and_then(|r| r.last.as_ref()).ok_or(Unfit)?;
+        let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);
         let text = Some(self.queue.into());
-        board.record(slot, Entry { at: now, event: Event::Advanced, worker: Some(worker.clone()), text })?;
-        board.tell_end(Topic::Advanced, slot, |facts| {
-            text_fact(facts, "next", Some(self.queue));
-            facts.extend(self.due.filter(|due| *due > now).map(|due| Fact::Number("due", due)));
+        board.record(
+            slot,
+            Entry { at: now, event: HistoryKind::Advanced, worker: Some(worker.clone()), text },
+        )?;
+        board.emit_end(EventKind::Advanced, slot, |facts| {
+            text_field(facts, "next", Some(self.queue));
+            facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
         });
         // The kind of the last failure goes.
-        board.delist(slot)?;
+        board.unindex_labels(slot)?;
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
-        board.reweigh(slot, |job| {
+        board.edit(slot, |job| {
             job.since = U48::new(NEVER);
             job.priority = self.priority.unwrap_or(job.priority);
             if let Some(payload) = self.payload {
@@ -89,17 +92,17 @@ impl Advanced<'_> {
             }
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
-            if let Some(said) = extras.said.there() {
+            if let Some(said) = extras.reports.there() {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }
             extras.modified = now;
             extras.advanced = (!self.apart).then(|| Box::new((worker, token)));
-            if let Some(last) = extras.last.as_mut() {
+            if let Some(last) = extras.last_claim.as_mut() {
                 last.end = end_of(End::Advanced, self.apart);
             }
             Ok(())
         })?;
-        board.enlist(slot)?;
+        board.index_labels(slot)?;
         for edge in &self.after {
             board.attach(slot, *edge, now)?;
         }

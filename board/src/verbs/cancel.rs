@@ -1,11 +1,11 @@
 //! Cancelling: an operator calls a job off. One that a worker holds is only asked for.
 
 use crate::board::{after, Board};
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{token_fact, Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{token_field, EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{is_time, End, State};
 use crate::settings::Setting;
 
@@ -30,26 +30,29 @@ written! {
     }
 }
 
-impl Sound for CancelRequested {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for CancelRequested {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_time(self.end)
     }
 }
 
 impl CancelRequested {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.retime(self.slot, |claim| {
             claim.cancel = true;
             claim.cancel_end = self.end;
         })?;
-        board.tell_of(Topic::Cancel, self.slot, |board, job| match board.claim_of(job) {
+        board.emit_of(EventKind::Cancel, self.slot, |board, job| match board.claim_of(job) {
             Some(claim) => {
-                let facts = vec![token_fact(claim.token), Fact::Number("deadline", claim.deadline())];
+                let facts = vec![token_field(claim.token), EventField::Number("deadline", claim.deadline())];
                 (Some(board.worker_name(claim).into()), facts)
             }
             None => (None, Vec::new()),
         });
-        board.record(self.slot, Entry { at: now, event: Event::CancelRequested, worker: None, text: None })
+        board.record(
+            self.slot,
+            Entry { at: now, event: HistoryKind::CancelRequested, worker: None, text: None },
+        )
     }
 }
 
@@ -64,7 +67,7 @@ written! {
     }
 }
 
-impl Sound for Cancelled<'_> {}
+impl Validate for Cancelled<'_> {}
 
 impl<'a> Cancelled<'a> {
     /// The end of a claim whose holder was asked to stop.
@@ -78,7 +81,7 @@ impl<'a> Cancelled<'a> {
         Cancelled { slot, end, reason, retain: board.retention(State::Cancelled, env.rules) }
     }
 
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.end_job(self.slot, State::Cancelled, self.end, self.reason, self.retain, now)
     }
 }

@@ -1,7 +1,7 @@
 //! Claiming: a worker takes jobs, best first.
 
 use crate::board::Board;
-use crate::effect::{is_grace, is_lease, is_name, Sound, Unfit};
+use crate::effect::{is_grace, is_lease, is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::order::ReadyKey;
@@ -67,8 +67,8 @@ written! {
     }
 }
 
-impl Sound for Claimed<'_> {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Claimed<'_> {
+    fn is_valid(&self, board: &Board) -> bool {
         is_name(self.worker)
             && is_lease(self.lease)
             && is_grace(self.grace)
@@ -78,23 +78,23 @@ impl Sound for Claimed<'_> {
 }
 
 impl Claimed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         if board.job(self.slot)?.state != State::Ready {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         board.charge(self.slot, now)?;
-        board.note_claim(self.slot, now);
+        board.count_claim(self.slot, now);
         board.leave(self.slot)?;
         let mut attempt = 1;
         board.start_frees(self.slot);
         if board.job(self.slot)?.extras.is_some() {
-            board.reweigh(self.slot, |job| {
+            board.edit(self.slot, |job| {
                 let extras = job.extras_mut();
                 extras.attempt = extras.attempt.saturating_add(1);
                 attempt = extras.attempt;
-                if let Some(last) = extras.last.take().filter(|last| last.end == End::Lapsed) {
-                    if !extras.is_stale(&last.worker) && extras.tried.stale.len() < STALE_MOST {
-                        extras.tried.stale.push(last.worker);
+                if let Some(last) = extras.last_claim.take().filter(|last| last.end == End::Lapsed) {
+                    if !extras.is_stale(&last.worker) && extras.retrying.stale.len() < STALE_MOST {
+                        extras.retrying.stale.push(last.worker);
                     }
                 }
                 Ok(())
@@ -119,7 +119,7 @@ impl Claimed<'_> {
             cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, self.worker)?;
-        board.tell_claim(self.slot);
+        board.emit_claim(self.slot);
         Ok(())
     }
 }
@@ -193,7 +193,7 @@ impl Board {
         claim: &Claim<'a>,
         turn: u64,
     ) -> Result<Option<Claimed<'a>>, Refusal> {
-        let picked = self.pick(claim, env.turn.wrapping_add(turn), env.now);
+        let picked = self.pick(claim, env.rotation.wrapping_add(turn), env.now);
         let picked = picked.and_then(|slot| Some((slot, self.store.jobs.get(slot)?)));
         picked.map(|(slot, job)| self.claimed(env, slot, job, claim)).transpose()
     }
@@ -233,7 +233,7 @@ impl Board {
             }
             State::Ready if self.is_quiet(claim.worker) => Err(Refusal::Quiet),
             State::Ready => {
-                self.check_slot(slot, true, env.now)?;
+                self.check_concurrency(slot, true, env.now)?;
                 self.check_tokens(job, slot, env.now)?;
                 self.claimed(env, slot, job, claim)
             }

@@ -3,10 +3,10 @@
 //! expire, records that were kept long enough go, pauses end, days of statistics go: in this order.
 
 use crate::board::{ended_line, Board};
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
-use crate::events::{Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State, NEVER};
 use crate::policy::Policy;
 use crate::retry::Next;
@@ -43,14 +43,14 @@ written! {
     }
 }
 
-impl Sound for Settled {
-    fn sound(&self, _board: &Board) -> bool {
-        self.policy.sound()
+impl Validate for Settled {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.policy.is_valid()
     }
 }
 
 impl Settled {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.time_passes(self.slot, now, self.seed, &self.policy.rules())
     }
 }
@@ -67,14 +67,14 @@ written! {
     }
 }
 
-impl Sound for Elapsed {
-    fn sound(&self, _board: &Board) -> bool {
-        self.policy.sound()
+impl Validate for Elapsed {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.policy.is_valid()
     }
 }
 
 impl Elapsed {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let rules = self.policy.rules();
         for _ in 0..self.n {
             match board.overdue_head(self.line, self.until) {
@@ -95,12 +95,12 @@ written! {
     }
 }
 
-impl Sound for Trimmed {}
+impl Validate for Trimmed {}
 
 impl Trimmed {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         for _ in 0..self.n {
-            let line = (self.state as usize).checked_sub(State::Complete as usize).ok_or(Unfit)?;
+            let line = (self.state as usize).checked_sub(State::Complete as usize).ok_or(ApplyError)?;
             match board.places.ended.get(line).and_then(|l| l.first()) {
                 Some(slot) => board.retire(slot, now)?,
                 None => return Ok(()),
@@ -119,10 +119,10 @@ written! {
     }
 }
 
-impl Sound for Freed {}
+impl Validate for Freed {}
 
 impl Freed {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.free_keys(self.until, self.n);
         Ok(())
     }
@@ -157,21 +157,21 @@ impl Board {
     }
 
     /// Does with one job what was due by now.
-    fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+    fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         match job.state {
-            State::Blocked => self.tell_one(slot, now, rules),
+            State::Blocked => self.resolve_one(slot, now, rules),
             State::Scheduled => {
                 let (due, queue) = (job.at.get(), self.queue_number(job));
-                self.note_late(queue, Late::Due, due, now);
+                self.count_lateness(queue, Late::Due, due, now);
                 self.leave(slot)?;
                 self.make_ready(slot, due)
             }
             State::Ready => {
-                self.note_of(slot, Tally::Expired, now);
+                self.count_stat(slot, Tally::Expired, now);
                 self.leave(slot)?;
                 let next = Next::End { retain: self.retention(State::Failed, rules) };
-                self.fail_job(slot, Event::Expired, b"expired", b"", next, now)
+                self.fail_job(slot, HistoryKind::Expired, b"expired", b"", next, now)
             }
             State::Claimed => self.claim_ends(slot, now, seed, rules),
             _ => self.retire(slot, now),
@@ -179,18 +179,24 @@ impl Board {
     }
 
     /// Ends a claim as it is to end by now. One whose worker has gone ends with it.
-    pub(crate) fn claim_ends(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+    pub(crate) fn claim_ends(
+        &mut self,
+        slot: u32,
+        now: i64,
+        seed: u64,
+        rules: &Rules,
+    ) -> Result<(), ApplyError> {
         let goes = self.goes(slot, now);
         if goes == Some(false) {
             return self.give_back(slot, now, rules);
         }
-        let claim = self.leave(slot)?.ok_or(Unfit)?;
+        let claim = self.leave(slot)?.ok_or(ApplyError)?;
         let timed_out = goes.is_none() && claim.run_end <= claim.lapses_at();
         let called_off = goes.is_none() && claim.cancel_end <= claim.run_end.min(claim.lapses_at());
         let cancel = claim.cancel;
         let queue = self.queue_number(self.job(slot)?);
         if goes.is_none() {
-            self.note_late(queue, Late::Lease, claim.ends_at(), now);
+            self.count_lateness(queue, Late::Lease, claim.ends_at(), now);
         }
         if !called_off {
             self.note(queue, if timed_out { Tally::Timeouts } else { Tally::Lapsed }, now);
@@ -207,37 +213,37 @@ impl Board {
         }
         match called_off {
             true => {
-                self.tell_lost(slot, &claim, "cancelled");
+                self.emit_lost(slot, &claim, "cancelled");
                 self.write_end(slot, claim, end, now)?;
             }
-            false => self.note_end(slot, claim, end, now)?,
+            false => self.settle_claim(slot, claim, end, now)?,
         }
         if cancel {
-            self.record(slot, Entry { at: now, event: Event::Cancelled, worker, text: None })?;
+            self.record(slot, Entry { at: now, event: HistoryKind::Cancelled, worker, text: None })?;
             let retain = self.retention(State::Cancelled, rules);
             let kept = self.keeps(slot, retain);
-            self.tell_end(Topic::Cancelled, slot, |facts| facts.push(Fact::Flag("kept", kept)));
+            self.emit_end(EventKind::Cancelled, slot, |facts| facts.push(EventField::Flag("kept", kept)));
             let token = self.last_token(slot);
             return self.make_ended(slot, State::Cancelled, token, retain, now);
         }
         if timed_out {
             let seq = self.job(slot)?.seq.get() as u64;
             let next = self.next_try(slot, rules, mix(seed ^ seq), now)?;
-            return self.fail_job(slot, Event::Timeout, b"timeout", b"", next, now);
+            return self.fail_job(slot, HistoryKind::Timeout, b"timeout", b"", next, now);
         }
         let job = self.job(slot)?;
         let most = self.job_rule(job, Setting::Lapses, rules);
         let lapses = job.extras.as_ref().map_or(0, |r| r.lapses);
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
             extras.lapses = extras.lapses.saturating_add(1);
             Ok(())
         })?;
         if most >= 0 && i64::from(lapses) >= most {
             let next = Next::End { retain: self.retention(State::Failed, rules) };
-            return self.fail_job(slot, Event::Lapsed, b"lapsed", b"", next, now);
+            return self.fail_job(slot, HistoryKind::Lapsed, b"lapsed", b"", next, now);
         }
-        self.record(slot, Entry { at: now, event: Event::Lapsed, worker, text: None })?;
+        self.record(slot, Entry { at: now, event: HistoryKind::Lapsed, worker, text: None })?;
         self.make_ready(slot, now)
     }
 
@@ -263,7 +269,7 @@ impl Board {
         if self.wake() > env.now {
             return None;
         }
-        if let Some(told) = self.to_tell(env, n) {
+        if let Some(told) = self.to_resolve(env, n) {
             return Some(told.into());
         }
         if let Some(parted) = self.to_part(n) {

@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::dispatch::buckets::Refill;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::settings::{Rules, Setting};
 
 /// Whose settings.
@@ -55,8 +55,8 @@ written! {
     }
 }
 
-impl Sound for Configured<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Configured<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         self.queue.is_none_or(is_name)
     }
 }
@@ -68,15 +68,15 @@ fn wakes(setting: Setting) -> bool {
 }
 
 impl Configured<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let spec = self.setting.spec();
         if self.value.is_some_and(|v| !(spec.min..=spec.max).contains(&v)) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
-        board.tell_setting(spec.name, self.queue, None, self.value);
+        board.emit_setting(spec.name, self.queue, None, self.value);
         let Some(name) = self.queue else {
             if !spec.board {
-                return Err(Unfit);
+                return Err(ApplyError);
             }
             board.settings.set(self.setting, self.value);
             board.set_stats();
@@ -91,10 +91,10 @@ impl Configured<'_> {
             return Ok(());
         };
         if !spec.queue {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let number = board.queue(name);
-        let queue = board.queues.get_mut(number).ok_or(Unfit)?;
+        let queue = board.queues.get_mut(number).ok_or(ApplyError)?;
         let before = queue.settings.is_empty();
         queue.settings.set(self.setting, self.value);
         let after = queue.settings.is_empty();

@@ -1,11 +1,11 @@
 //! Consuming: the work is done.
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{token_fact, Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{token_field, EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, Answer, Standing};
@@ -42,18 +42,18 @@ written! {
     }
 }
 
-impl Sound for Consumed<'_> {}
+impl Validate for Consumed<'_> {}
 
 impl Consumed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
         if board.job(slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let claim = board.leave(slot)?;
         let end = end_of(End::Consumed, self.apart);
-        board.note_run(slot, claim.as_ref(), now);
-        let token = match (&claim, board.extras(slot).and_then(|r| r.last.as_ref())) {
+        board.count_run(slot, claim.as_ref(), now);
+        let token = match (&claim, board.extras(slot).and_then(|r| r.last_claim.as_ref())) {
             _ if self.apart => 0,
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
@@ -64,32 +64,32 @@ impl Consumed<'_> {
             None => {}
         }
         if let (Some(claim), Some(reason)) = (&claim, end.loss()) {
-            board.tell_lost(slot, claim, reason);
+            board.emit_lost(slot, claim, reason);
         }
         let kept = board.keeps(slot, self.retain);
-        board.tell_of(Topic::Completed, slot, |board, job| {
-            let last = || Some(board.extras(slot)?.last.as_ref()?.worker.clone());
+        board.emit_of(EventKind::Completed, slot, |board, job| {
+            let last = || Some(board.extras(slot)?.last_claim.as_ref()?.worker.clone());
             let worker = claim.as_ref().map(|claim| board.worker_name(claim).into()).or_else(last);
-            (worker, vec![token_fact(token), board.queue_fact(job), Fact::Flag("kept", kept)])
+            (worker, vec![token_field(token), board.queue_field(job), EventField::Flag("kept", kept)])
         });
         if kept {
             if let Some(claim) = claim {
                 board.write_end(slot, claim, end, now)?;
             }
-            board.reweigh(slot, |job| {
+            board.edit(slot, |job| {
                 if let Some(payload) = self.payload {
                     job.set_payload(payload);
                 }
                 let extras = job.extras_mut();
-                extras.said.set(|said| &mut said.result, self.result);
-                if let Some(last) = extras.last.as_mut() {
+                extras.reports.set(|said| &mut said.result, self.result);
+                if let Some(last) = extras.last_claim.as_mut() {
                     last.end = end;
                 }
                 Ok(())
             })?;
-            let last = board.extras(slot).and_then(|r| r.last.as_ref()).filter(|_| !self.apart);
+            let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.apart);
             let worker = last.map(|l| l.worker.clone());
-            board.record(slot, Entry { at: now, event: Event::Complete, worker, text: None })?;
+            board.record(slot, Entry { at: now, event: HistoryKind::Complete, worker, text: None })?;
         }
         board.make_ended(slot, State::Complete, token, self.retain, now)
     }

@@ -1,7 +1,7 @@
 //! Days of statistics that time drops.
 
 use crate::board::Board;
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::settings::Setting;
 use crate::statistics::days::day_of;
@@ -15,10 +15,10 @@ written! {
     }
 }
 
-impl Sound for DaysDropped {}
+impl Validate for DaysDropped {}
 
 impl DaysDropped {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.days.drop_before(self.before, self.n);
         Ok(())
     }

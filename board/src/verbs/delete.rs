@@ -1,7 +1,7 @@
 //! Deleting: a record goes, whatever its state.
 
 use crate::board::Board;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::job::id::{read_made, Id};
 use crate::job::State;
 use crate::statistics::stats::Tally;
@@ -15,15 +15,15 @@ written! {
     }
 }
 
-impl Sound for Deleted {}
+impl Validate for Deleted {}
 
 impl Deleted {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        board.note_of(self.slot, Tally::Deleted, now);
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        board.count_stat(self.slot, Tally::Deleted, now);
         if let Some(claim) = board.leave(self.slot)? {
-            board.tell_lost(self.slot, &claim, "deleted");
+            board.emit_lost(self.slot, &claim, "deleted");
         }
-        board.tell_deleted(self.slot, "delete");
+        board.emit_deleted(self.slot, "delete");
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;
         if board.job(self.slot)?.state != State::Complete {
@@ -47,14 +47,14 @@ written! {
     }
 }
 
-impl Sound for Forgotten<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Forgotten<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_name(self.id)
     }
 }
 
 impl Forgotten<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.forget(self.id);
         let id = match read_made(self.id) {
             Some((made, _)) => Id::Made(made),

@@ -1,11 +1,11 @@
 //! Depending: a job waits for other jobs.
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::State;
 
 /// The jobs that another is to wait for.
@@ -39,15 +39,15 @@ written! {
     }
 }
 
-impl Sound for Depended {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Depended {
+    fn is_valid(&self, board: &Board) -> bool {
         board.check_unclaimed(self.slot).is_ok()
             && board.sound_edges(self.slot, board.edges(self.slot), &self.add)
     }
 }
 
 impl Depended {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
         let job = board.job(slot)?;
         let due = if job.state == State::Ready { 0 } else { job.at.get() };
@@ -65,7 +65,7 @@ impl Depended {
             true => board.make_scheduled(slot, due, now)?,
             false => board.make_ready(slot, now)?,
         }
-        board.record(slot, Entry { at: now, event: Event::Depends, worker: None, text: None })?;
+        board.record(slot, Entry { at: now, event: HistoryKind::Depends, worker: None, text: None })?;
         board.touch(slot)
     }
 }
@@ -80,7 +80,11 @@ impl Board {
         if job.state.ended() {
             return Err(Refusal::Ended(job.state));
         }
-        match self.extras(slot).filter(|extras| extras.attempt > 0).and_then(|extras| extras.last.as_ref()) {
+        match self
+            .extras(slot)
+            .filter(|extras| extras.attempt > 0)
+            .and_then(|extras| extras.last_claim.as_ref())
+        {
             Some(last) => Err(Refusal::Claimed(last.worker.clone())),
             None => Ok(()),
         }

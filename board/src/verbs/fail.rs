@@ -1,11 +1,11 @@
 //! Failing: a try did not work. Another follows, or the job has failed.
 
 use crate::board::{after, Board};
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_fact, Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{text_field, EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
@@ -70,39 +70,45 @@ pub struct FailAnswer {
     pub left: i64,
 }
 
-impl Sound for Failed<'_> {}
+impl Validate for Failed<'_> {}
 
 impl Failed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         if board.job(self.slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let claim = board.leave(self.slot)?;
         let end = end_of(End::Failed, self.apart);
-        board.note_run(self.slot, claim.as_ref(), now);
+        board.count_run(self.slot, claim.as_ref(), now);
         match claim {
-            Some(claim) => board.note_end(self.slot, claim, end, now)?,
-            None => board.reweigh(self.slot, |job| {
-                if let Some(last) = job.extras_mut().last.as_mut() {
+            Some(claim) => board.settle_claim(self.slot, claim, end, now)?,
+            None => board.edit(self.slot, |job| {
+                if let Some(last) = job.extras_mut().last_claim.as_mut() {
                     last.end = end;
                 }
                 Ok(())
             })?,
         }
-        board.reweigh(self.slot, |job| {
+        board.edit(self.slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
             }
             Ok(())
         })?;
         let next = self.due.map_or(Next::End { retain: self.retain }, |due| Next::Retry { due });
-        board.fail_job(self.slot, Event::Failed, self.kind, self.message, next, now)
+        board.fail_job(self.slot, HistoryKind::Failed, self.kind, self.message, next, now)
     }
 }
 
 impl Board {
     /// What follows the next failure of a job, by its options and settings.
-    pub(crate) fn next_try(&self, slot: u32, rules: &Rules, random: u64, now: i64) -> Result<Next, Unfit> {
+    pub(crate) fn next_try(
+        &self,
+        slot: u32,
+        rules: &Rules,
+        random: u64,
+        now: i64,
+    ) -> Result<Next, ApplyError> {
         let job = self.job(slot)?;
         let fails = job.extras.as_ref().map_or(0, |r| r.fails);
         let retries = self.job_rule(job, Setting::Retries, rules);
@@ -120,13 +126,13 @@ impl Board {
     pub(crate) fn fail_job(
         &mut self,
         slot: u32,
-        event: Event,
+        event: HistoryKind,
         kind: &[u8],
         message: &[u8],
         next: Next,
         now: i64,
-    ) -> Result<(), Unfit> {
-        let last = self.extras(slot).and_then(|r| r.last.as_ref()).filter(|l| l.end != End::Taken);
+    ) -> Result<(), ApplyError> {
+        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|l| l.end != End::Taken);
         let worker = last.map(|l| l.worker.clone());
         let text = match message {
             [] => kind.to_vec(),
@@ -134,29 +140,29 @@ impl Board {
         };
         self.record(slot, Entry { at: now, event, worker, text: Some((&*text).into()) })?;
         self.set_kind(slot, kind)?;
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
-            extras.said.message = super::some(message);
+            extras.reports.message = super::some(message);
             extras.modified = now;
-            if !matches!(event, Event::Lapsed | Event::Expired | Event::Dependency) {
+            if !matches!(event, HistoryKind::Lapsed | HistoryKind::Expired | HistoryKind::Dependency) {
                 extras.fails = extras.fails.saturating_add(1);
             }
             Ok(())
         })?;
         if let Next::Retry { .. } = next {
-            self.note_of(slot, Tally::Retried, now);
+            self.count_stat(slot, Tally::Retried, now);
         }
         let kept = match next {
             Next::End { retain } => Some(self.keeps(slot, retain)),
             Next::Retry { .. } => None,
         };
-        let topic = if kept.is_some() { Topic::Failed } else { Topic::Retried };
-        self.tell_end(topic, slot, |facts| {
-            text_fact(facts, "kind", Some(kind));
-            text_fact(facts, "message", Some(message));
-            facts.extend(kept.map(|kept| Fact::Flag("kept", kept)));
+        let topic = if kept.is_some() { EventKind::Failed } else { EventKind::Retried };
+        self.emit_end(topic, slot, |facts| {
+            text_field(facts, "kind", Some(kind));
+            text_field(facts, "message", Some(message));
+            facts.extend(kept.map(|kept| EventField::Flag("kept", kept)));
             if let Next::Retry { due } = next {
-                facts.push(Fact::Number("due", due));
+                facts.push(EventField::Number("due", due));
             }
         });
         match next {

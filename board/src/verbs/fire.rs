@@ -1,10 +1,10 @@
 //! A schedule fires: by time, or by hand.
 
 use crate::board::Board;
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::error::Refusal;
-use crate::events::Fact;
+use crate::events::EventField;
 use crate::job::id::Id;
 use crate::job::unique_key::Unique;
 use crate::job::DEFAULT_QUEUE;
@@ -38,8 +38,8 @@ written! {
     }
 }
 
-impl Sound for Fired {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Fired {
+    fn is_valid(&self, board: &Board) -> bool {
         let Some(schedule) = board.schedules.get(&self.id) else { return false };
         are_times(self.next, self.at)
             && (schedule.last + 1..NUMBERS).contains(&self.n)
@@ -58,11 +58,11 @@ impl Fired {
         child_id(&self.id, self.n)
     }
 
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         if let Some((slot, retain)) = self.replaces {
             board.end_job(slot, State::Cancelled, End::Taken, Some(b"replaced"), retain, now)?;
         }
-        let template = &board.schedules.get(&self.id).ok_or(Unfit)?.template;
+        let template = &board.schedules.get(&self.id).ok_or(ApplyError)?.template;
         let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
         let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
         let tags = template.tags.clone();
@@ -86,13 +86,13 @@ impl Fired {
         job.set_ageing(board.ageing(board.queue_number(&job)));
         board.add_record(self.slot, job)?;
         board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
-        board.enlist(self.slot)?;
+        board.index_labels(self.slot)?;
         board.take_key(self.slot, now)?;
         let queue = board.queue_number(board.job(self.slot)?);
         board.note(queue, Tally::Posted, now);
         board.note(queue, Tally::Fired, now);
         if let Some(at) = self.turn {
-            board.note_late(queue, Late::Fire, at, now);
+            board.count_lateness(queue, Late::Fire, at, now);
         }
         // One that has gone or ended since is nobody's parent.
         let parent = parent.and_then(|id| board.find(&id));
@@ -105,8 +105,8 @@ impl Fired {
             schedule.intended = Some(self.intended);
             (schedule.next, schedule.at) = (self.next, self.at);
         });
-        board.tell_post(self.slot, (due > now).then_some(due), |facts| {
-            facts.push(Fact::Number("intended", self.intended));
+        board.emit_post(self.slot, (due > now).then_some(due), |facts| {
+            facts.push(EventField::Number("intended", self.intended));
         });
         match due > now {
             true => board.make_scheduled(self.slot, due, now)?,

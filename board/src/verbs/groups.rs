@@ -2,7 +2,7 @@
 //! them has changed.
 
 use crate::board::Board;
-use crate::effect::{is_name, Effect, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Effect, Validate};
 use crate::settings::{Level, Setting, SPECS};
 use crate::structures::byte_string::ByteString;
 use crate::verbs::configure::Source;
@@ -25,20 +25,20 @@ written! {
     }
 }
 
-impl Sound for GroupConfigured<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for GroupConfigured<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_name(self.queue) && is_name(self.group)
     }
 }
 
 impl GroupConfigured<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let spec = self.setting.spec();
         let fits = self.value.is_none_or(|value| (spec.min..=spec.max).contains(&value));
         if !fits || !spec.at(Level::Group) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
-        board.tell_setting(spec.name, Some(self.queue), Some(self.group), self.value);
+        board.emit_setting(spec.name, Some(self.queue), Some(self.group), self.value);
         let queue = board.queue(self.queue);
         let at = match self.group {
             ALL_GROUPS => None,
@@ -46,7 +46,7 @@ impl GroupConfigured<'_> {
         };
         let fair = board.open_rounds(queue)?;
         let settings = match at {
-            Some(at) => &mut fair.groups.get_mut(at).ok_or(Unfit)?.settings,
+            Some(at) => &mut fair.groups.get_mut(at).ok_or(ApplyError)?.settings,
             None => &mut fair.settings,
         };
         let (before, bounds) = (settings.is_empty(), settings.bounds_jobs());
@@ -73,14 +73,14 @@ written! {
     }
 }
 
-impl Sound for Reviewed {}
+impl Validate for Reviewed {}
 
 impl Reviewed {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let Some(name) = board.dispatch.reviews.first().cloned() else { return Ok(()) };
-        let queue = board.queues.find(&*name).ok_or(Unfit)?;
+        let queue = board.queues.find(&*name).ok_or(ApplyError)?;
         let fair = board.open_rounds(queue)?;
-        let from = fair.review.ok_or(Unfit)?;
+        let from = fair.review.ok_or(ApplyError)?;
         let most = self.n as usize;
         let mut some: Vec<u32> =
             fair.groups.iter_from(from).map(|(at, _)| at).take(most.saturating_add(1)).collect();
@@ -98,12 +98,12 @@ impl Reviewed {
 impl Board {
     /// What counts for all groups of a queue has changed: they are to be looked at, if that may
     /// change where they stand.
-    fn review_groups(&mut self, queue: u32, setting: Setting) -> Result<(), Unfit> {
+    fn review_groups(&mut self, queue: u32, setting: Setting) -> Result<(), ApplyError> {
         let seats = !matches!(setting, Setting::Weight | Setting::MaxJobs);
         let fair = self.open_rounds(queue)?;
         if seats && fair.groups.len() > 0 {
             fair.review = Some(0);
-            let name: ByteString = self.queues.key(queue).cloned().ok_or(Unfit)?;
+            let name: ByteString = self.queues.key(queue).cloned().ok_or(ApplyError)?;
             self.dispatch.reviews.insert(name);
             self.wake_at(0);
         }

@@ -1,10 +1,10 @@
 //! Heartbeats: a worker is alive, keeps its job, and may say how far it is.
 
 use crate::board::Board;
-use crate::effect::{is_grace, is_lease, Meta, Sound, Unfit};
+use crate::effect::{is_grace, is_lease, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::kin::counted;
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
@@ -55,7 +55,7 @@ impl Board {
 }
 
 impl Report<'_> {
-    pub(crate) fn sound(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         self.progress.is_none_or(|p| p <= 10_000)
     }
 
@@ -67,10 +67,10 @@ impl Report<'_> {
         worker: Option<&[u8]>,
         back: bool,
         now: i64,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         // A worker's word on how far a parent is counts until there are children.
         let progress = self.progress.filter(|_| back || !board.is_mean(slot));
-        board.reweigh(slot, |job| {
+        board.edit(slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
             }
@@ -81,13 +81,13 @@ impl Report<'_> {
                 extras.progress = Some(progress.max(old));
             }
             if let Some(stage) = self.stage {
-                extras.said.stage = Some(stage.into());
+                extras.reports.stage = Some(stage.into());
             }
             extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
             Ok(())
         })?;
         if self.progress.is_some() || self.stage.is_some() {
-            board.tell_progress(slot, worker);
+            board.emit_progress(slot, worker);
         }
         if let Some(progress) = progress {
             board.count_progress(slot, counted(progress), back)?;
@@ -95,7 +95,7 @@ impl Report<'_> {
         if let Some(line) = self.log {
             let entry = Entry {
                 at: now,
-                event: Event::Log,
+                event: HistoryKind::Log,
                 worker: worker.map(|w| w.into()),
                 text: Some(line.into()),
             };
@@ -117,14 +117,14 @@ written! {
     }
 }
 
-impl Sound for Beaten<'_> {
-    fn sound(&self, _board: &Board) -> bool {
-        is_lease(self.lease) && self.report.as_ref().is_none_or(Report::sound)
+impl Validate for Beaten<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
+        is_lease(self.lease) && self.report.as_ref().is_none_or(Report::is_valid)
     }
 }
 
 impl Beaten<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let line_end = now.saturating_add(self.lease).clamp(0, NEVER);
         board.extend(self.slot, self.lease, line_end, now)?;
         let Some(report) = &self.report else { return Ok(()) };
@@ -144,29 +144,30 @@ written! {
     }
 }
 
-impl Sound for Revived {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Revived {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_grace(self.grace)
     }
 }
 
 impl Revived {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let extras = board.extras(self.slot).ok_or(Unfit)?;
-        let last = extras.last.clone().filter(|l| l.end == End::Lapsed).ok_or(Unfit)?;
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        let extras = board.extras(self.slot).ok_or(ApplyError)?;
+        let last = extras.last_claim.clone().filter(|l| l.end == End::Lapsed).ok_or(ApplyError)?;
         let attempt = extras.attempt;
         if board.job(self.slot)?.state.ended() || !extras.after.is_empty() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         board.leave(self.slot)?;
-        board.note_of(self.slot, Tally::Revived, now);
-        board.reweigh(self.slot, |job| {
+        board.count_stat(self.slot, Tally::Revived, now);
+        board.edit(self.slot, |job| {
             let extras = job.extras_mut();
-            extras.last = None;
+            extras.last_claim = None;
             extras.end_idle(now);
             Ok(())
         })?;
-        let entry = Entry { at: now, event: Event::Revived, worker: Some(last.worker.clone()), text: None };
+        let entry =
+            Entry { at: now, event: HistoryKind::Revived, worker: Some(last.worker.clone()), text: None };
         board.record(self.slot, entry)?;
         let claim = job::Claim {
             slot: self.slot,
@@ -184,14 +185,14 @@ impl Revived {
             cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, &last.worker)?;
-        board.tell_claim(self.slot);
+        board.emit_claim(self.slot);
         Ok(())
     }
 }
 
 impl Board {
     /// Moves the end of a lease.
-    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), Unfit> {
+    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), ApplyError> {
         let worker = self.retime(slot, |claim| {
             claim.lease = lease;
             if claim.session == job::Session::Lost {
@@ -209,14 +210,14 @@ impl Board {
         &mut self,
         slot: u32,
         change: impl FnOnce(&mut job::Claim) -> R,
-    ) -> Result<R, Unfit> {
+    ) -> Result<R, ApplyError> {
         let (jobs, claims) = (&self.store.jobs, &mut self.store.claims);
-        let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(Unfit)?;
+        let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(ApplyError)?;
         let number = job.at.get() as u32;
-        let claim = claims.get_mut(number).ok_or(Unfit)?;
+        let claim = claims.get_mut(number).ok_or(ApplyError)?;
         let key = (claim.ends_at(), job.seq.get());
         if !self.places.leases.remove(key, slot) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let done = change(claim);
         let key = (claim.ends_at(), job.seq.get());
@@ -236,7 +237,7 @@ impl Board {
         let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
             Standing::Holds { slot, .. } => (slot, false),
             Standing::Late { slot, .. } => {
-                self.check_slot(slot, false, env.now)?;
+                self.check_concurrency(slot, false, env.now)?;
                 (slot, true)
             }
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
@@ -258,7 +259,7 @@ impl Board {
         let job = self.store.jobs.get(slot)?;
         match self.claim_of(job) {
             Some(claim) => Some(claim.lease),
-            None => Some(job.extras.as_ref()?.last.as_ref()?.lease),
+            None => Some(job.extras.as_ref()?.last_claim.as_ref()?.lease),
         }
     }
 

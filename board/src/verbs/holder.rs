@@ -111,7 +111,8 @@ impl Board {
                 _ => Ok(Standing::Holds { slot, cancel: claim.cancel, apart: anybody && token.is_none() }),
             };
         }
-        let last = extras.and_then(|r| r.last.as_ref()).filter(|last| anybody || *last.worker == *worker);
+        let last =
+            extras.and_then(|r| r.last_claim.as_ref()).filter(|last| anybody || *last.worker == *worker);
         if let Some(last) = last {
             if token == Some(last.token) && verb == Some(last.end) && last.end != End::Advanced {
                 return Ok(Standing::Again(job.state));

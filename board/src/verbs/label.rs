@@ -1,7 +1,7 @@
 //! Labelling: an operator gives a job tags or takes them, follows it or no longer does.
 
 use crate::board::Board;
-use crate::effect::{Sound, Unfit};
+use crate::effect::{ApplyError, Validate};
 use crate::error::Refusal;
 use crate::places::labels::{are_tags, TAGS_MOST};
 use crate::structures::byte_string::ByteString;
@@ -34,18 +34,18 @@ written! {
     }
 }
 
-impl Sound for Labelled {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Labelled {
+    fn is_valid(&self, _board: &Board) -> bool {
         are_tags(self.tags.iter().map(|tag| &**tag))
     }
 }
 
 impl Labelled {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        board.delist(self.slot)?;
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        board.unindex_labels(self.slot)?;
         board.mark(self.slot, self.tags.iter().map(|tag| &**tag), self.tracked)?;
-        board.enlist(self.slot)?;
-        board.reweigh(self.slot, |job| {
+        board.index_labels(self.slot)?;
+        board.edit(self.slot, |job| {
             job.extras_mut().modified = now;
             Ok(())
         })?;

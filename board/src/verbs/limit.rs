@@ -4,7 +4,7 @@ use crate::board::Board;
 use crate::dispatch::buckets::Refill;
 use crate::dispatch::limits::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
 use crate::settings::{Level, Setting};
 use crate::verbs::configure::Scope;
@@ -23,22 +23,22 @@ written! {
     }
 }
 
-impl Sound for LimitConfigured<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for LimitConfigured<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_name(self.limit)
     }
 }
 
 impl LimitConfigured<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let spec = self.setting.spec();
         let fits = self.value.is_none_or(|value| (spec.min..=spec.max).contains(&value));
         if !fits || !spec.at(Level::Limit) || board.check_new_limit(self.limit).is_err() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
-        board.tell_limit(spec.name, self.limit, self.value);
+        board.emit_limit(spec.name, self.limit, self.value);
         let number = board.dispatch.limits.at(self.limit);
-        let limit = board.dispatch.limits.get_mut(number).ok_or(Unfit)?;
+        let limit = board.dispatch.limits.get_mut(number).ok_or(ApplyError)?;
         limit.settings.set(self.setting, self.value);
         limit.refill = Refill::set_by(&limit.settings);
         board.wake_limited(number);
@@ -59,8 +59,8 @@ written! {
     }
 }
 
-impl Sound for LimitsNamed<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for LimitsNamed<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         let names = self.limits.iter().flatten();
         is_name(self.queue) && self.group.is_none_or(is_name) && names.into_iter().all(|name| is_name(name))
     }
@@ -75,17 +75,17 @@ impl<'a> LimitsNamed<'a> {
 }
 
 impl LimitsNamed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        board.tell_limits(self.queue, self.group, self.limits.as_ref().map(Vec::len));
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
+        board.emit_limits(self.queue, self.group, self.limits.as_ref().map(Vec::len));
         let numbers = |names: &Vec<&[u8]>| {
             let mut list: Vec<u32> =
                 names.iter().map(|name| board.dispatch.limits.find(name)).collect::<Option<_>>()?;
             list.sort_unstable();
             Some(List::from(list))
         };
-        let list = self.limits.as_ref().map(|names| numbers(names).ok_or(Unfit)).transpose()?;
+        let list = self.limits.as_ref().map(|names| numbers(names).ok_or(ApplyError)).transpose()?;
         if !list.as_deref().is_none_or(is_list) {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let queue = board.queue(self.queue);
         let owner = match self.group {

@@ -3,7 +3,7 @@
 
 use crate::board::{after, Board};
 use crate::dispatch::pauses::{Pause, Place};
-use crate::effect::{is_name, Effect, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::job::{End, State, NEVER};
 use crate::structures::byte_string::ByteString;
@@ -15,7 +15,7 @@ const LOOKS: usize = 16;
 
 /// An operator pauses a board or one of its queues.
 #[derive(Debug, Clone, Default)]
-pub struct Halt<'a> {
+pub struct PauseRequest<'a> {
     /// The queue, or the whole board.
     pub queue: Scope<'a>,
     /// A group of that queue alone.
@@ -45,16 +45,16 @@ fn is_place(queue: Scope<'_>, group: Scope<'_>) -> bool {
     queue.is_none_or(is_name) && group.is_none_or(|group| queue.is_some() && is_name(group))
 }
 
-impl Sound for Paused<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Paused<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_place(self.queue, self.group) && (1..=NEVER).contains(&self.until)
     }
 }
 
 impl Paused<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let place = place(self.queue, self.group);
-        board.tell_pause(&place, self.until);
+        board.emit_pause(&place, self.until);
         // What a pause before this one has begun to take back, goes on being taken back.
         let before = board.dispatch.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(self.release.then_some((0, 0)));
@@ -71,16 +71,16 @@ written! {
     }
 }
 
-impl Sound for Resumed<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Resumed<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_place(self.queue, self.group)
     }
 }
 
 impl Resumed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let place = place(self.queue, self.group);
-        board.tell_pause(&place, 0);
+        board.emit_pause(&place, 0);
         board.set_pause(&place, None)
     }
 }
@@ -94,13 +94,13 @@ written! {
     }
 }
 
-impl Sound for Lifted {}
+impl Validate for Lifted {}
 
 impl Lifted {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         for _ in 0..self.n {
             let Some(place) = board.ended_pause(self.until).cloned() else { return Ok(()) };
-            board.tell_pause(&place, 0);
+            board.emit_pause(&place, 0);
             board.set_pause(&place, None)?;
         }
         Ok(())
@@ -117,15 +117,16 @@ written! {
     }
 }
 
-impl Sound for Reclaimed {}
+impl Validate for Reclaimed {}
 
 impl Reclaimed {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let Some(place) = board.dispatch.pauses.next_release().cloned() else { return Ok(()) };
-        let Some(mut pause) = board.dispatch.pauses.get(&place).cloned() else { return Err(Unfit) };
-        let queue = place.as_ref().map(|(name, _)| board.queues.find(&**name).ok_or(Unfit)).transpose()?;
+        let Some(mut pause) = board.dispatch.pauses.get(&place).cloned() else { return Err(ApplyError) };
+        let queue =
+            place.as_ref().map(|(name, _)| board.queues.find(&**name).ok_or(ApplyError)).transpose()?;
         let group = place.as_ref().and_then(|(_, group)| group.as_deref());
-        let group = group.map(|name| board.group_at(queue.ok_or(Unfit)?, name)).transpose()?;
+        let group = group.map(|name| board.group_at(queue.ok_or(ApplyError)?, name)).transpose()?;
         let most = self.n as usize;
         let key_of = |s| board.store.lease_key(s);
         let looks = most.saturating_mul(LOOKS);
@@ -154,8 +155,8 @@ impl Reclaimed {
 
 impl Board {
     /// Takes a running job from its worker, at no cost; one that was to be cancelled ends.
-    fn take_back(&mut self, slot: u32, retain: i64, now: i64) -> Result<(), Unfit> {
-        match self.claim_of(self.job(slot)?).ok_or(Unfit)?.cancel {
+    fn take_back(&mut self, slot: u32, retain: i64, now: i64) -> Result<(), ApplyError> {
+        match self.claim_of(self.job(slot)?).ok_or(ApplyError)?.cancel {
             true => self.end_job(slot, State::Cancelled, End::Taken, None, retain, now),
             false => Released { slot }.apply(self, now),
         }
@@ -177,7 +178,7 @@ impl Board {
     }
 
     /// Decides a pause. O(log pauses).
-    pub fn pause<'a>(&self, env: &Env<'_>, halt: &Halt<'a>) -> Paused<'a> {
+    pub fn pause<'a>(&self, env: &Env<'_>, halt: &PauseRequest<'a>) -> Paused<'a> {
         let until = halt.time.map_or(NEVER, |ms| after(env.now, ms));
         Paused { queue: halt.queue, until, release: halt.release, group: halt.group }
     }

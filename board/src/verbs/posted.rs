@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::board::Board;
-use crate::effect::{is_name, Meta, Sound, Unfit};
-use crate::events::Fact;
+use crate::effect::{is_name, ApplyError, Meta, Validate};
+use crate::events::EventField;
 use crate::job::awaited::Edge;
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::id::{self, Id};
 use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
@@ -68,8 +68,8 @@ impl KeyTaken<'_> {
     }
 }
 
-impl Sound for Posted<'_> {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for Posted<'_> {
+    fn is_valid(&self, board: &Board) -> bool {
         let id = match &self.made {
             Some(bytes) => id::slot_of(bytes) == self.slot,
             None => is_name(&self.id),
@@ -77,13 +77,13 @@ impl Sound for Posted<'_> {
         let free = || self.text(|id| board.find(id).is_none());
         id && self.queue.is_none_or(is_name)
             && self.name.is_none_or(|name| name.len() <= 255)
-            && self.options.is_none_or(|o| o.sound())
+            && self.options.is_none_or(|o| o.is_valid())
             && self.group.is_none_or(is_name)
             && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
                 let More { meta: _, after, user, tags, unique } = &**more;
                 user.is_none_or(is_name)
-                    && unique.as_ref().is_none_or(|k| k.owned().sound() && (self.replaces || !k.keeps))
+                    && unique.as_ref().is_none_or(|k| k.owned().is_valid() && (self.replaces || !k.keeps))
                     && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
                     && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
             })
@@ -111,7 +111,7 @@ impl Posted<'_> {
         }
     }
 
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let ended = self.replaces && board.job(self.slot)?.state.ended();
         let kept = self.kept(board)?;
         let revision = board.revision() as i64;
@@ -131,10 +131,10 @@ impl Posted<'_> {
             board.add_record(self.slot, job)?;
         }
         let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
-        board.note_of(self.slot, tally, now);
+        board.count_stat(self.slot, tally, now);
         let more = self.more.as_deref();
         if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
-            board.reweigh(self.slot, |job| {
+            board.edit(self.slot, |job| {
                 let extras = job.extras_mut();
                 extras.set_meta(meta.iter().map(|(f, v)| (&**f, &**v)));
                 extras.user = user.map(ByteString::from).or(extras.user.take());
@@ -151,10 +151,10 @@ impl Posted<'_> {
             let tracked = board.places.labels.tracked(self.slot);
             board.mark(self.slot, tags.iter().map(|tag| &**tag), tracked)?;
         }
-        board.enlist(self.slot)?;
+        board.index_labels(self.slot)?;
         if kept.is_none() && (self.replaces || more.is_some()) {
             if let Some(unique) = self.unique() {
-                board.reweigh(self.slot, |job| {
+                board.edit(self.slot, |job| {
                     job.extras_mut().unique = Some(Box::new(unique.owned()));
                     Ok(())
                 })?;
@@ -165,8 +165,8 @@ impl Posted<'_> {
             board.reattach(self.slot, edges, now)?;
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
-        board.tell_post(self.slot, due, |facts| {
-            facts.extend(self.replaces.then_some(Fact::Flag("replaced", true)));
+        board.emit_post(self.slot, due, |facts| {
+            facts.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
         });
         match due {
             Some(due) => board.make_scheduled(self.slot, due, now)?,
@@ -205,7 +205,7 @@ impl Posted<'_> {
     }
 
     /// Place in line and due time of a holder that keeps both.
-    fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, Unfit> {
+    fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, ApplyError> {
         if !self.unique().is_some_and(|unique| unique.keeps) {
             return Ok(None);
         }
@@ -213,21 +213,21 @@ impl Posted<'_> {
         match job.state {
             State::Ready => Ok(Some((job.since, None))),
             State::Scheduled | State::Blocked => Ok(Some((job.since, Some(job.at.get())))),
-            _ => Err(Unfit),
+            _ => Err(ApplyError),
         }
     }
 
-    fn begin_afresh(&self, board: &mut Board, now: i64, keeps: bool) -> Result<(), Unfit> {
+    fn begin_afresh(&self, board: &mut Board, now: i64, keeps: bool) -> Result<(), ApplyError> {
         if !keeps {
             board.free_key(self.slot);
         }
         if let Some(claim) = board.leave(self.slot)? {
-            board.tell_lost(self.slot, &claim, "replaced");
+            board.emit_lost(self.slot, &claim, "replaced");
             board.write_end(self.slot, claim, End::Taken, now)?;
         }
-        board.delist(self.slot)?;
-        board.record(self.slot, Entry { at: now, event: Event::Replaced, worker: None, text: None })?;
-        board.reweigh(self.slot, |job| {
+        board.unindex_labels(self.slot)?;
+        board.record(self.slot, Entry { at: now, event: HistoryKind::Replaced, worker: None, text: None })?;
+        board.edit(self.slot, |job| {
             job.set_payload(self.payload);
             if let Some(priority) = self.priority {
                 job.priority = priority;
@@ -236,20 +236,20 @@ impl Posted<'_> {
             *extras = Extras {
                 meta: std::mem::take(&mut extras.meta),
                 history: std::mem::take(&mut extras.history),
-                last: extras.last.take(),
+                last_claim: extras.last_claim.take(),
                 modified: now,
                 after: std::mem::take(&mut extras.after),
                 awaited: extras.awaited,
                 user: extras.user.take(),
                 family: extras.family.take(),
                 unique: extras.unique.take(),
-                tried: if keeps { std::mem::take(&mut extras.tried) } else { Lazy::default() },
+                retrying: if keeps { std::mem::take(&mut extras.retrying) } else { Lazy::default() },
                 ..Extras::default()
             };
-            if let Some(last) = &mut extras.last {
+            if let Some(last) = &mut extras.last_claim {
                 last.end = End::Taken;
             }
-            if let Some(tried) = extras.tried.there() {
+            if let Some(tried) = extras.retrying.there() {
                 tried.stale = Vec::new();
             }
             Ok(())

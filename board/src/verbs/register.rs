@@ -2,7 +2,7 @@
 //! registration its claims end.
 
 use crate::board::{after, Board};
-use crate::effect::{is_name, Meta, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State, META_MOST, NEVER};
@@ -45,8 +45,8 @@ written! {
     }
 }
 
-impl Sound for Registered<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Registered<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         is_name(self.worker)
             && self.worker != ANYBODY
             && self.role.is_none_or(is_name)
@@ -58,7 +58,7 @@ impl Sound for Registered<'_> {
 }
 
 impl Registered<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let name = ByteString::from(self.worker);
         let mut entry = board.workers.registrations.get(&name).cloned().unwrap_or_default();
         let known = Registration { registered: now, ..Registration::default() };
@@ -71,7 +71,7 @@ impl Registered<'_> {
             }
         }
         if registration.meta.len() > META_MOST {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         (registration.time, registration.until) = (self.time, self.until);
         registration.session = self.session;
@@ -91,10 +91,10 @@ written! {
     }
 }
 
-impl Sound for Deregistered<'_> {}
+impl Validate for Deregistered<'_> {}
 
 impl Deregistered<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.depart(&self.worker.into(), false)
     }
 }
@@ -108,13 +108,13 @@ written! {
     }
 }
 
-impl Sound for Quieted<'_> {}
+impl Validate for Quieted<'_> {}
 
 impl Quieted<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let name = ByteString::from(self.worker);
-        let mut entry = board.workers.registrations.get(&name).cloned().ok_or(Unfit)?;
-        entry.registration.as_mut().ok_or(Unfit)?.quiet = self.quiet;
+        let mut entry = board.workers.registrations.get(&name).cloned().ok_or(ApplyError)?;
+        entry.registration.as_mut().ok_or(ApplyError)?.quiet = self.quiet;
         board.set_entry(&name, entry)
     }
 }
@@ -131,14 +131,14 @@ written! {
     }
 }
 
-impl Sound for Departed {
-    fn sound(&self, _board: &Board) -> bool {
-        self.policy.sound()
+impl Validate for Departed {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.policy.is_valid()
     }
 }
 
 impl Departed {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let rules = self.policy.rules();
         for _ in 0..self.n {
             if let Some(name) = board.lapsing(self.until).cloned() {
@@ -161,9 +161,9 @@ impl Board {
 
     /// Ends a registration; the claims of its worker are ended from now on. While those of one
     /// before that was deregistered are still being given back, all are.
-    pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), Unfit> {
-        let entry = self.workers.registrations.get(name).ok_or(Unfit)?;
-        entry.registration.as_ref().ok_or(Unfit)?;
+    pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), ApplyError> {
+        let entry = self.workers.registrations.get(name).ok_or(ApplyError)?;
+        entry.registration.as_ref().ok_or(ApplyError)?;
         let (held, _) = self.activity(name);
         let before = entry.departure.clone();
         let lapses = lapses && before.as_ref().is_none_or(|before| before.lapses);
@@ -172,15 +172,15 @@ impl Board {
     }
 
     /// Ends the first claim of a worker that has gone, or with the last its departure.
-    fn end_one(&mut self, name: &ByteString, now: i64, seed: u64, rules: &Rules) -> Result<(), Unfit> {
+    fn end_one(&mut self, name: &ByteString, now: i64, seed: u64, rules: &Rules) -> Result<(), ApplyError> {
         let gone =
-            self.workers.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(Unfit)?.token;
+            self.workers.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(ApplyError)?.token;
         let first = self.held(name, 0).next();
         let claim = first.and_then(|slot| self.claim_of(self.store.jobs.get(slot)?));
         match claim.filter(|claim| claim.token <= gone).map(|claim| claim.slot) {
             Some(slot) => self.claim_ends(slot, now, seed, rules),
             None => {
-                let mut entry = self.workers.registrations.get(name).cloned().ok_or(Unfit)?;
+                let mut entry = self.workers.registrations.get(name).cloned().ok_or(ApplyError)?;
                 entry.departure = None;
                 self.set_entry(name, entry)
             }
@@ -200,9 +200,9 @@ impl Board {
     }
 
     /// Gives a job back in the name of a worker that was deregistered.
-    pub(crate) fn give_back(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), Unfit> {
+    pub(crate) fn give_back(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let reason = Some(DEREGISTERED);
-        match self.claim_of(self.job(slot)?).ok_or(Unfit)?.cancel {
+        match self.claim_of(self.job(slot)?).ok_or(ApplyError)?.cancel {
             true => {
                 let retain = self.retention(State::Cancelled, rules);
                 self.end_job(slot, State::Cancelled, End::Abandoned, reason, retain, now)

@@ -1,10 +1,10 @@
 //! Releasing: an operator takes a job from its worker, at no cost to the job.
 
 use crate::board::Board;
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
 use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
@@ -17,15 +17,15 @@ written! {
     }
 }
 
-impl Sound for Released {}
+impl Validate for Released {}
 
 impl Released {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
-        let claim = board.leave(self.slot)?.ok_or(Unfit)?;
-        board.note_of(self.slot, Tally::Released, now);
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        let claim = board.leave(self.slot)?.ok_or(ApplyError)?;
+        board.count_stat(self.slot, Tally::Released, now);
         let worker = Some(board.worker_name(&claim).into());
-        board.note_end(self.slot, claim, End::Taken, now)?;
-        board.record(self.slot, Entry { at: now, event: Event::Released, worker, text: None })?;
+        board.settle_claim(self.slot, claim, End::Taken, now)?;
+        board.record(self.slot, Entry { at: now, event: HistoryKind::Released, worker, text: None })?;
         board.make_ready(self.slot, now)
     }
 }

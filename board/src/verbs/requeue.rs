@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::board::Board;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{Options, State, U48};
 use crate::statistics::stats::Tally;
 
@@ -20,24 +20,24 @@ written! {
     }
 }
 
-impl Sound for Requeued<'_> {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for Requeued<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
         self.queue.is_none_or(is_name)
     }
 }
 
 impl Requeued<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         if !board.job(self.slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         board.leave(self.slot)?;
         if self.queue.is_some() {
             board.reclass(self.slot, self.queue, None, Options::default())?;
         }
-        board.note_of(self.slot, Tally::Requeued, now);
-        board.record(self.slot, Entry { at: now, event: Event::Requeued, worker: None, text: None })?;
-        board.reweigh(self.slot, |job| {
+        board.count_stat(self.slot, Tally::Requeued, now);
+        board.record(self.slot, Entry { at: now, event: HistoryKind::Requeued, worker: None, text: None })?;
+        board.edit(self.slot, |job| {
             job.since = U48::new(now);
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
@@ -46,14 +46,14 @@ impl Requeued<'_> {
             extras.drop_at = 0;
             extras.modified = now;
             // A worker of before has no say any more.
-            if let Some(last) = extras.last.as_mut() {
+            if let Some(last) = extras.last_claim.as_mut() {
                 last.end = crate::job::End::Taken;
             }
             Ok(())
         })?;
         board.renew_ageing(self.slot)?;
-        board.tell_of(Topic::Retried, self.slot, |board, job| {
-            (None, vec![board.queue_fact(job), Fact::Flag("requeued", true)])
+        board.emit_of(EventKind::Retried, self.slot, |board, job| {
+            (None, vec![board.queue_field(job), EventField::Flag("requeued", true)])
         });
         board.take_key(self.slot, now)?;
         board.make_ready(self.slot, now)?;

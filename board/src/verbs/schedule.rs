@@ -1,7 +1,7 @@
 //! Schedules: set, deleted, paused.
 
 use crate::board::Board;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::{clean, Refusal};
 use crate::job::unique_key::Unique;
@@ -56,15 +56,15 @@ written! {
     }
 }
 
-impl Sound for ScheduleSet {
-    fn sound(&self, board: &Board) -> bool {
+impl Validate for ScheduleSet {
+    fn is_valid(&self, board: &Board) -> bool {
         let before = board.schedules.get(&self.schedule.id).map_or(0, |s| s.last);
-        self.schedule.sound() && self.schedule.last >= before
+        self.schedule.is_valid() && self.schedule.last >= before
     }
 }
 
 impl ScheduleSet {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.wake_at(self.schedule.at);
         board.schedules.put(self.schedule.clone());
         Ok(())
@@ -79,11 +79,11 @@ written! {
     }
 }
 
-impl Sound for ScheduleDeleted {}
+impl Validate for ScheduleDeleted {}
 
 impl ScheduleDeleted {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
-        board.schedules.remove(&self.id).then_some(()).ok_or(Unfit)
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
+        board.schedules.remove(&self.id).then_some(()).ok_or(ApplyError)
     }
 }
 
@@ -104,21 +104,21 @@ pub(super) fn are_times(next: i64, at: i64) -> bool {
     is_time(next) && (next..=NEVER).contains(&at) && (next == NEVER) == (at == NEVER)
 }
 
-impl Sound for ScheduleMoved {
-    fn sound(&self, _board: &Board) -> bool {
+impl Validate for ScheduleMoved {
+    fn is_valid(&self, _board: &Board) -> bool {
         are_times(self.next, self.at) && (!self.paused || self.next == NEVER)
     }
 }
 
 impl ScheduleMoved {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.wake_at(self.at);
         let found = board.schedules.change(&self.id, |schedule| {
             (schedule.paused, schedule.next, schedule.at) = (self.paused, self.next, self.at);
             let refused = schedule.refused.saturating_add(u64::from(self.refused));
             schedule.refused = refused.min(NUMBERS - 1);
         });
-        found.then_some(()).ok_or(Unfit)
+        found.then_some(()).ok_or(ApplyError)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::verbs::{CancelAnswer, Label, Update};
 
 /// What is to be done with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
-pub enum Deed<'a> {
+pub enum Operation<'a> {
     /// Call them off; with force also those that workers hold.
     Cancel {
         /// See [`Board::cancel`].
@@ -68,37 +68,37 @@ const ALL: Places = &[
     &[State::Trashed],
 ];
 
-impl Deed<'_> {
+impl Operation<'_> {
     fn places(&self) -> Places {
         match self {
-            Deed::Cancel { .. } | Deed::Update(_) | Deed::Label(_, Some(_)) => LIVE,
-            Deed::Release => CLAIMED,
-            Deed::Requeue(_) => ENDED,
-            Deed::Delete | Deed::Label(_, None) => ALL,
+            Operation::Cancel { .. } | Operation::Update(_) | Operation::Label(_, Some(_)) => LIVE,
+            Operation::Release => CLAIMED,
+            Operation::Requeue(_) => ENDED,
+            Operation::Delete | Operation::Label(_, None) => ALL,
         }
     }
 
     /// Whether jobs that wait for it would be left behind.
     fn takes_away(&self) -> bool {
-        matches!(self, Deed::Cancel { .. } | Deed::Delete)
+        matches!(self, Operation::Cancel { .. } | Operation::Delete)
     }
 }
 
 /// Where a loop over a selection goes on, and when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reached {
+pub struct SelectionCursor {
     revision: i64,
     token: u64,
     place: Cursor,
 }
 
-impl Reached {
-    /// Reads what [`Reached::text`] wrote.
-    pub fn read(text: &[u8]) -> Option<Reached> {
+impl SelectionCursor {
+    /// Reads what [`SelectionCursor::text`] wrote.
+    pub fn read(text: &[u8]) -> Option<SelectionCursor> {
         let mut parts = text.splitn(3, |byte| *byte == b'.');
         let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<i64>().ok();
         let (revision, token) = (number()?, u64::try_from(number()?).ok()?);
-        Some(Reached { revision, token, place: Cursor::read(parts.next()?)? })
+        Some(SelectionCursor { revision, token, place: Cursor::read(parts.next()?)? })
     }
 
     /// As clients see it.
@@ -111,11 +111,11 @@ impl Reached {
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
     /// What for.
-    pub deed: Deed<'a>,
+    pub deed: Operation<'a>,
     /// Which jobs.
     pub filters: Filters<'a>,
     /// Where the last slice ended.
-    pub from: Option<Reached>,
+    pub from: Option<SelectionCursor>,
     /// So many jobs at most.
     pub count: usize,
     /// The slice ends when its records are this many bytes together.
@@ -132,7 +132,7 @@ pub struct Chosen {
     /// Jobs of the selection that it cannot be done with now.
     pub held: Vec<u32>,
     /// Where to go on.
-    pub next: Option<Reached>,
+    pub next: Option<SelectionCursor>,
 }
 
 /// How a job stands to a selection.
@@ -185,12 +185,12 @@ impl Slice<'_, '_> {
         }
         let state = record.state();
         let inside = match self.selection.deed {
-            Deed::Cancel { force } => match board.cancel(self.env, slot, force) {
+            Operation::Cancel { force } => match board.cancel(self.env, slot, force) {
                 Ok(answer) => answer != CancelAnswer::Already,
                 Err(_) => false,
             },
-            Deed::Release => record.token().is_some_and(|t| t <= token),
-            Deed::Requeue(queue) => {
+            Operation::Release => record.token().is_some_and(|t| t <= token),
+            Operation::Requeue(queue) => {
                 let closed = board.extras(slot).map_or(0, |extras| extras.closed);
                 let again = state.ended() && state != Complete && closed <= revision;
                 if again && !self.can_live(slot, queue) {
@@ -198,13 +198,13 @@ impl Slice<'_, '_> {
                 }
                 again
             }
-            Deed::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
+            Operation::Delete if board.children(slot).is_some_and(|children| children.live > 0) => {
                 return Stand::Held;
             }
-            Deed::Delete => true,
-            Deed::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
-            Deed::Label(_, None) => true,
-            Deed::Update(update) | Deed::Label(_, Some(update)) => {
+            Operation::Delete => true,
+            Operation::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
+            Operation::Label(_, None) => true,
+            Operation::Update(update) | Operation::Label(_, Some(update)) => {
                 if board.extras(slot).is_some_and(|extras| extras.updated > revision) {
                     return Stand::Outside;
                 }
@@ -247,7 +247,7 @@ impl Slice<'_, '_> {
     fn choose(&mut self, slot: u32) {
         self.chosen.slots.push(slot);
         let board = self.board;
-        if let Deed::Requeue(queue) = self.selection.deed {
+        if let Operation::Requeue(queue) = self.selection.deed {
             if let Some(unique) = board.unique(slot) {
                 self.new_keys += usize::from(board.is_new_key(&unique.key));
                 self.keys.insert(&unique.key);
@@ -259,16 +259,16 @@ impl Slice<'_, '_> {
             self.verdicts.insert(slot, true);
             self.looks = self.looks.saturating_sub(waits_for);
         }
-        if let Deed::Update(update) | Deed::Label(_, Some(update)) = self.selection.deed {
+        if let Operation::Update(update) | Operation::Label(_, Some(update)) = self.selection.deed {
             if let Some(queue) = update.queue {
                 self.moves.add(board, slot, queue);
                 self.growth.moves(board, slot, Some(queue));
             }
             self.bytes = self.bytes.saturating_add(update.weight());
         }
-        if let Deed::Label(label, _) = self.selection.deed {
+        if let Operation::Label(label, _) = self.selection.deed {
             self.bytes = self.bytes.saturating_add(label.weight() + self.board.places.labels.tag_bytes(slot));
-        } else if !matches!(self.selection.deed, Deed::Update(_)) {
+        } else if !matches!(self.selection.deed, Operation::Update(_)) {
             self.bytes += self.board.store.jobs.get(slot).map_or(0, |job| job.heap());
         }
     }
@@ -387,7 +387,7 @@ impl Board {
                 if !done {
                     let (revision, token) = begun;
                     let place = self.place_of(states, slot, &selection.filters);
-                    slice.chosen.next = place.map(|place| Reached { revision, token, place });
+                    slice.chosen.next = place.map(|place| SelectionCursor { revision, token, place });
                     return slice.chosen;
                 }
             }

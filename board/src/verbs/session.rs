@@ -1,7 +1,7 @@
 //! Session claims and registrations: they end with the connection that carries them.
 
 use crate::board::Board;
-use crate::effect::{is_grace, Sound, Unfit};
+use crate::effect::{is_grace, ApplyError, Validate};
 use crate::env::Env;
 use crate::job::{Session, NEVER};
 use crate::policy::Policy;
@@ -17,10 +17,10 @@ written! {
     }
 }
 
-impl Sound for Bound {}
+impl Validate for Bound {}
 
 impl Bound {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let before = std::mem::replace(&mut board.claim_mut(self.slot)?.session, Session::Carried);
         match before {
             Session::None => board.touch(self.slot),
@@ -43,14 +43,14 @@ written! {
     }
 }
 
-impl Sound for Disconnected {
-    fn sound(&self, _board: &Board) -> bool {
-        is_grace(self.grace) && self.policy.sound()
+impl Validate for Disconnected {
+    fn is_valid(&self, _board: &Board) -> bool {
+        is_grace(self.grace) && self.policy.is_valid()
     }
 }
 
 impl Disconnected {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let end = now.saturating_add(self.grace).clamp(0, NEVER);
         let rules = self.policy.rules();
         for slot in self.slots.iter().copied() {
@@ -70,9 +70,9 @@ impl Disconnected {
 
 impl Board {
     /// The registration of a worker has no connection any more.
-    fn loses(&mut self, worker: &ByteString, grace: i64, end: i64) -> Result<(), Unfit> {
-        let mut entry = self.workers.registrations.get(worker).cloned().ok_or(Unfit)?;
-        let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(Unfit)?;
+    fn loses(&mut self, worker: &ByteString, grace: i64, end: i64) -> Result<(), ApplyError> {
+        let mut entry = self.workers.registrations.get(worker).cloned().ok_or(ApplyError)?;
+        let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(ApplyError)?;
         // A time: one that never ends would wait for a connection for ever.
         registration.until = registration.until.min(end).clamp(1, NEVER - 1);
         match grace {

@@ -1,11 +1,11 @@
 //! Trashing: a worker puts a job aside that nobody should try again.
 
 use crate::board::Board;
-use crate::effect::{Effect, Sound, Unfit};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_fact, Fact, Topic};
-use crate::job::history::{Entry, Event};
+use crate::events::{text_field, EventField, EventKind};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, Answer, Standing};
@@ -35,10 +35,10 @@ written! {
     }
 }
 
-impl Sound for Trashed<'_> {}
+impl Validate for Trashed<'_> {}
 
 impl Trashed<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let end = end_of(End::Trashed, self.apart);
         board.end_job(self.slot, State::Trashed, end, self.reason, self.retain, now)
     }
@@ -54,39 +54,39 @@ impl Board {
         reason: Option<&[u8]>,
         retain: i64,
         now: i64,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), ApplyError> {
         if self.job(slot)?.state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let claim = self.leave(slot)?;
         let (held, trashed) = (claim.is_some(), state == State::Trashed);
         if end != End::Taken || trashed {
-            self.note_run(slot, claim.as_ref(), now);
+            self.count_run(slot, claim.as_ref(), now);
         }
         if let Some(claim) = claim {
             if end == End::Taken {
-                self.tell_lost(slot, &claim, "cancelled");
+                self.emit_lost(slot, &claim, "cancelled");
             }
             self.write_end(slot, claim, end, now)?;
         }
-        self.reweigh(slot, |job| {
+        self.edit(slot, |job| {
             let extras = job.extras_mut();
-            extras.said.set(|said| &mut said.reason, reason);
-            if let (Some(last), true) = (extras.last.as_mut(), held || end != End::Taken || trashed) {
+            extras.reports.set(|said| &mut said.reason, reason);
+            if let (Some(last), true) = (extras.last_claim.as_mut(), held || end != End::Taken || trashed) {
                 last.end = end;
             }
             Ok(())
         })?;
-        let last = self.extras(slot).and_then(|r| r.last.as_ref());
+        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref());
         let said = last.filter(|_| !trashed || end != End::Taken);
         let (worker, token) = (said.map(|l| l.worker.clone()), self.last_token(slot));
-        let event = if trashed { Event::Trashed } else { Event::Cancelled };
+        let event = if trashed { HistoryKind::Trashed } else { HistoryKind::Cancelled };
         self.record(slot, Entry { at: now, event, worker, text: reason.map(|r| r.into()) })?;
         let kept = self.keeps(slot, retain);
-        let topic = if state == State::Trashed { Topic::Trashed } else { Topic::Cancelled };
-        self.tell_end(topic, slot, |facts| {
-            text_fact(facts, "reason", reason);
-            facts.push(Fact::Flag("kept", kept));
+        let topic = if state == State::Trashed { EventKind::Trashed } else { EventKind::Cancelled };
+        self.emit_end(topic, slot, |facts| {
+            text_field(facts, "reason", reason);
+            facts.push(EventField::Flag("kept", kept));
         });
         self.make_ended(slot, state, token, retain, now)
     }

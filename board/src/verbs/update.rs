@@ -1,9 +1,9 @@
 //! Updating: an operator changes a job that has not ended.
 
 use crate::board::Board;
-use crate::effect::{is_name, Sound, Unfit};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
-use crate::job::history::{Entry, Event};
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 
@@ -35,14 +35,14 @@ written! {
     }
 }
 
-impl Sound for Updated<'_> {
-    fn sound(&self, _board: &Board) -> bool {
-        self.update.sound()
+impl Validate for Updated<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.update.is_valid()
     }
 }
 
 impl Updated<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         self.update.apply(board, self.slot, now)
     }
 }
@@ -56,14 +56,14 @@ written! {
     }
 }
 
-impl Sound for UpdatedAll<'_> {
-    fn sound(&self, _board: &Board) -> bool {
-        self.update.sound()
+impl Validate for UpdatedAll<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.update.is_valid()
     }
 }
 
 impl UpdatedAll<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), Unfit> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         self.slots.iter().try_for_each(|slot| self.update.apply(board, *slot, now))
     }
 }
@@ -79,19 +79,19 @@ impl Update<'_> {
         })
     }
 
-    fn sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let Update { queue, retries, lease, report, .. } = self;
         let options = Options { retries: *retries, lease: *lease, ..Options::default() };
-        queue.is_none_or(is_name) && options.sound() && report.as_ref().is_none_or(Report::sound)
+        queue.is_none_or(is_name) && options.is_valid() && report.as_ref().is_none_or(Report::is_valid)
     }
 
-    fn apply(&self, board: &mut Board, slot: u32, now: i64) -> Result<(), Unfit> {
+    fn apply(&self, board: &mut Board, slot: u32, now: i64) -> Result<(), ApplyError> {
         let update = self;
         let job = board.job(slot)?;
         let state = job.state;
         let at = job.at.get();
         if state.ended() {
-            return Err(Unfit);
+            return Err(ApplyError);
         }
         let moves = update.priority.is_some() || update.queue.is_some() || update.due.is_some();
         let carrier = if moves { board.carrier(slot) } else { None };
@@ -109,7 +109,7 @@ impl Update<'_> {
                 let worker = board.worker_name(&claim).to_vec();
                 board.hand_over(slot, claim, &worker)?;
                 if let Some(carrier) = carrier {
-                    board.carry_on(slot, carrier);
+                    board.keep_session(slot, carrier);
                 }
             }
             (true, None) => match update.due {
@@ -118,7 +118,7 @@ impl Update<'_> {
                 None => {
                     board.enter(slot, state, at)?;
                     if state == State::Ready && update.queue.is_some() {
-                        board.tell_ready(slot);
+                        board.emit_ready(slot);
                     }
                 }
             },
@@ -126,7 +126,7 @@ impl Update<'_> {
         let report = update.report.clone().unwrap_or_default();
         report.apply(board, slot, None, true, now)?;
         if report.log.is_none() {
-            board.record(slot, Entry { at: now, event: Event::Updated, worker: None, text: None })?;
+            board.record(slot, Entry { at: now, event: HistoryKind::Updated, worker: None, text: None })?;
         }
         let revision = board.revision() as i64;
         board.job_mut(slot)?.extras_mut().updated = revision;

@@ -4,11 +4,11 @@
 //! The claimer's [`Worker`](crate::workers::Worker) knows until when its registration stands and
 //! which of its claims have ended with the last one, so that a claim need not look here.
 
-use crate::item::{damaged, need, Damage, Item, Loading};
+use crate::item::{damaged, need, Item, Loading, SnapshotError};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
-use crate::effect::{is_name, Unfit};
+use crate::effect::{is_name, ApplyError};
 use crate::job::{is_time, META_MOST, NEVER};
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
@@ -83,7 +83,7 @@ impl Entry {
     }
 
     /// Whether it is one that effects could have made on a board whose last token is that.
-    pub fn sound(&self, token: u64) -> bool {
+    pub fn is_valid(&self, token: u64) -> bool {
         let registration = self.registration.as_ref().is_none_or(|r| {
             r.role.as_ref().is_none_or(|role| is_name(role))
                 && r.meta.len() <= META_MOST
@@ -205,7 +205,7 @@ impl Registrations {
     }
 
     /// Whether the indexes follow from the entries.
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let ends = self.all.iter().filter(|(_, e)| e.until() != NEVER).map(|(w, e)| (e.until(), w.clone()));
         let departing = self.all.iter().filter(|(_, e)| e.departure.is_some()).map(|(w, _)| w);
         ends.collect::<BTreeSet<_>>() == self.ends
@@ -218,7 +218,7 @@ impl Registrations {
 
 impl Board {
     /// Puts what is known of a worker, here and where its claims are. O(log workers).
-    pub(crate) fn set_entry(&mut self, worker: &ByteString, entry: Entry) -> Result<(), Unfit> {
+    pub(crate) fn set_entry(&mut self, worker: &ByteString, entry: Entry) -> Result<(), ApplyError> {
         let number = match self.workers.names.find(&**worker) {
             Some(number) => number,
             None => self.workers.names.add(worker.clone()).0,
@@ -229,7 +229,7 @@ impl Board {
             self.local.roused = true;
         }
         let known = self.workers.registrations.set(worker, entry);
-        let place = self.workers.names.get_mut(number).ok_or(Unfit)?;
+        let place = self.workers.names.get_mut(number).ok_or(ApplyError)?;
         (place.until, place.gone) = (until, gone);
         let alone = self.local.sessions.stands(worker, carried);
         self.wake_at(if gone > 0 || alone { 0 } else { until });
@@ -284,8 +284,8 @@ impl Board {
         });
         let stray = marked.count();
         let carried = self.workers.registrations.iter().filter(|(_, e)| e.is_carried()).map(|(name, _)| name);
-        let sound = self.workers.registrations.is_sound() && self.local.sessions.are(carried);
-        match sound && stray == 0 && self.workers.registrations.iter().all(agrees) {
+        let is_valid = self.workers.registrations.is_valid() && self.local.sessions.are(carried);
+        match is_valid && stray == 0 && self.workers.registrations.iter().all(agrees) {
             true => Ok(()),
             false => {
                 Err(format!("one of {known} registrations that its worker does not know, or the reverse"))
@@ -309,8 +309,8 @@ impl<'a> Item<'a> for WorkerImage {
         }
     }
 
-    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), Damage> {
-        need(is_name(&self.name) && self.entry.sound(board.token), "worker")?;
+    fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
+        need(is_name(&self.name) && self.entry.is_valid(board.token), "worker")?;
         need(board.workers.registrations.iter().next_back().is_none_or(|(n, _)| *n < self.name), "order")?;
         board.set_entry(&self.name, self.entry).or(damaged("worker"))
     }

@@ -43,7 +43,7 @@ impl Sessions {
     }
 
     /// From now on the connection carries the claim. O(log claims).
-    fn carry(&mut self, connection: u64, token: u64, slot: u32) {
+    fn carry_session(&mut self, connection: u64, token: u64, slot: u32) {
         if self.carriers.get(&token) == Some(&connection) {
             return;
         }
@@ -121,10 +121,10 @@ impl Sessions {
 
 impl Board {
     /// Notes that a connection carries the session claim of a job. O(log claims).
-    pub fn carry(&mut self, slot: u32, connection: u64) {
+    pub fn carry_session(&mut self, slot: u32, connection: u64) {
         let token = self.store.jobs.get(slot).and_then(|job| self.claim_of(job)).map(|claim| claim.token);
         if let Some(token) = token.filter(|_| self.is_session(slot)) {
-            self.local.sessions.carry(connection, token, slot);
+            self.local.sessions.carry_session(connection, token, slot);
         }
     }
 
@@ -136,8 +136,8 @@ impl Board {
     }
 
     /// The same connection carries the claim again. O(log claims).
-    pub(crate) fn carry_on(&mut self, slot: u32, carrier: (u64, bool)) {
-        self.carry(slot, carrier.0);
+    pub(crate) fn keep_session(&mut self, slot: u32, carrier: (u64, bool)) {
+        self.carry_session(slot, carrier.0);
         if carrier.1 {
             self.local.sessions.closed.insert(carrier.0);
         }
@@ -145,7 +145,7 @@ impl Board {
 
     /// Notes that a connection carries the registration of a worker. Whether it is one that a
     /// connection is to carry. O(log workers).
-    pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
+    pub fn attend_session(&mut self, worker: &[u8], connection: u64) -> bool {
         let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
         let known = self.local.sessions.registrars.get(worker) == Some(&connection);
         if some && !known {

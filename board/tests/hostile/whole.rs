@@ -98,11 +98,11 @@ pub fn full() -> World {
     w.put("left");
     w.take_id(b"gone", "left");
     assert!(w.deregister(b"gone", 0));
-    w.pause(&Halt { queue: Some(b"mail"), time: Some(70), release: true, group: None }, 1);
-    w.pause(&Halt { queue: Some(b"shut"), ..Halt::default() }, 1);
+    w.pause(&PauseRequest { queue: Some(b"mail"), time: Some(70), release: true, group: None }, 1);
+    w.pause(&PauseRequest { queue: Some(b"shut"), ..PauseRequest::default() }, 1);
     tenants(&mut w);
     keys(&mut w);
-    w.sound();
+    w.is_valid();
     w
 }
 
@@ -123,7 +123,7 @@ fn tenants(w: &mut World) {
             });
         }
     }
-    w.pause(&Halt { queue, group: Some(b"idle"), time: Some(60), ..Halt::default() }, 1);
+    w.pause(&PauseRequest { queue, group: Some(b"idle"), time: Some(60), ..PauseRequest::default() }, 1);
     let claim = Claim { worker: BOB, queues: &[b"tenants"], ..Claim::default() };
     assert!(w.claim(&claim, 4).len() > 2);
 }
@@ -148,7 +148,7 @@ pub fn parts(board: &Board) -> Vec<Bytes> {
     parts
 }
 
-pub fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, Damage> {
+pub fn load<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Board, SnapshotError> {
     let mut loader = Loader::default();
     for part in parts {
         loader.part(part)?;
@@ -203,10 +203,10 @@ pub fn live_on(board: Board) {
     w.pass(1_000_000);
     w.take_all(ANN);
     w.pass(1 << 41);
-    w.sound();
+    w.is_valid();
     let all: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
     w.delete_all(&all).unwrap();
-    w.sound();
+    w.is_valid();
     // Whatever was made of it can be saved and loaded again.
     w.reload();
     let _ = w.post(&Post { id: Some(b"last"), ..Post::default() });

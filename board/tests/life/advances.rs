@@ -38,7 +38,7 @@ fn a_job_goes_on_in_the_next_queue_with_all_afresh_but_meta_and_history() {
     assert_eq!(w.is("job"), Some(Ready));
     w.pass(1);
     assert_eq!(w.is("job"), Some(Failed));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_job_may_go_on_under_another_name() {
         assert_eq!(w.advance(&advance), DID);
         assert_eq!(w.job("job").name(), Some(called));
         assert_eq!([&b"resize"[..], b"publish"].map(|name| w.board.live_of(b"ann", name)), live);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -77,7 +77,7 @@ fn those_who_wait_for_it_wait_until_it_is_complete() {
     w.done(BOB, "job", None).unwrap();
     w.pass(0);
     assert_eq!((w.is("job"), w.is("then")), (None, Some(Ready)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -100,12 +100,12 @@ fn it_may_wait_for_a_time_and_for_other_jobs_first() {
     assert_eq!(w.is("job"), Some(Claimed));
     assert_eq!(w.advance(&advance(b"other")), DID);
     assert_eq!(w.is("job"), Some(Blocked));
-    w.sound();
+    w.is_valid();
     w.take_id(BOB, "other");
     w.done(BOB, "other", None).unwrap();
     w.pass(0);
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_cancel_request_refuses_it_and_a_late_one_is_accepted() {
     w.pass(30_000);
     assert_eq!(w.goes_on(ANN, "late", token, b"second"), DID);
     assert_eq!((w.job("late").lapses(), w.job("late").queue()), (0, &b"second"[..]));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -159,5 +159,5 @@ fn it_frees_the_slot_of_its_queue() {
     let mut got = w.take_all(BOB);
     got.sort();
     assert_eq!(got, ["a", "b"]);
-    w.sound();
+    w.is_valid();
 }

@@ -28,7 +28,7 @@ fn each_time_waited_is_worth_one_step_of_priority() {
     put(&mut w, "three", 3);
     // One step is worth 100 ms: `one` is 99 younger than `low`, `two` 201.
     assert_eq!(w.take_all(ANN), ["three", "one", "low", "two"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn low_priorities_cannot_starve() {
     }
     let at = taken.iter().position(|id| id == b"low");
     assert_eq!(at, Some(15));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -81,16 +81,16 @@ fn a_change_counts_for_jobs_that_are_posted_requeued_or_moved_later() {
     w.pass(11);
     w.update(b"moved", &Update { queue: MAIL, ..Update::default() }).unwrap().unwrap();
     put(&mut w, "later", 0);
-    w.sound();
+    w.is_valid();
     w.reload();
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), ["moved", "later", "before"]);
     w.fails_with(ANN, "before", None, Retry::No).unwrap();
     w.requeue(b"before", None).unwrap().unwrap();
     w.pass(11);
     put(&mut w, "last", 0);
     assert_eq!(w.take_all(BOB), ["before", "last"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_change_of_priority_counts_at_once_and_keeps_the_age() {
     w.pass(50);
     put(&mut w, "b", 0);
     w.update(b"b", &Update { priority: Some(1), ..Update::default() }).unwrap().unwrap();
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), ["b", "a"]);
 }
 
@@ -111,7 +111,7 @@ fn groups_share_one_round_where_jobs_age() {
         w.put_with(id, |p| (p.queue, p.priority, p.group) = (MAIL, Some(priority), Some(group.as_bytes())));
     }
     assert_eq!(w.take_all(ANN), ["a1", "b1", "a0", "b0"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_job_is_ready_when_all_that_it_waits_for_are_complete() {
     w.pass(0);
     assert_eq!(w.is("c"), Some(Ready));
     assert_eq!(w.is("a"), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_blocked_job_is_not_claimed_and_a_named_one_is_told_in_time() {
     assert_eq!(w.is("b"), Some(Blocked));
     w.take_id(BOB, "b");
     w.pass(0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_is_unknown_or_complete_counts_as_met() {
     ends_well(&mut w, "gone");
     w.put_after("b", &["nobody", "done", "gone"], OnFailure::Hold);
     assert_eq!(w.is("b"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_failure_holds_until_it_is_made_good() {
         ends_well(&mut w, "a");
         w.pass(0);
         assert_eq!(w.is("b"), Some(Ready));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -132,7 +132,7 @@ fn a_failure_decides_as_onfailure_says() {
     assert_eq!(w.job("e").message(), Some(&b"b cancelled"[..]));
     assert_eq!(w.job("c").left(&w.rules), 10);
     assert_eq!(w.events("c"), ["posted", "dependency"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_job_that_has_failed_already_decides_at_once() {
     assert_eq!((w.is("hold"), w.is("cancel")), (Some(Blocked), Some(Cancelled)));
     w.depend(b"hold", &add(&["a"], OnFailure::Run)).unwrap().unwrap();
     assert_eq!(w.is("hold"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn cycles_are_refused() {
         Post { id: Some(b"a"), exists: Exists::Replace, after: Some(strict(&["b"])), ..Post::default() };
     assert_eq!(w.post(&replaced), refused("CYCLE a job would wait for itself"));
     assert_eq!(w.is("a"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -225,11 +225,11 @@ fn what_others_wait_for_is_cancelled_and_deleted_only_with_them() {
     assert_eq!(w.delete_all(&[b"a"]), refused("DEPENDED b"));
     assert_eq!(w.delete_all(&[b"a", b"b"]), Ok(2));
     assert!(w.board.is_empty());
-    w.sound();
+    w.is_valid();
     let mut w = pair(OnFailure::Hold);
     assert_eq!(w.delete_all(&[b"b"]), Ok(1));
     assert_eq!(w.cancel(b"a", false), Some(Ok("cancelled")));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_record_that_others_wait_for_is_not_dropped() {
     assert_eq!((w.is("a"), w.is("b")), (Some(Failed), Some(Ready)));
     w.depend(b"c", &Depend::Clear).unwrap().unwrap();
     assert_eq!((w.is("a"), w.is("c")), (None, Some(Ready)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_consumed_job_goes_when_all_have_been_told_and_its_consume_is_remembered() {
     w.pass(0);
     assert_eq!((w.is("a"), w.is("b")), (None, Some(Ready)));
     assert_eq!(w.done(ANN, "a", token), again(Complete));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_replacing_post_keeps_what_it_does_not_name() {
     ends_well(&mut w, "b");
     w.pass(0);
     assert_eq!(w.is("c"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_requeued_job_waits_for_nothing() {
     w.cancel(b"b", false).unwrap().unwrap();
     w.requeue(b"b", None).unwrap().unwrap();
     assert_eq!(w.is("b"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_blocked_job_is_updated_like_any() {
     w.update(b"b", &update).unwrap().unwrap();
     let b = w.job("b");
     assert_eq!((b.state(), b.priority(), b.queue(), b.due()), (Blocked, 4, &b"mail"[..], Some(due)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn twenty_thousand_are_told_in_slices_in_the_order_of_their_posts() {
     assert_eq!(order, (0..640).map(|n| n.to_string()).collect::<Vec<_>>());
     w.pass(0);
     assert_eq!((w.board.count(Ready), w.board.count(Blocked), w.is("a")), (19_360, 0, None));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_chain_of_cancels_is_worked_off_in_slices() {
     w.commit();
     w.pass(0);
     assert_eq!(w.board.count(Cancelled), 1_999);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn a_completed_job_goes_at_once_or_stays_when_it_has_a_result() {
     assert_eq!(w.is("rich"), Some(Complete));
     w.pass(1);
     assert_eq!(w.is("rich"), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn the_consume_the_post_and_the_settings_say_in_this_order_how_long_a_record_sta
     }
     w.pass(1 << 40);
     assert_eq!(w.is("ever"), Some(Complete));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn failed_trashed_and_cancelled_jobs_stay_as_long_as_their_settings_say() {
         assert_eq!(w.is("job"), Some(state));
         w.pass(1);
         assert_eq!(w.is("job"), None);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -78,7 +78,7 @@ fn a_retention_of_nothing_drops_every_end() {
     w.trashes(ANN, "c", None).unwrap();
     assert_eq!((w.board.len(), w.board.tombstones()), (0, 3));
     assert_eq!(w.post(&Post { id: Some(b"b"), ..Post::default() }), refused("EXISTS b"));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_oldest_records_go_when_there_are_too_many() {
     w.put_in("rubbish", Trashed);
     w.pass(0);
     assert_eq!(w.is("rubbish"), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn tombstones_are_bounded_in_number() {
     w.put_in("d", Claimed);
     w.done(ANN, "d", None).unwrap();
     assert_eq!(w.board.tombstones(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_deleted_job_leaves_no_trace() {
         assert!(!w.delete(b"job"));
         assert_eq!((w.board.len(), w.board.tombstones(), w.board.count(state)), (0, 0, 0));
         w.put("job");
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -161,7 +161,7 @@ fn deleting_a_job_forgets_that_an_earlier_one_of_its_id_was_done() {
     w.post(&again).unwrap();
     assert!(w.delete(&made));
     assert_eq!(w.post(&Post { exists: Exists::Refuse, ..again }), Ok(Some(made)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_job_that_has_gone_can_be_forgotten_and_posted_anew() {
     assert_eq!(w.done(ANN, "job", token), refused("NOJOB no such job"));
     w.put("job");
     w.reload();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

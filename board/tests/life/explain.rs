@@ -130,9 +130,12 @@ fn each_pause_is_told_until_when() {
     w.put_in_group("a", "x");
     w.put_in("late", Scheduled);
     let until = w.now + 500;
-    w.pause(&Halt { time: Some(500), ..Halt::default() }, 1);
-    w.pause(&Halt { queue: DEFAULT, ..Halt::default() }, 1);
-    w.pause(&Halt { queue: DEFAULT, group: Some(b"x"), time: Some(600), ..Halt::default() }, 1);
+    w.pause(&PauseRequest { time: Some(500), ..PauseRequest::default() }, 1);
+    w.pause(&PauseRequest { queue: DEFAULT, ..PauseRequest::default() }, 1);
+    w.pause(
+        &PauseRequest { queue: DEFAULT, group: Some(b"x"), time: Some(600), ..PauseRequest::default() },
+        1,
+    );
     let told: Vec<Details> =
         w.reasons("a").into_iter().filter(|r| r.code == "paused").map(|r| r.details).collect();
     let level = |level, until| vec![("level", Detail::Word(level)), ("until", Detail::Number(until))];
@@ -285,7 +288,7 @@ fn since_when_nobody_has_claimed_is_local_and_quiet_workers_are_told() {
     assert_eq!(w.detail("b", "unclaimed", "quiet"), number(1));
     w.now += 9_000;
     assert_eq!((w.codes("b"), w.claimable("b")), (vec!["expires", "line"], false));
-    w.sound();
+    w.is_valid();
     w.reload();
     assert_eq!(w.codes("b"), ["expires", "line"]);
 }

@@ -21,7 +21,7 @@ fn so_many_failures_are_followed_by_another_try() {
     assert_eq!((job.state(), job.attempt(), job.left(&w.rules)), (Failed, 3, 0));
     assert_eq!((job.kind(), job.message()), (Some(&b"io"[..]), Some(&b"disk full"[..])));
     assert_eq!(w.board.kinds().collect::<Vec<_>>(), [(&b"io"[..], 1)]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_job_that_nobody_claims_expires() {
     w.pass(1);
     assert_eq!((w.is("job"), w.job("job").kind()), (Some(Failed), Some(&b"expired"[..])));
     assert_eq!(w.job("job").left(&w.rules), 10);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn one_named_job_is_settled_whatever_else_is_due() {
     assert_eq!((w.is("j50"), w.is("j51")), (Some(Failed), Some(Ready)));
     w.pass(0);
     assert_eq!(w.board.count(Failed), 100);
-    w.sound();
+    w.is_valid();
 }

@@ -58,13 +58,14 @@ fn a_requeue_of_children_does_not_hide_their_parent_from_its_loop() {
     }
     let filters = Filters { any: vec![Filter::State(Cancelled)], none: Vec::new() };
     let bytes = usize::MAX;
-    let mut slice = Selection { deed: Deed::Requeue(None), filters, from: None, count: 1, bytes, dry: false };
+    let mut slice =
+        Selection { deed: Operation::Requeue(None), filters, from: None, count: 1, bytes, dry: false };
     for id in ["a", "p"] {
         let got = w.select(&slice);
         assert_eq!(got.ids, [id.as_bytes()]);
         slice.from = got.next;
     }
-    w.sound();
+    w.is_valid();
 }
 
 /// `p` with the children `a`, of weight 1, and `b`, of weight 3.
@@ -89,7 +90,7 @@ fn a_parent_is_as_far_as_the_weighted_mean_of_its_children() {
     assert_eq!((w.is("b"), w.percent("p"), w.job("p").children()), (None, Some(87.5), Some(2)));
     w.finishes("a");
     assert_eq!((w.percent("p"), w.is("p")), (Some(100.0), Some(Ready)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn progress_goes_up_through_all_generations() {
     assert_eq!(w.try_child("one more", &deepest), refused(&format!("LIMIT generations {deepest}")));
     w.finishes(&deepest);
     assert_eq!(w.percent("0"), Some(100.0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn a_report_of_a_parents_own_counts_until_it_has_children() {
     assert_eq!(w.percent("p"), Some(30.0));
     w.reports("a", 35);
     assert_eq!(w.percent("p"), Some(35.0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn a_new_child_does_not_set_its_parent_back() {
     assert_eq!(w.percent("p"), Some(75.0));
     w.finishes("c");
     assert_eq!(w.percent("p"), Some(87.5));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn an_operator_may_set_progress_back_and_the_parents_follow() {
     assert_eq!((w.percent("p"), w.percent("g")), (Some(60.0), Some(60.0)));
     w.reports("b", 10);
     assert_eq!((w.percent("p"), w.percent("g")), (Some(60.0), Some(60.0)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn one_that_ends_without_success_counts_what_it_came_to() {
         assert_eq!((w.percent("b"), w.percent("p")), (None, Some(30.0)));
         w.reports("b", 60);
         assert_eq!(w.percent("p"), Some(45.0));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -182,7 +183,7 @@ fn a_parent_must_be_there_and_live() {
         assert_eq!(w.try_child("a", id), refused(&format!("ENDED {id} {id}")));
     }
     assert_eq!(w.is("a"), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn nobody_is_its_own_ancestor() {
     }
     w.try_child("c", "g").unwrap();
     w.try_child("p", "c").unwrap();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn a_replacing_post_keeps_the_parent_or_moves_the_job() {
     assert_eq!((w.percent("p"), w.percent("q")), (Some(30.0), Some(0.0)));
     w.reports("a", 50);
     assert_eq!(w.percent("p"), Some(50.0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn a_replaced_parent_keeps_its_children() {
     assert_eq!((w.children_of("p"), w.percent("p")), (vec!["a".into(), "b".into()], Some(20.0)));
     w.finishes("b");
     assert_eq!(w.percent("p"), Some(95.0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn the_record_of_a_parent_stays_while_a_child_lives() {
     w.finishes("b");
     assert_eq!(w.is("p"), None);
     w.pass(0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -261,13 +262,13 @@ fn records_of_children_stay_until_their_parent_has_ended() {
     w.pass(0);
     assert_eq!((w.is("a"), w.is("b")), (None, Some(Failed)));
     assert_eq!((w.job("b").parent(), w.job("b").share()), (None, None));
-    w.sound();
+    w.is_valid();
     // A parent of the same id is another one.
     w.put_replacing("p", b"new");
     assert_eq!(w.children_of("p"), [""; 0]);
     w.requeue(b"b", None).unwrap().unwrap();
     assert_eq!(w.job("b").parent(), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -286,10 +287,10 @@ fn children_are_let_go_in_slices() {
     w.commit();
     assert_eq!(w.board.len(), 15);
     w.board = w.board.copy().unwrap();
-    w.sound();
+    w.is_valid();
     w.pass(0);
     assert_eq!(w.board.len(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -301,7 +302,7 @@ fn a_parent_that_lives_again_keeps_its_children_again() {
     w.requeue(b"p", None).unwrap().unwrap();
     w.pass(5_000);
     assert_eq!((w.is("a"), w.percent("p")), (Some(Complete), Some(25.0)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -312,7 +313,7 @@ fn a_parent_of_live_children_is_deleted_with_them_alone() {
     w.finishes("a");
     assert_eq!(w.delete_all(&[b"p", b"b"]), Ok(2));
     assert!(w.board.is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -325,7 +326,7 @@ fn a_deleted_child_counts_no_more_unless_it_was_complete() {
     assert_eq!((w.job("p").children(), w.percent("p")), (Some(3), Some(12.5)));
     assert_eq!(w.delete_all(&[b"c"]), Ok(1));
     assert_eq!((w.job("p").children(), w.percent("p")), (Some(2), Some(25.0)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -339,7 +340,7 @@ fn a_child_and_the_ended_parent_that_it_kept_are_deleted_together() {
         w.finishes("p");
         assert_eq!(w.delete_all(&[first.as_bytes(), second.as_bytes()]), Ok(2));
         assert!(w.board.is_empty() && w.board.tombstone(b"p", w.now).is_none());
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -360,7 +361,7 @@ fn children_of_a_schedule_have_its_parent_while_that_lives() {
     w.finishes("p");
     w.pass(100);
     assert_eq!((w.job("@s@1").parent().is_some(), w.job("@s@2").parent()), (true, None));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -405,7 +406,7 @@ fn what_is_rounded_in_one_generation_does_not_show_in_the_next() {
         }
     }
     assert_eq!((w.percent("p"), w.percent("q"), w.percent("g")), (Some(10.0), Some(49.99), Some(30.0)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -419,7 +420,7 @@ fn a_parent_is_whole_only_when_all_its_children_are() {
     assert_eq!((w.percent("p"), w.percent("g")), (Some(99.99), Some(99.99)));
     w.finishes("small");
     assert_eq!((w.percent("p"), w.percent("g")), (Some(100.0), Some(100.0)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

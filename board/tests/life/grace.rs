@@ -25,7 +25,7 @@ fn a_job_is_handed_over_when_the_grace_after_its_lease_has_passed() {
     w.pass(1);
     assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 1));
     assert!(w.take(BOB).is_some());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_heartbeat_in_the_grace_renews() {
     assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Claimed), 0));
     w.pass(1);
     assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 1));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn all_verbs_of_the_holder_work_in_the_grace() {
     w.pass(1_200);
     assert_eq!(w.fails(ANN, "job", token), DID);
     assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Scheduled), 0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn each_claim_has_its_grace_afresh() {
     assert_eq!(w.is("job"), Some(Claimed));
     w.pass(1);
     assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 2));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_job_that_came_back_to_its_worker_has_its_grace() {
     assert_eq!(w.is("job"), Some(Claimed));
     w.pass(1);
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_timeout_of_a_run_knows_no_grace() {
     w.take_id(ANN, "job");
     w.pass(1_200);
     assert_eq!((w.is("job"), w.job("job").kind()), (Some(Scheduled), Some(&b"timeout"[..])));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_slot_stays_taken_during_the_grace() {
     w.pass(100);
     assert!(w.take(BOB).is_some());
     assert_eq!(w.board.count(Claimed), 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn the_queue_has_a_grace_of_its_own_and_a_snapshot_keeps_it() {
     assert_eq!(w.is("job"), Some(Claimed));
     w.pass(1);
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_claim_whose_holder_does_not_stop_in_time_is_cancelled() {
     assert_eq!(w.is("job"), Some(Cancelled));
     assert_eq!(w.done(ANN, "job", token), refused("CANCELLED the job was cancelled"));
     assert_eq!(w.job("job").lapses(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn without_a_grace_of_the_cancel_the_holder_may_go_on() {
     w.cancel(b"other", false).unwrap().unwrap();
     w.pass(0);
     assert_eq!((w.is("job"), w.is("other")), (Some(Claimed), Some(Cancelled)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -170,5 +170,5 @@ fn a_worker_that_consumes_by_force_is_in_time() {
     assert_eq!(w.consume(&consume), DID);
     w.pass(1);
     assert_eq!(w.is("job"), None);
-    w.sound();
+    w.is_valid();
 }

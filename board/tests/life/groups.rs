@@ -24,14 +24,14 @@ fn shared(groups: &[(&'static str, usize)]) -> World {
 fn groups_take_turns() {
     let mut w = shared(&[("a", 3), ("b", 2), ("c", 1)]);
     assert_eq!(w.take_all(ANN), ["a0", "b0", "c0", "a1", "b1", "a2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn jobs_without_a_group_are_one_group() {
     let mut w = shared(&[("", 3), ("b", 2)]);
     assert_eq!(w.take_all(ANN), ["0", "b0", "1", "b1", "2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_single_job_waits_for_one_round_at_most() {
     put_in_group(&mut w, "alone", "c");
     let next: Vec<_> = (0..3).map(|_| w.take(ANN).unwrap().id).collect();
     assert!(next.contains(&b"alone".to_vec()), "{next:?}");
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn coming_back_again_and_again_gains_nothing() {
         if w.board.count_group(b"default", b"b", Ready) > 0 {
             turns += usize::from(w.take(ANN).unwrap().id.starts_with(b"b"));
         }
-        w.sound();
+        w.is_valid();
     }
     let taken = 40 - w.board.count_group(b"default", b"a", Ready) as usize;
     assert!(turns <= taken + 1, "{turns} turns beside {taken}");
@@ -69,7 +69,7 @@ fn a_higher_priority_of_any_group_goes_first_and_each_has_its_own_rounds() {
         w.put_with(id, |p| (p.group, p.priority) = (Some(group.as_bytes()), Some(1)));
     }
     assert_eq!(w.take_all(ANN), ["high0", "high2", "high1", "a0", "b0", "a1", "b1"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn a_group_that_had_something_better_to_do_keeps_its_turn() {
     let mut w = shared(&[("a", 3), ("b", 3)]);
     assert_eq!(w.take(ANN).unwrap().id, b"a0");
     w.put_with("high", |p| (p.group, p.priority) = (Some(&b"b"[..]), Some(1)));
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), ["high", "b0", "a1", "b1", "a2", "b2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn nobody_has_two_turns_while_a_group_waits_that_was_away_in_between() {
         },
         &|w| {
             let (queue, group) = (Some(&b"default"[..]), Some(&b"a"[..]));
-            w.pause(&Halt { queue, group, time: None, release: false }, 9);
+            w.pause(&PauseRequest { queue, group, time: None, release: false }, 9);
             w.resume_group(queue, group);
         },
     ];
@@ -101,9 +101,9 @@ fn nobody_has_two_turns_while_a_group_waits_that_was_away_in_between() {
         assert_eq!((w.take(ANN).unwrap().id, w.take(ANN).unwrap().id), (b"a0".to_vec(), b"b0".to_vec()));
         leave(&mut w);
         w.reload();
-        w.sound();
+        w.is_valid();
         assert_eq!(w.take_all(ANN), ["a1", "b1", "a2", "b2"]);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -130,7 +130,7 @@ fn groups_come_and_go_with_their_jobs() {
     assert_eq!(names(&w), ["b"]);
     w.pass(500);
     assert!(names(&w).is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_replacing_post_may_change_the_group_and_keeps_it_else() {
     w.post(&post).unwrap();
     assert_eq!(w.job("a0").group(), Some(&b"b"[..]));
     assert_eq!(w.board.count_group(b"default", b"a", Ready), 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_job_that_moves_is_of_the_group_of_that_name_there() {
     w.update(b"a1", &to(b"mail")).unwrap().unwrap();
     assert_eq!([Ready, Claimed].map(|s| w.board.count_group(b"mail", b"a", s)), [1, 1]);
     assert_eq!(w.board.groups(None, Some(b"default"), 9).0.len(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn rounds_go_on_after_a_reload() {
     for _ in 0..4 {
         taken.push(w.take(ANN).unwrap().id);
         w.reload();
-        w.sound();
+        w.is_valid();
     }
     taken.extend(w.claim(&Claim { worker: ANN, ..Claim::default() }, 99).into_iter().map(|g| g.id));
     let names: Vec<String> = taken.iter().map(|id| String::from_utf8_lossy(id).into()).collect();
@@ -187,7 +187,7 @@ fn children_of_a_schedule_are_of_its_group() {
     w.set_schedule(&SetSchedule { id: b"tick", ..SetSchedule::default() }).unwrap();
     w.pass(10);
     assert_eq!(w.job("@tick@1").group(), Some(&b"a"[..]));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

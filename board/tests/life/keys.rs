@@ -25,7 +25,7 @@ impl World {
 
     /// Whose the key is; `None` when it is free.
     fn holder(&self) -> Option<String> {
-        self.sound();
+        self.is_valid();
         self.board.holder_of(b"k", self.now).map(|(id, _)| name(&id.borrowed().to_vec()))
     }
 }

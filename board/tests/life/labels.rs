@@ -53,7 +53,7 @@ fn tags_keep_the_order_in_which_they_were_given() {
     assert_eq!(tags(&w, "a"), ["a", "m", "b"]);
     w.reload();
     assert_eq!(tags(&w, "a"), ["a", "m", "b"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_listing_by_label_is_in_the_order_of_posts_whatever_the_states() {
     assert_eq!(found(&w, &[Filter::Tag(b"even")]), even);
     let ended = [Filter::State(Failed), Filter::State(Trashed), Filter::Tag(b"all")];
     assert_eq!(found(&w, &ended), ["failed", "trashed"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_kind_is_found_in_every_state_that_still_shows_it() {
     assert_eq!(found(&w, &[Filter::Kind(b"lapsed")]), ["a"]);
     w.put_replacing("a", b"new");
     assert_eq!(found(&w, &[Filter::Kind(b"lapsed")]), [""; 0]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_replaced_job_keeps_the_labels_that_are_not_named_and_stands_last() {
     assert_eq!(top(&w), [("t".into(), 1), ("v".into(), 1)]);
     w.post(&Post { tags: Some(Vec::new()), name: None, ..other }).unwrap();
     assert_eq!(top(&w), [("t".into(), 1)]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn tagging_is_idempotent_and_leaves_no_trace_when_nothing_changes() {
     assert_eq!(w.board.digest(), before);
     track(&mut w, "a", true);
     assert!(w.job("a").version() > 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn an_ended_job_may_be_tagged_and_tracked() {
         assert_eq!(w.job(state.name()).modified(), w.now);
     }
     assert_eq!(top(&w), [("seen".into(), ENDED.len())]);
-    assert_eq!(w.job("failed").history().iter().filter(|e| e.event == Event::Updated).count(), 0);
-    w.sound();
+    assert_eq!(w.job("failed").history().iter().filter(|e| e.event == HistoryKind::Updated).count(), 0);
+    w.is_valid();
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_job_has_64_tags_at_most() {
     tag(&mut w, "a", &many[64..], &many[..1]).unwrap();
     assert_eq!(w.job("a").tags().len(), 64);
     w.reload();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn the_most_used_tags_come_first_and_those_that_nobody_has_not_at_all() {
     assert_eq!(top(&w), of(&[("b", 1), ("c", 1)]));
     tag(&mut w, "1", &[], &[b"b", b"c"]).unwrap();
     assert_eq!(top(&w), []);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn children_of_a_schedule_have_its_tags() {
     w.pass(10);
     assert_eq!(found(&w, &[Filter::Tag(b"y")]), ["@s@1", "@s@2"]);
     assert_eq!(w.job("@s@3").tags().len(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

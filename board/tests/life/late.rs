@@ -49,7 +49,7 @@ fn a_late_consume_is_accepted_until_somebody_else_claims() {
     let bobs = w.take_id(BOB, "job");
     assert_eq!(w.done(ANN, "job", Some(token)), refused("NOTOWNER bob"));
     assert_eq!(w.done(BOB, "job", Some(bobs)), DID);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_late_heartbeat_takes_the_job_back_under_the_same_token_and_attempt() {
     assert_eq!(w.events("job"), ["posted", "claimed", "lapsed", "revived"]);
     assert_eq!(w.done_keeping(ANN, "job", -1), DID);
     assert_eq!(w.events("job"), ["posted", "claimed", "lapsed", "revived", "complete"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_job_delayed_after_its_lapse_can_still_be_taken_back() {
     assert_eq!(w.is("job"), Some(Claimed));
     w.pass(1_000);
     assert_eq!(w.is("job"), Some(Claimed));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn when_very_many_lapsed_everybody_needs_the_token() {
     assert!(w.beat(BOB, "job", Some(token)).is_ok());
     w.reload();
     assert!(w.beat(BOB, "job", None).unwrap_err().starts_with("STALE"));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_resent_post_finds_its_id_taken_although_the_job_is_gone() {
     assert_eq!(w.post(&post(Exists::OnlyReplace)), Ok(None));
     assert_eq!(w.post(&post(Exists::Replace)), Ok(Some(b"job".to_vec())));
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

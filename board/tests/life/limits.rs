@@ -25,7 +25,7 @@ fn a_replacing_post_keeps_the_user_unless_it_names_another() {
     assert_eq!(w.job("job").user(), FAY);
     w.reload();
     assert_eq!(w.job("job").user(), FAY);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn with_most<'p>(id: &'p str, most: i64) -> Post<'p> {
 }
 
 fn live(w: &World) -> u64 {
-    w.sound();
+    w.is_valid();
     w.board.live_of(b"eve", b"export")
 }
 
@@ -137,7 +137,7 @@ fn a_board_and_a_queue_bound_each_their_own_total() {
     w.put_replacing("d", b"other");
     w.take_all(ANN);
     w.done(ANN, "d", None).unwrap();
-    w.sound();
+    w.is_valid();
 }
 
 /// A job of that group in the queue `mail`.
@@ -177,7 +177,7 @@ fn a_group_bounds_its_own_total_and_all_groups_of_a_queue_each_of_theirs() {
     w.requeue(b"e", None).unwrap().unwrap();
     w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, None);
     w.post(&of_group("g", b"small")).unwrap();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn bytes_are_those_of_all_records_and_follow_their_queue() {
     assert_eq!(w.board.record_bytes_in(b"mail"), 0);
     w.reload();
     assert_eq!(w.post(&Post { payload: &[8; 1_001], ..Post::default() }), refused("LIMIT max-bytes"));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod advances;
 mod ageing;
-mod asides;
+mod by_queue;
 mod cancels;
 mod concurrency;
 mod dependencies;

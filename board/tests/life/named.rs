@@ -45,7 +45,7 @@ fn claimed(w: &World) -> u64 {
 fn waits_for(w: &mut World, queue: &[u8]) {
     let rules = w.rules.clone();
     let env = w.env(&rules);
-    w.board.note_thirst(&[queue], env.now);
+    w.board.wait_for_permits(&[queue], env.now);
     woken(w);
 }
 
@@ -60,7 +60,7 @@ fn queues_share_one_count_and_an_end_in_one_wakes_the_others() {
     w.take_id(BOB, "sms0");
     assert!(w.take_all(ANN).is_empty());
     w.reload();
-    w.sound();
+    w.is_valid();
     assert!(w.take_all(ANN).is_empty());
     assert_eq!(claimed(&w), 2);
 }
@@ -73,7 +73,7 @@ fn queues_share_one_bucket_and_are_woken_when_the_token_is_there() {
     let rules = w.rules.clone();
     let env = w.env(&rules);
     assert_eq!(w.board.reckon(&env), w.now + 1_000);
-    assert_eq!(w.board.lacks_tokens_until(SMS, w.now), Some(w.now + 1_000));
+    assert_eq!(w.board.lacks_permits_until(SMS, w.now), Some(w.now + 1_000));
     w.pass(999);
     assert!(woken(&mut w).is_empty() && w.take_all(BOB).is_empty());
     w.reload();
@@ -83,7 +83,7 @@ fn queues_share_one_bucket_and_are_woken_when_the_token_is_there() {
     let claim = Claim { worker: BOB, queues: &[SMS], ..Claim::default() };
     assert_eq!(w.claim(&claim, 9).len(), 1);
     assert_eq!(w.claim_id(&claim, b"mail1"), refused("LIMIT rate"));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -120,19 +120,19 @@ fn all_limits_of_a_queue_and_its_group_have_to_let_a_job_through() {
     assert_eq!(w.take_all(ANN), ["big0", "small0", "plain0"]);
     // A limit that a queue and its group name counts once.
     assert_eq!(runs(&w), [3, 1, 1]);
-    w.sound();
+    w.is_valid();
     w.configure_limit(b"a", Setting::Concurrency, None);
     // Those without a group count against what the queue names alone.
     assert_eq!(w.take_all(ANN), ["big1", "plain1", "plain2", "plain3"]);
     assert_eq!(runs(&w), [7, 2, 1]);
     assert_eq!(w.board.group(MAIL, b"small").unwrap().hold(), Some(Hold::Limit));
     w.reload();
-    w.sound();
+    w.is_valid();
     w.done(ANN, "small0", None).unwrap();
     assert_eq!(w.take_all(ANN), ["small1"]);
     w.done(ANN, "big0", None).unwrap();
     assert_eq!(w.take_all(ANN), ["big2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_group_of_one_queue_is_woken_by_that_of_another() {
     w.done(ANN, "m", None).unwrap();
     assert_eq!(woken(&mut w), ["sms"]);
     assert_eq!(w.take_all(ANN), ["s"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_group_that_shares_a_bucket_rests_until_its_tokens_are_there() {
     w.pass(1_000);
     assert_eq!(woken(&mut w), ["sms"]);
     assert_eq!(w.take_all(ANN), ["s"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -187,10 +187,10 @@ fn what_runs_is_counted_where_lists_name_it_now() {
     let mut lists = |group: Option<&[u8]>, limits: Option<&[&[u8]]>, want: u64| {
         w.name_limits(MAIL, group, limits);
         assert_eq!(claimed(&w), want, "{group:?} {limits:?}");
-        w.sound();
+        w.is_valid();
         w.reload();
         assert_eq!(claimed(&w), want);
-        w.sound();
+        w.is_valid();
     };
     let api: Option<&[&[u8]]> = Some(&[b"api"]);
     lists(Some(ALL_GROUPS), api, 6);
@@ -223,7 +223,7 @@ fn a_limit_that_is_reset_holds_nothing_and_goes_when_nothing_names_it() {
     assert_eq!(w.board.limit(b"api").unwrap().queues(), 1);
     w.name_limits(SMS, None, Some(&[]));
     assert_eq!(w.board.limit_count(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_lowered_limit_takes_nothing_back_and_a_late_heartbeat_keeps_to_it() {
     assert!(w.take_all(BOB).is_empty());
     w.done(BOB, "sms1", None).unwrap();
     assert!(w.beat(ANN, "mail0", Some(token)).is_ok());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_running_job_moves_only_where_its_limits_have_room() {
     assert_eq!(w.update(b"mail0", &to(b"default")), Some(Ok(())));
     assert_eq!(w.update(b"plain", &to(SMS)), Some(Ok(())));
     assert_eq!(claimed(&w), 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn every_end_of_a_claim_frees_the_slot() {
         end(&mut w);
         assert!(woken(&mut w).contains(&"sms".into()), "{what}");
         assert!(!w.take_all(BOB).is_empty(), "{what}");
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -295,7 +295,7 @@ fn a_board_has_so_many_limits_and_a_limit_so_many_groups_at_most() {
     assert_eq!(w.board.check_limits_named(MAIL, Some(b"one more"), &[b"api"]), refusal);
     assert_eq!(w.board.check_limits_named(MAIL, Some(b"group7"), &[b"api"]), Ok(()));
     assert_eq!(w.board.check_limits_named(MAIL, Some(ALL_GROUPS), &[b"api"]), Ok(()));
-    w.sound();
+    w.is_valid();
 }
 
 /// A queue, a group of it or all, and what it names.
@@ -383,7 +383,7 @@ fn no_limit_is_exceeded_and_no_job_that_may_run_waits() {
         }
         if step % 50 == 0 {
             w.reload();
-            w.sound();
+            w.is_valid();
         }
     }
     for (limit, rate, burst) in [(&b"acme"[..], 6, 1), (b"pace", 20, 3)] {

@@ -59,8 +59,8 @@ fn heard(world: &mut World) -> Vec<&'static str> {
     world.board.messages().iter().map(|message| message.topic.name()).collect()
 }
 
-fn all() -> Ears {
-    Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS, tracked: false }
+fn all() -> Subscribers {
+    Subscribers { events: ALL_EVENTS, workers: true, names: ALL_EVENTS, tracked: false }
 }
 
 #[test]
@@ -76,22 +76,23 @@ fn messages_come_in_the_order_of_what_happened() {
     assert!(messages.windows(2).all(|pair| pair[0].version <= pair[1].version));
     assert_eq!(messages[3].worker.as_deref(), Some(&b"w"[..]));
     assert_eq!(messages[3].at, world.now);
-    let names = [Topic::Posted, Topic::Ready, Topic::Claimed, Topic::Lost].map(Topic::bit);
+    let names =
+        [EventKind::Posted, EventKind::Ready, EventKind::Claimed, EventKind::Lost].map(EventKind::bit);
     assert_eq!(world.board.happened(), names.iter().sum());
 }
 
 #[test]
 fn a_worker_is_told_of_its_loss_though_nobody_else_listens() {
     let mut world = World::default();
-    world.board.listen(Ears { workers: true, ..Ears::default() });
+    world.board.listen(Subscribers { workers: true, ..Subscribers::default() });
     post(&mut world, "a");
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
     world.cancel(b"a", false);
     world.cancel(b"a", true);
     let messages = world.board.messages();
     assert!(messages.iter().all(|message| !message.public));
-    let topics: Vec<Topic> = messages.iter().map(|message| message.topic).collect();
-    assert_eq!(topics, [Topic::Cancel, Topic::Lost]);
+    let topics: Vec<EventKind> = messages.iter().map(|message| message.topic).collect();
+    assert_eq!(topics, [EventKind::Cancel, EventKind::Lost]);
     assert_eq!(world.board.happened(), 0);
 }
 
@@ -115,7 +116,7 @@ fn the_end_of_a_job_says_whether_its_record_is_kept() {
     world.consume(&Consume { worker: b"w", id: b"a", ..Consume::default() }).unwrap();
     world.consume(&Consume { worker: b"w", id: b"b", retain: Some(5), ..Consume::default() }).unwrap();
     let kept: Vec<bool> =
-        world.board.messages().iter().map(|m| m.facts.contains(&Fact::Flag("kept", true))).collect();
+        world.board.messages().iter().map(|m| m.facts.contains(&EventField::Flag("kept", true))).collect();
     assert_eq!(kept, [false, true]);
     world.pass(5);
     assert_eq!(heard(&mut world), ["deleted"]);
@@ -123,10 +124,10 @@ fn the_end_of_a_job_says_whether_its_record_is_kept() {
 
 #[test]
 fn the_bits_of_the_setting_are_the_numbers_of_the_topics() {
-    for (number, topic) in Topic::ALL.into_iter().enumerate() {
+    for (number, topic) in EventKind::ALL.into_iter().enumerate() {
         assert_eq!(topic.bit(), 1 << number);
     }
-    assert_eq!(Topic::Cancel.bit() & ALL_TOPICS, 0);
+    assert_eq!(EventKind::Cancel.bit() & ALL_EVENTS, 0);
 }
 
 fn track(world: &mut World, id: &str) {
@@ -139,14 +140,14 @@ fn of_jobs_only_tracked_ones_are_told_when_it_is_said_so() {
     let mut world = World::default();
     ["a", "b"].iter().for_each(|id| post(&mut world, id));
     track(&mut world, "b");
-    world.board.listen(Ears { tracked: true, ..all() });
+    world.board.listen(Subscribers { tracked: true, ..all() });
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 2);
-    let ids = |messages: &[Message]| -> Vec<Bytes> {
+    let ids = |messages: &[Event]| -> Vec<Bytes> {
         messages.iter().map(|m| m.id.as_ref().map_or(Vec::new(), |id| id.borrowed().to_vec())).collect()
     };
     assert_eq!(ids(&world.board.messages()), [b"b".to_vec()]);
     // Of both it is known that it happened, and their worker is told in any case.
-    assert_eq!(world.board.happened(), Topic::Claimed.bit());
+    assert_eq!(world.board.happened(), EventKind::Claimed.bit());
     ["a", "b"].iter().for_each(|id| world.release(id.as_bytes()).unwrap().unwrap());
     let messages = world.board.messages();
     let told: Vec<(&str, bool)> = messages.iter().map(|m| (m.topic.name(), m.public)).collect();

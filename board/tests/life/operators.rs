@@ -18,7 +18,7 @@ fn a_replacing_post_begins_afresh_in_every_state() {
         assert_eq!((job.left(&w.rules), job.posted(), job.lapses()), (10, posted, 0));
         assert!(job.kind().is_none() && job.result().is_none() && job.reason().is_none());
         assert!(job.progress().is_none() && job.ended().is_none());
-        w.sound();
+        w.is_valid();
         assert_eq!(w.take_all(BOB), ["job"]);
     }
 }
@@ -48,7 +48,7 @@ fn a_replacing_post_ends_the_claim_and_keeps_what_it_does_not_name() {
     assert_eq!(w.done(ANN, "job", token), refused("NOTCLAIMED ready"));
     w.take_id(BOB, "job");
     assert_eq!(w.job("job").deadline(), Some(w.now + 900));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_made_id_is_found_listed_and_replaced_like_any() {
     w.reload();
     assert_eq!(w.record(&id).unwrap().payload(), b"y");
     assert_eq!(w.state(&id.to_ascii_uppercase()), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_requeue_takes_failed_trashed_and_cancelled_jobs() {
             assert_eq!((job.left(&w.rules), job.ended()), (10, None));
             assert_eq!(w.board.queue_names(), [b"mail"]);
         }
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -160,7 +160,7 @@ fn an_update_changes_each_attribute_in_each_living_state() {
         assert_eq!(job.meta().collect::<Vec<_>>(), [(&b"k"[..], &b"v"[..])]);
         assert_eq!(w.board.count_in(b"mail", state), 1);
         assert_eq!(w.board.count_in(b"default", state), 0);
-        w.sound();
+        w.is_valid();
         w.pass(60_000);
         w.take_id(BOB, "job");
         assert_eq!(w.job("job").deadline(), Some(w.now + 700));
@@ -194,7 +194,7 @@ fn a_delay_moves_jobs_that_wait_and_not_claimed_ones() {
         assert_eq!(w.update(id.as_bytes(), &now), Some(Ok(())));
         assert_eq!((w.is(id), w.job(id).due()), (Some(Ready), None));
     }
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn an_update_of_a_claimed_job_keeps_claim_token_and_deadline() {
     assert_eq!((w.job("job").token(), w.job("job").deadline()), (token, deadline));
     w.pass(30_000);
     assert_eq!((w.is("job"), w.job("job").queue()), (Some(Ready), &b"mail"[..]));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

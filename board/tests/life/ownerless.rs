@@ -42,9 +42,9 @@ fn a_live_job_is_completed_by_whoever_comes_first_and_by_nobody_after() {
             assert_eq!(w.done(BOB, "job", None), ended());
             assert_eq!(w.done(ANYBODY, "job", token), ended());
             assert_eq!(w.beat(ANN, "job", token), ended());
-            w.sound();
+            w.is_valid();
             w.reload();
-            w.sound();
+            w.is_valid();
         }
     }
 }
@@ -78,7 +78,7 @@ fn a_lapsed_job_is_completed_by_the_other_and_its_last_holder_is_told() {
         w.pass(60_000);
         let after = if retain < 0 { ended() } else { refused("NOJOB no such job") };
         assert_eq!(w.done(ANN, "job", token), after);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -131,7 +131,7 @@ fn a_heartbeat_and_an_abandon_need_a_claim_that_runs_or_lapsed() {
     assert_eq!((w.job("job").worker(), w.job("job").token()), (Some(ANN), Some(token)));
     assert_eq!(w.gives_back(ANYBODY, "job", None), DID);
     assert_eq!(w.gives_back(ANN, "job", Some(token)), refused("NOTCLAIMED ready"));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn anybody_may_fail_or_trash_a_job_and_its_holder_is_told() {
     assert_eq!(w.trashes(ANYBODY, "job", None), refused("ENDED trashed"));
     assert_eq!(w.events("job"), ["posted", "claimed", "failed", "failed", "trashed"]);
     assert!(w.job("job").history().iter().skip(2).all(|entry| entry.worker.is_none()));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -171,5 +171,5 @@ fn jobs_that_wait_for_one_completed_by_anybody_go_on() {
     assert_eq!(w.done(ANYBODY, "first", None), DID);
     w.pass(0);
     assert_eq!(w.is("second"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }

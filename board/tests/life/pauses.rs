@@ -7,8 +7,8 @@ use crate::world::World;
 
 const MAIL: Option<&[u8]> = Some(b"mail");
 
-fn halt(queue: Option<&'static [u8]>) -> Halt<'static> {
-    Halt { queue, ..Halt::default() }
+fn halt(queue: Option<&'static [u8]>) -> PauseRequest<'static> {
+    PauseRequest { queue, ..PauseRequest::default() }
 }
 
 /// A board with a job in the default queue and one in mail.
@@ -38,7 +38,7 @@ fn nothing_is_claimed_from_a_paused_queue() {
         let got = w.claim(&claim, 9);
         assert_eq!(got.iter().map(|g| name(&g.id)).collect::<Vec<_>>(), ["plain"]);
         assert!(!w.board.claimable(&claim, w.now));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -49,7 +49,7 @@ fn nothing_is_claimed_from_a_paused_board() {
     assert!(w.take_all(ANN).is_empty());
     assert!(w.resume(None));
     assert_eq!(w.take_all(ANN), ["plain", "letter"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn running_jobs_go_on_through_a_pause() {
     w.pass(20_000);
     assert_eq!(w.is("letter"), Some(Ready));
     assert_eq!(w.beat(ANN, "letter", tokens[1]), Ok((w.now + 30_000, false)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn a_pause_of_the_board_and_one_of_a_queue_end_apart() {
     assert!(w.take_all(ANN).is_empty());
     w.resume(None);
     assert_eq!(w.take_all(ANN), ["letter"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn a_pause_ends_when_its_time_has_passed() {
     let mut w = two();
-    w.pause(&Halt { time: Some(500), ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { time: Some(500), ..halt(MAIL) }, 1);
     assert_eq!(w.board.paused(MAIL, w.now), Some(w.now + 500));
     w.pass(499);
     assert_eq!(w.take_all(ANN), ["plain"]);
@@ -114,20 +114,20 @@ fn a_pause_ends_when_its_time_has_passed() {
     assert_eq!(woken(&mut w), ["mail"]);
     assert!(!w.resume(MAIL));
     assert_eq!(w.take_all(ANN), ["letter"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn the_last_pause_counts() {
     let mut w = two();
-    w.pause(&Halt { time: Some(500), ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { time: Some(500), ..halt(MAIL) }, 1);
     w.pause(&halt(MAIL), 1);
     w.pass(1_000);
     assert_eq!(w.take_all(ANN), ["plain"]);
-    w.pause(&Halt { time: Some(500), ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { time: Some(500), ..halt(MAIL) }, 1);
     w.pass(500);
     assert_eq!(w.take_all(ANN), ["letter"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_pause_takes_running_jobs_back_in_slices() {
         w.put_with(&format!("job{n}"), |p| p.queue = (n % 2 == 0).then_some(b"mail"));
     }
     assert_eq!(w.take_all(ANN).len(), 100);
-    w.pause(&Halt { release: true, ..halt(MAIL) }, 8);
+    w.pause(&PauseRequest { release: true, ..halt(MAIL) }, 8);
     let running = |w: &World, queue: &[u8]| w.board.count_in(queue, Claimed);
     assert_eq!(running(&w, b"mail"), 42);
     w.reload();
@@ -164,7 +164,7 @@ fn a_pause_takes_running_jobs_back_in_slices() {
     assert_eq!((w.job("job0").lapses(), w.job("job0").left(&w.rules)), (0, 10));
     assert_eq!(w.events("job0"), ["posted", "claimed", "released"]);
     assert!(w.take_all(BOB).is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -173,11 +173,11 @@ fn a_pause_of_the_board_takes_all_running_jobs_back() {
     let token = w.take_id(ANN, "plain");
     w.take_id(BOB, "letter");
     w.cancel(b"letter", false).unwrap().unwrap();
-    w.pause(&Halt { release: true, ..halt(None) }, 64);
+    w.pause(&PauseRequest { release: true, ..halt(None) }, 64);
     assert_eq!((w.is("plain"), w.is("letter")), (Some(Ready), Some(Cancelled)));
     assert_eq!(w.done(ANN, "plain", Some(token)), refused("NOTCLAIMED ready"));
     w.pass(0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn heartbeats_do_not_save_jobs_from_being_taken_back() {
         w.put_with(&format!("job{n}"), |p| p.queue = MAIL);
     }
     w.take_all(ANN);
-    w.pause(&Halt { release: true, ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { release: true, ..halt(MAIL) }, 1);
     for n in 0..40 {
         w.now += 1;
         for m in 0..40 {
@@ -203,7 +203,7 @@ fn heartbeats_do_not_save_jobs_from_being_taken_back() {
     }
     w.pass(0);
     assert_eq!((w.board.count_in(b"mail", Claimed), w.board.count_in(b"default", Claimed)), (0, 40));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -211,17 +211,17 @@ fn a_resume_ends_the_taking_back() {
     let mut w = World::default();
     (0..10).for_each(|n| w.put(&format!("job{n}")));
     w.take_all(ANN);
-    w.pause(&Halt { release: true, ..halt(None) }, 4);
+    w.pause(&PauseRequest { release: true, ..halt(None) }, 4);
     w.resume(None);
     w.pass(0);
     assert_eq!(w.board.count(Claimed), 6);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn pauses_are_kept_by_a_snapshot() {
     let mut w = two();
-    w.pause(&Halt { time: Some(900), ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { time: Some(900), ..halt(MAIL) }, 1);
     w.pause(&halt(Some(b"empty")), 1);
     w.reload();
     assert_eq!(w.board.queue_names(), [&b"default"[..], b"empty", b"mail"]);
@@ -229,5 +229,5 @@ fn pauses_are_kept_by_a_snapshot() {
     assert_eq!(w.board.paused(Some(b"empty"), w.now), Some(NEVER));
     w.pass(900);
     assert_eq!(w.take_all(ANN), ["plain", "letter"]);
-    w.sound();
+    w.is_valid();
 }

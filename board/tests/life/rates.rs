@@ -35,7 +35,7 @@ fn woken(w: &mut World) -> bool {
 fn thirsts(w: &mut World) {
     let rules = w.rules.clone();
     let env = w.env(&rules);
-    w.board.note_thirst(&[], env.now);
+    w.board.wait_for_permits(&[], env.now);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_burst_and_then_one_for_each_token() {
     assert_eq!(w.take_all(ANN), ["job3"]);
     w.pass(10_000);
     assert_eq!(w.take_all(ANN).len(), 3);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_job_that_costs_more_waits_for_more_and_nobody_goes_before_it() {
     w.pass(4_000);
     assert_eq!(w.take_all(ANN), ["d"]);
     assert_eq!(w.job("d").cost(), Some(99));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn a_group_without_tokens_is_passed_over_and_comes_back() {
     }
     w.configure_group(b"mail", b"a", Setting::Rate, Some(2));
     assert_eq!(w.take_all(ANN), ["a0", "b0", "b1", "b2"]);
-    w.sound();
+    w.is_valid();
     w.reload();
-    w.sound();
+    w.is_valid();
     assert_eq!(w.board.group(b"mail", b"a").unwrap().hold(), Some(Hold::Dry(w.now + 500)));
     woken(&mut w);
     w.pass(499);
@@ -124,7 +124,7 @@ fn a_group_without_tokens_is_passed_over_and_comes_back() {
     w.pass(1);
     assert!(woken(&mut w));
     assert_eq!(w.take_all(ANN), ["a1"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_group_is_not_forgotten_before_its_bucket_is_full() {
             w.done(ANN, &id, None).unwrap();
             assert!(w.board.groups(None, None, 9).0.is_empty());
             w.reload();
-            w.sound();
+            w.is_valid();
         }
     }
     w.pass(1_000);
@@ -148,7 +148,7 @@ fn a_group_is_not_forgotten_before_its_bucket_is_full() {
     w.done(ANN, "job1", None).unwrap();
     w.configure_group(b"mail", ALL_GROUPS, Setting::Rate, None);
     w.pass(1_000);
-    w.sound();
+    w.is_valid();
     assert!(w.board.queue_names().is_empty());
 }
 
@@ -165,7 +165,7 @@ fn the_rate_of_the_board_is_that_of_all_its_queues_together() {
     w.pass(1_000);
     assert_eq!(w.take_all(ANN).len(), 1);
     w.reload();
-    w.sound();
+    w.is_valid();
     assert!(w.take_all(ANN).is_empty());
 }
 
@@ -189,7 +189,7 @@ fn a_clock_that_goes_back_adds_no_tokens() {
     assert!(w.take_all(ANN).is_empty());
     w.now += 51_000;
     assert_eq!(w.take_all(ANN).len(), 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_rate_that_is_taken_away_or_raised_wakes() {
     assert_eq!(w.take_all(ANN).len(), 1);
     w.pass(1 << 40);
     assert!(w.take_all(ANN).is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_history_tells_what_happened_in_order() {
     let want = want.map(|(event, worker, text)| (event, worker.map(String::from), text.map(String::from)));
     assert_eq!(got, want);
     assert!(history.is_sorted_by_key(|e| e.at));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_first_and_the_last_entries_of_a_history_stay() {
         w.job("job").history().iter().filter_map(|e| Some(e.text.as_ref()?[0] - b'0')).collect();
     assert_eq!(texts, [0, 17, 18, 19]);
     w.reload();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn full() -> World {
         let _ = w.update(id.as_bytes(), &update);
         w.now += 7;
     }
-    w.sound();
+    w.is_valid();
     w
 }
 
@@ -241,5 +241,5 @@ fn a_replaced_job_was_posted_when_it_first_was() {
     let history: Vec<_> = w.job("job").history().iter().map(|e| (e.event.name(), e.at - begin)).collect();
     assert_eq!(history, [("posted", 0), ("replaced", 50)]);
     assert_eq!((w.job("job").posted(), w.job("job").modified()), (begin, begin + 50));
-    w.sound();
+    w.is_valid();
 }

@@ -34,9 +34,9 @@ fn everything_is_there_when_all_of_it_has_moved() {
     assert_eq!((w.board.len(), w.board.bytes()), (jobs, bytes));
     assert_eq!(w.job("parent").payload(), b"payload");
     assert_eq!(w.job("meta").user(), Some(TEXT));
-    w.sound();
+    w.is_valid();
     w.reload();
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn it_can_be_done_in_slices_while_jobs_come_and_go() {
     }
     assert_eq!(w.take_all(b"w").len(), w.board.len());
     w.relocate(0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]

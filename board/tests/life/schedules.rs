@@ -72,7 +72,7 @@ fn an_interval_posts_a_child_each_time_stamped_with_it() {
     assert_eq!((w.schedule("s").fired, w.schedule("s").next), (2, t0 + 300));
     w.take_id(ANN, "@s@1");
     assert_eq!(w.job("@s@1").deadline(), Some(w.now + 77));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn start_is_where_intervals_count_from_and_end_and_max_are_the_last() {
     assert_eq!((w.schedule("a").state(), w.schedule("b").state()), ("over", "over"));
     w.set_schedule(&SetSchedule { max: Some(None), ..same("b") }).unwrap();
     assert_eq!(w.schedule("b").next, t0 + 530);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn missed_times_are_skipped_or_made_up_once_or_all() {
         w.pass(4_300);
         w.pass(700);
         assert_eq!(w.children(t0), row(want), "{backlog:?}");
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -155,7 +155,7 @@ fn eighty_six_thousand_missed_times_come_one_slice_at_a_time_each_once() {
         .iter()
         .enumerate()
         .all(|(i, (id, at))| { *id == format!("@s@{}", i + 1) && *at == 1_000 * (i as i64 + 1) }));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn overlap_looks_at_the_last_child() {
     w.done(ANN, "@skip@1", None).unwrap();
     w.pass(100);
     assert_eq!((w.is("@skip@2"), w.schedule("skip").intended), (Some(Ready), Some(w.now)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn setting_again_changes_what_it_names_and_keeps_the_counter() {
     w.set_schedule(&SetSchedule { when: cron, zone: Some(b"Asia/Tokyo"), ..same("s") }).unwrap();
     w.pass(5_000);
     assert_eq!((w.job("@s@4").intended().map(|t| t % 5_000), w.schedule("s").every), (Some(0), 0));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_paused_schedule_makes_up_nothing() {
     w.pause_schedule(b"s", false).unwrap();
     w.pass(50);
     assert_eq!(w.children(t0), row(&[("@s@1", 100), ("@s@2", 1_200)]));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn run_posts_one_more_and_moves_no_time() {
     assert_eq!((w.is("@s@2"), w.schedule("s").state()), (Some(Ready), "over"));
     w.cancel(b"@s@2", true).unwrap().unwrap();
     assert_eq!(w.run_schedule(b"s"), Ok(Some(b"@s@3".to_vec())));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn jitter_comes_after_the_intended_time_and_merges_none() {
         late += i64::from(by > 100);
     }
     assert!(late > 2);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_delay_counts_from_the_intended_time() {
     assert_eq!((w.is("@s@1"), w.job("@s@1").due()), (Some(Scheduled), Some(w.now + 300)));
     w.pass(300);
     assert_eq!(w.is("@s@1"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_schedule_made_anew_passes_over_the_ids_of_children_that_are_there() {
     w.set_schedule(&every("s", 100)).unwrap();
     w.pass(100);
     assert_eq!(w.is("@s@4"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -348,5 +348,5 @@ fn schedules_survive_a_snapshot_and_go_on_from_there() {
     w.reload();
     w.catch_up(b"s");
     assert_eq!(w.schedule("s").fired, 3);
-    w.sound();
+    w.is_valid();
 }

@@ -27,7 +27,7 @@ fn a_session_claim_ends_with_its_connection_as_a_lapse() {
     assert!(!w.job("job").session() && !w.board.close(LINE));
     // Its worker may come late, as after any lapse.
     assert_eq!(w.done(ANN, "job", Some(token)), DID);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_closed_connection_does_not_open_again_by_a_claim_that_it_carried() {
     w.bind(b"job", LINE);
     w.pass(0);
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn other_claims_and_other_connections_stay() {
     w.pass(0);
     assert_eq!((w.is("plain"), w.is("other")), (Some(Claimed), Some(Claimed)));
     assert_eq!(w.board.connections(), [8]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_update_leaves_a_claim_to_its_connection() {
         assert!(closed || w.board.close(LINE));
         w.pass(0);
         assert_eq!(w.is("job"), Some(Ready));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -93,7 +93,7 @@ fn within_the_grace_a_heartbeat_keeps_the_job() {
     w.pass(0);
     w.pass(500);
     assert_eq!(w.is("job"), Some(Ready));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_connection_that_carries_nothing_any_more_ends_nothing() {
         assert!(!w.board.close(LINE), "{end}");
         w.pass(0);
         assert_eq!(w.is("job"), before);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -135,7 +135,7 @@ fn a_copy_from_a_snapshot_knows_no_connections_and_keeps_the_claim() {
     assert_eq!(w.is("job"), Some(Ready));
     assert_eq!(w.beat(ANN, "job", Some(token)), Ok((w.now + 30_000, false)));
     assert!(!w.job("job").session());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -153,5 +153,5 @@ fn many_claims_of_one_connection_end_in_slices() {
     assert_eq!((w.board.count(Claimed), w.is("job 3")), (12, Some(Cancelled)));
     w.pass(0);
     assert_eq!(w.board.count(Ready), 19);
-    w.sound();
+    w.is_valid();
 }

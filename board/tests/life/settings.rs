@@ -27,7 +27,7 @@ fn the_job_its_queue_its_board_and_the_server_are_asked_in_this_order() {
     let claim = Claim { worker: ANN, lease: Some(500), ..Claim::default() };
     w.claim_id(&claim, b"job").unwrap();
     assert_eq!(w.job("job").deadline(), Some(w.now + 500));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_value_tells_where_it_comes_from_and_goes_back_when_it_is_reset() {
     w.configure(None, Setting::Retries, None);
     assert_eq!(get(&w, mail), (7, "module"));
     assert!(w.board.own_settings(None).is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn many_queues_come_and_go() {
             w.done(format!("w{n}").as_bytes(), &id, None).unwrap();
         }
         if n % 50 == 0 {
-            w.sound();
+            w.is_valid();
         }
     }
     assert_eq!(w.board.queue_names().len(), 100);
     assert_eq!(w.take_all(ANN).len(), 100);
-    w.sound();
+    w.is_valid();
 }

@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Everything about the board holds, and its copy is equal.
-    pub fn sound(&self) {
+    pub fn is_valid(&self) {
         assert_eq!(self.board.check(), Ok(()));
         assert_eq!(self.board.digest(), self.copy.digest());
     }

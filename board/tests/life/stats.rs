@@ -38,7 +38,7 @@ fn a_job_that_comes_back_waits_from_then_on() {
     let stats = today(&w);
     assert_eq!((span(stats.wait()), stats.wait().sum()), ((3, 7, 2_000), 2_107));
     assert_eq!(counted(&w), [("posted", 1), ("claimed", 3), ("abandoned", 1), ("released", 1)]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_run_is_counted_when_its_worker_ends_it_in_time_or_late() {
             w.pass(200 + late);
             end(&mut w);
             assert_eq!(span(today(&w).run()), (1, 200 + late as u64, 200 + late as u64));
-            w.sound();
+            w.is_valid();
         }
     }
 }
@@ -70,7 +70,7 @@ fn a_run_that_others_end_is_not_counted() {
         |w| _ = w.cancel(b"job", true).unwrap().unwrap(),
         |w| w.put_replacing("job", b"other"),
         |w| assert!(w.delete(b"job")),
-        |w| w.pause(&Halt { release: true, ..Halt::default() }, 9),
+        |w| w.pause(&PauseRequest { release: true, ..PauseRequest::default() }, 9),
     ];
     for end in ends {
         let mut w = World::default();
@@ -78,7 +78,7 @@ fn a_run_that_others_end_is_not_counted() {
         w.take_id(ANN, "job");
         end(&mut w);
         assert_eq!(today(&w).run().count(), 0);
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -131,7 +131,7 @@ fn a_failed_job_counts_its_kind_of_end_and_that_it_failed() {
     w.pass(5);
     let want = [("posted", 3), ("claimed", 3), ("failed", 3), ("retried", 1), ("lapsed", 1), ("timeouts", 2)];
     assert_eq!(counted(&w), [&want[..], &[("expired", 1)]].concat());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn days_go_by_time_in_slices() {
     assert_eq!(w.board.days(), None);
     w.put("job");
     assert_eq!(w.board.days(), Some((day + 1, day + 1)));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_queue_that_is_forgotten_between_its_jobs_keeps_its_count() {
         assert_eq!(w.board.stats_of(day).count(), 200);
         w.reload();
     }
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_board_that_keeps_none_counts_nothing() {
     w.reload();
     w.pass(DAY);
     assert_eq!(w.board.days(), None);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn statistics_that_cannot_be_are_no_snapshot() {
         loader.part(bytes).and_then(|()| loader.finish().map(|_| ()))
     };
     assert_eq!(load(&[&whole[..], &end].concat()), Ok(()));
-    assert_eq!(load(&[&whole[..], &record, &end].concat()), Err(Damage("statistics")));
+    assert_eq!(load(&[&whole[..], &record, &end].concat()), Err(SnapshotError("statistics")));
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn lateness_is_poured_out_once_and_not_on_copies() {
     w.pass(0);
     assert!(w.board.was_late() && !w.copy.was_late());
     let mut into = Default::default();
-    w.board.pour_lateness(&mut into);
+    w.board.take_lateness(&mut into);
     assert_eq!(into.each_ref().map(Histogram::sum), [0, 5, 0]);
     assert!(!w.board.was_late());
 }
@@ -288,5 +288,5 @@ fn the_first_moment_of_a_clock_is_a_time_as_any_other() {
     }
     let wait = today(&w);
     assert_eq!((span(wait.wait()), wait.wait().sum()), ((5, 0, 1_000), 3_000));
-    w.sound();
+    w.is_valid();
 }

@@ -19,7 +19,7 @@ fn shared(groups: &[(&'static str, usize)]) -> World {
 
 fn set(w: &mut World, group: &str, setting: Setting, value: i64) {
     w.configure_group(QUEUE, group.as_bytes(), setting, Some(value));
-    w.sound();
+    w.is_valid();
 }
 
 fn woken(w: &mut World) -> bool {
@@ -28,8 +28,8 @@ fn woken(w: &mut World) -> bool {
     found
 }
 
-fn halt(group: &'static str) -> Halt<'static> {
-    Halt { queue: Some(QUEUE), group: Some(group.as_bytes()), ..Halt::default() }
+fn halt(group: &'static str) -> PauseRequest<'static> {
+    PauseRequest { queue: Some(QUEUE), group: Some(group.as_bytes()), ..PauseRequest::default() }
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_weight_is_a_share_of_the_turns() {
     let count = |group| taken.iter().filter(|id| id[0] == group).count();
     let counts = [b'a', b'b', b'c'].map(count);
     assert!((29..=31).contains(&counts[0]) && (19..=21).contains(&counts[1]), "{counts:?}");
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_group_that_waits_has_its_next_turn_by_the_weight_of_before() {
         w.put_with(id, |p| p.group = Some(b"b"));
     }
     assert_eq!(w.take_all(ANN), ["b0", "b1", "b2", "a0", "b3", "a1", "b4", "a2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn no_more_jobs_of_a_group_run_than_its_limit_says() {
     assert_eq!(w.take_all(ANN), ["a2", "a3"]);
     w.configure_group(QUEUE, b"b", Setting::Concurrency, None);
     assert_eq!(w.take_all(ANN), ["b2", "b3"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_late_heartbeat_does_not_exceed_the_limit_of_its_group() {
     assert_eq!(w.beat(ANN, "a0", token), refused("LIMIT concurrency"));
     w.done(BOB, "a1", None).unwrap();
     assert!(w.beat(ANN, "a0", token).is_ok());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_running_job_is_not_moved_into_a_full_group() {
     assert_eq!(w.update(b"a0", &to_mail), Some(Ok(())));
     assert_eq!(w.update(b"a1", &to_mail), Some(refused("LIMIT concurrency")));
     assert_eq!(w.update(b"a2", &to_mail), Some(Ok(())));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn an_ordered_group_gives_one_job_after_the_other() {
     assert_eq!(w.claim_id(&claim, b"a1"), refused("NOTREADY ordered"));
     woken(&mut w);
     w.fails_with(ANN, "a0", None, Retry::After(1_000)).unwrap();
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), Vec::<String>::new());
     assert_eq!(w.claim_id(&claim, b"a1"), refused("NOTREADY ordered"));
     w.pass(1_000);
@@ -126,7 +126,7 @@ fn an_ordered_group_gives_one_job_after_the_other() {
     assert_eq!(w.take_all(BOB), ["a1"]);
     w.cancel(b"a1", true).unwrap().unwrap();
     assert_eq!(w.take_all(BOB), ["a2"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -136,11 +136,11 @@ fn what_was_begun_goes_first_even_before_a_higher_priority() {
     w.take_id(ANN, "a0");
     w.put_with("high", |p| (p.group, p.priority) = (Some(&b"a"[..]), Some(9)));
     w.release(b"a0").unwrap().unwrap();
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), ["a0"]);
     w.done(ANN, "a0", None).unwrap();
     assert_eq!(w.take_all(ANN), ["high"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn a_group_that_becomes_ordered_while_jobs_run_waits_for_all_of_them() {
     assert_eq!(w.take_all(BOB), ["a3"]);
     set(&mut w, "a", Setting::Ordered, 0);
     assert_eq!(w.take_all(BOB), ["a4"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn a_paused_group_gives_nothing_and_the_others_go_on() {
     let mut w = shared(&[("a", 2), ("b", 1)]);
     w.pause(&halt("a"), 1);
-    w.sound();
+    w.is_valid();
     assert_eq!(w.take_all(ANN), ["b0"]);
     let claim = Claim { worker: BOB, ..Claim::default() };
     assert_eq!(w.claim_id(&claim, b"a0"), refused("NOTREADY paused"));
@@ -173,16 +173,16 @@ fn a_paused_group_gives_nothing_and_the_others_go_on() {
     assert!(w.resume_group(Some(QUEUE), Some(b"a")));
     assert!(woken(&mut w));
     assert_eq!(w.take_all(ANN), ["a0", "a1"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn the_pause_of_a_group_ends_by_itself_and_takes_jobs_back() {
     let mut w = shared(&[("a", 5), ("b", 2)]);
     w.take_all(ANN);
-    w.pause(&Halt { time: Some(500), release: true, ..halt("a") }, 1);
+    w.pause(&PauseRequest { time: Some(500), release: true, ..halt("a") }, 1);
     w.reload();
-    w.sound();
+    w.is_valid();
     w.pass(0);
     assert_eq!(w.board.count_group(QUEUE, b"a", Ready), 5);
     assert_eq!(w.board.count_group(QUEUE, b"b", Claimed), 2);
@@ -191,7 +191,7 @@ fn the_pause_of_a_group_ends_by_itself_and_takes_jobs_back() {
     w.pass(500);
     assert!(woken(&mut w));
     assert_eq!(w.take_all(BOB).len(), 5);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -202,12 +202,12 @@ fn a_group_with_settings_or_a_pause_stays_without_jobs() {
     assert_eq!(w.board.groups(None, None, 9).0.len(), 2);
     assert_eq!(w.board.queue_names(), [QUEUE]);
     w.reload();
-    w.sound();
+    w.is_valid();
     w.configure_group(QUEUE, b"vip", Setting::Weight, None);
     w.resume_group(Some(QUEUE), Some(b"shut"));
     assert_eq!(w.board.groups(None, None, 9).0.len(), 0);
     assert!(w.board.queue_names().is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -224,18 +224,18 @@ fn a_change_for_all_groups_is_looked_at_in_slices_and_keeps_to_the_limit_meanwhi
     let (queue, group, setting) = (QUEUE, ALL_GROUPS, Setting::Concurrency);
     w.act(GroupConfigured { queue, group, setting, value: Some(1) });
     w.commit();
-    w.sound();
+    w.is_valid();
     assert!(w.claim(&claim, 40).is_empty());
     assert!(w.slice(7));
     w.commit();
     w.reload();
-    w.sound();
+    w.is_valid();
     assert!(w.claim(&claim, 40).is_empty());
     w.pass(0);
-    w.sound();
+    w.is_valid();
     w.act(GroupConfigured { queue, group, setting, value: Some(2) });
     w.commit();
     w.pass(0);
     assert_eq!(w.claim(&claim, 99).len(), 40);
-    w.sound();
+    w.is_valid();
 }

@@ -27,7 +27,7 @@ fn a_registration_that_lapses_ends_the_leases_of_its_worker_at_its_millisecond()
     assert_eq!(w.events("anns"), ["posted", "claimed", "lapsed"]);
     assert_eq!(w.is("bobs"), Some(Claimed));
     assert!(w.board.registration(ANN).is_none());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_verb_on_a_job_finds_its_lease_ended_before_the_timer_has_run() {
     assert!(w.claim_id(&Claim { worker: BOB, ..Claim::default() }, b"job").is_ok());
     w.pass(0);
     assert_eq!(w.job("job").worker(), Some(BOB));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn to_register_again_refreshes_and_changes_what_it_names() {
     assert_eq!(known(&w, ANN).until, w.now + 50);
     w.pass(50);
     assert_eq!(w.board.registered(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn one_that_names_no_time_stands_until_it_is_deregistered() {
     assert_eq!(known(&w, ANN).until, NEVER);
     assert!(w.deregister(ANN, 1));
     assert!(!w.deregister(ANN, 1));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_worker_that_is_deregistered_gives_its_jobs_back_at_no_cost() {
     assert_eq!(w.job("job").reason(), Some(&b"deregistered"[..]));
     assert_eq!(w.gives_back(ANN, "job", token), again(Ready));
     assert_eq!(w.is("stopped"), Some(Cancelled));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn many_claims_end_in_slices_and_new_ones_of_the_same_name_do_not() {
         w.commit();
         assert_eq!(w.board.count(Claimed), if lapses { 45 } else { 40 });
         w.reload();
-        w.sound();
+        w.is_valid();
         // A verb finds a claim ended that the timer has not come to yet.
         let name = if lapses { "lapsed" } else { "abandoned" };
         w.settle(b"job 49");
@@ -116,7 +116,7 @@ fn many_claims_end_in_slices_and_new_ones_of_the_same_name_do_not() {
         registers(&mut w, ANN, Some(60_000));
         w.pass(0);
         assert_eq!((w.board.count(Claimed), w.job("job 49").token()), (1, Some(token)));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -134,7 +134,7 @@ fn what_a_deregistered_worker_gives_back_costs_nothing_though_it_comes_again_and
     assert_eq!((w.board.count(Claimed), w.board.registered()), (0, 0));
     let lapses: Vec<u32> = (0..3).map(|n| w.job(&format!("old {n}")).lapses()).collect();
     assert_eq!(lapses, [0, 0, 0]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn lost_leases_are_counted_and_others_are_not() {
     assert_eq!(known(&w, ANN).lapsed, 1);
     w.pass(30_000);
     assert_eq!(known(&w, ANN).lapsed, 1);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn nothing_is_handed_to_a_quiet_worker_and_the_rest_goes_on() {
     assert_eq!(w.quiet(ANN, false), Ok(()));
     assert!(w.board.roused() && !w.board.roused());
     assert_eq!(w.take_all(ANN), ["job"]);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn registrations_wait_for_a_recovery_as_leases_do() {
     registers(&mut w, ANN, Some(60_000));
     w.pass(4_000);
     assert_eq!((w.is("job"), w.board.registered()), (Some(Claimed), 1));
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_board_has_so_many_registered_workers_and_no_more() {
         w.register(&Register { worker: b"worker 1", meta, ..Register::default() }),
         refused("LIMIT meta fields")
     );
-    w.sound();
+    w.is_valid();
 }
 
 /// A board on which ann is registered over connection 7, and holds a job by its lease.
@@ -240,23 +240,23 @@ fn a_registration_of_a_session_ends_with_its_connection_and_the_leases_with_it()
     w.pass(0);
     assert_eq!((w.board.registered(), w.is("job"), w.job("job").lapses()), (0, Some(Ready), 1));
     assert!(!w.board.close(7) && w.board.connections().is_empty());
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
 fn a_worker_that_registers_again_takes_its_registration_to_its_connection() {
     let mut w = attended();
     registers(&mut w, ANN, None);
-    assert!(w.board.attend(ANN, 8));
+    assert!(w.board.attend_session(ANN, 8));
     assert!(!w.board.close(7));
     // With a time it is a session's no longer.
     registers(&mut w, ANN, Some(1_000));
-    assert!(!w.board.attend(ANN, 8) && !w.board.close(8));
+    assert!(!w.board.attend_session(ANN, 8) && !w.board.close(8));
     w.pass(999);
     assert_eq!((known(&w, ANN).session, w.board.registered()), (false, 1));
     w.pass(1);
     assert_eq!(w.board.registered(), 0);
-    w.sound();
+    w.is_valid();
 }
 
 #[test]
@@ -270,12 +270,12 @@ fn within_the_grace_a_worker_keeps_its_registration_by_registering_again() {
         w.pass(499);
         if comes {
             registers(&mut w, ANN, None);
-            w.board.attend(ANN, 8);
+            w.board.attend_session(ANN, 8);
         }
         w.pass(1);
         assert_eq!(w.is("job"), Some(if comes { Claimed } else { Ready }));
         assert_eq!(w.board.registered(), usize::from(comes));
-        w.sound();
+        w.is_valid();
     }
 }
 
@@ -294,11 +294,11 @@ fn a_registration_without_its_connection_stands_as_long_as_a_recovery() {
             w.pass(crate::world::RECOVERY - 1);
             if comes {
                 registers(&mut w, ANN, None);
-                w.board.attend(ANN, 7);
+                w.board.attend_session(ANN, 7);
             }
             w.pass(1);
             assert_eq!(w.is("job"), Some(if comes { Claimed } else { Ready }), "{way}");
-            w.sound();
+            w.is_valid();
         }
     }
 }
@@ -319,5 +319,5 @@ fn many_registrations_of_one_connection_end_in_slices_after_its_claims() {
     assert_eq!(w.board.registered(), 12);
     w.pass(0);
     assert_eq!(w.board.registered(), 0);
-    w.sound();
+    w.is_valid();
 }

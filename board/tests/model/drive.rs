@@ -78,9 +78,9 @@ impl Pair {
         self.step += 1;
         let token = self.world.board.token();
         self.world.board.watch(true);
-        let ears = Ears { events: ALL_TOPICS, workers: true, names: ALL_TOPICS, tracked: false };
+        let ears = Subscribers { events: ALL_EVENTS, workers: true, names: ALL_EVENTS, tracked: false };
         self.world.board.listen(ears);
-        self.world.copy.listen(Ears { tracked: true, ..ears });
+        self.world.copy.listen(Subscribers { tracked: true, ..ears });
         let tracked = self.model.jobs.iter().filter(|job| job.tracked).map(|job| job.id.clone()).collect();
         self.command(command)?;
         // Groups whose tokens are there by now go on before anything else happens.
@@ -415,7 +415,7 @@ impl Pair {
                 if !queue.map_or(Ok(true), |queue| self.may_have(queue, group))? {
                     return Ok(());
                 }
-                let halt = Halt { queue, group, time: *time, release: *release };
+                let halt = PauseRequest { queue, group, time: *time, release: *release };
                 self.world.pause(&halt, *slice);
                 self.model.pause(&halt, *slice);
                 Ok(())
@@ -432,7 +432,11 @@ impl Pair {
                 self.model.register(&register);
                 same("register", self.world.register(&register), Ok(()))?;
                 let Some(line) = *line else { return Ok(()) };
-                same("attend", self.world.board.attend(worker, line), self.model.attend(worker, line))
+                same(
+                    "attend",
+                    self.world.board.attend_session(worker, line),
+                    self.model.attend_session(worker, line),
+                )
             }
             Command::Deregister { worker, slice } => {
                 let worker = WORKERS[*worker as usize];
@@ -741,10 +745,10 @@ impl Pair {
         let mut batch = Batch::default();
         batch.begin(copy.revision() + 1, self.world.now);
         batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) });
-        let gap = Flaw::Gap(copy.revision(), copy.revision() + 1);
+        let gap = ReplayError::Gap(copy.revision(), copy.revision() + 1);
         same("a gap", copy.replay(batch.finish()), Applied::Broken(gap))?;
         same("broken", copy.broken(), true)?;
         batch.begin(copy.revision(), self.world.now);
-        same("after a gap", copy.replay(batch.finish()), Applied::Broken(Flaw::Before))
+        same("after a gap", copy.replay(batch.finish()), Applied::Broken(ReplayError::Before))
     }
 }

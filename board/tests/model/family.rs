@@ -94,7 +94,7 @@ impl Model {
         let job = &mut self.jobs[at];
         let before = std::mem::replace(&mut job.pinned, held && job.state.ended());
         if before && !job.pinned && job.state.ended() && job.drop_at <= self.now {
-            self.bury(at);
+            self.drop_with_tombstone(at);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use board::{Board, Fact, Filter, Filters, Message, Page, Record, Start, State, Topic, ALL_TOPICS};
+use board::{Board, Event, EventField, EventKind, Filter, Filters, Page, Record, Start, State, ALL_EVENTS};
 
 use crate::compare::{passes, same};
 use crate::drive::{NAMES, QUEUES, TAGS};
@@ -44,28 +44,25 @@ pub struct Mirror {
     steps: usize,
 }
 
-fn number(message: &Message, name: &str) -> Option<i64> {
+fn number(message: &Event, name: &str) -> Option<i64> {
     message.facts.iter().find_map(|fact| match fact {
-        Fact::Number(n, value) if *n == name => Some(*value),
+        EventField::Number(n, value) if *n == name => Some(*value),
         _ => None,
     })
 }
 
 /// One who hears of tracked jobs alone is told of these what all others are told, of the board
 /// as well, and as a worker all that concerns it.
-pub fn hear_of_tracked(
-    all: &[Message],
-    heard: Vec<Message>,
-    mut tracked: BTreeSet<Bytes>,
-) -> Result<(), String> {
+pub fn hear_of_tracked(all: &[Event], heard: Vec<Event>, mut tracked: BTreeSet<Bytes>) -> Result<(), String> {
     let mut want = Vec::new();
     for message in all {
         let followed = message.id.as_ref().is_none_or(|id| tracked.contains(&id.borrowed().to_vec()));
         let public = followed && message.public;
         if public || message.topic.for_worker() {
-            want.push(Message { public, ..message.clone() });
+            want.push(Event { public, ..message.clone() });
         }
-        let gone = message.topic == Topic::Deleted || message.facts.contains(&Fact::Flag("kept", false));
+        let gone =
+            message.topic == EventKind::Deleted || message.facts.contains(&EventField::Flag("kept", false));
         if let Some(id) = message.id.as_ref().filter(|_| gone) {
             tracked.remove(&id.borrowed().to_vec());
         }
@@ -162,7 +159,7 @@ impl Mirror {
     }
 
     /// Messages say of each job whether it is there, is ready, who holds it and how it ended.
-    pub fn hear(&mut self, messages: Vec<Message>, happened: u32, model: &Model) -> Result<(), String> {
+    pub fn hear(&mut self, messages: Vec<Event>, happened: u32, model: &Model) -> Result<(), String> {
         let mut topics = 0;
         for message in messages {
             same("versions rise", message.version >= self.version, true)?;
@@ -170,7 +167,7 @@ impl Mirror {
             topics |= message.topic.bit();
             self.take(&message).map_err(|what| format!("{what}: {message:?}"))?;
         }
-        same("names of what happened", happened, topics & ALL_TOPICS)?;
+        same("names of what happened", happened, topics & ALL_EVENTS)?;
         same("jobs heard of", self.heard.len(), model.jobs.len())?;
         for job in &model.jobs {
             let heard = self.heard.get(&job.id).copied();
@@ -187,7 +184,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn take(&mut self, message: &Message) -> Result<(), String> {
+    fn take(&mut self, message: &Event) -> Result<(), String> {
         let Some(id) = message.id.as_ref().map(|id| id.borrowed().to_vec()) else { return Ok(()) };
         let before = self.heard.get(&id).copied();
         let token = number(message, "token").map(|token| token as u64);
@@ -195,29 +192,29 @@ impl Mirror {
             Some(Heard::Claimed(token)) => Some(token),
             _ => None,
         };
-        same("only a post is of what was not there", before.is_some(), message.topic != Topic::Posted)
-            .or_else(|e| if message.topic == Topic::Posted { Ok(()) } else { Err(e) })?;
-        let kept = !message.facts.contains(&Fact::Flag("kept", false));
+        same("only a post is of what was not there", before.is_some(), message.topic != EventKind::Posted)
+            .or_else(|e| if message.topic == EventKind::Posted { Ok(()) } else { Err(e) })?;
+        let kept = !message.facts.contains(&EventField::Flag("kept", false));
         let now = match message.topic {
-            Topic::Posted => Heard::Waits,
-            Topic::Ready => Heard::Ready,
-            Topic::Claimed => Heard::Claimed(token.ok_or("no token")?),
-            Topic::Lost => {
+            EventKind::Posted => Heard::Waits,
+            EventKind::Ready => Heard::Ready,
+            EventKind::Claimed => Heard::Claimed(token.ok_or("no token")?),
+            EventKind::Lost => {
                 same("who loses holds", held, token)?;
                 Heard::Waits
             }
-            Topic::Cancel => return same("who is asked to stop holds", held, token),
-            Topic::Progress => return Ok(()),
-            Topic::Retried | Topic::Abandoned | Topic::Advanced => Heard::Waits,
-            Topic::Completed => Heard::Ended(State::Complete),
-            Topic::Failed => Heard::Ended(State::Failed),
-            Topic::Cancelled => Heard::Ended(State::Cancelled),
-            Topic::Trashed => Heard::Ended(State::Trashed),
-            Topic::Deleted => {
+            EventKind::Cancel => return same("who is asked to stop holds", held, token),
+            EventKind::Progress => return Ok(()),
+            EventKind::Retried | EventKind::Abandoned | EventKind::Advanced => Heard::Waits,
+            EventKind::Completed => Heard::Ended(State::Complete),
+            EventKind::Failed => Heard::Ended(State::Failed),
+            EventKind::Cancelled => Heard::Ended(State::Cancelled),
+            EventKind::Trashed => Heard::Ended(State::Trashed),
+            EventKind::Deleted => {
                 self.heard.remove(&id);
                 return Ok(());
             }
-            Topic::Settings => return Err("not a job's".into()),
+            EventKind::Settings => return Err("not a job's".into()),
         };
         match kept {
             true => self.heard.insert(id, now),

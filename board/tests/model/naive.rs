@@ -189,7 +189,7 @@ pub struct Model {
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,
     /// Ended jobs that others are to be told of: id, order, and the order of who is next.
-    pub tells: VecDeque<(Bytes, u64, u64)>,
+    pub resolutions: VecDeque<(Bytes, u64, u64)>,
     /// Families whose children are to be let go: number, and the order of who is next.
     pub partings: VecDeque<(u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
@@ -345,7 +345,7 @@ impl Model {
 
     pub fn end(&mut self, at: usize, state: State, retain: i64) {
         let now = self.now;
-        self.note_end(at, state);
+        self.settle_claim(at, state);
         let job = &mut self.jobs[at];
         job.state = state;
         job.ended = now;
@@ -357,16 +357,16 @@ impl Model {
         self.detach_all(&id);
         self.end_in_family(&id, retain != 0);
         if awaited {
-            self.tells.push_back((id.clone(), order, 0));
+            self.resolutions.push_back((id.clone(), order, 0));
         }
         self.repin(&id);
         let at = self.at(&id).unwrap();
         if !self.jobs[at].pinned && retain == 0 {
-            self.bury(at);
+            self.drop_with_tombstone(at);
         }
     }
 
-    pub fn bury(&mut self, at: usize) {
+    pub fn drop_with_tombstone(&mut self, at: usize) {
         self.leaves_key(at);
         let job = self.jobs.remove(at);
         self.gone(&job);
@@ -479,7 +479,7 @@ impl Model {
             || parts
             || !self.closed.is_empty()
             || !self.alone().is_empty()
-            || !self.tells.is_empty()
+            || !self.resolutions.is_empty()
         {
             return 0;
         }
@@ -515,7 +515,7 @@ impl Model {
     /// expires, what is dropped; each the earliest first; then running jobs are taken back, and the oldest
     /// of too many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
-        if !self.tells.is_empty() {
+        if !self.resolutions.is_empty() {
             self.tell(n);
             return true;
         }
@@ -575,7 +575,7 @@ impl Model {
             let oldest =
                 (0..self.jobs.len()).filter(|at| self.jobs[*at].state == state && !self.jobs[*at].pinned);
             let oldest = oldest.min_by_key(|at| (self.jobs[*at].ended, self.jobs[*at].order));
-            self.bury(oldest.unwrap());
+            self.drop_with_tombstone(oldest.unwrap());
         }
         true
     }
@@ -586,7 +586,7 @@ impl Model {
         match self.jobs[at].state {
             State::Scheduled => {
                 let due = self.jobs[at].due;
-                self.note_late(&queue, Late::Due, due);
+                self.count_lateness(&queue, Late::Due, due);
                 self.ready(at, due);
             }
             State::Ready => {
@@ -597,8 +597,8 @@ impl Model {
                 self.end(at, State::Failed, self.retention(State::Failed));
             }
             State::Claimed => self.claim_ends(at, draw),
-            State::Blocked => self.tell_one(at),
-            _ => self.bury(at),
+            State::Blocked => self.resolve_one(at),
+            _ => self.drop_with_tombstone(at),
         }
     }
 
@@ -610,7 +610,7 @@ impl Model {
             if hold.cancel {
                 return self.call_off(at, Way::Abandoned, reason);
             }
-            self.note_run(at);
+            self.count_run(at);
             self.note_at(at, Tally::Abandoned);
             self.end_claim(at, Way::Abandoned);
             self.jobs[at].reason = reason.map(<[u8]>::to_vec);
@@ -620,7 +620,7 @@ impl Model {
         let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lapses_at());
         let queue = self.jobs[at].queue.clone();
         if goes.is_none() {
-            self.note_late(&queue, Late::Lease, self.jobs[at].claim_end());
+            self.count_lateness(&queue, Late::Lease, self.jobs[at].claim_end());
         }
         if !called_off {
             self.note(&queue, if timeout { Tally::Timeouts } else { Tally::Lapsed });

@@ -1,6 +1,6 @@
 //! Pauses of the naive board.
 
-use board::{Halt, State};
+use board::{PauseRequest, State};
 
 use crate::naive::*;
 
@@ -15,7 +15,7 @@ fn is_of(place: &Place, job: &Job) -> bool {
 }
 
 impl Model {
-    pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
+    pub fn pause(&mut self, halt: &PauseRequest<'_>, slice: u32) {
         let until = halt.time.map_or(NEVER, |ms| self.now + ms);
         let place = place(halt.queue, halt.group);
         let before = self.pauses.get(&place).and_then(|p| p.release);

@@ -189,7 +189,7 @@ impl Model {
         if !passes {
             let child = self.child_of(&s.id, intended);
             let queue = self.jobs[self.at(&child).unwrap()].queue.clone();
-            self.note_late(&queue, board::Late::Fire, s.at);
+            self.count_lateness(&queue, board::Late::Fire, s.at);
         }
         let next = s.first(if passes { until.max(intended) } else { intended } + 1);
         let s = self.schedule(&s.id).unwrap();

@@ -1,7 +1,7 @@
 //! An operator's verb on a selection by filters: which jobs it is for, and that slices until
 //! the end do it to each of them once.
 
-use board::{Deed, Filters, Label, Reached, Selection, State, Update};
+use board::{Filters, Label, Operation, Selection, SelectionCursor, State, Update};
 
 use crate::commands::{Act, Command};
 use crate::compare::{filters, passes, same};
@@ -11,25 +11,25 @@ use crate::world::World;
 
 impl Model {
     /// Whether the verb is for a job, leaving aside who waits for it.
-    fn is_for(&self, deed: &Deed<'_>, job: &Job) -> bool {
+    fn is_for(&self, deed: &Operation<'_>, job: &Job) -> bool {
         let asked = job.hold.as_ref().is_some_and(|hold| hold.cancel);
         match deed {
-            Deed::Cancel { force } => !job.state.ended() && (*force || !asked),
-            Deed::Release => job.hold.is_some(),
-            Deed::Requeue(_) => job.state.ended() && job.state != State::Complete,
-            Deed::Delete => true,
-            Deed::Label(_, None) => true,
-            Deed::Update(update) | Deed::Label(_, Some(update)) => {
+            Operation::Cancel { force } => !job.state.ended() && (*force || !asked),
+            Operation::Release => job.hold.is_some(),
+            Operation::Requeue(_) => job.state.ended() && job.state != State::Complete,
+            Operation::Delete => true,
+            Operation::Label(_, None) => true,
+            Operation::Update(update) | Operation::Label(_, Some(update)) => {
                 !job.state.ended() && (update.due.is_none() || job.hold.is_none())
             }
         }
     }
 
     /// Those the verb is for, and of these the ones that are held back by who waits for them.
-    fn selected(&self, deed: &Deed<'_>, filters: &Filters<'_>) -> (Vec<Bytes>, Vec<Bytes>) {
+    fn selected(&self, deed: &Operation<'_>, filters: &Filters<'_>) -> (Vec<Bytes>, Vec<Bytes>) {
         let inside = |job: &&Job| self.is_for(deed, job) && passes(job, filters);
         let all: Vec<Bytes> = self.jobs.iter().filter(inside).map(|job| job.id.clone()).collect();
-        let takes_away = matches!(deed, Deed::Cancel { .. } | Deed::Delete);
+        let takes_away = matches!(deed, Operation::Cancel { .. } | Operation::Delete);
         let stays = |id: &Bytes| takes_away && !self.with_waiters(id).iter().all(|w| all.contains(w));
         let (go, stay): (Vec<Bytes>, Vec<Bytes>) = all.iter().cloned().partition(|id| !stays(id));
         // What is kept past its time for others alone goes with them, not by itself.
@@ -45,15 +45,15 @@ impl Model {
         job.tie.as_ref().is_some_and(|tie| tie.kept) || !self.live_children(&job.id).is_empty()
     }
 
-    fn act(&mut self, deed: &Deed<'_>, id: &[u8]) -> Result<(), String> {
+    fn act(&mut self, deed: &Operation<'_>, id: &[u8]) -> Result<(), String> {
         match deed {
-            Deed::Cancel { force } => self.cancel(id, *force, None).map(|done| done.map(|_| ())),
-            Deed::Release => self.release(id),
-            Deed::Requeue(queue) => self.requeue(id, *queue),
-            Deed::Delete => Some(self.delete(&[id]).map(|_| ())),
-            Deed::Update(update) => self.update(id, update),
-            Deed::Label(label, None) => self.label(id, label),
-            Deed::Label(label, Some(update)) => match self.update(id, update) {
+            Operation::Cancel { force } => self.cancel(id, *force, None).map(|done| done.map(|_| ())),
+            Operation::Release => self.release(id),
+            Operation::Requeue(queue) => self.requeue(id, *queue),
+            Operation::Delete => Some(self.delete(&[id]).map(|_| ())),
+            Operation::Update(update) => self.update(id, update),
+            Operation::Label(label, None) => self.label(id, label),
+            Operation::Label(label, Some(update)) => match self.update(id, update) {
                 Some(Ok(())) => self.label(id, label),
                 refused => refused,
             },
@@ -72,13 +72,13 @@ pub fn select(
 ) -> Result<(), String> {
     let (mut update, mut label) = (Update::default(), Label::default());
     let deed = match act {
-        Act::Cancel(force) => Deed::Cancel { force: *force },
-        Act::Release => Deed::Release,
-        Act::Requeue(queue) => Deed::Requeue(queue.map(|q| QUEUES[q as usize])),
-        Act::Delete => Deed::Delete,
+        Act::Cancel(force) => Operation::Cancel { force: *force },
+        Act::Release => Operation::Release,
+        Act::Requeue(queue) => Operation::Requeue(queue.map(|q| QUEUES[q as usize])),
+        Act::Delete => Operation::Delete,
         Act::Label(tag, untag, track) => {
             label = Label { tag: tags(tag), untag: tags(untag), track: *track };
-            Deed::Label(&label, None)
+            Operation::Label(&label, None)
         }
         Act::Update { priority, queue, delay, talk, tag } => {
             update.priority = *priority;
@@ -87,17 +87,17 @@ pub fn select(
             update.report = talk.as_ref().map(report);
             label.tag = tag.as_deref().map(tags).unwrap_or_default();
             match tag {
-                Some(_) => Deed::Label(&label, Some(&update)),
-                None => Deed::Update(&update),
+                Some(_) => Operation::Label(&label, Some(&update)),
+                None => Operation::Update(&update),
             }
         }
     };
     let filters = filters(list);
     let (want, mut kept) = model.selected(&deed, &filters);
     // Whether a parent is held back depends on the slices in which its children go.
-    let families = matches!(deed, Deed::Delete) && model.jobs.iter().any(|job| model.in_family(job));
+    let families = matches!(deed, Operation::Delete) && model.jobs.iter().any(|job| model.in_family(job));
     // A parent is held back while a child lives, which slices before may have deleted.
-    let related = matches!(deed, Deed::Delete) && model.jobs.iter().any(|job| job.tie.is_some());
+    let related = matches!(deed, Operation::Delete) && model.jobs.iter().any(|job| job.tie.is_some());
     let mut once = |dry: bool| -> Result<(Vec<Bytes>, Vec<Bytes>), String> {
         let mut slice = Selection { deed, filters: filters.clone(), from: None, count, bytes, dry };
         let (mut ids, mut held) = (Vec::new(), Vec::new());
@@ -106,13 +106,13 @@ pub fn select(
             same("a slice is not too long", got.ids.len() + got.held.len() <= count, true)?;
             for id in got.ids.iter().filter(|_| !dry) {
                 // A record that was kept for one that goes may have gone with it.
-                let gone = matches!(deed, Deed::Delete) && model.at(id).is_none();
+                let gone = matches!(deed, Operation::Delete) && model.at(id).is_none();
                 same("refused", if gone { Ok(()) } else { model.act(&deed, id) }, Ok(()))?;
             }
             ids.extend(got.ids);
             held.extend(got.held);
             match got.next {
-                Some(next) => slice.from = Reached::read(next.text().as_bytes()),
+                Some(next) => slice.from = SelectionCursor::read(next.text().as_bytes()),
                 None => return Ok((ids, held)),
             }
         }
@@ -127,7 +127,7 @@ pub fn select(
     }
     // A dry run does not know how full a queue would be, or which keys are taken, after earlier
     // slices.
-    let limited = update.queue.is_some() || matches!(deed, Deed::Requeue(_));
+    let limited = update.queue.is_some() || matches!(deed, Operation::Requeue(_));
     if !limited || held.is_empty() {
         same("of a dry run", dry.len(), ids.len())?;
     }

@@ -37,7 +37,7 @@ impl Model {
         self.note(&queue, tally);
     }
 
-    pub fn note_end(&mut self, at: usize, state: State) {
+    pub fn settle_claim(&mut self, at: usize, state: State) {
         self.note_at(
             at,
             match state {
@@ -49,7 +49,7 @@ impl Model {
         );
     }
 
-    pub fn note_claim(&mut self, at: usize) {
+    pub fn count_claim(&mut self, at: usize) {
         self.note_at(at, Tally::Claimed);
         let (queue, waited) = (self.jobs[at].queue.clone(), self.now - self.jobs[at].ready);
         if let Some(day) = self.day(&queue) {
@@ -58,7 +58,7 @@ impl Model {
     }
 
     /// Whoever may says that the run of a job is over, in time or late.
-    pub fn note_run(&mut self, at: usize) {
+    pub fn count_run(&mut self, at: usize) {
         let job = &self.jobs[at];
         let past = job.past.as_ref().filter(|past| past.way == Way::Lapsed);
         let hold: Option<&Hold> = job.hold.as_ref().or(past.map(|p| &p.hold));
@@ -69,7 +69,7 @@ impl Model {
         }
     }
 
-    pub fn note_late(&mut self, queue: &[u8], late: Late, due: i64) {
+    pub fn count_lateness(&mut self, queue: &[u8], late: Late, due: i64) {
         let by = self.now - due;
         if let Some(day) = self.day(queue) {
             day.late[late as usize].push(by);

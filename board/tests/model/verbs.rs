@@ -157,7 +157,7 @@ impl Model {
     }
 
     fn hand(&mut self, at: usize, claim: &Claim<'_>) -> (Bytes, u64) {
-        self.note_claim(at);
+        self.count_claim(at);
         let job = &self.jobs[at];
         let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, job.options.lease, Setting::Lease));
         let timeout = self.job_rule(job, job.options.timeout, Setting::Timeout);
@@ -376,7 +376,7 @@ impl Model {
         };
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
-        self.note_run(at);
+        self.count_run(at);
         self.end_claim(at, way);
         let job = &mut self.jobs[at];
         job.result = consume.result.map(<[u8]>::to_vec);
@@ -400,7 +400,7 @@ impl Model {
             Some(after) => self.decide(advance.id, None, after)?,
             None => Vec::new(),
         };
-        self.note_run(at);
+        self.count_run(at);
         self.end_claim(at, if apart { Way::Taken } else { Way::Advanced });
         let ageing = self.queue_rule(advance.queue, Setting::Ageing);
         let job = &mut self.jobs[at];
@@ -434,7 +434,7 @@ impl Model {
 
     pub fn call_off(&mut self, at: usize, way: Way, reason: Option<&[u8]>) {
         if way != Way::Taken {
-            self.note_run(at);
+            self.count_run(at);
         }
         if self.jobs[at].hold.is_some() {
             self.end_claim(at, way);
@@ -453,7 +453,7 @@ impl Model {
         if self.cancelled(at, way, Some(fail.message)) {
             return Ok(Done::Did);
         }
-        self.note_run(at);
+        self.count_run(at);
         self.end_claim(at, way);
         if let Some(payload) = fail.payload {
             self.jobs[at].payload = payload.to_vec();
@@ -477,7 +477,7 @@ impl Model {
         if self.cancelled(at, way, abandon.reason) {
             return Ok(Done::Did);
         }
-        self.note_run(at);
+        self.count_run(at);
         self.note_at(at, Tally::Abandoned);
         self.end_claim(at, way);
         self.jobs[at].reason = abandon.reason.map(<[u8]>::to_vec);
@@ -495,7 +495,7 @@ impl Model {
         if self.cancelled(at, way, trash.reason) {
             return Ok(Done::Did);
         }
-        self.note_run(at);
+        self.count_run(at);
         self.end_claim(at, way);
         self.jobs[at].reason = trash.reason.map(<[u8]>::to_vec);
         self.end(at, State::Trashed, self.retention(State::Trashed));

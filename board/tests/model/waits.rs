@@ -89,7 +89,7 @@ impl Model {
         let other = &mut self.jobs[other];
         other.pinned = other.state.ended();
         if let Outcome::Ends(_) = outcome {
-            self.tells.push_back((edge.0, other.order, order));
+            self.resolutions.push_back((edge.0, other.order, order));
         }
     }
 
@@ -143,17 +143,17 @@ impl Model {
 
     pub fn tell(&mut self, n: u32) {
         for _ in 0..n {
-            let Some((id, order, from)) = self.tells.front().cloned() else { return };
+            let Some((id, order, from)) = self.resolutions.front().cloned() else { return };
             let job = self.at(&id).map(|at| &self.jobs[at]);
             let stands = job.is_some_and(|job| job.state.ended() && job.order == order);
             let waiters = if stands { self.waiters(&id) } else { Vec::new() };
             let next = waiters.iter().map(|w| self.at(w).unwrap()).find(|at| self.jobs[*at].order >= from);
             let Some(at) = next else {
-                self.tells.pop_front();
+                self.resolutions.pop_front();
                 continue;
             };
             let job = &self.jobs[at];
-            self.tells[0].2 = job.order + 1;
+            self.resolutions[0].2 = job.order + 1;
             let (waiter, edge) = (job.id.clone(), job.after.iter().find(|edge| edge.0 == id).unwrap());
             match self.outcome(edge) {
                 Outcome::Waits => {}
@@ -167,10 +167,10 @@ impl Model {
     }
 
     pub fn untold(&self, job: &Job) -> bool {
-        !self.tells.is_empty() && job.after.iter().any(|edge| self.outcome(edge) != Outcome::Waits)
+        !self.resolutions.is_empty() && job.after.iter().any(|edge| self.outcome(edge) != Outcome::Waits)
     }
 
-    pub fn tell_one(&mut self, at: usize) {
+    pub fn resolve_one(&mut self, at: usize) {
         let id = self.jobs[at].id.clone();
         let edges = self.edges(&self.jobs[at]);
         for state in [State::Failed, State::Cancelled] {

@@ -72,7 +72,7 @@ impl Model {
         known.session && known.until == NEVER
     }
 
-    pub fn attend(&mut self, worker: &[u8], connection: u64) -> bool {
+    pub fn attend_session(&mut self, worker: &[u8], connection: u64) -> bool {
         let some = self.workers.known.get(worker).is_some_and(Self::is_carried);
         if some {
             self.workers.lines.insert(worker.to_vec(), connection);

@@ -56,7 +56,7 @@ pub struct Got {
 pub struct Selected {
     pub ids: Vec<Bytes>,
     pub held: Vec<Bytes>,
-    pub next: Option<Reached>,
+    pub next: Option<SelectionCursor>,
 }
 
 impl Default for World {
@@ -99,7 +99,7 @@ impl World {
             giver: self.giver,
             hold: self.hold,
             recovery: RECOVERY,
-            turn: self.turn,
+            rotation: self.turn,
             rules,
         }
     }
@@ -216,7 +216,7 @@ impl World {
     /// The world for one who only looks.
     pub fn peek(&self) -> Env<'_> {
         let Self { now, hold, turn, giver, .. } = *self;
-        Env { now, random: 0, token: 0, giver, hold, recovery: RECOVERY, turn, rules: &self.rules }
+        Env { now, random: 0, token: 0, giver, hold, recovery: RECOVERY, rotation: turn, rules: &self.rules }
     }
 
     pub fn record(&self, id: &[u8]) -> Option<Record<'_>> {

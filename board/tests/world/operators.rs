@@ -115,8 +115,8 @@ impl World {
         let held = chosen.held.iter().map(id).collect();
         let seqs: Vec<i64> = chosen.slots.iter().map(|slot| self.board.seq(*slot)).collect();
         let update = match selection.deed {
-            Deed::Update(update) => Some(update),
-            Deed::Label(_, update) => update,
+            Operation::Update(update) => Some(update),
+            Operation::Label(_, update) => update,
             _ => None,
         };
         if let (Some(update), false) = (update, selection.dry || ids.is_empty()) {
@@ -124,17 +124,17 @@ impl World {
         }
         for (slot, seq) in chosen.slots.into_iter().zip(seqs).filter(|_| !selection.dry) {
             match selection.deed {
-                Deed::Cancel { force } => match self.board.cancel(&env, slot, force).unwrap() {
+                Operation::Cancel { force } => match self.board.cancel(&env, slot, force).unwrap() {
                     CancelAnswer::Cancelled(effect) | CancelAnswer::Requested(effect) => self.act(effect),
                     CancelAnswer::Already => panic!("already cancelled"),
                 },
-                Deed::Release => self.act(self.board.release(&env, slot).unwrap()),
-                Deed::Requeue(queue) => self.act(self.board.requeue(&env, slot, queue).unwrap()),
+                Operation::Release => self.act(self.board.release(&env, slot).unwrap()),
+                Operation::Requeue(queue) => self.act(self.board.requeue(&env, slot, queue).unwrap()),
                 // One that was kept for another alone has gone with it.
-                Deed::Delete if self.board.seq(slot) != seq => {}
-                Deed::Delete => self.act(Deleted { slot }),
-                Deed::Update(_) => {}
-                Deed::Label(label, _) => {
+                Operation::Delete if self.board.seq(slot) != seq => {}
+                Operation::Delete => self.act(Deleted { slot }),
+                Operation::Update(_) => {}
+                Operation::Label(label, _) => {
                     let labelled = self.board.label(slot, label).unwrap();
                     labelled.into_iter().for_each(|effect| self.act(effect));
                 }
@@ -167,7 +167,7 @@ impl World {
     }
 
     /// Pauses; with `halt.release` the command itself takes back up to `slice` jobs.
-    pub fn pause(&mut self, halt: &Halt<'_>, slice: u32) {
+    pub fn pause(&mut self, halt: &PauseRequest<'_>, slice: u32) {
         let rules = self.rules.clone();
         let env = self.env(&rules);
         let paused = self.board.pause(&env, halt);
@@ -244,7 +244,7 @@ impl World {
     /// A worker registers over a connection.
     pub fn registers_over(&mut self, worker: &[u8], connection: u64) {
         self.register(&Register { worker, session: true, ..Register::default() }).unwrap();
-        self.board.attend(worker, connection);
+        self.board.attend_session(worker, connection);
     }
 
     pub fn quiet(&mut self, worker: &[u8], quiet: bool) -> Result<(), String> {
@@ -264,7 +264,7 @@ impl World {
             if !self.board.is_session(slot) {
                 self.act(Bound { slot });
             }
-            self.board.carry(slot, connection);
+            self.board.carry_session(slot, connection);
         }
         self.commit();
     }

@@ -54,5 +54,5 @@ fn what_moves_to_another_queue_is_found_there() {
     w.fails_with(ANN, "a", None, Retry::No).unwrap();
     w.reload();
     assert_eq!(listed(&w, Failed, false, None).0, ["a"]);
-    w.sound();
+    w.is_valid();
 }
