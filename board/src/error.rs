@@ -100,7 +100,7 @@ impl Refusal {
             Refusal::Quiet => "quiet".into(),
             Refusal::Ordered => "ordered".into(),
             Refusal::ClaimedYou => "you".into(),
-            Refusal::Stale(0) => "an earlier claim of yours lapsed, the token is needed".into(),
+            Refusal::Stale(0) => "an earlier claim of yours lapsed: give the token".into(),
             Refusal::Stale(token) => format!("token {token} is not the current one"),
             Refusal::Cancelled(State::Cancelled) => "the job was cancelled".into(),
             Refusal::Cancelled(_) => "cancel was requested".into(),
@@ -110,7 +110,7 @@ impl Refusal {
             Refusal::NoWorker => "no such worker is registered".into(),
             Refusal::Argument(what) => what.clone(),
             Refusal::Limit(which) => (*which).into(),
-            Refusal::Broken => "this copy of the board is incomplete, restore it from a whole one".into(),
+            Refusal::Broken => "this copy of the board is incomplete: restore it from a whole one".into(),
             Refusal::Of(id, inner) => format!("{} {}", inner.detail(), clean(id)),
             Refusal::InNode(label, inner) => format!("{} in node '{}'", inner.detail(), clean(label)),
         }

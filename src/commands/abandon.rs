@@ -68,7 +68,7 @@ impl Command for MAbandon {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Gives several jobs back, or all that a worker holds.",
+        summary: "Gives several jobs back, or all of a worker.",
         complexity: "O(n log N)",
         syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [DELAY ms] [REASON text]",
         ..Spec::NONE

@@ -18,7 +18,7 @@ pub struct Args<'a> {
 pub type Queues<'a> = (&'static str, Vec<&'a [u8]>);
 
 /// What is said of a cursor that is none, or of a listing in another order.
-pub const NO_CURSOR: &str = "CURSOR must be 0 or one that the last call gave";
+pub const NO_CURSOR: &str = "CURSOR must be 0 or the cursor that the last call returned";
 
 /// A claim and a wait name no more queues than this.
 const QUEUES_MOST: i64 = 1_000;

@@ -20,7 +20,7 @@ impl Command for Cancel {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Calls jobs off; asks the workers of those that are claimed to stop.",
+        summary: "Cancels jobs, and asks workers of claimed ones to stop.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
             [BY user] [FORCE]",

@@ -80,7 +80,7 @@ impl Command for Claim {
         arity: -3,
         flags: "write blocking",
         key: Some(KeyUse::Update),
-        summary: "Takes jobs under a lease, best first, or waits for some.",
+        summary: "Claims ready jobs under a lease, or waits for some.",
         complexity: "O(n (Q + log N)) for n jobs from Q queues",
         syntax:
             "board worker <[QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \

@@ -14,7 +14,7 @@ impl Family for Parent {
         name: "job.clock",
         arity: -2,
         flags: "",
-        summary: "Reads and moves the manual clock.",
+        summary: "Moves the manual clock, for tests.",
         ..Spec::NONE
     };
 }

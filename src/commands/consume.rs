@@ -156,7 +156,7 @@ impl Command for Consume {
         arity: -4,
         flags: "write blocking",
         key: Some(KeyUse::Update),
-        summary: "Completes a job.",
+        summary: "Completes a job, or moves it to its next queue.",
         complexity: "O(log N), and that of the claim",
         syntax: concat!(
             "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
@@ -195,7 +195,7 @@ impl Command for MConsume {
         arity: -4,
         flags: "write blocking",
         key: Some(KeyUse::Update),
-        summary: "Completes several jobs, or all that a worker holds.",
+        summary: "Completes several jobs, or all of a worker.",
         complexity: "O(n log N), and that of the claim",
         syntax: concat!(
             "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result|RESULTS n result [result ...]] \

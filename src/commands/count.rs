@@ -21,7 +21,7 @@ impl Command for Count {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts jobs by filters; without any, those that have not ended.",
+        summary: "Counts jobs by filters.",
         complexity: "O(1) by states and queues, or by names, kinds, users, one tag or TRACKED alone, O(Q) by groups for Q queues; \
             else O(n) for n jobs of the smallest set named, 100,000 at most",
         syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
@@ -54,7 +54,7 @@ impl Command for Count {
                 (Some(n), None) => reply.int(n as i64),
                 (None, None) => {
                     return syntax(format!(
-                        "the count would look at more than {LOOKS} jobs: give CURSOR 0, and go on with the cursor returned"
+                        "the count looks at more than {LOOKS} jobs: give CURSOR 0, then the returned cursor"
                     ))
                 }
                 (Some(n), Some(_)) => {

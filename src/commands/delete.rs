@@ -119,7 +119,7 @@ impl Command for Delete {
         arity: -4,
         flags: "write getkeys-api",
         key: Some(KeyUse::Delete),
-        summary: "Deletes the records of jobs in any state.",
+        summary: "Deletes jobs in any state.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
             [RETURN [FIELDS n field [field ...]]]",

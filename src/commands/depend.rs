@@ -17,7 +17,7 @@ impl Family for Parent {
         name: "job.depend",
         arity: -2,
         flags: "",
-        summary: "Changes what a job waits for.",
+        summary: "Changes which jobs a job waits for.",
         ..Spec::NONE
     };
 }
@@ -62,7 +62,7 @@ impl Command for Add {
     const SPEC: Spec = Spec {
         sub: Some("add"),
         flags: "write deny-oom",
-        summary: "Lets a job wait for other jobs as well.",
+        summary: "Adds jobs that a job waits for.",
         syntax: "board id n other [other ...] [ONFAILURE <hold|cancel|fail|run>] [STRICT]",
         ..SPEC
     };
@@ -89,7 +89,7 @@ impl Command for Add {
 impl Command for Remove {
     const SPEC: Spec = Spec {
         sub: Some("remove"),
-        summary: "Lets a job wait for some jobs no longer.",
+        summary: "Removes some jobs that a job waits for.",
         syntax: "board id n other [other ...]",
         ..SPEC
     };
@@ -107,7 +107,7 @@ impl Command for Clear {
     const SPEC: Spec = Spec {
         sub: Some("clear"),
         arity: 4,
-        summary: "Lets a job wait for nothing any more.",
+        summary: "Removes all jobs that a job waits for.",
         syntax: "board id",
         ..SPEC
     };

@@ -88,7 +88,7 @@ impl Command for Explain {
         arity: 3,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Tells why a job is not running, and what would change that.",
+        summary: "Explains why a job is not running.",
         complexity: "O(log N + n) for n jobs that it waits for; for a ready job also at most 8,000 steps of some 200 \
             jobs along its line, 1,000 turns, and 4,000 claims, delayed and blocked jobs where a limit or its \
             group holds it",

@@ -24,7 +24,7 @@ impl Command for Fail {
         arity: -6,
         flags: "write blocking",
         key: Some(KeyUse::Update),
-        summary: "Ends a try that did not work: another follows, or the job has failed.",
+        summary: "Reports a failed try: the job is retried or fails.",
         complexity: "O(log N), and that of the claim",
         syntax: concat!(
             "board worker id kind message [TOKEN token] [RETRY ms|NORETRY] [PAYLOAD payload] ",

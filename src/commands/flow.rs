@@ -58,7 +58,7 @@ impl Command for Flow {
         arity: -6,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Posts several jobs that wait for each other or are parts of each other, all or none.",
+        summary: "Posts jobs that depend on each other, all or none.",
         complexity: "O(n log N) for n nodes and all that they wait for",
         syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
             [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \

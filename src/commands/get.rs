@@ -70,7 +70,7 @@ impl Command for Get {
         arity: -3,
         flags: "readonly fast",
         key: Some(KeyUse::Read),
-        summary: "Returns the record of a job, and with CHILDREN those of its children.",
+        summary: "Returns the record of a job.",
         complexity: "O(1); with CHILDREN O(log N + n) for n children returned",
         syntax: "board id [FIELDS n field [field ...]] [CHILDREN [CURSOR cursor] [COUNT n]]",
         ..Spec::NONE

@@ -52,7 +52,7 @@ impl Command for Groups {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs of each group by state, and tells what counts for it, page by page.",
+        summary: "Lists groups with their jobs by state.",
         complexity: "O(Q log Q + n) for Q queues and n groups returned",
         syntax: "board [QUEUE queue] [CURSOR cursor] [COUNT n]",
         ..Spec::NONE

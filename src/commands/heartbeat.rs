@@ -45,7 +45,7 @@ impl Command for Heartbeat {
         arity: -4,
         flags: "write fast",
         key: Some(KeyUse::Update),
-        summary: "Keeps a job for its worker, and tells how far it is.",
+        summary: "Extends a lease and reports progress.",
         complexity: "O(log N)",
         syntax: "board worker id [TOKEN token] [LEASE ms] [PROGRESS percent] [STAGE text] [PAYLOAD payload] \
             [META n field value [field value ...]] [LOG text]",
@@ -89,7 +89,7 @@ impl Command for MHeartbeat {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Keeps several jobs, or all that a worker holds.",
+        summary: "Extends several leases, or all of a worker.",
         complexity: "O(n log N)",
         syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [LEASE ms]",
         ..Spec::NONE

@@ -20,7 +20,7 @@ impl Command for Limits {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Tells what counts against each named limit of a board, page by page.",
+        summary: "Lists shared limits and what counts against them.",
         complexity: "O(log L + n) for L limits and n returned",
         syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE

@@ -45,9 +45,9 @@ static FAMILIES: [Family; 23] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
-    gauge("jobboard_paused", "", "1 when nothing is claimed from the queue."),
-    gauge("jobboard_limit_claimed", "", "Claimed jobs that count against the named limit."),
-    gauge("jobboard_limit_concurrency", "", "How many jobs may run at once under the named limit."),
+    gauge("jobboard_paused", "", "1 when a pause stops claims from the queue."),
+    gauge("jobboard_limit_claimed", "", "Claimed jobs that count against the shared limit."),
+    gauge("jobboard_limit_concurrency", "", "How many jobs may run at once under the shared limit."),
     gauge("jobboard_concurrency_limit", "", "How many jobs of the queue may run at once."),
     counter("jobboard_events", "What happened to jobs, since midnight UTC."),
     times("jobboard_wait_seconds", "How long jobs were ready before their claim, since midnight UTC."),
@@ -58,9 +58,9 @@ static FAMILIES: [Family; 23] = [
     ),
     gauge("jobboard_workers", "", "Workers that hold jobs."),
     gauge("jobboard_schedules", "", "Schedules."),
-    gauge("jobboard_overdue", "", "1 when timed events wait for the timer."),
+    gauge("jobboard_overdue", "", "1 when deadlines wait for the timer."),
     gauge("jobboard_broken", "", "1 when a change of the replication stream was missing."),
-    gauge("jobboard_memory_bytes", "bytes", "Memory of the board, about."),
+    gauge("jobboard_memory_bytes", "bytes", "Approximate memory of the board."),
     gauge("jobboard_boards", "", "Boards on this server."),
     gauge("jobboard_broken_boards", "", "Boards on this server that miss a change."),
     gauge("jobboard_blocked_claims", "", "Clients that wait in a claim."),
@@ -70,7 +70,10 @@ static FAMILIES: [Family; 23] = [
         "jobboard_server_lateness_seconds",
         "How late leases ended, jobs were due and schedules fired, on this server.",
     ),
-    times("jobboard_pickup_seconds", "How long jobs were ready that blocked claims got, on this server."),
+    times(
+        "jobboard_pickup_seconds",
+        "How long jobs had been ready when blocked claims got them, on this server.",
+    ),
 ];
 
 impl Command for Metrics {
@@ -80,9 +83,9 @@ impl Command for Metrics {
         flags: "readonly",
         key: Some(KeyUse::Read),
         many_keys: true,
-        summary: "Returns numbers of boards and of the server as OpenMetrics text.",
+        summary: "Returns the numbers of boards as OpenMetrics text.",
         complexity:
-            "O(Q + W) for the Q queues and W workers of the boards named, and what is told of 1,000 queues",
+            "O(Q + W) for the Q queues and W workers of the boards named, and the text of at most 1,000 queues",
         syntax: "[board [board ...]]",
         ..Spec::NONE
     };

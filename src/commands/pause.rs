@@ -31,7 +31,7 @@ impl Command for Pause {
         arity: -2,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Lets nothing be claimed from a board, one of its queues or a group.",
+        summary: "Stops claims from a board, a queue or a group.",
         complexity: "O(log N); with RELEASE O(n log N) for n running jobs, in slices",
         syntax: "board [QUEUE queue [GROUP group]] [FOR ms] [RELEASE]",
         ..Spec::NONE
@@ -74,7 +74,7 @@ impl Command for Resume {
         arity: -2,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Ends the pause of a board, of one of its queues or of a group.",
+        summary: "Ends a pause.",
         complexity: "O(log N) for a queue or group, O(Q) for a board with Q queues that have ready jobs",
         syntax: "board [QUEUE queue [GROUP group]]",
         ..Spec::NONE

@@ -221,7 +221,7 @@ impl Command for MPost {
         arity: -4,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Posts several jobs that share their options, all or none.",
+        summary: "Posts several jobs with the same options, all or none.",
         complexity: "O(n log N)",
         syntax:
             "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \

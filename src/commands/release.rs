@@ -18,7 +18,7 @@ impl Command for Release {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Takes jobs from their workers, at no cost to the jobs.",
+        summary: "Takes claimed jobs from their workers.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]>",
         ..Spec::NONE

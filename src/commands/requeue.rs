@@ -19,7 +19,7 @@ impl Command for Requeue {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Makes failed, trashed and cancelled jobs ready again, oldest first.",
+        summary: "Makes failed, trashed and cancelled jobs ready again.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...] [QUEUE queue]|WHERE filter [filter ...] [TO queue] [COUNT n] [CURSOR cursor] \
             [DRYRUN]>",

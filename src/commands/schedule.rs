@@ -23,7 +23,7 @@ impl Family for Parent {
         name: "job.schedule",
         arity: -2,
         flags: "",
-        summary: "Makes, changes, reads and runs schedules of recurring jobs.",
+        summary: "Posts a job at each of its times.",
         ..Spec::NONE
     };
 }
@@ -230,7 +230,7 @@ impl Command for Set {
         arity: -5,
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Makes a schedule, or changes what it names of one.",
+        summary: "Creates a schedule, or changes one.",
         complexity: COMPLEXITY,
         syntax:
             "board id payload [EVERY ms|CRON expression] [TZ zone] [START unix-ms] [END unix-ms] [MAX n] \
@@ -359,7 +359,7 @@ fn pause(call: &mut Call<'_>, paused: bool) -> Done {
 
 impl Command for Pause {
     const SPEC: Spec =
-        Spec { sub: Some("pause"), summary: "Lets a schedule post nothing until it is resumed.", ..CHANGE };
+        Spec { sub: Some("pause"), summary: "Stops a schedule from posting until it is resumed.", ..CHANGE };
 
     fn run(call: &mut Call<'_>) -> Done {
         pause(call, true)
@@ -368,7 +368,7 @@ impl Command for Pause {
 
 impl Command for Resume {
     const SPEC: Spec =
-        Spec { sub: Some("resume"), summary: "Lets a schedule go on with its next time.", ..CHANGE };
+        Spec { sub: Some("resume"), summary: "Continues a schedule with its next time.", ..CHANGE };
 
     fn run(call: &mut Call<'_>) -> Done {
         pause(call, false)
@@ -380,7 +380,7 @@ impl Command for Run {
         sub: Some("run"),
         flags: "write deny-oom",
         key: Some(KeyUse::Insert),
-        summary: "Posts a job of a schedule at once, beside its times.",
+        summary: "Posts a job of a schedule now, beside its times.",
         ..CHANGE
     };
 

@@ -22,7 +22,7 @@ impl Family for Parent {
         name: "job.settings",
         arity: -2,
         flags: "",
-        summary: "Reads and changes the settings of a board, of its queues and their groups, and of limits.",
+        summary: "Reads, sets and resets settings.",
         ..Spec::NONE
     };
 }
@@ -396,7 +396,7 @@ impl Command for Reset {
         arity: -3,
         flags: "write",
         key: Some(KeyUse::Update),
-        summary: "Takes back settings of a board, of one of its queues, of groups or of a limit.",
+        summary: "Removes settings of a board, of one of its queues, of groups or of a limit.",
         complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
         syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] [name [name ...]]",
         ..Spec::NONE

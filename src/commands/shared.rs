@@ -19,7 +19,7 @@ pub fn check(n: usize, jobs: &str, options: &[(&str, usize)]) -> Done {
     }
     let (longest, _) = options.iter().max_by_key(|(_, bytes)| bytes).unwrap_or(&("", 0));
     syntax(format!(
-        "{longest} for each of {n} jobs ({jobs}) comes to {all} bytes, more than max-shared ({most}): name fewer jobs"
+        "{longest} for each of {n} jobs ({jobs}) is {all} bytes, more than max-shared ({most}): name fewer jobs"
     ))
 }
 

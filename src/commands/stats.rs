@@ -23,8 +23,7 @@ impl Command for Stats {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary:
-            "Returns what happened on a board or in a queue on one day, with times and their distributions.",
+        summary: "Returns the counts and times of one day.",
         complexity: "O(log N) for N queues and days with QUEUE; else O(Q) for the Q queues of that day",
         syntax: "board [QUEUE queue] [DAY day]",
         ..Spec::NONE

@@ -27,7 +27,7 @@ impl Command for Queues {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs of each queue by state, and tells which are paused, page by page.",
+        summary: "Lists queues with their jobs by state.",
         complexity: "O(Q + n log n) for Q queues and n returned",
         syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
@@ -97,7 +97,7 @@ impl Command for Workers {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the jobs that each worker holds, page by page.",
+        summary: "Lists the workers that hold jobs.",
         complexity: "O(W + n log n) for W workers that hold jobs and n returned",
         syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE
@@ -135,7 +135,7 @@ impl Command for Kinds {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Counts the failed jobs that are kept by kind of failure, page by page.",
+        summary: "Counts failed jobs by kind of failure.",
         complexity: "O(log K + n) for n kinds returned out of K",
         syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE

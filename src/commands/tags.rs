@@ -23,7 +23,7 @@ impl Command for Tags {
         arity: -2,
         flags: "readonly",
         key: Some(KeyUse::Read),
-        summary: "Lists tags with the number of jobs that have them, most used first.",
+        summary: "Lists tags, most used first.",
         complexity: "O(log T + n) for n tags given out of T",
         syntax: "board [CURSOR cursor] [COUNT n]",
         ..Spec::NONE

@@ -21,7 +21,7 @@ impl Command for Trash {
         arity: -4,
         flags: "write blocking",
         key: Some(KeyUse::Update),
-        summary: "Puts a job aside that nobody should try again.",
+        summary: "Sets a job aside that can never succeed.",
         complexity: "O(log N), and that of the claim",
         syntax: concat!("board worker id [TOKEN token] [REASON text] ", next_claim!()),
         ..Spec::NONE

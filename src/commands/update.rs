@@ -82,7 +82,7 @@ impl Command for Update {
         arity: -4,
         flags: "write deny-oom",
         key: Some(KeyUse::Update),
-        summary: "Changes jobs that have not ended, and tags of any.",
+        summary: "Changes jobs: priority, queue, payload, tags and more.",
         complexity: "O(n log N)",
         syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
             [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent] \

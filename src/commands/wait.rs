@@ -92,7 +92,7 @@ impl Command for Wait {
         arity: -5,
         flags: "readonly blocking",
         key: Some(KeyUse::Read),
-        summary: "Waits until jobs have ended or changed, or until a board has work or none.",
+        summary: "Waits until jobs end or change, or work arrives.",
         complexity: "O(n) for n ids or queues",
         syntax: "board ms <JOBS n id [id ...] [ALL|ANY|CHANGED version] [FIELDS n field [field ...]]|\
             FOR <claimable|present|empty> [QUEUE queue|QUEUES n queue [queue ...]]>",

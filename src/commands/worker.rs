@@ -21,7 +21,7 @@ impl Family for Parent {
         name: "job.worker",
         arity: -2,
         flags: "",
-        summary: "Registers workers, lists them, and lets them be quiet.",
+        summary: "Registers workers, lists them, and makes them quiet.",
         ..Spec::NONE
     };
 }
@@ -66,7 +66,7 @@ impl Command for Register {
         arity: -4,
         flags: "write",
         key: Some(KeyUse::Insert),
-        summary: "Says that a worker is there, what it is, and for how long.",
+        summary: "Registers a worker, or refreshes its registration.",
         complexity: COMPLEXITY,
         syntax: "board worker [ROLE role] [META n field value [field value ...]] [FOR ms|SESSION]",
         ..Spec::NONE
@@ -177,7 +177,7 @@ const HUSH: Spec = Spec {
 impl Command for Quiet {
     const SPEC: Spec = Spec {
         sub: Some("quiet"),
-        summary: "Hands nothing more to a worker. What it holds goes on.",
+        summary: "Stops handing jobs to a worker, which keeps those that it holds.",
         ..HUSH
     };
 
@@ -187,8 +187,7 @@ impl Command for Quiet {
 }
 
 impl Command for Resume {
-    const SPEC: Spec =
-        Spec { sub: Some("resume"), summary: "Lets a worker that was quiet have jobs again.", ..HUSH };
+    const SPEC: Spec = Spec { sub: Some("resume"), summary: "Hands jobs to a quiet worker again.", ..HUSH };
 
     fn run(call: &mut Call<'_>) -> Done {
         set_quiet(call, false)

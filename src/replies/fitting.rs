@@ -67,7 +67,7 @@ pub fn fit_rows<T>(rows: &[T], write: impl Fn(Reply<'_>, &T)) -> usize {
 pub fn check_fit(board: &Board, slots: &[u32], fields: &[Fields]) -> Done {
     match fit(board, slots, fields) < slots.len() {
         true => syntax(format!(
-            "the records are longer than max-reply ({}) together: name fewer ids, or the FIELDS that are needed",
+            "the records are longer than max-reply ({}) together: name fewer ids or FIELDS",
             config().max_reply
         )),
         false => Ok(()),

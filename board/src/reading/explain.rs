@@ -162,16 +162,16 @@ impl Board {
         let held = jobs().find(|(edge, job)| job.state.ended() && self.outcome(edge) == Outcome::Waits);
         let told = jobs().any(|(edge, _)| self.outcome(edge) != Outcome::Waits);
         let change = match held {
-            _ if told => "The next turn of the timer tells it how one of them ended.".into(),
+            _ if told => "One of them has ended: the next turn of the timer handles that.".into(),
             Some((_, job)) => format!(
-                "{} is {}: it has to be requeued and complete, or JOB.DEPEND REMOVE takes it off.",
+                "{} is {}: requeue it, or remove it with JOB.DEPEND REMOVE.",
                 shown(job),
                 job.state.name()
             ),
             None if edges.len() == 1 => {
-                "It goes on when it is complete, or JOB.DEPEND REMOVE takes it off.".into()
+                "It continues when that job is complete, or JOB.DEPEND REMOVE removes it.".into()
             }
-            None => "It goes on when all are complete, or JOB.DEPEND REMOVE takes them off.".into(),
+            None => "It continues when all are complete, or JOB.DEPEND REMOVE removes them.".into(),
         };
         let details = vec![
             ("count", count(edges.len())),
@@ -198,7 +198,9 @@ impl Board {
         ];
         let worker = clean(self.worker_name(claim));
         let text = match until <= env.now {
-            true => format!("{worker} held it: its claim has ended, and the next turn of the timer ends it."),
+            true => {
+                format!("{worker} held it: its claim has ended. The next turn of the timer handles that.")
+            }
             false => format!(
                 "It runs: {worker} holds it{} unless a heartbeat comes. JOB.RELEASE takes it back.",
                 up_to(until)
@@ -209,8 +211,8 @@ impl Board {
 
     fn asked_to_stop(&self, job: &Job) -> Option<Reason> {
         let claim = self.claim_of(job).filter(|claim| claim.cancel)?;
-        let text = "Its worker was asked to stop: however the claim ends, but by JOB.CONSUME with FORCE, \
-                    it is cancelled."
+        let text = "Its worker was asked to stop: however the claim ends, the job is cancelled, unless \
+                    by JOB.CONSUME with FORCE."
             .into();
         Some(Reason { code: "cancel", details: vec![("until", time(claim.cancel_end))], text })
     }
@@ -260,8 +262,8 @@ fn over(job: &Job) -> Reason {
     }
     details.push(("kept", time(job.at.get())));
     let change = match job.state {
-        State::Complete => "JOB.POST with REPLACE does it once more.",
-        _ => "JOB.REQUEUE gives it back to the workers.",
+        State::Complete => "JOB.POST with REPLACE runs it again.",
+        _ => "JOB.REQUEUE makes it ready again.",
     };
     Reason { code: "ended", details, text: format!("It is {}. {change}", job.state.name()) }
 }
@@ -269,7 +271,7 @@ fn over(job: &Job) -> Reason {
 impl Tombstone {
     /// Why a job that has gone does not run.
     pub fn explain(&self) -> Reason {
-        let text = format!("It was {} and its record has gone. It has to be posted anew.", self.state.name());
+        let text = format!("It was {}, and its record was dropped. Post it again.", self.state.name());
         Reason { code: "gone", details: vec![("ended", time(self.ended))], text }
     }
 }

@@ -129,7 +129,7 @@ impl Board {
             ("holders", Detail::Rows(self.holders(counts))),
         ]);
         let text = format!(
-            "{} runs {runs} of at most {most} jobs. One has to end, or JOB.SETTINGS SET {} concurrency \
+            "{} runs {runs} of at most {most} jobs. One must end, or JOB.SETTINGS SET {} concurrency \
              raises the limit.",
             level.its(),
             level.words()
@@ -195,10 +195,10 @@ impl Board {
                 details.push(("state", Detail::Word(other.state.name())));
                 format!("{} ({})", shown(other), other.state.name())
             }
-            None => "one that has begun".into(),
+            None => "an earlier job".into(),
         };
         let text = format!(
-            "Its group {} is ordered: {other} has to end first. JOB.SETTINGS SET {} ordered 0 changes that.",
+            "Its group {} is ordered: {other} must end first. JOB.SETTINGS SET {} ordered 0 changes that.",
             clean(&group.name),
             Level::Group(self.queue_name(job), &group.name).words()
         );
@@ -236,7 +236,7 @@ impl Board {
                 false => format!("at {at}"),
             };
             let text = format!(
-                "{} gives {rate} tokens in {period} ms, and has the {cost} that it takes {when}. \
+                "{} gets {rate} permits in {period} ms, and has the {cost} that the job costs {when}. \
                  JOB.SETTINGS SET {} rate changes that.",
                 level.its(),
                 level.words()
@@ -265,7 +265,7 @@ impl Board {
         let mut text = match ahead {
             0 => format!("It is the first ready job {within}."),
             n => {
-                format!("{least}{n} ready jobs {within} stand before it. A higher priority moves it forward.")
+                format!("{least}{n} ready jobs {within} come before it. A higher priority moves it forward.")
             }
         };
         if let Some(fair) = &lane.fair {
@@ -279,7 +279,7 @@ impl Board {
             } else if let Some(until) = group.and_then(|group| group.rest) {
                 details.push(("rest", time(until)));
                 text.push_str(&format!(
-                    " Its group has no turn{}, for its next job lacks tokens.",
+                    " Its group has no turn{}, because its next job lacks permits.",
                     up_to(until)
                 ));
             }
@@ -294,7 +294,7 @@ impl Board {
             0 => (Vec::new(), "at all".to_string()),
             since => (vec![("since", time(since))], format!("since {since}")),
         };
-        let which = if next { "The next claim takes it" } else { "Claims come to it in its turn" };
+        let which = if next { "The next claim takes it" } else { "Claims take it in its turn" };
         let mut text =
             format!("{which}. Nobody has claimed from queue {queue} {since}, as far as this server knows.");
         let quiet = self.workers.registrations.quiet();

@@ -119,7 +119,7 @@ fn a_job_delayed_after_its_lapse_can_still_be_taken_back() {
 fn without_a_token_a_worker_whose_earlier_claim_lapsed_is_stale() {
     let (mut w, old) = lapsed();
     let token = w.take_id(ANN, "job");
-    let stale = "STALE an earlier claim of yours lapsed, the token is needed";
+    let stale = "STALE an earlier claim of yours lapsed: give the token";
     assert_eq!(w.done(ANN, "job", None), refused(stale));
     assert_eq!(w.beat(ANN, "job", None), refused(stale));
     assert_eq!(w.done(ANN, "job", Some(old)), refused(&format!("STALE token {old} is not the current one")));

@@ -294,7 +294,7 @@ impl Model {
         let check = |current: u64| match token {
             Some(t) if t != current => Err(format!("STALE token {t} is not the current one")),
             None if ghost && !anybody => {
-                Err("STALE an earlier claim of yours lapsed, the token is needed".to_string())
+                Err("STALE an earlier claim of yours lapsed: give the token".to_string())
             }
             _ => Ok(()),
         };

@@ -250,7 +250,7 @@ async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {
                 table {
-                    caption.unseen { "Named limits" }
+                    caption.unseen { "Shared limits" }
                     thead {
                         tr {
                             th scope="col" { "Limit" }

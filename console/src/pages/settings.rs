@@ -16,8 +16,8 @@ use crate::query::Query;
 /// What the settings mean, for the page; commands.md says more.
 const MEANINGS: [(&str, &str); 41] = [
     ("lease", "how long a claim holds without a heartbeat, ms"),
-    ("retries", "failures that are followed by another try; -1: for ever"),
-    ("lapses", "lost leases that are followed by another try; -1: for ever"),
+    ("retries", "failures that are followed by another try; -1: no limit"),
+    ("lapses", "lost leases that are followed by another try; -1: no limit"),
     ("backoff-base", "the wait before the first retry, ms; each further one doubles"),
     ("backoff-max", "the longest wait before a retry, ms"),
     ("jitter", "by how many percent that wait varies"),
@@ -45,12 +45,12 @@ const MEANINGS: [(&str, &str); 41] = [
         "cancel-grace",
         "how long a worker may go on after a cancel was requested, ms; -1: as long as its claim holds",
     ),
-    ("weight", "turns of the group while one of weight 1 has one"),
-    ("ordered", "1: the group gives one job after the other"),
-    ("ageing", "each so many ms of waiting are worth one step of priority; 0: never"),
-    ("rate", "tokens in each rate-period; -1: any speed"),
-    ("rate-period", "the time for `rate` tokens, ms"),
-    ("burst", "tokens that are kept at most"),
+    ("weight", "turns of the group for each turn of a group with weight 1"),
+    ("ordered", "1: the group runs one job after the other"),
+    ("ageing", "ms of waiting that raise a job's priority by one; 0: never"),
+    ("rate", "permits in each rate-period; -1: no limit"),
+    ("rate-period", "the time in which `rate` permits arrive, ms"),
+    ("burst", "at most this many permits are kept"),
     ("events", "which events are published: the sum of their bits, or names with commas between"),
     ("events-tracked", "1: only events of tracked jobs are published"),
     ("max-jobs", "how many jobs that have not ended there may be; -1: any number"),
@@ -61,7 +61,7 @@ const MEANINGS: [(&str, &str); 41] = [
     ("max-keys", "how many unique keys may be taken at a time"),
 ];
 
-const LIMITS: &str = "the named limits that it draws from, with spaces between";
+const LIMITS: &str = "its shared limits, with spaces between";
 
 fn meaning(setting: &str) -> &'static str {
     if setting == "limits" {

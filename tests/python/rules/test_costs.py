@@ -24,7 +24,7 @@ def test_the_bound_on_copies_names_both_arguments_and_the_setting(server):
     board = server.board()
     lives.ready(board)
     with server.configured(jobboard__max_shared=1024):
-        told = "ERR META for each of 3 jobs (n) comes to 1602 bytes, more than max-shared (1024)"
+        told = "ERR META for each of 3 jobs (n) is 1602 bytes, more than max-shared (1024)"
         with refused(f"{told}: name fewer jobs", board):
             board.mpost(["a", "b", "c"], meta={"f": "v" * 501})
         board.mpost(["a"], meta={"f": "v" * 501})
@@ -34,7 +34,7 @@ def test_the_bound_on_copies_names_both_arguments_and_the_setting(server):
             board.call("FLOW", 2, "NODE", "a", "x", "NODE", "b", "x", "AFTER", 9, *["a"] * 9)
         board.post_many(4, queue="held")
         board.claim("w1", queues=["held"], count=4)
-        with refused_like(r"ERR RESULT for each of 4 jobs \(ALL\) comes to 1200 bytes, .*", board):
+        with refused_like(r"ERR RESULT for each of 4 jobs \(ALL\) is 1200 bytes, .*", board):
             board.call("MCONSUME", "w1", "ALL", "RESULT", "r" * 300)
         assert board.call("MCONSUME", "w1", "ALL", "RESULT", "r" * 200)
 
@@ -106,10 +106,7 @@ def test_a_blocked_claim_gets_fewer_jobs(short, server):
 
 def test_records_named_one_by_one_are_refused_together(short):
     ids = big(short, 10)
-    told = (
-        "ERR the records are longer than max-reply (4096) together: "
-        "name fewer ids, or the FIELDS that are needed"
-    )
+    told = "ERR the records are longer than max-reply (4096) together: name fewer ids or FIELDS"
     with refused(told, short):
         short.mget(ids)
     with refused(told, short):
@@ -346,9 +343,7 @@ def test_a_count_that_would_look_at_too_many_jobs_goes_by_cursor(server):
     board = server.board()
     for _ in range(11):
         board.client.execute_command("JOB.MPOST", board.key, N, *["x"] * N, "NAME", "n")
-    told = (
-        "ERR the count would look at more than 100000 jobs: give CURSOR 0, and go on with the cursor returned"
-    )
+    told = "ERR the count looks at more than 100000 jobs: give CURSOR 0, then the returned cursor"
     filters = ["NAME", "n", "NOT", "TAG", "t"]
     with refused(told, board):
         board.call("COUNT", *filters)
@@ -362,7 +357,7 @@ def test_a_count_that_would_look_at_too_many_jobs_goes_by_cursor(server):
     assert board.call("COUNT", "NAME", "n") == 110_000
     assert board.call("COUNT", "NAME", "n", "CURSOR", 0) == ["0", 110_000]
     assert board.call("COUNT", "CURSOR", 0) == ["0", 110_000]
-    with refused("ERR CURSOR must be 0 or one that the last call gave", board):
+    with refused("ERR CURSOR must be 0 or the cursor that the last call returned", board):
         board.call("COUNT", "CURSOR", "x")
 
 

@@ -105,7 +105,7 @@ def test_a_bad_name_of_a_group_is_refused(board, group):
 
 def test_a_bad_cursor_of_groups_is_refused(board):
     for cursor in ["x", "1", ">", ">1", ">x.q", "1.q"]:
-        with refused("ERR CURSOR must be 0 or one that the last call gave", board):
+        with refused("ERR CURSOR must be 0 or the cursor that the last call returned", board):
             board.call("GROUPS", "CURSOR", cursor)
 
 

@@ -241,7 +241,7 @@ def test_limits_are_listed_page_by_page(board):
     assert [row["queues"] for row in found.values()] == [1, 2, 1, 0, 0]
     assert board.info()["limits"] == 5
     assert board.call("LIMITS") == board.call("LIMITS", "COUNT", 5)
-    with refused("ERR CURSOR must be 0 or one that the last call gave", board):
+    with refused("ERR CURSOR must be 0 or the cursor that the last call returned", board):
         board.call("LIMITS", "CURSOR", "x")
 
 

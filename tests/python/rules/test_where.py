@@ -64,8 +64,11 @@ def test_bad_input_is_refused_and_named(board, verb):
         (["STATE", "lost"], f"ERR unknown state 'lost': it must be one of {STATE_NAMES}"),
         (["STATE", "ready", "COUNT", "0"], "ERR COUNT must be an integer from 1 to 10000"),
         (["STATE", "ready", "COUNT", "10001"], "ERR COUNT must be an integer from 1 to 10000"),
-        (["STATE", "ready", "CURSOR", "x"], "ERR CURSOR must be 0 or one that the last call gave"),
-        (["STATE", "ready", "CURSOR", "2.0.0.0"], "ERR CURSOR must be 0 or one that the last call gave"),
+        (["STATE", "ready", "CURSOR", "x"], "ERR CURSOR must be 0 or the cursor that the last call returned"),
+        (
+            ["STATE", "ready", "CURSOR", "2.0.0.0"],
+            "ERR CURSOR must be 0 or the cursor that the last call returned",
+        ),
         (["STATE", "ready", "CURSOR", "0", "CURSOR", "0"], "ERR CURSOR is given twice"),
         (["STATE", "ready", "DRYRUN", "DRYRUN"], "ERR DRYRUN is given twice"),
         (["STATE", "ready", "REV"], "ERR syntax error near 'REV'"),

@@ -89,7 +89,7 @@ def test_bad_arguments_are_named(board):
         ("DEREGISTER", "*"): "ERR worker must not be '*'",
         ("QUIET", "*"): "ERR worker must not be '*'",
         ("RESUME", "*"): "ERR worker must not be '*'",
-        ("LIST", "CURSOR", "x"): "ERR CURSOR must be 0 or one that the last call gave",
+        ("LIST", "CURSOR", "x"): "ERR CURSOR must be 0 or the cursor that the last call returned",
         ("LIST", "COUNT", 0): "ERR COUNT must be an integer from 1 to 10000",
         ("LIST", "NAME", "x"): "ERR syntax error near 'NAME'",
     }

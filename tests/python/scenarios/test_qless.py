@@ -495,7 +495,7 @@ def test_a_worker_that_lost_a_job_needs_the_token_of_its_new_claim(board, clock)
     pop_one(board)
     clock.advance(HEARTBEAT)
     token = pop_one(board)["token"]
-    with refused("STALE an earlier claim of yours lapsed, the token is needed", board):
+    with refused("STALE an earlier claim of yours lapsed: give the token", board):
         board.consume("w1", "j")
     assert board.consume("w1", "j", token=token) == "complete"
 

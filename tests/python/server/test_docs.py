@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 import redis
-from command_docs import CATEGORIES, command_info, command_names, module_docs, render_arguments
+from command_docs import CATEGORIES, ask, command_info, command_names, module_docs, render_arguments
 from harness import MODULE, SOON, Board, Clock, Server, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -347,6 +347,13 @@ def test_syntax_lines_are_those_of_command_docs(clocked: Server) -> None:
     assert lines == {name: comparable(line).strip() for name, line in told.items()}
 
 
+def test_the_tables_of_post_have_each_option_once() -> None:
+    _, _, rest = COMMANDS.partition("\n### JOB.POST\n")
+    options = re.findall(r"^\| `([A-Z]+)` \|", rest.partition("\n### ")[0], re.MULTILINE)
+    words = re.findall(r"\b[A-Z]{2,}\b", syntax_lines()["JOB.POST"].removeprefix("JOB.POST"))
+    assert sorted(options) == sorted(set(words) - {"FIXED", "EXPONENTIAL"})
+
+
 class Facts(NamedTuple):
     """The line under a command's syntax."""
 
@@ -404,23 +411,41 @@ def test_facts_name_no_subcommand_that_there_is_not(clocked: Server) -> None:
     assert named <= known
 
 
-def test_the_index_has_a_short_row_for_each_command_in_the_order_of_the_sections() -> None:
-    index, _, rest = COMMANDS.partition("\n## ")
-    rows, sections, title = [], [], ""
-    for line in index.splitlines():
+class Row(NamedTuple):
+    """A row of the index: under which title, the command, what it does."""
+
+    title: str
+    name: str
+    text: str
+
+
+def index() -> list[Row]:
+    rows, title = [], ""
+    for line in COMMANDS.partition("\n## ")[0].splitlines():
         if found := re.fullmatch(r"\*\*\[(.+)\]\(#(.+)\)\*\*", line):
             title = found[1]
         elif found := re.fullmatch(r"\| \[(JOB\.[A-Z]+)\]\(#(.+)\) \| (.+) \|", line):
             name, anchor, text = found.groups()
             assert anchor == name.lower().replace(".", "")
-            assert len(text.split()) <= 10, line
-            rows.append((title, name))
-    for line in rest.splitlines():
+            rows.append(Row(title, name, text))
+    return rows
+
+
+def test_the_index_has_a_short_row_for_each_command_in_the_order_of_the_sections() -> None:
+    sections, title = [], ""
+    for line in COMMANDS.splitlines():
         if line.startswith("## "):
             title = line[3:]
         elif line.startswith("### JOB."):
             sections.append((title, line[4:]))
-    assert rows == sections
+    assert [(row.title, row.name) for row in index()] == sections
+    assert not [row for row in index() if len(row.text.split()) > 10]
+
+
+def test_the_index_says_what_command_docs_say(clocked: Server) -> None:
+    docs = ask(clocked, "COMMAND DOCS", *command_names(clocked))
+    told = {row.name: f"{row.text[0].upper()}{row.text[1:]}." for row in index()}
+    assert told == {name.upper(): doc["summary"] for name, doc in docs.items()}
 
 
 def test_paths_of_the_readme_exist() -> None:
