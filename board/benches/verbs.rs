@@ -94,8 +94,9 @@ impl Site {
             rotation: 0,
             rules: &rules,
         };
-        let beat = Heartbeat { worker, id, token: Some(token), ..Heartbeat::default() };
-        let (_, beaten) = self.board.heartbeat(&env, &beat).expect("it holds the job");
+        let speaker = Speaker { worker, id, token: Some(token) };
+        let (_, beaten) =
+            self.board.heartbeat(&env, &speaker, &Heartbeat::default()).expect("it holds the job");
         self.act(beaten);
         self.rules = rules;
     }
@@ -112,8 +113,8 @@ impl Site {
             rotation: 0,
             rules: &rules,
         };
-        let consume = Consume { worker, id, token: Some(token), ..Consume::default() };
-        match self.board.consume(&env, &consume) {
+        let speaker = Speaker { worker, id, token: Some(token) };
+        match self.board.work(&env, &speaker, &Consume::default()) {
             Ok(Answer::Do(effect)) => self.act(effect),
             _ => panic!("it holds the job"),
         }

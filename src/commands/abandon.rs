@@ -1,6 +1,6 @@
 //! `JOB.ABANDON` and `JOB.MABANDON`: a worker gives jobs back, at no cost to them.
 
-use board::{Abandon as Request, Answer, LONGEST};
+use board::{Abandon as Request, Speaker, LONGEST};
 
 use super::claim::{next_claim, ClaimRequest};
 use super::many::{for_each, targets, tokens};
@@ -9,8 +9,7 @@ use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{unexpected, CommandError, Done};
-use crate::runtime::commit::Commit;
+use crate::replies::errors::{unexpected, Done};
 
 /// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a
 /// claim also what that gives. Replicates `Abandoned`, or `Cancelled` when the worker was asked
@@ -20,14 +19,6 @@ pub struct Abandon;
 /// `JOB.MABANDON board worker n id… [TOKENS n t…] [DELAY ms] [REASON text]`, or `ALL`: a
 /// worker that goes home.
 pub struct MAbandon;
-
-fn abandon(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<Ending, CommandError> {
-    let env = commit.env;
-    if let Answer::Do(effect) = commit.board().abandon(&env, request)? {
-        commit.apply(effect)?;
-    }
-    Ok(Ending::Ok)
-}
 
 impl Command for Abandon {
     const SPEC: Spec = Spec {
@@ -43,21 +34,19 @@ impl Command for Abandon {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
-        let mut next = None;
+        let (mut speaker, mut request, mut next) = (args.speaker()?, Request::default(), None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "DELAY" => once(&mut request.delay, "DELAY", args.ms("DELAY", 0..=LONGEST)?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
-                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 _ => return unexpected(word),
             }
         }
         end(call, next, |commit| {
-            commit.check_worker_name(request.worker)?;
-            commit.settle(request.id)?;
-            abandon(commit, &request)
+            commit.work(&speaker, &request)?;
+            Ok(Ending::Ok)
         })
     }
 }
@@ -76,7 +65,7 @@ impl Command for MAbandon {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, ..Request::default() };
+        let (worker, mut request) = (args.any_worker()?, Request::default());
         let targets = targets(args)?;
         let mut given = None;
         while let Some(word) = args.next() {
@@ -87,15 +76,16 @@ impl Command for MAbandon {
                 _ => return unexpected(word),
             }
         }
-        targets.check(request.worker, &given)?;
+        targets.check(worker, &given)?;
         let all = targets.is_all();
         end(call, None, |commit| {
-            commit.check_worker_name(request.worker)?;
-            let targets = targets.paired(given, request.worker, commit);
+            commit.check_worker_name(worker)?;
+            let targets = targets.paired(given, worker, commit);
             let reason = request.reason.map_or(0, <[u8]>::len);
             shared::check(targets.len(), if all { "ALL" } else { "n" }, &[("REASON", reason)])?;
             for_each(commit, targets, all, |commit, id, token| {
-                abandon(commit, &Request { id, token, ..request.clone() })
+                commit.work(&Speaker { worker, id, token }, &request)?;
+                Ok(Ending::Ok)
             })
         })
     }

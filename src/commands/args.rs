@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
+use board::Speaker;
+
 use crate::config::config;
 use crate::integers::whole;
 use crate::redis::words::Words;
@@ -184,7 +186,12 @@ impl<'a> Args<'a> {
     }
 
     /// A worker's name, or `*` for whoever holds a job.
-    pub fn speaker(&mut self) -> Result<&'a [u8], CommandError> {
+    pub fn speaker(&mut self) -> Result<Speaker<'a>, CommandError> {
+        Ok(Speaker { worker: self.any_worker()?, id: self.name("id")?, token: None })
+    }
+
+    /// A worker's name, or `*`.
+    pub fn any_worker(&mut self) -> Result<&'a [u8], CommandError> {
         self.name("worker")
     }
 

@@ -1,6 +1,6 @@
 //! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or goes on in the next queue.
 
-use board::{Advance, Answer, Consume as Request, State, LONGEST};
+use board::{Advance, Answer, Consume as Request, Speaker, State, LONGEST};
 
 use super::after::Waits;
 use super::claim::{next_claim, ClaimRequest};
@@ -29,6 +29,7 @@ pub struct MConsume;
 #[derive(Default)]
 struct Options<'a> {
     result: Option<&'a [u8]>,
+    payload: Option<&'a [u8]>,
     retain: Option<i64>,
     force: bool,
     next: Option<&'a [u8]>,
@@ -57,16 +58,16 @@ impl<'a> Options<'a> {
         Ok(true)
     }
 
-    /// How the work ends: all that was said, but worker, id, token and payload.
-    fn finish(self) -> Result<Way<'a>, CommandError> {
+    /// How the work ends.
+    fn finish(self) -> Result<Completion<'a>, CommandError> {
         let after = self.waits.finish()?;
         match self.next {
             Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
                 syntax("NEXT excludes RESULT, RETAIN and FORCE")
             }
             Some(queue) => {
-                let (name, due, priority) = (self.name, self.due, self.priority);
-                Ok(Way::On(Advance { queue, name, due, priority, after, ..Advance::default() }))
+                let Options { name, due, priority, payload, .. } = self;
+                Ok(Completion::On(Advance { queue, name, due, priority, payload, after }))
             }
             None if self.name.is_some()
                 || self.due.is_some()
@@ -76,8 +77,8 @@ impl<'a> Options<'a> {
                 syntax("NAME, DELAY, PRIORITY and AFTER need NEXT")
             }
             None => {
-                let (result, retain, force) = (self.result, self.retain, self.force);
-                Ok(Way::Done(Request { result, retain, force, ..Request::default() }))
+                let Options { result, retain, payload, force, .. } = self;
+                Ok(Completion::Done(Request { result, retain, payload, force }))
             }
         }
     }
@@ -86,7 +87,7 @@ impl<'a> Options<'a> {
 /// How the work on a job ends.
 // It lives on the stack for one call; a box would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
-enum Way<'a> {
+enum Completion<'a> {
     /// It is complete.
     Done(Request<'a>),
     /// It goes on in another queue.
@@ -94,10 +95,12 @@ enum Way<'a> {
 }
 
 /// Refuses that so many jobs end in the same way when that is too long: see [`shared`].
-fn check_shared(n: usize, jobs: &str, way: &Way<'_>) -> Done {
-    match way {
-        Way::Done(request) => shared::check(n, jobs, &[("RESULT", request.result.map_or(0, <[u8]>::len))]),
-        Way::On(advance) => {
+fn check_shared(n: usize, jobs: &str, completion: &Completion<'_>) -> Done {
+    match completion {
+        Completion::Done(request) => {
+            shared::check(n, jobs, &[("RESULT", request.result.map_or(0, <[u8]>::len))])
+        }
+        Completion::On(advance) => {
             let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
             let name = advance.name.map_or(0, <[u8]>::len);
             shared::check(n, jobs, &[("AFTER", edges), ("NEXT", advance.queue.len()), ("NAME", name)])
@@ -105,43 +108,24 @@ fn check_shared(n: usize, jobs: &str, way: &Way<'_>) -> Done {
     }
 }
 
-/// Who speaks of which job.
-#[derive(Clone, Copy)]
-struct Said<'a> {
-    worker: &'a [u8],
-    id: &'a [u8],
-    token: Option<u64>,
-    payload: Option<&'a [u8]>,
-    /// Its own; of several jobs that do not have one in common.
-    result: Option<&'a [u8]>,
-}
-
 /// Ends the work on one job, and says in which state that leaves it.
-fn consume(commit: &mut Commit<'_>, said: Said<'_>, way: &Way<'_>) -> Result<State, CommandError> {
-    let env = commit.env;
-    let Said { worker, id, token, payload, result } = said;
-    match way {
-        Way::Done(request) => {
-            let result = result.or(request.result);
-            let request = Request { worker, id, token, payload, result, ..request.clone() };
-            if let Answer::Do(effect) = commit.board().consume(&env, &request)? {
-                commit.apply(&effect)?;
-            }
-            Ok(State::Complete)
-        }
-        Way::On(advance) => {
-            let advance = Advance { worker, id, token, payload, ..advance.clone() };
-            match commit.board().advance(&env, &advance)? {
-                Answer::Again(state) => return Ok(state),
-                Answer::Do(effect) => commit.apply(&effect)?,
-            }
-            // What it waits for from now on may have ended without success.
-            commit.settle(id)?;
-            let board = commit.board();
-            let gone = || board.tombstone(id, env.now).map(|tombstone| tombstone.state);
-            Ok(board.state_of(id).or_else(gone).unwrap_or(State::Cancelled))
-        }
+fn consume(
+    commit: &mut Commit<'_>,
+    speaker: &Speaker<'_>,
+    completion: &Completion<'_>,
+) -> Result<State, CommandError> {
+    let advance = match completion {
+        Completion::Done(request) => return commit.work(speaker, request).and(Ok(State::Complete)),
+        Completion::On(advance) => advance,
+    };
+    if let Answer::Again(state) = commit.work(speaker, advance)? {
+        return Ok(state);
     }
+    // What it waits for from now on may have ended without success.
+    commit.settle(speaker.id)?;
+    let (now, board) = (commit.env.now, commit.board());
+    let gone = || board.tombstone(speaker.id, now).map(|tombstone| tombstone.state);
+    Ok(board.state_of(speaker.id).or_else(gone).unwrap_or(State::Cancelled))
 }
 
 /// Reads the results after RESULTS.
@@ -168,24 +152,19 @@ impl Command for Consume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let (worker, id) = (args.speaker()?, args.name("id")?);
-        let (mut token, mut payload, mut next) = (None, None, None);
+        let (mut speaker, mut next) = (args.speaker()?, None);
         let mut options = Options::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut token, "TOKEN", args.token("TOKEN")?)?,
-                "PAYLOAD" => once(&mut payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
+                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
+                "PAYLOAD" => once(&mut options.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
-        let way = options.finish()?;
-        end(call, next, |commit| {
-            commit.check_worker_name(worker)?;
-            commit.settle(id)?;
-            consume(commit, Said { worker, id, token, payload, result: None }, &way).map(Ending::State)
-        })
+        let completion = options.finish()?;
+        end(call, next, |commit| consume(commit, &speaker, &completion).map(Ending::State))
     }
 }
 
@@ -208,7 +187,7 @@ impl Command for MConsume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let worker = args.speaker()?;
+        let worker = args.any_worker()?;
         let targets = targets(args)?;
         let (mut given, mut results, mut next) = (None, None, None);
         let mut options = Options::default();
@@ -226,16 +205,18 @@ impl Command for MConsume {
         if results.is_some() && (options.result.is_some() || options.next.is_some()) {
             return syntax("RESULTS excludes RESULT and NEXT");
         }
-        let way = options.finish()?;
+        let mut completion = options.finish()?;
         let all = targets.is_all();
         end(call, next, |commit| {
             commit.check_worker_name(worker)?;
             let targets = targets.paired(given, worker, commit);
-            check_shared(targets.len(), if all { "ALL" } else { "n" }, &way)?;
+            check_shared(targets.len(), if all { "ALL" } else { "n" }, &completion)?;
             let mut results = results.into_iter().flatten();
             for_each(commit, targets, all, |commit, id, token| {
-                let said = Said { worker, id, token, payload: None, result: results.next() };
-                consume(commit, said, &way).map(Ending::State)
+                if let (Completion::Done(request), Some(result)) = (&mut completion, results.next()) {
+                    request.result = Some(result);
+                }
+                consume(commit, &Speaker { worker, id, token }, &completion).map(Ending::State)
             })
         })
     }

@@ -1,6 +1,6 @@
 //! `JOB.FAIL`: a try did not work.
 
-use board::{Answer, Fail as Request, Retry, State, LONGEST};
+use board::{Answer, Effect, Fail as Request, Retry, State, LONGEST};
 
 use super::claim::{next_claim, ClaimRequest};
 use super::{Command, KeyUse, Spec};
@@ -35,45 +35,32 @@ impl Command for Fail {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request {
-            worker: args.speaker()?,
-            id: args.name("id")?,
-            kind: args.name("kind")?,
-            message: args.text("message")?,
-            ..Request::default()
-        };
+        let mut speaker = args.speaker()?;
+        let (kind, message) = (args.name("kind")?, args.text("message")?);
+        let mut request = Request { kind, message, ..Request::default() };
         let (mut retry, mut next) = (None, None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "RETRY" => {
                     let ms = args.ms("RETRY", 0..=LONGEST)?;
                     one_of(&mut retry, RETRY, "RETRY", Retry::After(ms))?;
                 }
                 "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 _ => return unexpected(word),
             }
         }
         request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
         end(call, next, |commit| {
-            commit.check_worker_name(request.worker)?;
-            commit.settle(request.id)?;
-            let env = commit.env;
-            let ended = match commit.board().fail(&env, &request)? {
+            let ended = match commit.work(&speaker, &request)? {
                 Answer::Again(state) => state,
-                Answer::Do(effect) => {
-                    let cancelled = matches!(effect, board::Effect::Cancelled(_));
-                    commit.apply(effect)?;
-                    if cancelled {
-                        State::Cancelled
-                    } else {
-                        State::Failed
-                    }
-                }
+                Answer::Do(Effect::Cancelled(_)) => State::Cancelled,
+                Answer::Do(_) => State::Failed,
             };
-            Ok(Ending::Failed(commit.board().after_fail(&env, request.id, ended)))
+            let env = commit.env;
+            Ok(Ending::Failed(commit.board().after_fail(&env, speaker.id, ended)))
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `JOB.HEARTBEAT` and `JOB.MHEARTBEAT`: a worker is alive and keeps its jobs.
 
-use board::{Heartbeat as Request, Report, LONGEST};
+use board::{Heartbeat as Request, Report, Speaker, LONGEST};
 
 use super::many::{targets, tokens};
 use super::{Command, KeyUse, Spec};
@@ -20,9 +20,14 @@ pub struct Heartbeat;
 pub struct MHeartbeat;
 
 /// Applies one heartbeat: when the lease ends, and whether the worker is asked to stop.
-fn beat(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(i64, bool), CommandError> {
+fn beat(
+    commit: &mut Commit<'_>,
+    speaker: &Speaker<'_>,
+    request: &Request<'_>,
+) -> Result<(i64, bool), CommandError> {
+    commit.settle(speaker.id)?;
     let env = commit.env;
-    let (revived, beaten) = commit.board().heartbeat(&env, request)?;
+    let (revived, beaten) = commit.board().heartbeat(&env, speaker, request)?;
     if let Some(revived) = revived {
         commit.apply(revived)?;
     }
@@ -54,12 +59,12 @@ impl Command for Heartbeat {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
+        let (mut speaker, mut request) = (args.speaker()?, Request::default());
         let mut report = Report::default();
         let mut meta = None;
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
                 "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
                 "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
@@ -73,9 +78,7 @@ impl Command for Heartbeat {
         request.report = (report != Report::default()).then_some(report);
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.check_worker_name(request.worker)?;
-            commit.settle(request.id)?;
-            let hold = beat(commit, &request)?;
+            let hold = beat(commit, &speaker, &request)?;
             reply.map(2);
             write(reply, hold);
             Ok(())
@@ -97,7 +100,7 @@ impl Command for MHeartbeat {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let worker = args.speaker()?;
+        let worker = args.any_worker()?;
         let targets = targets(args)?;
         let (mut lease, mut given) = (None, None);
         while let Some(word) = args.next() {
@@ -115,9 +118,8 @@ impl Command for MHeartbeat {
             let targets = targets.paired(given, worker, commit);
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {
-                commit.settle(id)?;
-                let request = Request { worker, id, token: *token, lease, report: None };
-                match beat(commit, &request) {
+                let speaker = Speaker { worker, id, token: *token };
+                match beat(commit, &speaker, &Request { lease, report: None }) {
                     Ok(hold) => answers.push((id, *token, Ok(hold))),
                     // What it no longer holds is not among all that it holds.
                     Err(CommandError::Refused(_)) if all => {}

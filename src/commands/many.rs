@@ -87,7 +87,6 @@ pub fn for_each(
 ) -> Result<Ending, CommandError> {
     let mut answers = Vec::with_capacity(targets.len());
     for (id, token) in &targets {
-        commit.settle(id)?;
         answers.push(match each(commit, id, *token) {
             Err(CommandError::Refused(refusal)) => Err(refusal),
             answer => Ok(answer?),

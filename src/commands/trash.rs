@@ -1,6 +1,6 @@
 //! `JOB.TRASH`: a worker puts a job aside that nobody should try again.
 
-use board::{Answer, Trash as Request};
+use board::Trash as Request;
 
 use super::claim::{next_claim, ClaimRequest};
 use super::{Command, KeyUse, Spec};
@@ -29,23 +29,17 @@ impl Command for Trash {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut request = Request { worker: args.speaker()?, id: args.name("id")?, ..Request::default() };
-        let mut next = None;
+        let (mut speaker, mut request, mut next) = (args.speaker()?, Request::default(), None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "TOKEN" => once(&mut request.token, "TOKEN", args.token("TOKEN")?)?,
+                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
-                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, request.worker)?),
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 _ => return unexpected(word),
             }
         }
         end(call, next, |commit| {
-            commit.check_worker_name(request.worker)?;
-            commit.settle(request.id)?;
-            let env = commit.env;
-            if let Answer::Do(effect) = commit.board().trash(&env, &request)? {
-                commit.apply(effect)?;
-            }
+            commit.work(&speaker, &request)?;
             Ok(Ending::Ok)
         })
     }

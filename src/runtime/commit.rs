@@ -2,7 +2,7 @@
 //! effects are applied and collected, and at the end they are sent on once, those who wait
 //! are served, and the timer is told.
 
-use board::{Apply, Batch, Board, Bound, Env, Refusal};
+use board::{Answer, Apply, Batch, Board, Bound, Effect, Env, Refusal, Speaker, WorkerVerb};
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
@@ -86,6 +86,22 @@ impl<'k> Commit<'k> {
         let line = format!("an effect does not fit its board, which is broken from now on: {effect:?}");
         self.ctx.log(Level::Warning, &line.chars().take(500).collect::<String>());
         Err(Refusal::Broken.into())
+    }
+
+    /// Does what time should have done with a worker's job by now, and then what the worker does
+    /// with it. Gives the effect, if it has not happened before.
+    pub fn work<'a>(
+        &mut self,
+        speaker: &Speaker<'_>,
+        verb: &impl WorkerVerb<'a>,
+    ) -> Result<Answer<Effect<'a>>, CommandError> {
+        self.settle(speaker.id)?;
+        let env = self.env;
+        let answer = self.board().work(&env, speaker, verb)?;
+        if let Answer::Do(effect) = &answer {
+            self.apply(effect)?;
+        }
+        Ok(answer)
     }
 
     /// Refuses `*` as a worker's name where jobs have owners.

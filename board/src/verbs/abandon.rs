@@ -9,21 +9,34 @@ use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
 use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::verbs::holder::{end_of, WorkerVerb};
 
 /// A worker gives its job back.
 #[derive(Debug, Clone, Default)]
 pub struct Abandon<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// Not to be claimed again for so many ms.
     pub delay: Option<i64>,
     /// Why.
     pub reason: Option<&'a [u8]>,
+}
+
+impl<'a> WorkerVerb<'a> for Abandon<'a> {
+    const END: End = End::Abandoned;
+
+    fn at_cancel(
+        &self,
+        board: &Board,
+        env: &Env<'_>,
+        slot: u32,
+        end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal> {
+        Ok(Some(Cancelled::at_end(board, env, slot, end, self.reason).into()))
+    }
+
+    fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+        let due = self.delay.map(|ms| after(env.now, ms));
+        Ok(Abandoned { slot, due, reason: self.reason, apart }.into())
+    }
 }
 
 written! {
@@ -77,23 +90,5 @@ impl<'a> Abandoned<'a> {
             Some(due) if due > now => board.make_scheduled(self.slot, due, now),
             _ => board.make_ready(self.slot, now),
         }
-    }
-}
-
-impl Board {
-    /// Decides an abandon. O(log n).
-    pub fn abandon<'a>(&self, env: &Env<'_>, abandon: &Abandon<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
-        let verb = Some(End::Abandoned);
-        let (slot, apart) = match self.standing(env, abandon.worker, abandon.id, abandon.token, verb)? {
-            Standing::Holds { slot, cancel: true, apart } => {
-                let end = end_of(End::Abandoned, apart);
-                let cancelled = Cancelled::at_end(self, env, slot, end, abandon.reason);
-                return Ok(Answer::Do(cancelled.into()));
-            }
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
-            Standing::Again(state) => return Ok(Answer::Again(state)),
-        };
-        let due = abandon.delay.map(|ms| after(env.now, ms));
-        Ok(Answer::Do(Abandoned { slot, due, reason: abandon.reason, apart }.into()))
     }
 }

@@ -2,7 +2,7 @@
 //! same id. Who waits for it waits on.
 
 use crate::board::Board;
-use crate::effect::{is_name, ApplyError, Validate};
+use crate::effect::{is_name, ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
@@ -10,17 +10,11 @@ use crate::job::awaited::Edge;
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State, NEVER, U48};
 use crate::verbs::depend::After;
-use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::verbs::holder::{end_of, WorkerVerb};
 
 /// A worker sends its job on.
 #[derive(Debug, Clone, Default)]
 pub struct Advance<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// Where it goes on.
     pub queue: &'a [u8],
     /// A name in place of the old.
@@ -33,6 +27,33 @@ pub struct Advance<'a> {
     pub payload: Option<&'a [u8]>,
     /// What it waits for first.
     pub after: Option<After<'a>>,
+}
+
+impl<'a> WorkerVerb<'a> for Advance<'a> {
+    const END: End = End::Advanced;
+
+    fn at_cancel(
+        &self,
+        _board: &Board,
+        _env: &Env<'_>,
+        _slot: u32,
+        _end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal> {
+        Err(Refusal::Cancelled(State::Claimed))
+    }
+
+    /// O(log n + m log m) for m jobs to wait for, and the search for a cycle when others wait for
+    /// the job.
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+        board.check_queue(self.queue)?;
+        let after = match &self.after {
+            Some(after) => board.decide_edges(env, slot, None, after)?,
+            None => Vec::new(),
+        };
+        board.check_edge_count(&[], &after)?;
+        let Advance { queue, name, due, priority, payload, .. } = *self;
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, apart }.into())
+    }
 }
 
 written! {
@@ -112,26 +133,5 @@ impl Advanced<'_> {
             _ => board.make_ready(slot, now)?,
         }
         board.begin_in_family(slot, false, now)
-    }
-}
-
-impl Board {
-    /// Decides an advance. O(log n + m log m) for m jobs to wait for, and the search for a
-    /// cycle when others wait for the job.
-    pub fn advance<'a>(&self, env: &Env<'_>, advance: &Advance<'a>) -> Result<Answer<Advanced<'a>>, Refusal> {
-        let verb = Some(End::Advanced);
-        let (slot, apart) = match self.standing(env, advance.worker, advance.id, advance.token, verb)? {
-            Standing::Holds { cancel: true, .. } => return Err(Refusal::Cancelled(State::Claimed)),
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
-            Standing::Again(state) => return Ok(Answer::Again(state)),
-        };
-        self.check_queue(advance.queue)?;
-        let after = match &advance.after {
-            Some(after) => self.decide_edges(env, slot, None, after)?,
-            None => Vec::new(),
-        };
-        self.check_edge_count(&[], &after)?;
-        let Advance { queue, name, due, priority, payload, .. } = *advance;
-        Ok(Answer::Do(Advanced { slot, queue, name, due, priority, payload, after, apart }))
     }
 }

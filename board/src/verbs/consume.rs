@@ -1,24 +1,18 @@
 //! Consuming: the work is done.
 
 use crate::board::Board;
-use crate::effect::{ApplyError, Validate};
+use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_field, EventField, EventKind};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::settings::Setting;
-use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::verbs::holder::{end_of, WorkerVerb};
 
 /// A worker says that its job is done.
 #[derive(Debug, Clone, Default)]
 pub struct Consume<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// What came out of it.
     pub result: Option<&'a [u8]>,
     /// How long the record stays, ms.
@@ -27,6 +21,33 @@ pub struct Consume<'a> {
     pub payload: Option<&'a [u8]>,
     /// Complete it although somebody asked to cancel it.
     pub force: bool,
+}
+
+impl<'a> WorkerVerb<'a> for Consume<'a> {
+    const END: End = End::Consumed;
+
+    fn at_cancel(
+        &self,
+        _board: &Board,
+        _env: &Env<'_>,
+        _slot: u32,
+        _end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal> {
+        match self.force {
+            true => Ok(None),
+            false => Err(Refusal::Cancelled(State::Claimed)),
+        }
+    }
+
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+        let job = board.job(slot).map_err(|_| Refusal::NoJob)?;
+        let setting = match self.result {
+            Some(_) => Setting::RetainResult,
+            None => Setting::RetainComplete,
+        };
+        let retain = self.retain.unwrap_or_else(|| board.job_rule(job, setting, env.rules));
+        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, apart }.into())
+    }
 }
 
 written! {
@@ -92,27 +113,5 @@ impl Consumed<'_> {
             board.record(slot, Entry { at: now, event: HistoryKind::Complete, worker, text: None })?;
         }
         board.make_ended(slot, State::Complete, token, self.retain, now)
-    }
-}
-
-impl Board {
-    /// Decides a consume. O(log n).
-    pub fn consume<'a>(&self, env: &Env<'_>, consume: &Consume<'a>) -> Result<Answer<Consumed<'a>>, Refusal> {
-        let verb = Some(End::Consumed);
-        let (slot, apart) = match self.standing(env, consume.worker, consume.id, consume.token, verb)? {
-            Standing::Holds { cancel: true, .. } if !consume.force => {
-                return Err(Refusal::Cancelled(State::Claimed));
-            }
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
-            Standing::Again(state) => return Ok(Answer::Again(state)),
-        };
-        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
-        let setting = match consume.result {
-            Some(_) => Setting::RetainResult,
-            None => Setting::RetainComplete,
-        };
-        let retain = consume.retain.unwrap_or_else(|| self.job_rule(job, setting, env.rules));
-        let consumed = Consumed { slot, result: consume.result, retain, payload: consume.payload, apart };
-        Ok(Answer::Do(consumed))
     }
 }

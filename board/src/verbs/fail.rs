@@ -11,7 +11,7 @@ use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::verbs::holder::{end_of, WorkerVerb};
 
 /// Whether and when another try follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,20 +28,40 @@ pub enum Retry {
 /// A worker says that its try failed.
 #[derive(Debug, Clone, Default)]
 pub struct Fail<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
     /// Class of the failure.
     pub kind: &'a [u8],
     /// Its text.
     pub message: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// What follows.
     pub retry: Retry,
     /// A payload in place of the old.
     pub payload: Option<&'a [u8]>,
+}
+
+impl<'a> WorkerVerb<'a> for Fail<'a> {
+    const END: End = End::Failed;
+
+    fn at_cancel(
+        &self,
+        board: &Board,
+        env: &Env<'_>,
+        slot: u32,
+        end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal> {
+        Ok(Some(Cancelled::at_end(board, env, slot, end, Some(self.message)).into()))
+    }
+
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+        let policy = board.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
+        let (due, retain) = match (policy, self.retry) {
+            (Next::End { retain }, _) => (None, retain),
+            (_, Retry::No) => (None, board.retention(State::Failed, env.rules)),
+            (Next::Retry { .. }, Retry::After(ms)) => (Some(after(env.now, ms)), 0),
+            (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
+        };
+        let Fail { kind, message, payload, .. } = *self;
+        Ok(Failed { slot, kind, message, due, retain, payload, apart }.into())
+    }
 }
 
 written! {
@@ -173,37 +193,6 @@ impl Board {
                 self.make_ended(slot, State::Failed, token, retain, now)
             }
         }
-    }
-
-    /// Decides a failure. O(log n).
-    pub fn fail<'a>(&self, env: &Env<'_>, fail: &Fail<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
-        let verb = Some(End::Failed);
-        let (slot, apart) = match self.standing(env, fail.worker, fail.id, fail.token, verb)? {
-            Standing::Holds { slot, cancel: true, apart } => {
-                let end = end_of(End::Failed, apart);
-                let cancelled = Cancelled::at_end(self, env, slot, end, Some(fail.message));
-                return Ok(Answer::Do(cancelled.into()));
-            }
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
-            Standing::Again(state) => return Ok(Answer::Again(state)),
-        };
-        let policy = self.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
-        let (due, retain) = match (policy, fail.retry) {
-            (Next::End { retain }, _) => (None, retain),
-            (_, Retry::No) => (None, self.retention(State::Failed, env.rules)),
-            (Next::Retry { .. }, Retry::After(ms)) => (Some(after(env.now, ms)), 0),
-            (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
-        };
-        let failed = Failed {
-            slot,
-            kind: fail.kind,
-            message: fail.message,
-            due,
-            retain,
-            payload: fail.payload,
-            apart,
-        };
-        Ok(Answer::Do(failed.into()))
     }
 
     /// How a job stands after a failure; `ended` when its record has gone already.

@@ -9,17 +9,11 @@ use crate::job::kin::counted;
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
 use crate::statistics::stats::Tally;
-use crate::verbs::holder::Standing;
+use crate::verbs::holder::{Speaker, Standing};
 
 /// A worker's sign of life.
 #[derive(Debug, Clone, Default)]
 pub struct Heartbeat<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// Lease from now on, ms; the claim's own when not named.
     pub lease: Option<i64>,
     /// What else it says.
@@ -232,9 +226,10 @@ impl Board {
     pub fn heartbeat<'a>(
         &self,
         env: &Env<'_>,
+        speaker: &Speaker<'_>,
         beat: &Heartbeat<'a>,
     ) -> Result<(Option<Revived>, Beaten<'a>), Refusal> {
-        let (slot, late) = match self.standing(env, beat.worker, beat.id, beat.token, None)? {
+        let (slot, late) = match self.standing(env, speaker, None)? {
             Standing::Holds { slot, .. } => (slot, false),
             Standing::Late { slot, .. } => {
                 self.check_concurrency(slot, false, env.now)?;

@@ -1,6 +1,7 @@
 //! Who may speak for a job: the check that all verbs of a worker begin with.
 
 use crate::board::Board;
+use crate::effect::Effect;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
@@ -8,6 +9,35 @@ use crate::settings::Setting;
 
 /// In place of a worker's name on an ownerless board: whoever holds the job, or nobody.
 pub const ANYBODY: &[u8] = b"*";
+
+/// Who speaks of which job.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Speaker<'a> {
+    /// The worker's name, or [`ANYBODY`].
+    pub worker: &'a [u8],
+    /// The job's id.
+    pub id: &'a [u8],
+    /// The token of the claim; without one, the name alone counts.
+    pub token: Option<u64>,
+}
+
+/// What a worker does with a job to end its claim.
+pub trait WorkerVerb<'a> {
+    /// How the claim ends.
+    const END: End;
+
+    /// What happens to a job that is to be cancelled; none when it ends as if it were not.
+    fn at_cancel(
+        &self,
+        board: &Board,
+        env: &Env<'_>,
+        slot: u32,
+        end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal>;
+
+    /// What happens to any other. `apart` as in [`Standing::Late`].
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal>;
+}
 
 /// What a worker's verb comes to: something happens, or it already has.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,11 +98,11 @@ impl Board {
     pub(crate) fn standing(
         &self,
         env: &Env<'_>,
-        worker: &[u8],
-        id: &[u8],
-        token: Option<u64>,
+        speaker: &Speaker<'_>,
         verb: Option<End>,
     ) -> Result<Standing, Refusal> {
+        let Speaker { worker, id, token } = *speaker;
+        self.check_speaker(worker)?;
         let Some(slot) = self.find(id) else {
             let Some(gone) = self.tombstone(id, env.now) else { return Err(Refusal::NoJob) };
             let again = Some(gone).filter(|t| {
@@ -136,5 +166,25 @@ impl Board {
             state if state.ended() => Refusal::Ended(state),
             state => Refusal::NotClaimed(state),
         })
+    }
+
+    /// Decides a worker's verb. O(log n), and see the verb.
+    pub fn work<'a, V: WorkerVerb<'a>>(
+        &self,
+        env: &Env<'_>,
+        speaker: &Speaker<'_>,
+        verb: &V,
+    ) -> Result<Answer<Effect<'a>>, Refusal> {
+        let (slot, apart) = match self.standing(env, speaker, Some(V::END))? {
+            Standing::Holds { slot, cancel: true, apart } => {
+                match verb.at_cancel(self, env, slot, end_of(V::END, apart))? {
+                    Some(effect) => return Ok(Answer::Do(effect)),
+                    None => (slot, apart),
+                }
+            }
+            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
+            Standing::Again(state) => return Ok(Answer::Again(state)),
+        };
+        verb.decide(self, env, slot, apart).map(Answer::Do)
     }
 }

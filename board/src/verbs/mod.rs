@@ -51,7 +51,7 @@ pub use fire::{Fired, LATE};
 pub use flow::{Flow, Node};
 pub use groups::{GroupConfigured, Reviewed, ALL_GROUPS};
 pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
-pub use holder::{Answer, ANYBODY};
+pub use holder::{Answer, Speaker, WorkerVerb, ANYBODY};
 pub use label::{Label, Labelled};
 pub use limit::{LimitConfigured, LimitsNamed};
 pub use pause::{Lifted, PauseRequest, Paused, Reclaimed, Resumed};

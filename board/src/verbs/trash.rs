@@ -8,19 +8,32 @@ use crate::events::{text_field, EventField, EventKind};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, Answer, Standing};
+use crate::verbs::holder::{end_of, WorkerVerb};
 
 /// A worker puts its job aside.
 #[derive(Debug, Clone, Default)]
 pub struct Trash<'a> {
-    /// Who.
-    pub worker: &'a [u8],
-    /// Which job.
-    pub id: &'a [u8],
-    /// Token of the claim.
-    pub token: Option<u64>,
     /// Why.
     pub reason: Option<&'a [u8]>,
+}
+
+impl<'a> WorkerVerb<'a> for Trash<'a> {
+    const END: End = End::Trashed;
+
+    fn at_cancel(
+        &self,
+        board: &Board,
+        env: &Env<'_>,
+        slot: u32,
+        end: End,
+    ) -> Result<Option<Effect<'a>>, Refusal> {
+        Ok(Some(Cancelled::at_end(board, env, slot, end, self.reason).into()))
+    }
+
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+        let retain = board.retention(State::Trashed, env.rules);
+        Ok(Trashed { slot, reason: self.reason, retain, apart }.into())
+    }
 }
 
 written! {
@@ -89,21 +102,5 @@ impl Board {
             facts.push(EventField::Flag("kept", kept));
         });
         self.make_ended(slot, state, token, retain, now)
-    }
-
-    /// Decides a trash. O(log n).
-    pub fn trash<'a>(&self, env: &Env<'_>, trash: &Trash<'a>) -> Result<Answer<Effect<'a>>, Refusal> {
-        let verb = Some(End::Trashed);
-        let (slot, apart) = match self.standing(env, trash.worker, trash.id, trash.token, verb)? {
-            Standing::Holds { slot, cancel: true, apart } => {
-                let end = end_of(End::Trashed, apart);
-                let cancelled = Cancelled::at_end(self, env, slot, end, trash.reason);
-                return Ok(Answer::Do(cancelled.into()));
-            }
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
-            Standing::Again(state) => return Ok(Answer::Again(state)),
-        };
-        let retain = self.retention(State::Trashed, env.rules);
-        Ok(Answer::Do(Trashed { slot, reason: trash.reason, retain, apart }.into()))
     }
 }

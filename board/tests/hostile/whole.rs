@@ -31,7 +31,10 @@ pub fn full() -> World {
         meta: vec![pair(b"k", b"v")],
         log: Some(b"line"),
     };
-    let beat = Heartbeat { worker: BOB, id: b"rich", token: None, lease: Some(40), report: Some(report) };
+    let beat = (
+        Speaker { worker: BOB, id: b"rich", token: None },
+        Heartbeat { lease: Some(40), report: Some(report) },
+    );
     w.heartbeat(&beat).unwrap();
     w.now += 40;
     assert!(w.slice(5));
@@ -179,7 +182,10 @@ pub fn live_on(board: Board) {
     for id in &ids {
         w.record(id).unwrap().history();
         let _ = w.claim_id(&Claim { worker: BOB, ..Claim::default() }, id);
-        let _ = w.consume(&Consume { worker: BOB, id, retain: Some(5), ..Consume::default() });
+        let _ = w.work(&(
+            Speaker { worker: BOB, id, ..Speaker::default() },
+            Consume { retain: Some(5), ..Consume::default() },
+        ));
         let _ = w.cancel(id, true);
         let _ = w.requeue(id, None);
         let update =

@@ -7,7 +7,7 @@ use crate::world::{Done, World};
 
 impl World {
     fn goes_on(&mut self, worker: &[u8], id: &str, token: Option<u64>, queue: &[u8]) -> Result<Done, String> {
-        self.advance(&Advance { worker, id: id.as_bytes(), token, queue, ..Advance::default() })
+        self.work(&(Speaker { worker, id: id.as_bytes(), token }, Advance { queue, ..Advance::default() }))
     }
 }
 
@@ -23,7 +23,10 @@ fn a_job_goes_on_in_the_next_queue_with_all_afresh_but_meta_and_history() {
     w.pass(500);
     let token = w.take_id(ANN, "job");
     let report = Some(Report { progress: Some(5_000), stage: Some(b"half"), ..Report::default() });
-    let beat = Heartbeat { worker: ANN, id: b"job", token: Some(token), report, ..Heartbeat::default() };
+    let beat = (
+        Speaker { worker: ANN, id: b"job", token: Some(token) },
+        Heartbeat { report, ..Heartbeat::default() },
+    );
     w.heartbeat(&beat).unwrap();
     w.pass(5);
     assert_eq!(w.goes_on(ANN, "job", Some(token), b"second"), DID);
@@ -54,8 +57,11 @@ fn a_job_may_go_on_under_another_name() {
         (None, b"publish", [0, 1]),
     ] {
         w.take_id(ANN, "job");
-        let advance = Advance { worker: ANN, id: b"job", queue: b"default", name, ..Advance::default() };
-        assert_eq!(w.advance(&advance), DID);
+        let advance = (
+            Speaker { worker: ANN, id: b"job", ..Speaker::default() },
+            Advance { queue: b"default", name, ..Advance::default() },
+        );
+        assert_eq!(w.work(&advance), DID);
         assert_eq!(w.job("job").name(), Some(called));
         assert_eq!([&b"resize"[..], b"publish"].map(|name| w.board.live_of(b"ann", name)), live);
         w.is_valid();
@@ -85,20 +91,23 @@ fn it_may_wait_for_a_time_and_for_other_jobs_first() {
     let mut w = World::default();
     w.put_in("job", Claimed);
     let due = Some(w.now + 100);
-    let advance = Advance { worker: ANN, id: b"job", queue: b"next", due, ..Advance::default() };
-    assert_eq!(w.advance(&advance), DID);
+    let advance = (
+        Speaker { worker: ANN, id: b"job", ..Speaker::default() },
+        Advance { queue: b"next", due, ..Advance::default() },
+    );
+    assert_eq!(w.work(&advance), DID);
     assert_eq!((w.is("job"), w.job("job").due()), (Some(Scheduled), due));
     w.pass(100);
     w.take_id(ANN, "job");
     w.put("other");
     w.put_after("mine", &["job"], OnFailure::Hold);
     let wait = |id: &'static [u8]| Some(After { jobs: vec![(id, OnFailure::Cancel)], strict: true });
-    let advance = |id| Advance { after: wait(id), due: None, ..advance.clone() };
-    assert_eq!(w.advance(&advance(b"mine")), refused("CYCLE a job would wait for itself"));
-    assert_eq!(w.advance(&advance(b"job")), refused("CYCLE a job would wait for itself"));
-    assert_eq!(w.advance(&advance(b"nobody")), refused("NOJOB no such job nobody"));
+    let advance = |id| (advance.0, Advance { after: wait(id), due: None, ..advance.1.clone() });
+    assert_eq!(w.work(&advance(b"mine")), refused("CYCLE a job would wait for itself"));
+    assert_eq!(w.work(&advance(b"job")), refused("CYCLE a job would wait for itself"));
+    assert_eq!(w.work(&advance(b"nobody")), refused("NOJOB no such job nobody"));
     assert_eq!(w.is("job"), Some(Claimed));
-    assert_eq!(w.advance(&advance(b"other")), DID);
+    assert_eq!(w.work(&advance(b"other")), DID);
     assert_eq!(w.is("job"), Some(Blocked));
     w.is_valid();
     w.take_id(BOB, "other");

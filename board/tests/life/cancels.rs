@@ -57,8 +57,8 @@ fn a_consume_is_refused_unless_forced() {
     let (mut w, token) = asked();
     assert_eq!(w.done(ANN, "job", token), refused("CANCELLED cancel was requested"));
     assert_eq!(w.is("job"), Some(Claimed));
-    let consume = Consume { worker: ANN, id: b"job", token, force: true, ..Consume::default() };
-    assert_eq!(w.consume(&consume), DID);
+    let consume = (Speaker { worker: ANN, id: b"job", token }, Consume { force: true, ..Consume::default() });
+    assert_eq!(w.work(&consume), DID);
     assert_eq!(w.is("job"), None);
 }
 

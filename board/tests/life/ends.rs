@@ -12,8 +12,11 @@ fn a_completed_job_goes_at_once_or_stays_when_it_has_a_result() {
     w.done(ANN, "plain", None).unwrap();
     assert_eq!((w.is("plain"), w.board.tombstones()), (None, 1));
     w.put_in("rich", Claimed);
-    let consume = Consume { worker: ANN, id: b"rich", result: Some(b"42"), ..Consume::default() };
-    w.consume(&consume).unwrap();
+    let consume = (
+        Speaker { worker: ANN, id: b"rich", ..Speaker::default() },
+        Consume { result: Some(b"42"), ..Consume::default() },
+    );
+    w.work(&consume).unwrap();
     assert_eq!((w.is("rich"), w.job("rich").result()), (Some(Complete), Some(&b"42"[..])));
     w.pass(3_599_999);
     assert_eq!(w.is("rich"), Some(Complete));

@@ -20,7 +20,10 @@ impl World {
             self.take_id(ANN, id);
         }
         let report = Some(Report { progress: Some(percent * 100), ..Report::default() });
-        let beat = Heartbeat { worker: ANN, id: id.as_bytes(), report, ..Heartbeat::default() };
+        let beat = (
+            Speaker { worker: ANN, id: id.as_bytes(), ..Speaker::default() },
+            Heartbeat { report, ..Heartbeat::default() },
+        );
         self.heartbeat(&beat).unwrap();
     }
 
@@ -401,7 +404,10 @@ fn what_is_rounded_in_one_generation_does_not_show_in_the_next() {
             let id = format!("{p}{n}");
             w.take_id(ANN, &id);
             let report = Some(Report { progress: Some(progress), ..Report::default() });
-            let beat = Heartbeat { worker: ANN, id: id.as_bytes(), report, ..Heartbeat::default() };
+            let beat = (
+                Speaker { worker: ANN, id: id.as_bytes(), ..Speaker::default() },
+                Heartbeat { report, ..Heartbeat::default() },
+            );
             w.heartbeat(&beat).unwrap();
         }
     }

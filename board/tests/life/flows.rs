@@ -67,8 +67,11 @@ fn a_parent_waits_for_its_children_and_collects_their_results() {
     ]);
     assert_eq!((w.is("sum"), w.is("one"), w.is("end")), (Some(Blocked), Some(Ready), Some(Blocked)));
     w.take_id(ANN, "one");
-    let consume = Consume { worker: ANN, id: b"one", result: Some(b"1"), ..Consume::default() };
-    w.consume(&consume).unwrap();
+    let consume = (
+        Speaker { worker: ANN, id: b"one", ..Speaker::default() },
+        Consume { result: Some(b"1"), ..Consume::default() },
+    );
+    w.work(&consume).unwrap();
     w.take_id(ANN, "two");
     w.fails_with(ANN, "two", None, Retry::No).unwrap();
     w.pass(10_000_000);

@@ -166,8 +166,11 @@ fn a_worker_that_consumes_by_force_is_in_time() {
     w.take_id(ANN, "job");
     w.cancel(b"job", false).unwrap().unwrap();
     w.pass(299);
-    let consume = Consume { worker: ANN, id: b"job", force: true, ..Consume::default() };
-    assert_eq!(w.consume(&consume), DID);
+    let consume = (
+        Speaker { worker: ANN, id: b"job", ..Speaker::default() },
+        Consume { force: true, ..Consume::default() },
+    );
+    assert_eq!(w.work(&consume), DID);
     w.pass(1);
     assert_eq!(w.is("job"), None);
     w.is_valid();

@@ -214,7 +214,10 @@ fn bytes_are_those_of_all_records_and_follow_their_queue() {
     // Workers are never refused.
     w.take_id(ANN, "a");
     let report = Report { payload: Some(&[9; 5_000]), ..Report::default() };
-    let beat = Heartbeat { worker: ANN, id: b"a", report: Some(report), ..Heartbeat::default() };
+    let beat = (
+        Speaker { worker: ANN, id: b"a", ..Speaker::default() },
+        Heartbeat { report: Some(report), ..Heartbeat::default() },
+    );
     w.heartbeat(&beat).unwrap();
     w.done(ANN, "a", None).unwrap();
     assert_eq!(w.board.record_bytes_in(b"mail"), 0);

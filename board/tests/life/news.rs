@@ -32,7 +32,7 @@ fn records_that_change_and_go_are_noted_until_they_are_asked_for() {
     assert_eq!(changed(&mut world), ["a", "b"]);
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
     assert_eq!(changed(&mut world), ["a"]);
-    world.consume(&Consume { worker: b"w", id: b"a", ..Consume::default() }).unwrap();
+    world.work(&(Speaker { worker: b"w", id: b"a", ..Speaker::default() }, Consume::default())).unwrap();
     assert_eq!(changed(&mut world), ["a"]);
     assert!(world.delete(b"b"));
     assert_eq!(changed(&mut world), ["b"]);
@@ -49,7 +49,7 @@ fn one_fewer_to_wait_for_is_a_change() {
     world.post(&Post { id: Some(b"c"), after, ..Post::default() }).unwrap();
     let version = world.record(b"c").unwrap().version();
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
-    world.consume(&Consume { worker: b"w", id: b"a", ..Consume::default() }).unwrap();
+    world.work(&(Speaker { worker: b"w", id: b"a", ..Speaker::default() }, Consume::default())).unwrap();
     world.pass(0);
     assert_eq!(world.state(b"c"), Some(State::Blocked));
     assert!(world.record(b"c").unwrap().version() > version);
@@ -113,8 +113,13 @@ fn the_end_of_a_job_says_whether_its_record_is_kept() {
     post(&mut world, "b");
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 2);
     world.board.listen(all());
-    world.consume(&Consume { worker: b"w", id: b"a", ..Consume::default() }).unwrap();
-    world.consume(&Consume { worker: b"w", id: b"b", retain: Some(5), ..Consume::default() }).unwrap();
+    world.work(&(Speaker { worker: b"w", id: b"a", ..Speaker::default() }, Consume::default())).unwrap();
+    world
+        .work(&(
+            Speaker { worker: b"w", id: b"b", ..Speaker::default() },
+            Consume { retain: Some(5), ..Consume::default() },
+        ))
+        .unwrap();
     let kept: Vec<bool> =
         world.board.messages().iter().map(|m| m.facts.contains(&EventField::Flag("kept", true))).collect();
     assert_eq!(kept, [false, true]);

@@ -219,7 +219,11 @@ fn progress_of_a_worker_never_goes_back_and_an_operators_may() {
     w.take_id(ANN, "job");
     let mut beat = |progress: u16| {
         let report = Some(Report { progress: Some(progress), ..Report::default() });
-        w.heartbeat(&Heartbeat { worker: ANN, id: b"job", report, ..Heartbeat::default() }).unwrap();
+        w.heartbeat(&(
+            Speaker { worker: ANN, id: b"job", ..Speaker::default() },
+            Heartbeat { report, ..Heartbeat::default() },
+        ))
+        .unwrap();
         w.job("job").progress()
     };
     assert_eq!([beat(2_000), beat(1_000), beat(3_000)], [Some(20.0), Some(20.0), Some(30.0)]);

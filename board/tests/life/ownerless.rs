@@ -54,11 +54,11 @@ fn a_token_that_nobody_was_given_repeats_nothing() {
     for retain in [0, -1] {
         let mut w = ownerless();
         w.put("job");
-        let consume = |token| Consume { worker: ANYBODY, id: b"job", token, ..Consume::default() };
-        let retain = Some(retain);
-        assert_eq!(w.consume(&Consume { retain, ..consume(Some(0)) }), DID);
-        assert_eq!(w.consume(&consume(Some(0))), ended());
-        assert_eq!(w.consume(&consume(Some(7))), ended());
+        let consume = |token| (Speaker { worker: ANYBODY, id: b"job", token }, Consume::default());
+        let kept = Consume { retain: Some(retain), ..Consume::default() };
+        assert_eq!(w.work(&(consume(Some(0)).0, kept)), DID);
+        assert_eq!(w.work(&consume(Some(0))), ended());
+        assert_eq!(w.work(&consume(Some(7))), ended());
     }
 }
 
@@ -92,10 +92,12 @@ fn who_shows_the_token_of_the_claim_is_its_holder_and_may_repeat() {
             if late {
                 w.pass(30_000);
             }
-            let consume =
-                Consume { worker: ANYBODY, id: b"job", token, retain: Some(retain), ..Consume::default() };
-            assert_eq!(w.consume(&consume), DID);
-            assert_eq!(w.consume(&consume), again(Complete));
+            let consume = (
+                Speaker { worker: ANYBODY, id: b"job", token },
+                Consume { retain: Some(retain), ..Consume::default() },
+            );
+            assert_eq!(w.work(&consume), DID);
+            assert_eq!(w.work(&consume), again(Complete));
             assert_eq!(w.done(ANN, "job", token), again(Complete));
             assert_eq!(w.done(ANYBODY, "job", None), ended());
         }

@@ -194,8 +194,10 @@ fn heartbeats_do_not_save_jobs_from_being_taken_back() {
         for m in 0..40 {
             let lease = if (n + m) % 2 == 0 { 30_000 } else { 15_000 };
             let id = format!("job{m}");
-            let beat =
-                Heartbeat { worker: ANN, id: id.as_bytes(), lease: Some(lease), ..Heartbeat::default() };
+            let beat = (
+                Speaker { worker: ANN, id: id.as_bytes(), ..Speaker::default() },
+                Heartbeat { lease: Some(lease), ..Heartbeat::default() },
+            );
             let _ = w.heartbeat(&beat);
         }
         w.slice(1);

@@ -13,7 +13,11 @@ fn a_history_tells_what_happened_in_order() {
     w.take_id(ANN, "job");
     w.pass(1);
     let report = Some(Report { log: Some(b"half way"), ..Report::default() });
-    w.heartbeat(&Heartbeat { worker: ANN, id: b"job", report, ..Heartbeat::default() }).unwrap();
+    w.heartbeat(&(
+        Speaker { worker: ANN, id: b"job", ..Speaker::default() },
+        Heartbeat { report, ..Heartbeat::default() },
+    ))
+    .unwrap();
     w.pass(1);
     w.fails_with(ANN, "job", None, Retry::After(10)).unwrap();
     w.pass(10);

@@ -20,7 +20,8 @@ fn rich() -> World {
         w.put_in(state.name(), state);
     }
     let report = Some(Report { stage: Some(TEXT), log: Some(TEXT), ..Report::default() });
-    w.heartbeat(&Heartbeat { worker: ANN, id: b"claimed", token: None, lease: None, report }).unwrap();
+    w.heartbeat(&(Speaker { worker: ANN, id: b"claimed", token: None }, Heartbeat { lease: None, report }))
+        .unwrap();
     w
 }
 

@@ -11,7 +11,9 @@ fn post(world: &mut World, id: &str) {
 
 fn consume(world: &mut World, id: &str) {
     world.claim_id(&Claim { worker: b"w", ..Claim::default() }, id.as_bytes()).unwrap();
-    world.consume(&Consume { worker: b"w", id: id.as_bytes(), ..Consume::default() }).unwrap();
+    world
+        .work(&(Speaker { worker: b"w", id: id.as_bytes(), ..Speaker::default() }, Consume::default()))
+        .unwrap();
 }
 
 fn changed(world: &World, revision: u64) -> Vec<String> {
@@ -136,7 +138,9 @@ fn more_changes_than_are_remembered_are_looked_for() {
     world.board.follow_changes();
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
     for _ in 0..20_000 {
-        world.heartbeat(&Heartbeat { worker: b"w", id: b"a", ..Heartbeat::default() }).unwrap();
+        world
+            .heartbeat(&(Speaker { worker: b"w", id: b"a", ..Speaker::default() }, Heartbeat::default()))
+            .unwrap();
     }
     post(&mut world, "c");
     assert_eq!(changed(&world, then), ["a", "c"]);

@@ -55,16 +55,19 @@ impl World {
     }
 
     pub fn beat(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<(i64, bool), String> {
-        self.heartbeat(&Heartbeat { worker, id: id.as_bytes(), token, ..Heartbeat::default() })
+        self.heartbeat(&(Speaker { worker, id: id.as_bytes(), token }, Heartbeat::default()))
     }
 
     pub fn done(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<Done, String> {
-        self.consume(&Consume { worker, id: id.as_bytes(), token, ..Consume::default() })
+        self.work(&(Speaker { worker, id: id.as_bytes(), token }, Consume::default()))
     }
 
     pub fn done_keeping(&mut self, worker: &[u8], id: &str, retain: i64) -> Result<Done, String> {
         let retain = Some(retain);
-        self.consume(&Consume { worker, id: id.as_bytes(), retain, ..Consume::default() })
+        self.work(&(
+            Speaker { worker, id: id.as_bytes(), ..Speaker::default() },
+            Consume { retain, ..Consume::default() },
+        ))
     }
 
     pub fn fails(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<Done, String> {
@@ -79,15 +82,18 @@ impl World {
         retry: Retry,
     ) -> Result<Done, String> {
         let (kind, message) = (b"io", b"disk full");
-        self.fail(&Fail { worker, id: id.as_bytes(), kind, message, token, retry, payload: None })
+        self.work(&(
+            Speaker { worker, id: id.as_bytes(), token },
+            Fail { kind, message, retry, payload: None },
+        ))
     }
 
     pub fn gives_back(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<Done, String> {
-        self.abandon(&Abandon { worker, id: id.as_bytes(), token, ..Abandon::default() })
+        self.work(&(Speaker { worker, id: id.as_bytes(), token }, Abandon::default()))
     }
 
     pub fn trashes(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<Done, String> {
-        self.trash(&Trash { worker, id: id.as_bytes(), token, reason: Some(b"rubbish") })
+        self.work(&(Speaker { worker, id: id.as_bytes(), token }, Trash { reason: Some(b"rubbish") }))
     }
 
     pub fn is(&self, id: &str) -> Option<State> {

@@ -227,7 +227,7 @@ fn pace_is_that_of_the_last_minute_and_drains_what_is_ready() {
     assert_eq!((pace.oldest, pace.drain()), (Some(30_000), None));
     w.pass(30_000 + 45_000);
     for got in w.claim(&Claim { worker: ANN, ..Claim::default() }, 60) {
-        w.consume(&Consume { worker: ANN, id: &got.id, ..Consume::default() }).unwrap();
+        w.work(&(Speaker { worker: ANN, id: &got.id, ..Speaker::default() }, Consume::default())).unwrap();
     }
     // A quarter of the minute before is within the last one.
     let pace = w.board.pace(Some(b"default"), w.now);

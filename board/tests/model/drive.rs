@@ -238,48 +238,46 @@ impl Pair {
             Command::Heartbeat { who, id, token, lease, talk } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let report = talk.as_ref().map(report);
-                let beat = Heartbeat { worker: &worker, id: &id, token, lease: *lease, report };
+                let beat = (Speaker { worker: &worker, id: &id, token }, Heartbeat { lease: *lease, report });
                 same("heartbeat", self.world.heartbeat(&beat), self.model.heartbeat(&beat))
             }
             Command::Consume { who, id, token, result, retain, payload, force } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let result = result.then_some(TEXTS[2]);
                 let payload = payload.then_some(TEXTS[3]);
-                let consume = Consume {
-                    worker: &worker,
-                    id: &id,
-                    token,
-                    result,
-                    retain: *retain,
-                    payload,
-                    force: *force,
-                };
-                same("consume", self.world.consume(&consume), self.model.consume(&consume))
+                let consume = (
+                    Speaker { worker: &worker, id: &id, token },
+                    Consume { result, retain: *retain, payload, force: *force },
+                );
+                same("consume", self.world.work(&consume), self.model.consume(&consume))
             }
             Command::Advance { who, id, token, queue, name, delay, priority, payload, after: edges } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let edges: Option<Vec<(Bytes, OnFailure)>> =
                     edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
-                let advance = Advance {
-                    worker: &worker,
-                    id: &id,
-                    token,
-                    queue: QUEUES[*queue as usize],
-                    name: name.map(|n| NAMES[n as usize]),
-                    due: delay.map(|ms| self.world.now + ms),
-                    priority: *priority,
-                    payload: payload.then_some(TEXTS[3]),
-                    after: edges.as_ref().map(|edges| after(edges, false)),
-                };
-                same("advance", self.world.advance(&advance), self.model.advance(&advance))
+                let advance = (
+                    Speaker { worker: &worker, id: &id, token },
+                    Advance {
+                        queue: QUEUES[*queue as usize],
+                        name: name.map(|n| NAMES[n as usize]),
+                        due: delay.map(|ms| self.world.now + ms),
+                        priority: *priority,
+                        payload: payload.then_some(TEXTS[3]),
+                        after: edges.as_ref().map(|edges| after(edges, false)),
+                    },
+                );
+                same("advance", self.world.work(&advance), self.model.advance(&advance))
             }
             Command::Fail { who, id, token, kind, message, retry, payload } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let message = if *message { TEXTS[2] } else { b"" };
                 let payload = payload.then_some(TEXTS[3]);
                 let kind = NAMES[1 + *kind as usize];
-                let fail = Fail { worker: &worker, id: &id, kind, message, token, retry: *retry, payload };
-                let got = self.world.fail(&fail);
+                let fail = (
+                    Speaker { worker: &worker, id: &id, token },
+                    Fail { kind, message, retry: *retry, payload },
+                );
+                let got = self.world.work(&fail);
                 let board = &self.world.board;
                 let want = self.model.fail(&fail, &|id| board.record_of(board.find(id)?)?.due());
                 same("fail", got, want)
@@ -287,14 +285,15 @@ impl Pair {
             Command::Abandon { who, id, token, delay, reason } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let reason = reason.then_some(TEXTS[2]);
-                let abandon = Abandon { worker: &worker, id: &id, token, delay: *delay, reason };
-                same("abandon", self.world.abandon(&abandon), self.model.abandon(&abandon))
+                let abandon =
+                    (Speaker { worker: &worker, id: &id, token }, Abandon { delay: *delay, reason });
+                same("abandon", self.world.work(&abandon), self.model.abandon(&abandon))
             }
             Command::Trash { who, id, token, reason } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let reason = reason.then_some(TEXTS[2]);
-                let trash = Trash { worker: &worker, id: &id, token, reason };
-                same("trash", self.world.trash(&trash), self.model.trash(&trash))
+                let trash = (Speaker { worker: &worker, id: &id, token }, Trash { reason });
+                same("trash", self.world.work(&trash), self.model.trash(&trash))
             }
             Command::Cancel { id, force, by } => {
                 let id = self.named(id)?;

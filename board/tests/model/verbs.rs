@@ -2,8 +2,8 @@
 //! settled before.
 
 use board::{
-    Advance, Claim, Consume, Exists, Fail, Heartbeat, OnConflict, Order, Post, Report, Retry, Setting, State,
-    Tally, GIVERS,
+    Advance, Claim, Consume, Exists, Fail, Heartbeat, OnConflict, Order, Post, Report, Retry, Setting,
+    Speaker, State, Tally, GIVERS,
 };
 
 use crate::limits::Unique;
@@ -326,8 +326,11 @@ impl Model {
         })
     }
 
-    pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
-        let at = match self.stand(beat.worker, beat.id, beat.token, None)? {
+    pub fn heartbeat(
+        &mut self,
+        (speaker, beat): &(Speaker<'_>, Heartbeat<'_>),
+    ) -> Result<(i64, bool), String> {
+        let at = match self.stand(speaker.worker, speaker.id, speaker.token, None)? {
             Stand::Holds(at, _) => at,
             Stand::Late(at, _) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
             Stand::Late(at, _) if self.kept_back(&self.jobs[at], false).is_some() => {
@@ -355,13 +358,13 @@ impl Model {
         let cancel = hold.cancel;
         let answer = (job.deadline(), cancel);
         if let Some(report) = &beat.report {
-            self.report(beat.id, report, false);
+            self.report(speaker.id, report, false);
         }
         Ok(answer)
     }
 
-    pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
-        let (at, way) = match self.stand(consume.worker, consume.id, consume.token, Some(Way::Consumed))? {
+    pub fn consume(&mut self, (speaker, consume): &(Speaker<'_>, Consume<'_>)) -> Result<Done, String> {
+        let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Consumed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
             Stand::Holds(at, apart) | Stand::Late(at, apart) => {
                 (at, if apart { Way::Taken } else { Way::Consumed })
@@ -387,8 +390,8 @@ impl Model {
         Ok(Done::Did)
     }
 
-    pub fn advance(&mut self, advance: &Advance<'_>) -> Result<Done, String> {
-        let (at, apart) = match self.stand(advance.worker, advance.id, advance.token, Some(Way::Advanced))? {
+    pub fn advance(&mut self, (speaker, advance): &(Speaker<'_>, Advance<'_>)) -> Result<Done, String> {
+        let (at, apart) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Advanced))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
             Stand::Holds(at, apart) | Stand::Late(at, apart) => (at, apart),
         };
@@ -397,7 +400,7 @@ impl Model {
         }
         self.check_queues(&[advance.queue])?;
         let edges = match &advance.after {
-            Some(after) => self.decide(advance.id, None, after)?,
+            Some(after) => self.decide(speaker.id, None, after)?,
             None => Vec::new(),
         };
         self.count_run(at);
@@ -416,10 +419,10 @@ impl Model {
         let past = job.past.as_ref().map(|past| (past.hold.worker.clone(), past.hold.token));
         job.sent_on = past.filter(|_| !apart);
         for edge in edges {
-            self.attach(advance.id, edge);
+            self.attach(speaker.id, edge);
         }
-        self.wait(self.at(advance.id).unwrap(), advance.due.unwrap_or(self.now));
-        self.begin_in_family(advance.id, false);
+        self.wait(self.at(speaker.id).unwrap(), advance.due.unwrap_or(self.now));
+        self.begin_in_family(speaker.id, false);
         Ok(Done::Did)
     }
 
@@ -443,8 +446,8 @@ impl Model {
         self.end(at, State::Cancelled, self.retention(State::Cancelled));
     }
 
-    pub fn fail(&mut self, fail: &Fail<'_>, draw: Draw) -> Result<Done, String> {
-        let (at, way) = match self.stand(fail.worker, fail.id, fail.token, Some(Way::Failed))? {
+    pub fn fail(&mut self, (speaker, fail): &(Speaker<'_>, Fail<'_>), draw: Draw) -> Result<Done, String> {
+        let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Failed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
             Stand::Holds(at, apart) | Stand::Late(at, apart) => {
                 (at, if apart { Way::Taken } else { Way::Failed })
@@ -467,8 +470,11 @@ impl Model {
         Ok(Done::Did)
     }
 
-    pub fn abandon(&mut self, abandon: &board::Abandon<'_>) -> Result<Done, String> {
-        let (at, way) = match self.stand(abandon.worker, abandon.id, abandon.token, Some(Way::Abandoned))? {
+    pub fn abandon(
+        &mut self,
+        (speaker, abandon): &(Speaker<'_>, board::Abandon<'_>),
+    ) -> Result<Done, String> {
+        let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Abandoned))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
             Stand::Holds(at, apart) | Stand::Late(at, apart) => {
                 (at, if apart { Way::Taken } else { Way::Abandoned })
@@ -485,8 +491,8 @@ impl Model {
         Ok(Done::Did)
     }
 
-    pub fn trash(&mut self, trash: &board::Trash<'_>) -> Result<Done, String> {
-        let (at, way) = match self.stand(trash.worker, trash.id, trash.token, Some(Way::Trashed))? {
+    pub fn trash(&mut self, (speaker, trash): &(Speaker<'_>, board::Trash<'_>)) -> Result<Done, String> {
+        let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Trashed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
             Stand::Holds(at, apart) | Stand::Late(at, apart) => {
                 (at, if apart { Way::Taken } else { Way::Trashed })

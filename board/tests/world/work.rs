@@ -91,20 +91,14 @@ impl World {
         got
     }
 
-    fn hear(&mut self, worker: &[u8]) -> Result<(), String> {
-        let heard = self.board.check_speaker(worker).map_err(|refusal| refusal.to_string());
-        if heard.is_err() {
-            self.commit();
-        }
-        heard
-    }
-
-    pub fn heartbeat(&mut self, beat: &Heartbeat<'_>) -> Result<(i64, bool), String> {
-        self.hear(beat.worker)?;
-        self.settle(beat.id);
+    pub fn heartbeat(
+        &mut self,
+        (speaker, beat): &(Speaker<'_>, Heartbeat<'_>),
+    ) -> Result<(i64, bool), String> {
+        self.settle(speaker.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.heartbeat(&env, beat).map_err(|r| r.to_string());
+        let decided = self.board.heartbeat(&env, speaker, beat).map_err(|r| r.to_string());
         let done = decided.map(|(revived, beaten)| {
             let slot = beaten.slot;
             if let Some(revived) = revived {
@@ -117,11 +111,11 @@ impl World {
         done
     }
 
-    fn answered<'e, E: Into<Effect<'e>>>(
-        &mut self,
-        answer: Result<Answer<E>, Refusal>,
-    ) -> Result<Done, String> {
-        let done = match answer {
+    pub fn work<'a>(&mut self, (speaker, verb): &(Speaker<'_>, impl WorkerVerb<'a>)) -> Result<Done, String> {
+        self.settle(speaker.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let done = match self.board.work(&env, speaker, verb) {
             Ok(Answer::Do(effect)) => {
                 self.act(effect);
                 Ok(Done::Did)
@@ -131,50 +125,5 @@ impl World {
         };
         self.commit();
         done
-    }
-
-    pub fn consume(&mut self, consume: &Consume<'_>) -> Result<Done, String> {
-        self.hear(consume.worker)?;
-        self.settle(consume.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.consume(&env, consume);
-        self.answered(answer)
-    }
-
-    pub fn advance(&mut self, advance: &Advance<'_>) -> Result<Done, String> {
-        self.hear(advance.worker)?;
-        self.settle(advance.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.advance(&env, advance);
-        self.answered(answer)
-    }
-
-    pub fn fail(&mut self, fail: &Fail<'_>) -> Result<Done, String> {
-        self.hear(fail.worker)?;
-        self.settle(fail.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.fail(&env, fail);
-        self.answered(answer)
-    }
-
-    pub fn abandon(&mut self, abandon: &Abandon<'_>) -> Result<Done, String> {
-        self.hear(abandon.worker)?;
-        self.settle(abandon.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.abandon(&env, abandon);
-        self.answered(answer)
-    }
-
-    pub fn trash(&mut self, trash: &Trash<'_>) -> Result<Done, String> {
-        self.hear(trash.worker)?;
-        self.settle(trash.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.trash(&env, trash);
-        self.answered(answer)
     }
 }
