@@ -15,7 +15,7 @@ SOON = 3000 * PATIENCE
 
 
 def wait_until(
-    condition: Callable[[], T], timeout: float = 30.0, interval: float = 0.005, what: str = ""
+    condition: Callable[[], T], timeout: float = 120.0, interval: float = 0.005, what: str = ""
 ) -> T:
     """Calls `condition` until it returns something true, and returns that.
 
