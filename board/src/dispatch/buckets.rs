@@ -1,30 +1,30 @@
-//! Token buckets: at most so many tokens at once, and so many more in each period. All in whole
-//! numbers: a token is as many drops as its period has ms, and `rate` drops fall each ms, so
-//! that nothing is ever rounded.
+//! Token buckets: a bucket holds at most `burst` permits and gains `rate` permits in each period.
+//! It counts in whole units so that nothing is ever rounded: a permit is as many units as its
+//! period has ms, and each ms adds `rate` units.
 
 use crate::job::{is_time, NEVER};
 use crate::settings::{Overrides, Setting, MOST};
 
-/// How fast a bucket fills, and how much it holds.
+/// How fast a bucket fills, in permits and ms, and how much it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refill {
-    /// Tokens in each period.
+    /// Permits added in each period.
     pub rate: i64,
-    /// Ms.
+    /// Length of the period, ms.
     pub period: i64,
-    /// Tokens at most.
+    /// The most permits that the bucket holds.
     pub burst: i64,
 }
 
 impl Refill {
-    /// What settings say; `None` for no limit.
+    /// The refill of these settings; `None` when they set no rate.
     pub fn of(value: impl Fn(Setting) -> i64) -> Option<Refill> {
         let rate = value(Setting::Rate);
         let (period, burst) = (value(Setting::RatePeriod), value(Setting::Burst));
         (rate >= 0).then_some(Refill { rate, period: period.max(1), burst: burst.max(1) })
     }
 
-    /// The same, of the settings of a board or a queue.
+    /// The refill of the settings of a board or a queue; `None` when they set no rate.
     pub fn set_by(settings: &Overrides) -> Option<Refill> {
         Refill::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
     }
@@ -33,27 +33,28 @@ impl Refill {
         self.burst.saturating_mul(self.period)
     }
 
-    /// The drops of a job of that cost; one that costs more than the bucket holds takes all.
+    /// The units that a job of this cost takes; a job that costs more than the bucket holds takes
+    /// all.
     fn need(&self, cost: i64) -> i64 {
         cost.clamp(0, self.burst).saturating_mul(self.period)
     }
 }
 
 written! {
-    /// A bucket that is not, or was not always, full.
+    /// A bucket that is, or was, not full. A full bucket is `None`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Bucket {
-        /// Drops in it then.
+        /// Units in it at that time.
         1 level: i64,
-        /// When that was, Unix ms.
+        /// The time of the level, Unix ms.
         2 at: i64,
-        /// The period by which drops are counted.
+        /// The period in which units are counted, ms.
         3 period: i64,
     }
 }
 
 impl Bucket {
-    /// Whether it is one that tokens were taken from.
+    /// Whether a sequence of takes can have led to these numbers.
     pub fn is_valid(&self) -> bool {
         (0..=MOST * MOST).contains(&self.level) && is_time(self.at) && (1..=MOST).contains(&self.period)
     }
@@ -66,13 +67,13 @@ impl Bucket {
         level.clamp(0, refill.whole().into()) as i64
     }
 
-    /// The drops in it at a time; a clock that went back adds nothing.
+    /// The units in it at a time; a clock that went back adds nothing.
     fn level(&self, refill: &Refill, now: i64) -> i64 {
         let fallen = i128::from(refill.rate) * i128::from(now.saturating_sub(self.at).max(0));
         (i128::from(self.start(refill)) + fallen).min(refill.whole().into()) as i64
     }
 
-    /// When it holds so many drops. O(1).
+    /// When it holds `need` units, Unix ms. O(1).
     fn when(&self, refill: &Refill, need: i64) -> i64 {
         let lacks = need.saturating_sub(self.start(refill));
         match (lacks, refill.rate) {
@@ -83,18 +84,18 @@ impl Bucket {
     }
 }
 
-/// When a job of that cost may take its tokens: a time that has passed if it may now. A bucket
-/// that is not there is full.
+/// When a job of this cost may take its permits, Unix ms: a time in the past if it may now. A
+/// missing bucket is full.
 pub(crate) fn ready_at(bucket: &Option<Bucket>, refill: &Refill, cost: i64) -> i64 {
     bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.need(cost)))
 }
 
-/// When a bucket is full again, and need not be remembered.
+/// When a bucket is full again and can be forgotten, Unix ms.
 pub(crate) fn full_at(bucket: &Option<Bucket>, refill: &Refill) -> i64 {
     bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.whole()))
 }
 
-/// Takes the tokens of a job.
+/// Takes the permits of a job.
 pub(crate) fn take(bucket: &mut Option<Bucket>, refill: &Refill, cost: i64, now: i64) {
     let level = bucket.as_ref().map_or(refill.whole(), |bucket| bucket.level(refill, now));
     let level = level.saturating_sub(refill.need(cost)).max(0);
@@ -122,7 +123,7 @@ mod tests {
                     take(&mut bucket, &refill, cost, now);
                     taken.push((now, cost.min(burst)));
                 } else if at < NEVER {
-                    // Not a ms before it is there.
+                    // One ms earlier the permits are not there yet.
                     let early = bucket.map_or(0, |b| b.level(&refill, at - 1));
                     prop_assert!(early < refill.need(cost));
                 }

@@ -1,7 +1,7 @@
-//! Room for running jobs: how many of a queue, and of a group in it, may run at once.
+//! Concurrency: how many jobs of a queue, and of a group in it, may run at once.
 //!
-//! A job counts from its claim until the claim ends. A limit that is lowered below what runs
-//! takes nothing back: nothing more is claimed until fewer run than it allows.
+//! A job counts from its claim until the claim ends. Lowering a limit takes back no running job:
+//! claims resume when fewer run than the limit allows.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
 impl Board {
-    /// How many jobs of a queue may run at once, if not any number. O(1).
+    /// How many jobs of a queue may run at once; `None` without a limit. O(1).
     pub(crate) fn most(&self, lane: &Queue) -> Option<u64> {
         let own = lane.settings.get(Setting::Concurrency);
         own.or_else(|| self.settings.get(Setting::Concurrency)).and_then(|most| u64::try_from(most).ok())
     }
 
-    /// Whether a queue runs as many jobs as it and the limits that it names may. O(1).
+    /// Whether the queue, or a shared limit that it names, is full. O(1).
     pub(crate) fn is_full(&self, lane: &Queue) -> bool {
         self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most)
             || self.dispatch.limits.first_full(&lane.limits).is_some()
     }
 
-    /// How many jobs of a queue may run at once; -1 for any number. O(1).
+    /// How many jobs of a queue may run at once; -1 without a limit. O(1).
     pub fn concurrency(&self, queue: &[u8]) -> i64 {
         let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
         let most = match lane {
@@ -35,7 +35,7 @@ impl Board {
         most.map_or(-1, |most| most as i64)
     }
 
-    /// Refuses that a job runs in a queue where no more may, or of a group.
+    /// Refuses that a job runs in a full queue or a full group.
     pub(crate) fn check_concurrency(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         let queue = self.queue_number(job);
@@ -46,7 +46,8 @@ impl Board {
         self.check_named(queue, job.group())
     }
 
-    /// Refuses that these jobs go to a queue when more would run there than may. O(n log n).
+    /// Refuses to move these jobs to a queue when more of them would run there than its limits
+    /// allow. O(n log n).
     pub fn check_room(&self, queue: &[u8], slots: &[u32]) -> Result<(), Refusal> {
         let mut moves = Moves::default();
         slots.iter().for_each(|slot| moves.add(self, *slot, queue));
@@ -56,7 +57,7 @@ impl Board {
         }
     }
 
-    /// A job of that queue runs no more: where a limit has kept others, they can be claimed.
+    /// A job of this queue has stopped running: what a full limit kept back can be claimed.
     pub(crate) fn run_ended(&mut self, queue: u32, group: Option<u32>) {
         if !self.dispatch.limits.is_empty() {
             self.limits_freed(queue, group);
@@ -67,17 +68,17 @@ impl Board {
     }
 }
 
-/// Running jobs that go to another queue: what they would take there.
+/// Running jobs that move to another queue: what they would take of its limits.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     jobs: i64,
     groups: BTreeMap<ByteString, i64>,
-    /// By limit, what it loses counted.
+    /// By shared limit: the jobs that join it less those that leave it.
     limits: BTreeMap<u32, i64>,
 }
 
 impl Moves {
-    /// A job goes there if it runs elsewhere. O(k log n).
+    /// Counts a job that moves to the queue, if it runs in another one. O(k log n).
     pub fn add(&mut self, board: &Board, slot: u32, queue: &[u8]) {
         let job = board.store.jobs.get(slot).filter(|job| job.state == State::Claimed);
         let Some(job) = job.filter(|job| board.queue_name(job) != queue) else { return };
@@ -97,7 +98,7 @@ impl Moves {
         }
     }
 
-    /// Whether there is room for `more` beside these. O(n log n) for those.
+    /// Whether there is room for `more` beside these jobs. O(n log n) in their number.
     pub fn fit(&self, board: &Board, queue: &[u8], more: &Moves) -> bool {
         let (most, jobs) = (board.concurrency(queue), self.jobs + more.jobs);
         let runs = board.count_in(queue, State::Claimed) as i64;

@@ -1,24 +1,24 @@
-//! The groups of a queue, and the rounds in which they take their turns.
+//! The groups of a queue, and the rounds in which they take turns.
 //!
-//! A queue that has groups keeps beside its line of ready jobs without a group (which are one
-//! group of their own, [`PLAIN`]) a line for each group. Of the groups that have ready jobs
-//! those of the highest level, the priority of the job that they would give, go first. Within
-//! a level they go round: each has a *tag*, the lowest is next, and with its turn it grows by
-//! [`STEP`] divided by the group's weight (self-clocked fair queueing). A group that comes gets
-//! a tag one such step above that of the last turn, as if it had just had its turn: so it waits
-//! for one turn of each of the others at most, and gains nothing by going away. Nothing has to
-//! be remembered of a group that is not there. Equal tags go in the order in which they were
-//! given, wherever the group stood meanwhile.
+//! A queue with groups keeps, beside its line of ready jobs without a group (which form one group
+//! of their own, [`PLAIN`]), a line for each group. The level of a group is the priority of its
+//! next job; among groups with ready jobs, those of the highest level are first. Within a level
+//! they take turns: each group has a *tag*, the lowest tag is next, and each turn raises the tag by
+//! [`STEP`] divided by the group's weight (self-clocked fair queueing). A group that joins gets a
+//! tag one such step above that of the last turn, as if it had just had its turn: it waits for at
+//! most one turn of each other group, and gains nothing by leaving and joining again. So an absent
+//! group needs no memory. Equal tags are served in the order in which they were given, wherever the
+//! groups were meanwhile.
 //!
 //! | what | invariant |
 //! |---|---|
-//! | [`Seat::top`] | the level of the job that the group would give, and its tag there |
-//! | [`Seat::parked`] | its tags at other levels, where it stood before a better job came |
-//! | [`Seat::place`] | where it stands in [`Fair::turns`] or [`Fair::apart`]: at `top`, if nothing holds it ([`Hold`]) |
-//! | [`Fair::rounds`] | the levels at which any group has a tag, how many, and the last turn's |
+//! | [`Seat::top`] | the level of the group's next job, and its tag there |
+//! | [`Seat::parked`] | its tags at other levels, from before a better job came |
+//! | [`Seat::place`] | its place in [`Fair::turns`] or [`Fair::apart`]: at `top`, unless something holds it ([`Hold`]) |
+//! | [`Fair::rounds`] | the levels at which any group has a tag: how many groups, and the tag of the last turn |
 //!
-//! Tags do not wrap within 2^44 turns of one level that never runs empty; then weights would
-//! count no more.
+//! Tags do not wrap within 2^44 turns of one level that never runs empty; after that, weights would
+//! no longer count.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ use crate::structures::ids::Ids;
 use crate::structures::slab::Slab;
 use crate::structures::sorted::SortedSlots;
 
-/// The number of the jobs without a group.
+/// The number that stands for the jobs without a group.
 pub(crate) const PLAIN: u32 = u32::MAX;
 /// What a turn adds to the tag of a group of weight 1.
 const STEP: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub(crate) type Turn = (Reverse<i32>, u64, u64, u32);
 /// A tag, and the order in which it was given.
 pub(crate) type Tag = (u64, u64);
 
-/// Where a group stands in the rounds. See the module's comment.
+/// The place of a group in the rounds. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Seat {
     pub top: Option<(i32, Tag)>,
@@ -70,28 +70,30 @@ pub(crate) struct Fair {
     pub all: SortedSlots<ReadyKey>,
     /// The groups that count against the limits of all groups.
     pub turns: BTreeSet<Turn>,
-    /// The groups with limits of their own, and the jobs without a group.
+    /// The groups with limits of their own, and the jobs without a group: limits of all groups do
+    /// not hold them.
     pub apart: BTreeSet<Turn>,
     pub rounds: BTreeMap<i32, Round>,
     pub plain: Seat,
-    /// What counts for groups without their own.
+    /// The settings of groups that have none of their own.
     pub settings: Overrides,
-    /// The limits that all groups without their own name.
+    /// The shared limits of all groups without a list of their own.
     pub limits: List,
-    /// The claimed jobs of these groups. Follows from the jobs.
+    /// How many jobs of these groups are claimed. Follows from the jobs.
     pub runs: u64,
-    /// What groups have to do with each limit that any of them names.
+    /// What the groups have to do with each shared limit that any of them names.
     pub shares: BTreeMap<u32, Share>,
-    /// How many of its groups, and all as one, have a limit of live jobs. Follows from settings.
+    /// How many of the groups, and of "all groups" as one, limit their live jobs. Follows from
+    /// settings.
     pub bounds: u32,
-    /// The groups from this number on are to be looked at: what counts for all has changed.
+    /// The groups from this number on are still to be reviewed: a value for all groups has changed.
     pub review: Option<u32>,
 }
 
-/// So many groups at most are passed over by a claim while a review is under way.
+/// While a review is under way, a claim passes over at most this many groups.
 const PASSED: usize = 64;
 
-/// The tag of a turn after the last one.
+/// A tag one turn after the last.
 fn tag(round: &Round, weight: u64, given: &mut u64) -> Tag {
     *given += 1;
     (round.time.saturating_add(STEP / weight), *given)
@@ -117,17 +119,17 @@ pub(crate) fn level(key: ReadyKey) -> i32 {
     key.0 .0
 }
 
-/// The key of a slot in a line of ready jobs.
+/// The key of a slot in a line of ready jobs. O(1).
 pub(crate) fn ready_key_of(jobs: &Slab<Job>, slot: u32) -> ReadyKey {
     jobs.get(slot).map_or((Reverse(0), 0, 0), Job::ready_key)
 }
 
-/// The place in the rounds of a group with that tag at that level.
+/// The place in the rounds of a group with this tag at this level.
 pub(crate) fn place((level, tag): (i32, Tag), at: u32) -> Turn {
     (Reverse(level), tag.0, tag.1, at)
 }
 
-/// Whether any job of that level stands in a line. O(log n).
+/// Whether a line holds any job of this level. O(log n).
 pub(crate) fn has_level(line: &SortedSlots<ReadyKey>, jobs: &Slab<Job>, wanted: i32) -> bool {
     let from = (Reverse(wanted), i64::MIN, i64::MIN);
     let key_of = |slot| ready_key_of(jobs, slot);
@@ -135,19 +137,19 @@ pub(crate) fn has_level(line: &SortedSlots<ReadyKey>, jobs: &Slab<Job>, wanted: 
 }
 
 impl Fair {
-    /// The number of a group. O(1).
+    /// The number of a group; `None` when there is none of this name. O(1).
     pub fn find(&self, name: &[u8]) -> Option<u32> {
         self.names.get(name, |at| self.groups.get(at).map_or(&[], |group| &group.name))
     }
 
-    /// Adds a group that is not there. Gives its number.
+    /// Adds a group of a new name and returns its number.
     pub fn add(&mut self, name: &[u8]) -> u32 {
         let at = self.groups.insert(Box::new(Group { name: name.into(), ..Group::default() }));
         self.names.insert(name, at);
         at
     }
 
-    /// Takes a group away if nothing needs it any more.
+    /// Removes a group that nothing needs any more.
     pub fn tidy(&mut self, at: u32) {
         if self.groups.get(at).is_some_and(|group| group.is_unused()) {
             if let Some(group) = self.groups.remove(at) {
@@ -163,52 +165,51 @@ impl Fair {
             || self.groups.iter().any(|(_, group)| group.is_known())
     }
 
-    /// Whether nothing needs it.
+    /// Whether nothing needs these rounds.
     pub fn is_unused(&self) -> bool {
         self.groups.len() == 0 && self.settings.is_empty() && self.limits.is_empty()
     }
 
-    /// How many of its groups, and all as one, have a limit of live jobs. O(groups).
+    /// How many of the groups, and of "all groups" as one, limit their live jobs. O(groups).
     pub fn count_bounds(&self) -> u32 {
         let own = self.groups.iter().map(|(_, group)| &group.settings);
         own.chain([&self.settings]).filter(|own| own.bounds_jobs()).count() as u32
     }
 
-    /// A value in force for a group.
+    /// The value in force for a group.
     pub fn value(&self, group: &Group, setting: Setting) -> i64 {
         group.value(&self.settings, setting)
     }
 
-    /// What keeps a group from giving a job.
+    /// What keeps a group from giving a job; `None` when nothing does.
     pub fn hold(&self, group: &Group) -> Option<Hold> {
         group.hold(&group.terms(&self.settings))
     }
 
-    /// How many more jobs of a group may run, if not any number; one that gives one job after
-    /// the other runs one.
+    /// How many more jobs of a group may run; `None` without a limit. An ordered group runs one.
     pub fn room(&self, group: &Group) -> Option<u64> {
         let terms = group.terms(&self.settings);
         let most = if terms.ordered { Some(terms.most.unwrap_or(1).min(1)) } else { terms.most };
         most.map(|most| most.saturating_sub(group.count(State::Claimed)))
     }
 
-    /// How fast jobs of a group may be claimed.
+    /// How fast jobs of a group may be claimed; `None` without a limit.
     pub fn refill(&self, group: &Group) -> Option<Refill> {
         group.terms(&self.settings).refill
     }
 
-    /// Whether a group gives one job after the other.
+    /// Whether a group gives its jobs one after the other.
     pub fn is_ordered(&self, group: &Group) -> bool {
         group.terms(&self.settings).ordered
     }
 
-    /// The job that a group gives next, if nothing holds it.
+    /// The slot of the job that a group gives next once nothing holds it.
     pub fn candidate(&self, group: &Group) -> Option<u32> {
         group.candidate(&group.terms(&self.settings))
     }
 
-    /// The jobs that its groups give next, with their turns: that of groups apart, and that of
-    /// those which count against the limits of all groups. O(log n).
+    /// The next job and its turn, once of the groups apart, and once of the groups that count
+    /// against the limits of all groups. O(log n).
     pub fn firsts(&self, plain: &SortedSlots<ReadyKey>) -> [Option<(Turn, u32)>; 2] {
         let looks = if self.review.is_some() { PASSED } else { 1 };
         let gives = |turn: &Turn| match turn.3 {
@@ -223,7 +224,7 @@ impl Fair {
         [&self.apart, &self.turns].map(|turns| turns.iter().take(looks).find_map(gives))
     }
 
-    /// The limits that count for the jobs of a group.
+    /// The shared limits of the jobs of a group, by number.
     pub fn limits_of(&self, at: u32) -> &[u32] {
         match self.groups.get(at).and_then(|group| group.limits.as_ref()) {
             Some(own) => own,
@@ -231,7 +232,7 @@ impl Fair {
         }
     }
 
-    /// Claimed jobs of groups that name these limits come, or go.
+    /// Adds `by` to the claimed jobs of groups that name these shared limits.
     pub fn share_runs(&mut self, list: &[u32], by: i64) {
         for number in list {
             if let Some(share) = self.shares.get_mut(number) {
@@ -240,7 +241,7 @@ impl Fair {
         }
     }
 
-    /// Gives a group that stands in no round a list of limits, or takes it away.
+    /// Gives a group outside the rounds a list of shared limits, or removes its list.
     pub fn set_group_list(&mut self, at: u32, list: Option<List>) {
         let runs = self.groups.get(at).map_or(0, |group| group.count(State::Claimed)) as i64;
         let before: List = self.limits_of(at).into();
@@ -253,7 +254,7 @@ impl Fair {
         self.share_runs(&after, runs);
     }
 
-    /// Takes a group out of the rounds, until it is seated again.
+    /// Takes a group out of the rounds until [`Fair::reseat`] returns it.
     pub fn unseat(&mut self, at: u32) {
         let place = self.groups.get_mut(at).and_then(|group| group.seat.place.take());
         if let Some(place) = place {
@@ -270,7 +271,8 @@ impl Fair {
         }
     }
 
-    /// A job of a group has left its line; that level may be without jobs of it.
+    /// A job of a group has left its line: drops the group's tag at that level if it was the last
+    /// one there.
     pub fn left(&mut self, at: u32, gone: i32, plain: &SortedSlots<ReadyKey>, jobs: &Slab<Job>) {
         let (seat, line) = match at {
             PLAIN => (&mut self.plain, plain),
@@ -288,7 +290,7 @@ impl Fair {
         }
     }
 
-    /// A group has had its turn at that level.
+    /// Records that a group has had its turn at this level.
     pub fn charge(&mut self, at: u32, level: i32, given: &mut u64) {
         let weight = self.weight(at);
         let seat = match at {
@@ -302,13 +304,13 @@ impl Fair {
         }
     }
 
-    /// How many turns a group has in a round.
+    /// How many turns a group has in each round.
     fn weight(&self, at: u32) -> u64 {
         self.groups.get(at).map_or(1, |group| group.terms(&self.settings).weight)
     }
 
-    /// Puts a group where its jobs and its state say. True when it has come into the rounds.
-    /// O(log n).
+    /// Puts a group in the place that its jobs and its state demand. Returns whether it has joined
+    /// the rounds. O(log n).
     pub fn reseat(
         &mut self,
         at: u32,
@@ -356,7 +358,7 @@ impl Fair {
         stands.is_none() && shall.is_some()
     }
 
-    /// Whether a group stands where it belongs.
+    /// Whether a group is in the place where it belongs.
     pub fn check_seat(
         &self,
         at: u32,
@@ -392,7 +394,7 @@ impl Fair {
         }
     }
 
-    /// Bytes that it takes, about. O(1) but for the names of its groups.
+    /// About how many bytes it takes. O(1) but for the names of its groups.
     pub fn bytes(&self) -> usize {
         self.groups.len() * 424 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
     }

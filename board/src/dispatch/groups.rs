@@ -1,5 +1,5 @@
 //! One group of a queue: its jobs, its settings, and what keeps it from giving one.
-//! Whose turn it is among groups: see [`crate::dispatch::fair`].
+//! [`crate::dispatch::fair`] decides which group is next.
 
 use std::collections::BTreeSet;
 
@@ -15,45 +15,46 @@ use crate::structures::sorted::SortedSlots;
 /// What keeps a group out of the rounds although it has ready jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// It is paused until then, Unix ms.
+    /// It is paused until this time, Unix ms.
     Paused(i64),
-    /// As many of its jobs run as may.
+    /// As many of its jobs run as its limit allows; the limit.
     Full(u64),
     /// It is ordered, and its last job has not ended.
     Ordered,
-    /// Its next job lacks tokens until then, Unix ms: its own, or of a limit that it names.
+    /// Its next job lacks permits until this time, Unix ms: those of the group, or of a shared
+    /// limit that it names.
     Dry(i64),
-    /// As many jobs run as may under a limit that it names itself.
+    /// A shared limit that it names itself is full.
     Limit,
 }
 
-/// Jobs of one queue that share its turns with others'.
+/// Jobs of one queue that take turns with other groups.
 #[derive(Default)]
 pub(crate) struct Group {
     pub name: ByteString,
     pub ready: SortedSlots<ReadyKey>,
-    /// Those of them that have been claimed before.
+    /// The jobs of that line that have been claimed before, for an ordered group.
     pub again: BTreeSet<(ReadyKey, u32)>,
     pub counts: [u32; 8],
-    /// How many have been claimed and have not ended.
+    /// How many of its jobs have been claimed and have not ended.
     pub open: u32,
-    /// How many records name it.
+    /// How many job records name it.
     pub refs: u32,
     pub settings: Overrides,
-    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused.
+    /// It is paused until this time, Unix ms; 0 when it is not.
     pub paused: i64,
     pub seat: Seat,
     pub bucket: Option<Bucket>,
-    /// Its place in [`Board::rests`]: until when it lacks tokens, or, when nothing else needs
-    /// it, until when its bucket is not full.
+    /// Its key in [`Board::rests`]: until when it lacks permits or, when nothing else needs it,
+    /// until when its bucket is not full, Unix ms.
     pub rest: Option<i64>,
-    /// The limits that it names itself.
+    /// The shared limits that it names itself; `None` when those of all groups count.
     pub limits: Option<List>,
-    /// One of these is full. Follows from them.
+    /// Whether one of these limits is full. Follows from them.
     pub barred: bool,
 }
 
-/// What the settings say of a group.
+/// The settings in force for a group.
 pub(crate) struct Terms {
     pub weight: u64,
     pub most: Option<u64>,
@@ -79,7 +80,7 @@ impl Group {
         }
     }
 
-    /// The job that it gives next, if nothing holds it.
+    /// The slot of the job that it gives next once nothing holds it.
     pub fn candidate(&self, terms: &Terms) -> Option<u32> {
         match terms.ordered && self.open > 0 {
             true => self.again.first().map(|(_, slot)| *slot),
@@ -104,12 +105,12 @@ impl Group {
         self.refs > 0 || !self.settings.is_empty() || self.paused > 0 || self.limits.is_some()
     }
 
-    /// Whether nothing needs it.
+    /// Whether nothing needs it any more.
     pub fn is_unused(&self) -> bool {
         !self.is_known() && self.rest.is_none()
     }
 
-    /// Until when it has to rest, by its tokens: see [`Group::rest`].
+    /// Until when it must rest for permits, Unix ms: see [`Group::rest`].
     pub fn rests_until(&self, of_all: &Overrides, cost: impl Fn(u32) -> i64, now: i64) -> Option<i64> {
         let terms = self.terms(of_all);
         let refill = terms.refill?;
@@ -121,7 +122,7 @@ impl Group {
         (until > now).then_some(until)
     }
 
-    /// How many of its jobs are in that state.
+    /// How many of its jobs are in this state. O(1).
     pub fn count(&self, state: State) -> u64 {
         self.counts.get(state as usize).copied().unwrap_or(0).into()
     }

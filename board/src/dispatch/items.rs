@@ -111,7 +111,7 @@ impl<'a> Item<'a> for PauseImage {
         let (place, pause) = (queue.map(|queue| (queue, group)), Some(Pause { until, release }));
         need(board.dispatch.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
         match place {
-            // Its group comes later, and knows of it.
+            // The record of its group follows, and says so too.
             Some((_, Some(_))) => {
                 board.dispatch.pauses.set(&place, pause);
                 Ok(())
@@ -143,11 +143,11 @@ impl From<TagImage> for (i32, Tag) {
 }
 
 written! {
-    /// Where a group stands in the rounds, or the jobs without one.
+    /// The place of a group in the rounds, or of the jobs without one.
     pub(crate) struct SeatImage {
         1 top: Option<TagImage>,
         2 parked: Vec<TagImage>,
-        /// Whether it stands at its top.
+        /// Whether it is in the rounds, at its top.
         3 stands: bool,
     }
 }
@@ -173,7 +173,7 @@ impl SeatImage {
 }
 
 written! {
-    /// A level, and the tag of the last turn of it.
+    /// A level, and the tag of its last turn.
     pub(crate) struct LevelImage {
         1 pub(crate) level: i32,
         2 pub(crate) time: u64,
@@ -192,7 +192,7 @@ written! {
     }
 }
 
-/// The queues that have groups, by name.
+/// The queues that have groups, with their groups, by name.
 fn with_groups(board: &Board) -> Vec<(&ByteString, &Fair)> {
     let fair = board.queues.iter().filter_map(|(_, name, q)| Some((name, q.fair.as_deref()?)));
     let mut fair: Vec<(&ByteString, &Fair)> = fair.collect();
@@ -242,7 +242,7 @@ impl<'a> Item<'a> for RoundsImage {
         if self.review.is_some() {
             board.dispatch.reviews.insert(self.queue);
         }
-        // Until its jobs hold it: none of them is there yet.
+        // Keeps the queue until its jobs are loaded and hold it themselves.
         board.queues.hold(number);
         loading.with_groups.push(number);
         Ok(())
@@ -321,7 +321,7 @@ impl Board {
         numbers.try_for_each(|number| self.count_list(queue, owner, *number, 1)).or(damaged("limits"))
     }
 
-    /// Finds out who stands in the rounds of each queue from the places of its groups.
+    /// Seats the groups of each queue from what the snapshot says of their places.
     pub(crate) fn load_rounds(&mut self) {
         let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
         let lanes = numbers.into_iter();
@@ -342,7 +342,7 @@ impl Board {
         }
     }
 
-    /// Finds out which groups name a limit that is full.
+    /// Derives which groups name a full limit.
     pub(crate) fn find_barred(&mut self) {
         let places = self.dispatch.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
         for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
@@ -355,7 +355,7 @@ impl Board {
         }
     }
 
-    /// Finds out how many groups of each queue have a limit of live jobs.
+    /// Derives how many groups of each queue limit their live jobs.
     pub(crate) fn count_bounds(&mut self) {
         let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
         for number in numbers {

@@ -1,14 +1,14 @@
-//! Named limits: how many jobs may run at once, and how fast jobs may be claimed, over several
-//! queues and groups together.
+//! Shared limits: a limit with a name says how many jobs may run at once, and how fast jobs may be
+//! claimed, over several queues and groups together.
 //!
-//! A queue, all groups of a queue, and a group have each a list of limits. A job counts against
-//! those of its queue and those of its group: the group's own list, or else that of all groups.
-//! A limit that both name counts once.
+//! A queue, all groups of a queue together, and a group each have a list of shared limits. A job
+//! counts against the list of its queue and the list of its group: the group's own, or else that of
+//! all groups. A limit in both lists counts once.
 //!
 //! A claim asks the limits of a queue, and of all groups of it, for the job that would be next:
 //! O(limits named). A group with a list of its own is held back ([`Hold::Limit`], or it rests)
-//! while one of these limits lets nothing through, and looked at again whenever that changes:
-//! so [`GROUPS_MOST`] groups at most name one limit themselves.
+//! while one of these limits is closed, and is looked at again whenever that changes. That is why
+//! at most [`GROUPS_MOST`] groups may name one limit themselves.
 //!
 //! | what | invariant |
 //! |---|---|
@@ -31,17 +31,17 @@ use crate::structures::slab::Slab;
 #[cfg(doc)]
 use crate::dispatch::groups::Hold;
 
-/// So many limits at most are named by one queue, by one group, and by all groups of a queue.
+/// The most shared limits that one queue, one group, or all groups of a queue may name.
 pub const NAMED_MOST: usize = 16;
-/// So many limits at most has a board.
+/// The most shared limits that a board has.
 pub const LIMITS_MOST: usize = 10_000;
-/// So many groups at most name one limit themselves.
+/// The most groups that name one limit themselves.
 pub const GROUPS_MOST: usize = 1_000;
 
-/// Numbers of limits, rising.
+/// A list of limits: their numbers, rising.
 pub(crate) type List = Box<[u32]>;
 
-/// See the module's comment.
+/// One shared limit. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Limit {
     pub name: ByteString,
@@ -54,7 +54,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// How many jobs may run under it, if not any number.
+    /// How many jobs may run under it; `None` without a bound.
     pub fn most(&self) -> Option<u64> {
         self.settings.get(Setting::Concurrency).and_then(|most| u64::try_from(most).ok())
     }
@@ -63,7 +63,8 @@ impl Limit {
         self.most().is_some_and(|most| self.runs >= most)
     }
 
-    /// When a job of that cost has its tokens: a time that has passed if it has them now.
+    /// When it has the permits for a job of this cost, Unix ms: a time in the past if it has them
+    /// now.
     pub fn ready_at(&self, cost: i64) -> i64 {
         self.refill.map_or(0, |refill| ready_at(&self.bucket, &refill, cost))
     }
@@ -72,12 +73,12 @@ impl Limit {
 /// What the groups of one queue have to do with a limit.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// How many lists of groups name it, that of all groups being one.
+    /// How many lists of groups name it; the list of all groups counts as one.
     pub lists: u32,
     pub runs: u64,
 }
 
-/// All limits of a board.
+/// All shared limits of a board.
 #[derive(Default)]
 pub(crate) struct Limits {
     all: Slab<Limit>,
@@ -101,12 +102,12 @@ impl Limits {
         self.all.get_mut(number)
     }
 
-    /// The number of a limit. O(log n).
+    /// The number of a limit; `None` when there is none of this name. O(log n).
     pub fn find(&self, name: &[u8]) -> Option<u32> {
         self.names.get(name).copied()
     }
 
-    /// The number of a limit, known or new. O(log n).
+    /// The number of a limit, which is added if it is new. O(log n).
     pub fn at(&mut self, name: &[u8]) -> u32 {
         match self.find(name) {
             Some(number) => number,
@@ -118,7 +119,7 @@ impl Limits {
         }
     }
 
-    /// Adds one under a number; false when the number or the name is taken.
+    /// Adds a limit under a number; false when the number or the name is taken.
     pub fn restore(&mut self, number: u32, limit: Limit) -> bool {
         let name = limit.name.clone();
         self.find(&name).is_none() && self.all.insert_at(number, limit) && {
@@ -127,7 +128,7 @@ impl Limits {
         }
     }
 
-    /// Takes one away that has no settings and that nothing names.
+    /// Removes a limit that has no settings and that nothing names.
     pub fn tidy(&mut self, number: u32) {
         let unused = |limit: &Limit| limit.settings.is_empty() && limit.queues.is_empty();
         if self.get(number).is_some_and(unused) {
@@ -137,12 +138,12 @@ impl Limits {
         }
     }
 
-    /// All of them, by number.
+    /// All limits, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Limit)> {
         self.all.iter()
     }
 
-    /// Those whose names come after that one, by name.
+    /// The limits whose names come after this name, by name.
     pub fn after(&self, name: Option<&[u8]>) -> impl Iterator<Item = &Limit> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = name.map_or(Unbounded, Excluded);
@@ -157,24 +158,24 @@ impl Limits {
         list.iter().filter_map(|number| self.get(*number))
     }
 
-    /// The first of a list under which no more jobs may run. O(list).
+    /// The first limit of a list that is full. O(list).
     pub fn first_full(&self, list: &[u32]) -> Option<u32> {
         list.iter().copied().find(|number| self.get(*number).is_some_and(Limit::is_full))
     }
 
-    /// When a job of that cost has its tokens from all of a list. O(list).
+    /// When all limits of a list have the permits for a job of this cost, Unix ms. O(list).
     pub fn tokens_at(&self, list: &[u32], cost: i64) -> i64 {
         self.of(list).map(|limit| limit.ready_at(cost)).max().unwrap_or(0)
     }
 }
 
-/// Whether a list is one that can be: rising, not too long.
+/// Whether a list is valid: rising, and not too long.
 pub(crate) fn is_list(list: &[u32]) -> bool {
     list.len() <= NAMED_MOST && list.is_sorted_by(|a, b| a < b)
 }
 
 impl Queue {
-    /// The limits that a group of it names, or those without a group do: none.
+    /// The shared limits of a group; none for jobs without a group.
     pub(crate) fn group_limits(&self, group: Option<u32>) -> &[u32] {
         match (group, self.fair.as_deref()) {
             (Some(at), Some(fair)) => fair.limits_of(at),
@@ -184,14 +185,15 @@ impl Queue {
 }
 
 impl Board {
-    /// The limits that count for a job of that queue and group, each once. O(k).
+    /// The shared limits that count for a job of this queue and group, each once. O(k).
     pub(crate) fn limits_of(&self, queue: u32, group: Option<u32>) -> Vec<u32> {
         let Some(lane) = self.queues.get(queue) else { return Vec::new() };
         let more = lane.group_limits(group).iter().filter(|number| !lane.limits.contains(number));
         lane.limits.iter().chain(more).copied().collect()
     }
 
-    /// A job of that queue and group runs, or runs no more: counts it. O(k log n).
+    /// Counts a job of this queue and group that starts (`by` 1) or stops (`by` -1) running. O(k
+    /// log n).
     pub(crate) fn tally_limits(&mut self, queue: u32, group: Option<u32>, by: i64) {
         for number in self.limits_of(queue, group) {
             if let Some(limit) = self.dispatch.limits.get_mut(number) {
@@ -208,8 +210,8 @@ impl Board {
         }
     }
 
-    /// A job of that queue and group runs no more: those whom a full limit has kept back can be
-    /// claimed. O(k), and for each limit that was full O(queues and groups that name it).
+    /// A job of this queue and group has stopped running: frees the jobs that a full limit kept
+    /// back. O(k), and for each limit that was full O(queues and groups that name it).
     pub(crate) fn limits_freed(&mut self, queue: u32, group: Option<u32>) {
         for number in self.limits_of(queue, group) {
             let Some(limit) = self.dispatch.limits.get(number) else { continue };
@@ -219,8 +221,8 @@ impl Board {
         }
     }
 
-    /// A job of that queue and group runs from now on: groups that a limit keeps back, which is
-    /// full by that, wait. O(k), and for each such limit O(groups that name it).
+    /// A job of this queue and group has started running: holds the groups that name a limit which
+    /// this made full. O(k), and for each such limit O(groups that name it).
     pub(crate) fn limits_filled(&mut self, queue: u32, group: Option<u32>) {
         for number in self.limits_of(queue, group) {
             if self.dispatch.limits.get(number).is_some_and(|limit| limit.most() == Some(limit.runs)) {
@@ -229,7 +231,7 @@ impl Board {
         }
     }
 
-    /// A job of that queue and group is being claimed: it takes its tokens.
+    /// Takes the permits of a job of this queue and group that is being claimed.
     pub(crate) fn take_named(&mut self, queue: u32, group: Option<u32>, cost: i64, now: i64) {
         for number in self.limits_of(queue, group) {
             let Some(limit) = self.dispatch.limits.get_mut(number) else { continue };
@@ -240,7 +242,7 @@ impl Board {
         }
     }
 
-    /// Looks again at the groups that name a limit themselves.
+    /// Looks again at the groups that name this limit themselves.
     pub(crate) fn reseat_limited(&mut self, number: u32) {
         let groups = self.dispatch.limits.get(number).map(|limit| &limit.groups);
         let groups: Vec<(ByteString, u32)> = groups.into_iter().flatten().cloned().collect();
@@ -251,7 +253,7 @@ impl Board {
         }
     }
 
-    /// What a limit kept back may go on.
+    /// Frees what this limit kept back.
     pub(crate) fn wake_limited(&mut self, number: u32) {
         self.reseat_limited(number);
         let queues = self.dispatch.limits.get(number).map(|limit| limit.queues.keys().copied());
@@ -260,7 +262,7 @@ impl Board {
         }
     }
 
-    /// Refuses that a job of that queue and group runs when a limit is full.
+    /// Refuses that a job of this queue and group runs while a shared limit is full.
     pub(crate) fn check_named(&self, queue: u32, group: Option<u32>) -> Result<(), Refusal> {
         if self.dispatch.limits.is_empty() {
             return Ok(());
@@ -281,23 +283,23 @@ impl Board {
         }
     }
 
-    /// The limit of that name, to be read. O(log n).
+    /// The limit of this name, to read. O(log n).
     pub fn limit(&self, name: &[u8]) -> Option<LimitOf<'_>> {
         Some(LimitOf { limit: self.dispatch.limits.get(self.dispatch.limits.find(name)?)? })
     }
 
-    /// How many limits there are.
+    /// How many shared limits there are. O(1).
     pub fn limit_count(&self) -> usize {
         self.dispatch.limits.len()
     }
 
-    /// Limits in the order of their names, those after that one. O(log n) for each.
+    /// The limits whose names come after this name, by name. O(log n) for each.
     pub fn limits_after(&self, name: Option<&[u8]>) -> impl Iterator<Item = LimitOf<'_>> {
         self.dispatch.limits.after(name).map(|limit| LimitOf { limit })
     }
 
-    /// The names of the limits that a queue names, by name; or a group, or
-    /// [`crate::ALL_GROUPS`]: `None` when it has no list of its own.
+    /// The names, sorted, of the limits that a queue names, or a group of it, or
+    /// [`crate::ALL_GROUPS`]; `None` when there is no list.
     pub fn limits_named(&self, queue: &[u8], group: Option<&[u8]>) -> Option<Vec<&[u8]>> {
         let lane = self.queues.get(self.queues.find(queue)?)?;
         let list = match group {
@@ -312,8 +314,8 @@ impl Board {
         Some(names)
     }
 
-    /// The numbers of the limits that count for a job in a queue and a group of these names, each
-    /// once, rising. O(k log k).
+    /// The numbers of the limits that count for a job in this queue and group, each once, rising.
+    /// O(k log k).
     pub(crate) fn limits_at(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<u32> {
         let Some(number) = self.queues.find(queue) else { return Vec::new() };
         let fair = self.queues.get(number).and_then(|lane| lane.fair.as_deref());
@@ -327,8 +329,7 @@ impl Board {
         list
     }
 
-    /// The limits that count for a job in a queue and a group of these names, each once, by
-    /// name. O(k log k).
+    /// The limits that count for a job in this queue and group, each once, by name. O(k log k).
     pub fn limits_over(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<LimitOf<'_>> {
         let list = self.limits_at(queue, group);
         let all = list.iter().filter_map(|number| self.dispatch.limits.get(*number));
@@ -339,7 +340,7 @@ impl Board {
 }
 
 impl Board {
-    /// Every limit knows who names it and what runs under it. O(n k).
+    /// Checks that every limit knows who names it and what runs under it. O(n k).
     pub(crate) fn check_named_limits(&self) -> Result<(), String> {
         let mut runs: BTreeMap<u32, u64> = BTreeMap::new();
         let mut shares: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -411,7 +412,7 @@ impl Board {
     }
 }
 
-/// A limit, to be read.
+/// A shared limit, to read.
 pub struct LimitOf<'b> {
     limit: &'b Limit,
 }
@@ -427,24 +428,24 @@ impl<'b> LimitOf<'b> {
         self.limit.runs
     }
 
-    /// A value in force for it, and whether it has been set.
+    /// The value in force for it, and whether it has been set.
     pub fn setting(&self, setting: Setting) -> (i64, bool) {
         let own = self.limit.settings.get(setting);
         (own.unwrap_or(setting.spec().default), own.is_some())
     }
 
-    /// How many queues name it, for themselves or for groups of theirs.
+    /// How many queues name it, for themselves or for their groups.
     pub fn queues(&self) -> usize {
         self.limit.queues.len()
     }
 
-    /// Whether as many jobs run under it as may.
+    /// Whether as many jobs run under it as it allows.
     pub fn is_full(&self) -> bool {
         self.limit.is_full()
     }
 
-    /// When it has tokens for a job of that cost: Unix ms, [`crate::NEVER`] when it never will;
-    /// `None` when it has them now.
+    /// When it will have the permits for a job of this cost: Unix ms, [`crate::NEVER`] when it
+    /// never will; `None` when it has them now.
     pub fn dry_until(&self, cost: i64, now: i64) -> Option<i64> {
         Some(self.limit.ready_at(cost)).filter(|at| *at > now)
     }

@@ -1,4 +1,4 @@
-//! The lists by which queues and groups name limits.
+//! The lists in which queues and groups name shared limits.
 
 use crate::board::Board;
 use crate::dispatch::limits::{List, GROUPS_MOST};
@@ -13,7 +13,7 @@ pub(crate) enum Owner {
 }
 
 impl Board {
-    /// Gives an owner its list. What runs is counted where it now belongs: O(k log n), however
+    /// Gives an owner its list, and counts running jobs where they now belong: O(k log n), however
     /// many jobs and groups there are.
     pub(crate) fn set_list(
         &mut self,
@@ -74,7 +74,7 @@ impl Board {
         })
     }
 
-    /// Takes what runs in a queue from the counts of these limits, or adds it.
+    /// Adds `by` times the running jobs of a queue to the counts of these limits.
     fn shift_runs(&mut self, queue: u32, numbers: &[u32], by: i64) {
         for number in numbers {
             let runs = self.runs_under(queue, *number) as i64;
@@ -84,7 +84,7 @@ impl Board {
         }
     }
 
-    /// A list of a queue or of its groups names a limit, or no longer does.
+    /// Counts that a list of a queue or of its groups names a limit, or no longer does.
     pub(crate) fn count_list(
         &mut self,
         queue: u32,

@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | `groups` | what a group of a queue is | |
 //! | `fair`, `rounds` | whose turn it is | a group stands in one round at most |
-//! | `concurrency` | how many jobs may run at once | a claim looks first |
-//! | `limits` | limits with a name, which queues and groups share | what runs is counted where it is named |
+//! | `concurrency` | how many jobs may run at once | every claim checks it |
+//! | `limits` | shared limits, which queues and groups name | a running job counts wherever its limits are named |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
-//! | `pauses` | what is paused | a queue knows until when it is |
+//! | `pauses` | what is paused | a paused queue or group knows until when |
 //!
 //! Uses `job` and `structures`.
 
@@ -33,17 +33,18 @@ use pauses::Pauses;
 #[derive(Default)]
 pub(crate) struct Dispatch {
     pub(crate) pauses: Pauses,
-    /// How fast jobs may be claimed from the whole board, by its settings.
+    /// How fast jobs may be claimed from the whole board; `None` without a limit. Follows from
+    /// settings.
     pub(crate) refill: Option<Refill>,
-    /// The permits for that.
+    /// The board's permits; `None` when all are there.
     pub(crate) bucket: Option<Bucket>,
-    /// Limits that queues and groups share.
+    /// The shared limits.
     pub(crate) limits: Limits,
-    /// Groups that wait for permits, or are kept for their bucket alone: until when, which
-    /// queue, which group.
+    /// Groups that wait for permits, or that are kept for their bucket alone: until when (Unix ms),
+    /// which queue, which group.
     pub(crate) rests: BTreeSet<(i64, ByteString, u32)>,
-    /// Queues whose groups are to be looked at, see [`fair::Fair::review`].
+    /// Queues whose groups are still to be reviewed, see [`fair::Fair::review`].
     pub(crate) reviews: BTreeSet<ByteString>,
-    /// Counts the tags that groups were given in the rounds of their queues.
+    /// How many tags groups have been given in the rounds of their queues.
     pub(crate) turns: u64,
 }

@@ -1,7 +1,7 @@
-//! What is paused on a board: its whole, queues of it, or groups of queues.
+//! Pauses: of the whole board, of queues, and of groups.
 //!
-//! The lane of a paused queue and a paused group know until when as well, so that a claim need
-//! not look here.
+//! A paused queue and a paused group also know until when they are, so that a claim need not look
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,48 +11,48 @@ use crate::job::order::TimeKey;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
 
-/// Where a pause is: the whole board, a queue, or a group of a queue.
+/// What is paused: the whole board (`None`), a queue, or a group of a queue.
 pub(crate) type Place = Option<(ByteString, Option<ByteString>)>;
 
-/// Nothing is claimed there.
+/// A pause: nothing is claimed meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pause {
-    /// Unix ms, or [`NEVER`] when only an operator ends it.
+    /// When it ends, Unix ms, or [`NEVER`] when only an operator ends it.
     pub until: i64,
-    /// Running jobs are being taken back: of the claims by when they end, those before this
-    /// one have been looked at.
+    /// Set while running jobs are being taken back: in the order in which claims end, those before
+    /// this key have been looked at.
     pub release: Option<TimeKey>,
 }
 
-/// See the module's comment.
+/// All pauses. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Pauses {
     all: BTreeMap<Place, Pause>,
-    /// Those that end by themselves, by when.
+    /// The pauses that end by themselves, by when.
     ends: BTreeSet<(i64, Place)>,
-    /// Where jobs are still to be taken back.
+    /// The places whose running jobs are still to be taken back.
     releases: BTreeSet<Place>,
-    /// Until when the whole board is paused, or 0.
+    /// Until when the whole board is paused, Unix ms; 0 when it is not.
     whole: i64,
 }
 
 impl Pauses {
-    /// Until when the whole board is paused, or 0. O(1).
+    /// Until when the whole board is paused, Unix ms; 0 when it is not. O(1).
     pub fn whole(&self) -> i64 {
         self.whole
     }
 
-    /// The pause there. O(log pauses).
+    /// The pause of this place. O(log pauses).
     pub fn get(&self, place: &Place) -> Option<&Pause> {
         self.all.get(place)
     }
 
-    /// All of them, the whole board's first, then by name.
+    /// All pauses: the whole board's first, then by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Place, &Pause)> + DoubleEndedIterator {
         self.all.iter()
     }
 
-    /// Puts a pause there, or with `None` takes it away. Whether there was one. O(log pauses).
+    /// Sets a pause, or with `None` removes it. Returns whether there was one. O(log pauses).
     pub fn set(&mut self, place: &Place, pause: Option<Pause>) -> bool {
         let old = self.all.remove(place);
         if let Some(old) = &old {
@@ -74,12 +74,12 @@ impl Pauses {
         old.is_some()
     }
 
-    /// The pause that ends next by itself, and when. O(log pauses).
+    /// The pause that ends next by itself, and when, Unix ms. O(log pauses).
     pub fn next_end(&self) -> Option<&(i64, Place)> {
         self.ends.first()
     }
 
-    /// The first place where jobs are still to be taken back. O(log pauses).
+    /// The first place whose running jobs are still to be taken back. O(log pauses).
     pub fn next_release(&self) -> Option<&Place> {
         self.releases.first()
     }
@@ -95,8 +95,8 @@ impl Pauses {
 }
 
 impl Board {
-    /// Puts a pause there, or takes it away. O(log pauses); to take that of the whole board
-    /// away, O(queues that have ready jobs).
+    /// Sets a pause, or with `None` removes it. O(log pauses); removing that of the whole board
+    /// takes O(queues that have ready jobs).
     pub(crate) fn set_pause(&mut self, place: &Place, pause: Option<Pause>) -> Result<(), ApplyError> {
         let until = pause.as_ref().map(|p| p.until);
         if let Some(pause) = &pause {

@@ -1,10 +1,10 @@
-//! How fast jobs may be claimed: the tokens of a board, a queue and a group, taken with each
-//! claim.
+//! Rates: how fast jobs may be claimed. Each claim takes permits from the board, the queue and the
+//! group.
 //!
-//! The buckets of the board and of queues are asked by each claim, for the job that the queue
-//! would give; somebody who waits is woken when the tokens of that job are there. A group
-//! whose next job lacks tokens stands in no round until they are there ([`Group::rest`]): many
-//! groups that wait cost a claim nothing.
+//! Each claim asks the buckets of the board and of the queue for the job that the queue would give;
+//! a waiting client is woken when that job can have its permits. A group whose next job lacks
+//! permits is in no round until it can have them ([`Group::rest`]): many waiting groups cost a
+//! claim nothing.
 
 use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, take};
@@ -16,7 +16,7 @@ use crate::job::{Job, NEVER};
 use crate::queue::Queue;
 
 written! {
-    /// Groups may go on that had to wait for tokens until then: the first `n`.
+    /// The first `n` groups that waited for permits until now can give jobs again.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Rested {
         1 until: i64,
@@ -42,13 +42,13 @@ impl Rested {
 }
 
 impl Board {
-    /// Tokens that a claim of a job takes.
+    /// The permits that a claim of a job takes.
     pub(crate) fn cost(&self, slot: u32) -> i64 {
         self.store.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)
     }
 
-    /// When a job may take its tokens from its board, its queue and its group: a time that has
-    /// passed if it may now. O(1).
+    /// When a job may take its permits from its board, its queue and its group, Unix ms: a time in
+    /// the past if it may now. O(1).
     pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
         if self.dispatch.refill.is_none()
@@ -71,7 +71,7 @@ impl Board {
         own.max(named).unwrap_or(0)
     }
 
-    /// Refuses a claim of a job that lacks tokens.
+    /// Refuses a claim of a job that lacks permits.
     pub(crate) fn check_tokens(&self, job: &Job, slot: u32, now: i64) -> Result<(), Refusal> {
         let lane = self.queues.get(self.queue_number(job));
         match lane.is_some_and(|lane| self.tokens_at(lane, job, slot) > now) {
@@ -80,7 +80,7 @@ impl Board {
         }
     }
 
-    /// A job is about to be claimed: it takes its tokens.
+    /// Takes the permits of a job that is about to be claimed.
     pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (queue, group) = (self.queue_number(job), job.group());
@@ -104,7 +104,7 @@ impl Board {
         Ok(())
     }
 
-    /// Finds out until when a group has to rest, before it is seated.
+    /// Derives until when a group must rest, before it is seated.
     pub(crate) fn weigh_rest(&mut self, queue: u32, at: u32) {
         if at == PLAIN {
             return;
@@ -137,7 +137,7 @@ impl Board {
             self.wake_at(until);
             self.dispatch.rests.insert((until, name, at));
         }
-        // The queue stays as long as one of its groups rests.
+        // Holds the queue as long as one of its groups rests.
         match (before, rest) {
             (None, Some(_)) => self.queues.hold(queue),
             (Some(_), None) => {
@@ -151,13 +151,13 @@ impl Board {
         }
     }
 
-    /// Decides that the next `n` groups, at most, go on whose tokens are there by now. O(1).
+    /// Decides that at most `n` groups whose permits are there by now give jobs again. O(1).
     pub fn rest_over(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         let over = self.dispatch.rests.first().is_some_and(|(until, ..)| *until <= env.now);
         over.then(|| Rested { until: env.now, n }.into())
     }
 
-    /// The job that a queue gives next. O(log groups), O(1) without groups.
+    /// The slot of the job that a queue gives next. O(log groups), O(1) without groups.
     pub(crate) fn next_of(&self, lane: &Queue, now: i64) -> Option<u32> {
         let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
         let [apart, shared] = fair.firsts(&lane.ready);
@@ -173,8 +173,8 @@ impl Board {
         first.map(|(_, slot)| slot)
     }
 
-    /// When tokens let a queue give a job, as far as only they keep it back: a time that has
-    /// passed if they do not.
+    /// When permits let a queue give a job, Unix ms: a time in the past if they do now. Other
+    /// obstacles do not count.
     fn opens_at(&self, lane: &Queue) -> Option<i64> {
         let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
         let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
@@ -183,8 +183,8 @@ impl Board {
         [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
     }
 
-    /// Somebody waits for a job of these queues, of every queue when none is named: wakes them
-    /// when the tokens are there that they lack. O(queues named).
+    /// A client waits for a job of these queues, or of every queue when none is named: schedules
+    /// its wake-up for when the missing permits are there. O(queues named).
     pub fn wait_for_permits(&mut self, queues: &[&[u8]], now: i64) {
         let queues: Vec<u32> = match queues.is_empty() {
             true => self.busy().to_vec(),
@@ -200,7 +200,7 @@ impl Board {
         }
     }
 
-    /// Wakes the queues that lacked tokens until now. O(log n) for each.
+    /// Wakes the queues that lacked permits until now. O(log n) for each.
     pub fn wake_with_permits(&mut self, now: i64) {
         while self.local.waiting_for_permits.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, queue)) = self.local.waiting_for_permits.pop_first() {
@@ -209,8 +209,8 @@ impl Board {
         }
     }
 
-    /// When tokens are there that a queue lacks for the job that it would give: Unix ms,
-    /// `None` when it lacks none, [`NEVER`] when there will be none.
+    /// When a queue will have the permits for its next job: Unix ms; `None` when it lacks none,
+    /// [`NEVER`] when it never will.
     pub fn lacks_permits_until(&self, queue: &[u8], now: i64) -> Option<i64> {
         let at = self.opens_at(self.queues.get(self.queues.find(queue)?)?)?;
         (at > now).then_some(at)

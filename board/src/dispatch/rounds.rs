@@ -1,4 +1,4 @@
-//! Jobs in and out of the ready lines of their queue, with or without groups.
+//! Moves jobs into and out of the ready lines of their queue, with or without groups.
 
 use crate::board::Board;
 use crate::dispatch::fair::{level, ready_key_of, Fair, PLAIN};
@@ -13,22 +13,22 @@ use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 
 impl Queue {
-    /// Whether it has no ready job. O(1).
+    /// Whether the queue has no ready job. O(1).
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.fair.as_ref().is_none_or(|fair| fair.all.is_empty())
     }
 
-    /// How many ready jobs it has. O(1).
+    /// How many ready jobs the queue has. O(1).
     pub(crate) fn ready_len(&self) -> usize {
         self.ready.len() + self.fair.as_ref().map_or(0, |fair| fair.all.len())
     }
 
-    /// Its lines of ready jobs, which together are all.
+    /// Its lines of ready jobs: each ready job is in one of them.
     pub(crate) fn ready_lines(&self) -> impl Iterator<Item = &SortedSlots<ReadyKey>> {
         std::iter::once(&self.ready).chain(self.fair.as_ref().map(|fair| &fair.all))
     }
 
-    /// The group of that name. O(1).
+    /// The group of this name. O(1).
     pub(crate) fn group_named(&self, name: &[u8]) -> Option<&Group> {
         let fair = self.fair.as_ref()?;
         fair.groups.get(fair.find(name)?).map(|group| &**group)
@@ -39,7 +39,7 @@ impl Queue {
         self.group_named(name).map(|group| &group.ready)
     }
 
-    /// The group of that number.
+    /// The group of this number. O(1).
     pub(crate) fn group(&self, at: u32) -> Option<&Group> {
         self.fair.as_ref()?.groups.get(at).map(|group| &**group)
     }
@@ -51,7 +51,7 @@ impl Board {
         self.queues.get(queue).is_some_and(Queue::is_idle)
     }
 
-    /// Puts a job into the line of its group, or of those without, in a queue with groups.
+    /// Puts a job into the line of its group, or of the jobs without one, in a queue with groups.
     pub(crate) fn join_ready(&mut self, queue: u32, slot: u32) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
@@ -75,8 +75,7 @@ impl Board {
         Ok(())
     }
 
-    /// Takes a job out of the line in which it stands, in a queue with groups; false when it
-    /// does not.
+    /// Takes a job out of its ready line, in a queue with groups; false when it is in none.
     pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
@@ -109,7 +108,7 @@ impl Board {
         }
     }
 
-    /// A job is about to be claimed: that is the turn of its group, and takes its tokens.
+    /// A job is about to be claimed: counts the turn of its group and takes its permits.
     pub(crate) fn charge(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let queue = self.queue_number(job);
@@ -123,7 +122,7 @@ impl Board {
         self.take_tokens(slot, now)
     }
 
-    /// The groups of a queue, which has some from now on.
+    /// The groups of a queue, which has rounds from now on.
     pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, ApplyError> {
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         let fair = lane.fair.get_or_insert_with(|| {
@@ -134,13 +133,13 @@ impl Board {
         Ok(fair)
     }
 
-    /// The number of a group of a queue, known or new.
+    /// The number of a group of a queue, which is added if it is new.
     pub(crate) fn group_at(&mut self, queue: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let fair = self.open_rounds(queue)?;
         Ok(fair.find(name).unwrap_or_else(|| fair.add(name)))
     }
 
-    /// The same; holds one reference to it.
+    /// The same as [`Board::group_at`], and holds a reference to the group.
     pub(crate) fn hold_group(&mut self, queue: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let at = self.group_at(queue, name)?;
         let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(ApplyError)?;
@@ -148,13 +147,13 @@ impl Board {
         Ok(at)
     }
 
-    /// The number of a group of the queue of that class; holds one reference to it.
+    /// The number of a group of this class's queue, with a reference held to it.
     pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, ApplyError> {
         let queue = self.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
         self.hold_group(queue, name)
     }
 
-    /// Makes a job that stands nowhere one of another group of its queue.
+    /// Moves a job that is in no place to another group of its queue.
     pub(crate) fn regroup(&mut self, slot: u32, name: &[u8]) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let (queue, old) = (self.queue_number(job), job.group());
@@ -169,7 +168,7 @@ impl Board {
         Ok(())
     }
 
-    /// One reference less to a group.
+    /// Releases one reference to a group.
     pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
         let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
         if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
@@ -178,8 +177,8 @@ impl Board {
         self.tidy_group(queue, at);
     }
 
-    /// Looks at a group again. One that nothing needs goes, and the rounds of a queue with the
-    /// last.
+    /// Looks at a group again: removes it if nothing needs it, and with the last group the rounds
+    /// of its queue.
     pub(crate) fn tidy_group(&mut self, queue: u32, at: u32) {
         self.reseat(queue, at);
         if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
@@ -188,7 +187,7 @@ impl Board {
         self.close_rounds(queue);
     }
 
-    /// Ends the rounds of a queue if nothing needs them.
+    /// Removes the rounds of a queue that nothing needs.
     pub(crate) fn close_rounds(&mut self, queue: u32) {
         let Some(lane) = self.queues.get_mut(queue) else { return };
         let Some(fair) = lane.fair.take_if(|fair| fair.is_unused()) else { return };
@@ -199,7 +198,7 @@ impl Board {
         }
     }
 
-    /// How many more jobs of that group may run, if not any number.
+    /// How many more jobs of this group may run; `None` without a limit.
     pub(crate) fn group_room(&self, queue: &[u8], group: &[u8]) -> Option<u64> {
         let fair = self.queues.get(self.queues.find(queue)?)?.fair.as_deref()?;
         match fair.find(group).and_then(|at| fair.groups.get(at)) {
@@ -208,7 +207,8 @@ impl Board {
         }
     }
 
-    /// Refuses that a job runs which its group keeps back; `slot` is ready, or was.
+    /// Refuses that a job runs which its group keeps back. `claim` is its slot if it is ready, or
+    /// was.
     pub(crate) fn check_group(&self, job: &Job, claim: Option<u32>, now: i64) -> Result<(), Refusal> {
         let Some(at) = job.group() else { return Ok(()) };
         let fair = self.queues.get(self.queue_number(job)).and_then(|lane| lane.fair.as_deref());
@@ -233,7 +233,7 @@ impl Board {
         self.queues.get(self.queue_number(job))?.group(at).map(|group| &*group.name)
     }
 
-    /// The group of that name. O(1).
+    /// The group of this name, to read. O(1).
     pub fn group<'b>(&'b self, queue: &[u8], group: &[u8]) -> Option<GroupOf<'b>> {
         let at = self.queues.find(queue)?;
         let (queue, fair) = (self.queues.key(at)?, self.queues.get(at)?.fair.as_deref()?);
@@ -241,14 +241,14 @@ impl Board {
         Some(GroupOf { queue, number, fair, group: fair.groups.get(number)? })
     }
 
-    /// How many jobs of a group are in that state. O(1).
+    /// How many jobs of a group are in this state. O(1).
     pub fn count_group(&self, queue: &[u8], group: &[u8], state: State) -> u64 {
         let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
         lane.and_then(|lane| lane.group_named(group)).map_or(0, |group| group.count(state))
     }
 
-    /// Up to `n` groups, queue by queue in the order of their names, from a queue and a number
-    /// on; and where the next begin. O(Q log Q + n) for Q queues.
+    /// Up to `n` groups, queue by queue in the order of the queues' names, starting at a queue and
+    /// a group's number; and where the next page starts. O(Q log Q + n) for Q queues.
     pub fn groups<'b>(
         &'b self,
         from: Option<(&[u8], u32)>,
@@ -276,7 +276,7 @@ impl Board {
     }
 }
 
-/// A group, to be read.
+/// A group, to read.
 pub struct GroupOf<'b> {
     queue: &'b [u8],
     number: u32,
@@ -300,23 +300,23 @@ impl<'b> GroupOf<'b> {
         &self.group.name
     }
 
-    /// How many of its jobs are in that state.
+    /// How many of its jobs are in this state. O(1).
     pub fn count(&self, state: State) -> u64 {
         self.group.count(state)
     }
 
-    /// A value in force for it.
+    /// The value in force for it.
     pub fn setting(&self, setting: Setting) -> i64 {
         self.fair.value(self.group, setting)
     }
 
-    /// Until when nothing is claimed from it, for its own sake: Unix ms, [`crate::NEVER`]
-    /// without end.
+    /// Until when the group itself is paused: Unix ms, [`crate::NEVER`] without end; `None` when it
+    /// is not.
     pub fn paused(&self, now: i64) -> Option<i64> {
         Some(self.group.paused).filter(|until| *until > now)
     }
 
-    /// What keeps it from giving a job.
+    /// What keeps it from giving a job; `None` when nothing does.
     pub fn hold(&self) -> Option<Hold> {
         self.fair.hold(self.group)
     }
