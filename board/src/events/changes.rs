@@ -1,9 +1,8 @@
-//! What has changed since a revision, for those who follow a board without listening all the
-//! time.
+//! What has changed since a revision, for clients that follow a board by asking now and then.
 //!
-//! Records tell their version themselves. Those that have gone are told as long as they are
-//! remembered: by a tombstone, or, when their id is free, in a ring of their own with the same
-//! bounds. What is forgotten raises the revision up to which the board no longer knows.
+//! Records carry their version. A removed record is reported as long as the board remembers it: by
+//! a tombstone or, when its id is free again, in a ring with the same bounds. Forgetting one raises
+//! the revision up to which the board no longer knows.
 
 use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::is_time;
@@ -15,44 +14,44 @@ use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
 written! {
-    /// A record that has gone, and whose id is free.
+    /// A removed record whose id is free.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Gone {
         /// Its id.
         1 pub id: Id<ByteString>,
-        /// The board's revision when it went.
+        /// The board's revision when it was removed.
         2 pub version: u64,
-        /// When it went, Unix ms.
+        /// When it was removed, Unix ms.
         3 pub at: i64,
     }
 }
 
-/// The latest records that have gone, oldest first.
+/// The latest removed records whose ids are free, oldest first.
 #[derive(Default)]
 pub(crate) struct Removed {
     pub ring: VecDeque<Gone>,
-    /// What went at this revision or before may be forgotten.
+    /// What was removed at this revision or before may be forgotten.
     pub unknown: u64,
 }
 
-/// So many changes of records are remembered at most.
+/// The most changes of records that are remembered.
 const RECENT: usize = 16_384;
-/// After so many changes without a question nobody follows any more.
+/// After this many changes without a question the board stops remembering them.
 const UNASKED: usize = 64 * RECENT;
 
-/// The latest changes of records, oldest first: revision and slot. Local, and only while
-/// somebody asks for them now and then.
+/// The latest changes of records, oldest first: revision and slot. Local, and kept only while
+/// somebody asks for them.
 #[derive(Default)]
 pub(crate) struct Recent {
     ring: VecDeque<(u64, u32)>,
-    /// All changes after this revision are here.
+    /// All changes after this revision are kept here.
     from: u64,
-    /// Changes since somebody asked.
+    /// How many changes came since somebody asked.
     unasked: usize,
 }
 
 impl Recent {
-    /// Adds a change. False when nobody seems to ask any more.
+    /// Adds a change. Returns false when nobody has asked for too long.
     pub fn push(&mut self, revision: u64, slot: u32) -> bool {
         if self.ring.len() >= RECENT {
             self.from = self.ring.pop_front().map_or(revision, |(revision, _)| revision);
@@ -62,18 +61,19 @@ impl Recent {
         self.unasked < UNASKED
     }
 
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.ring.capacity() * size_of::<(u64, u32)>()
     }
 }
 
 impl Board {
-    /// Remembers that a record went whose id is free from now on.
+    /// Remembers a removed record whose id is free from now on.
     pub(crate) fn remember_gone(&mut self, id: Id<ByteString>, now: i64) {
         let (most, ttl) = (self.own(Setting::Tombstones).max(0) as usize, self.own(Setting::TombstoneTtl));
         self.removed.ring.push_back(Gone { id, version: self.revision, at: now });
-        // Two at most go at once, so that nobody pays for many; all of them when none is kept.
+        // Forgets at most two at once, so that no command pays for many; all of them when none may
+        // be kept.
         for _ in 0..if most == 0 { usize::MAX } else { 2 } {
             let over = self.removed.ring.len() > most;
             let Some(first) = self.removed.ring.front() else { return };
@@ -86,14 +86,14 @@ impl Board {
         }
     }
 
-    /// What went at that revision or before may be forgotten.
+    /// Records that what was removed at this revision or before may be forgotten.
     pub(crate) fn forget_until(&mut self, version: u64) {
         self.removed.unknown = self.removed.unknown.max(version);
     }
 
-    /// The ids, as clients see them, of records that have gone since a revision and are not
-    /// there again, in the order in which they went; `None` when the board no longer knows.
-    /// O(n log n) for n of them.
+    /// The ids, as clients see them, of records that have been removed since a revision and not
+    /// posted again, in the order of their removal; `None` when the board no longer knows. O(n log
+    /// n) for n of them.
     pub fn gone_since(&self, version: u64) -> Option<Vec<Vec<u8>>> {
         if version < self.removed.unknown || version > self.revision {
             return None;
@@ -105,15 +105,15 @@ impl Board {
         let ids = buried.chain(departed.take_while(|(_, at)| after(at)));
         let texts = ids.map(|(id, at)| (id.borrowed().to_vec(), at));
         let mut gone: Vec<(Vec<u8>, u64)> = texts.filter(|(id, _)| self.find(id).is_none()).collect();
-        // Of several times the last counts.
+        // Of several removals of one id the last counts.
         gone.sort_unstable_by(|a, b| b.cmp(a));
         gone.dedup_by(|(id, _), (last, _)| id == last);
         gone.sort_unstable_by_key(|(_, at)| *at);
         Some(gone.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// Remembers from now on which records change, so that the next listing of what changed
-    /// since now costs no walk. Local.
+    /// Remembers from now on which records change, so that the next listing of changes since now
+    /// needs no walk. Local.
     pub fn follow_changes(&mut self) {
         let revision = self.revision;
         let recent = self
@@ -124,8 +124,9 @@ impl Board {
         recent.unasked = 0;
     }
 
-    /// The slots of the records that have changed since a revision, in no order; `None` when that is not known without looking at all of them, or when there are
-    /// more than `most`. O(n log n) for n changes.
+    /// The slots of the records that have changed since a revision, in no order; `None` when only a
+    /// walk over all records could find out, or when there are more than `most`. O(n log n) for n
+    /// changes.
     pub(crate) fn changed_since(&self, version: u64, most: usize) -> Option<Vec<u32>> {
         let recent = self.local.events.recent.as_ref().filter(|recent| recent.from <= version)?;
         let changes = recent.ring.iter().rev().take_while(|(revision, _)| *revision > version);

@@ -1,4 +1,4 @@
-//! The messages that several verbs send.
+//! The events that several verbs emit.
 
 use crate::board::Board;
 use crate::dispatch::pauses::Place;
@@ -6,7 +6,7 @@ use crate::events::{text_field, token_field, EventField, EventFields, EventKind}
 use crate::job::{Claim, NEVER};
 
 impl Board {
-    /// A job came.
+    /// A job was posted.
     pub(crate) fn emit_post(&mut self, slot: u32, due: Option<i64>, more: impl FnOnce(&mut EventFields)) {
         self.emit_of(EventKind::Posted, slot, |board, job| {
             let mut facts = vec![board.queue_field(job)];
@@ -46,7 +46,7 @@ impl Board {
         });
     }
 
-    /// Somebody said how far a job is: its worker, or an operator.
+    /// A worker or an operator reported how far a job is.
     pub(crate) fn emit_progress(&mut self, slot: u32, worker: Option<&[u8]>) {
         self.emit_of(EventKind::Progress, slot, |board, job| {
             let mut facts = vec![board.queue_field(job)];
@@ -58,7 +58,7 @@ impl Board {
         });
     }
 
-    /// A job, or one run of it, ended; the worker is the one who held it last.
+    /// A job, or one run of it, ended; the event names the worker that held it last.
     pub(crate) fn emit_end(&mut self, topic: EventKind, slot: u32, more: impl FnOnce(&mut EventFields)) {
         self.emit_of(topic, slot, |board, job| {
             let last = job.extras.as_ref().and_then(|extras| extras.last_claim.as_ref());
@@ -69,7 +69,7 @@ impl Board {
         });
     }
 
-    /// A record is about to go.
+    /// A record is about to be removed.
     pub(crate) fn emit_deleted(&mut self, slot: u32, by: &'static str) {
         self.emit_of(EventKind::Deleted, slot, |board, job| {
             let facts = vec![
@@ -81,7 +81,7 @@ impl Board {
         });
     }
 
-    /// A named limit works by another value.
+    /// A shared limit has another value.
     pub(crate) fn emit_limit(&mut self, name: &'static str, limit: &[u8], value: Option<i64>) {
         self.emit_of_board(EventKind::Settings, || {
             let mut facts = vec![EventField::Word("setting", name)];
@@ -91,7 +91,7 @@ impl Board {
         });
     }
 
-    /// A queue or a group names so many limits from now on.
+    /// A queue or a group names this many shared limits from now on.
     pub(crate) fn emit_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<usize>) {
         self.emit_of_board(EventKind::Settings, || {
             let mut facts = vec![EventField::Word("setting", "limits")];
@@ -104,7 +104,7 @@ impl Board {
         });
     }
 
-    /// The board, a queue or a group of it works by another value.
+    /// The board, a queue or a group of it has another value of a setting.
     pub(crate) fn emit_setting(
         &mut self,
         name: &'static str,
@@ -121,7 +121,7 @@ impl Board {
         });
     }
 
-    /// Nothing is claimed there until then; 0: it is again.
+    /// The place is paused until then, Unix ms; 0 when its pause has ended.
     pub(crate) fn emit_pause(&mut self, place: &Place, until: i64) {
         let (queue, group) = place.as_ref().map_or((None, None), |(q, g)| (Some(&**q), g.as_deref()));
         self.emit_setting("paused", queue, group, Some(if until == NEVER { -1 } else { until }));

@@ -1,10 +1,10 @@
-//! What a board tells those who follow it: which records change, and what happens to jobs. All
-//! of it is local: in no snapshot, no digest, and nothing is noted when nobody listens.
+//! What a board reports to those who follow it: which records change, and what happens to jobs. All
+//! of it is local: it is in no snapshot and no digest, and costs nothing when nobody subscribes.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `messages` | what the messages say |
-//! | `changes` | what changed and went since a revision |
+//! | `messages` | the fields of each event |
+//! | `changes` | what was changed or removed since a revision |
 //!
 //! Uses `dispatch`, `job` and `structures`.
 
@@ -19,23 +19,23 @@ use crate::job::{End, Job, U48};
 use crate::settings::{Rules, Setting};
 use crate::structures::byte_string::ByteString;
 
-/// What kind of thing happened. The numbers are the bits of the setting `events`.
+/// The kinds of events. The numbers are the bits of the setting `events`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EventKind {
-    /// A job came, or took the place of one with its id.
+    /// A job was posted, or replaced the one with its id.
     Posted = 0,
     /// It can be claimed.
     Ready = 1,
     /// A worker took it.
     Claimed = 2,
-    /// A worker lost it, and not by a word of its own.
+    /// A worker lost it without giving it up.
     Lost = 3,
-    /// Somebody said how far it is.
+    /// Its worker or an operator reported how far it is.
     Progress = 4,
     /// It is complete.
     Completed = 5,
-    /// It goes on in another queue.
+    /// It was moved to another queue.
     Advanced = 6,
     /// It has failed for good.
     Failed = 7,
@@ -43,20 +43,20 @@ pub enum EventKind {
     Retried = 8,
     /// A worker gave it back.
     Abandoned = 9,
-    /// It was called off.
+    /// It was cancelled.
     Cancelled = 10,
-    /// A worker put it aside.
+    /// A worker trashed it.
     Trashed = 11,
-    /// Its record is gone.
+    /// Its record was removed.
     Deleted = 12,
-    /// The board works by other rules.
+    /// A setting of the board changed.
     Settings = 13,
-    /// A worker is asked to stop. Told to that worker alone.
+    /// A worker is asked to stop. Sent to that worker alone.
     Cancel = 14,
 }
 
 impl EventKind {
-    /// Those that the setting `events` names, by number.
+    /// The kinds that the setting `events` names, by number.
     pub const ALL: [EventKind; 14] = [
         EventKind::Posted,
         EventKind::Ready,
@@ -74,7 +74,7 @@ impl EventKind {
         EventKind::Settings,
     ];
 
-    /// The word for it.
+    /// Its name in messages and settings.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Posted => "posted",
@@ -100,38 +100,38 @@ impl EventKind {
         1 << self as u8
     }
 
-    /// Whether the worker that it is about is told in any case.
+    /// Whether the worker that it concerns always gets it.
     pub fn for_worker(self) -> bool {
         matches!(self, EventKind::Lost | EventKind::Cancel)
     }
 }
 
-/// All topics of the setting `events`.
+/// All kinds of the setting `events`, as bits.
 pub const ALL_EVENTS: u32 = (1 << EventKind::ALL.len()) - 1;
 
-/// What is listened to, as bits of topics.
+/// What is subscribed to, as bits of kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Subscribers {
-    /// Told in full to all.
+    /// Kinds of which every subscriber gets whole events.
     pub events: u32,
-    /// Of jobs, only tracked ones are told in full to all.
+    /// Whether only tracked jobs have such events.
     pub tracked: bool,
-    /// Whether workers are told in full what concerns them.
+    /// Whether workers get the events that concern them.
     pub workers: bool,
-    /// Told by name alone, see [`Board::happened`].
+    /// Kinds that are reported by name alone, see [`Board::happened`].
     pub names: u32,
 }
 
-/// One thing that a message adds.
+/// One field of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventField {
-    /// Bytes of a client's.
+    /// Bytes from a client.
     Text(&'static str, ByteString),
-    /// A word of ours.
+    /// A fixed word.
     Word(&'static str, &'static str),
     /// A whole number.
     Number(&'static str, i64),
-    /// Hundredths of a per cent.
+    /// A percentage, in hundredths of a per cent.
     Percent(&'static str, u16),
     /// Yes or no.
     Flag(&'static str, bool),
@@ -139,93 +139,93 @@ pub enum EventField {
     Null(&'static str),
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What kind of thing.
+    /// Its kind.
     pub topic: EventKind,
-    /// Whether it is for all who listen, or for a worker alone.
+    /// Whether every subscriber gets it, or a worker alone.
     pub public: bool,
-    /// The job that it happened to, none for the board's own.
+    /// The job that it happened to; `None` for the board itself.
     pub id: Option<Id<ByteString>>,
-    /// The board's revision, which is the job's version unless it changes again at once.
+    /// The board's revision, which is the job's version unless the same command changes it again.
     pub version: u64,
     /// When, Unix ms.
     pub at: i64,
-    /// The worker that it is about.
+    /// The worker that it concerns.
     pub worker: Option<ByteString>,
-    /// What there is to add.
+    /// Its other fields.
     pub facts: Vec<EventField>,
 }
 
-/// What has happened since it was asked for, as far as somebody wants to know.
+/// What subscribers have not yet collected.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// Whether anybody wants to know which records change.
+    /// Whether somebody asks which records change.
     watched: bool,
     /// The latest changes, while somebody asks for them.
     pub(crate) recent: Option<Box<Recent>>,
-    /// Ids of records that changed or went.
+    /// Ids of records that were changed or removed.
     changed: Vec<Id<ByteString>>,
     subscribers: Subscribers,
-    /// Topics of which something happened.
+    /// Kinds that have happened, as bits.
     happened: u32,
     messages: Vec<Event>,
 }
 
 impl Events {
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.recent.as_ref().map_or(0, |recent| recent.bytes())
     }
 }
 
-/// Facts of a message, collected.
+/// The fields of an event, while they are collected.
 pub(crate) type EventFields = Vec<EventField>;
 
 impl Board {
-    /// Whether it is noted from now on which records change or go; see [`Board::changed`].
+    /// Sets whether the ids of changed and removed records are collected; see [`Board::changed`].
     pub fn watch(&mut self, on: bool) {
         self.local.events.watched = on;
         self.local.events.changed.clear();
     }
 
-    /// What is noted from now on of what happens; see [`Board::messages`].
+    /// Sets which events are collected; see [`Board::messages`].
     pub fn listen(&mut self, subscribers: Subscribers) {
         self.local.events.subscribers = subscribers;
         self.local.events.happened = 0;
         self.local.events.messages.clear();
     }
 
-    /// The topics that the setting `events` names, as bits.
+    /// The kinds that the setting `events` names, as bits.
     pub fn events(&self, rules: &Rules) -> u32 {
         self.rule(Setting::Events, u32::MAX, rules) as u32
     }
 
-    /// Whether the setting `events-tracked` keeps events to tracked jobs.
+    /// Whether the setting `events-tracked` limits events to tracked jobs.
     pub fn events_tracked(&self, rules: &Rules) -> bool {
         self.rule(Setting::EventsTracked, u32::MAX, rules) != 0
     }
 
-    /// What has happened since the last call, in order.
+    /// The events since the last call, in order.
     pub fn messages(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.local.events.messages)
     }
 
-    /// The topics of which anything has happened since the last call, as bits.
+    /// The kinds of which anything has happened since the last call, as bits.
     pub fn happened(&mut self) -> u32 {
         std::mem::take(&mut self.local.events.happened)
     }
 
-    /// The ids of the records that have changed or gone since the last call, some more than
-    /// once.
+    /// Calls `each` with the ids of the records that were changed or removed since the last call,
+    /// some more than once.
     pub fn changed(&mut self, mut each: impl FnMut(&Board, &[u8])) {
         for id in std::mem::take(&mut self.local.events.changed) {
             id.borrowed().text(|id| each(self, id));
         }
     }
 
-    /// A record has got a new version, or goes.
+    /// Collects that a record has a new version or is about to be removed.
     #[inline]
     pub(crate) fn mark_changed(&mut self, slot: u32) {
         if self.local.events.watched || self.local.events.recent.is_some() {
@@ -251,7 +251,7 @@ impl Board {
         }
     }
 
-    /// Gives a record the version and the time of the effect that is applied.
+    /// Gives a record the version and the time of the effect that is being applied.
     pub(crate) fn touch(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (revision, moment) = (self.revision() as i64, self.local.moment);
         let job = self.job_mut(slot)?;
@@ -263,8 +263,8 @@ impl Board {
         Ok(())
     }
 
-    /// Tells that something happened to a job; `more` gives the worker that it is about and
-    /// what there is to add, and is asked only when somebody listens.
+    /// Emits an event of a job. `more` adds its worker and its other fields, and is called only
+    /// when somebody subscribes.
     #[inline]
     pub(crate) fn emit_of(
         &mut self,
@@ -284,7 +284,7 @@ impl Board {
         }
     }
 
-    /// Notes that it happened, and whether anybody wants to know more.
+    /// Marks the kind as happened, and returns whether anybody wants the whole event.
     #[inline]
     fn hears(&mut self, topic: EventKind) -> bool {
         let subscribers = self.local.events.subscribers;
@@ -292,13 +292,13 @@ impl Board {
         subscribers.events & topic.bit() != 0 || subscribers.workers && topic.for_worker()
     }
 
-    /// Whether all are told of it when it happens to that job.
+    /// Whether every subscriber gets an event of this kind of this job.
     fn is_public(&self, topic: EventKind, slot: u32) -> bool {
         let subscribers = self.local.events.subscribers;
         subscribers.events & topic.bit() != 0 && (!subscribers.tracked || self.places.labels.tracked(slot))
     }
 
-    /// Tells that something happened to the board.
+    /// Emits an event of the board.
     #[inline]
     pub(crate) fn emit_of_board(&mut self, topic: EventKind, facts: impl FnOnce() -> EventFields) {
         if self.hears(topic) {
@@ -323,7 +323,7 @@ impl Board {
         EventField::Text("queue", self.queue_name(job).into())
     }
 
-    /// Whether the record of a job that ends now stays for a while.
+    /// Whether the record of a job that ends now is retained.
     pub(crate) fn keeps(&self, slot: u32, retain: i64) -> bool {
         retain != 0 || self.pinned(slot)
     }
@@ -333,13 +333,13 @@ pub(crate) fn token_field(token: u64) -> EventField {
     EventField::Number("token", token as i64)
 }
 
-/// A text that a message has when it is there.
+/// Adds a text to the fields of an event if there is one.
 pub(crate) fn text_field(facts: &mut EventFields, name: &'static str, text: Option<&[u8]>) {
     facts.extend(text.filter(|text| !text.is_empty()).map(|text| EventField::Text(name, text.into())));
 }
 
 impl End {
-    /// How a worker lost a claim that ended so, unless it ended it itself.
+    /// The reason why a worker lost a claim that ended so; `None` when it ended the claim itself.
     pub(crate) fn loss(self) -> Option<&'static str> {
         match self {
             End::Lapsed => Some("lapsed"),
