@@ -1,13 +1,13 @@
 //! What a record keeps of the jobs that its job waits for.
 
-/// A job waits for no more others than this.
+/// The most jobs that a job may wait for.
 pub const AFTER_MOST: usize = 10_000;
 
-/// What becomes of a job when one that it waits for ends without success.
+/// What happens to a job when one that it waits for ends without success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OnFailure {
-    /// It waits on: the other may be requeued.
+    /// It keeps waiting: the other may be requeued.
     #[default]
     Hold = 0,
     /// It is cancelled.
@@ -26,7 +26,7 @@ written! {
     pub struct Edge {
         /// Its slot.
         1 pub slot: u32,
-        /// What if it does not succeed.
+        /// What to do if it does not succeed.
         2 pub on_failure: OnFailure,
     }
 }

@@ -1,18 +1,18 @@
-//! A worker's hold on a job, while it lasts and when it has ended.
+//! A worker's hold on a job, while it lasts and after it has ended.
 
 use super::NEVER;
 use crate::structures::byte_string::ByteString;
 
-/// Whether a claim ends with a connection.
+/// Whether a claim ends when a connection closes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Session {
     /// It does not.
     #[default]
     None = 0,
-    /// It does.
+    /// It does, and the connection is open.
     Carried = 1,
-    /// It did, and the connection has closed: its worker may still come back.
+    /// It does, and the connection has closed: the worker may still come back.
     Lost = 2,
 }
 
@@ -30,37 +30,37 @@ pub struct Claim {
     pub attempt: u32,
     /// Somebody asked to cancel the job.
     pub cancel: bool,
-    /// Its begin stands in the job's history.
+    /// Whether the job's history has its begin.
     pub told: bool,
-    /// Whether it ends with a connection.
+    /// Whether it ends when a connection closes.
     pub session: Session,
-    /// When the run began.
+    /// When the run began, Unix ms.
     pub claimed: i64,
-    /// How long a heartbeat holds, ms.
+    /// How long a heartbeat extends the claim, ms.
     pub lease: i64,
-    /// When the lease ends.
+    /// When the lease ends, Unix ms.
     pub lease_end: i64,
-    /// When the run times out, or [`NEVER`].
+    /// When the run times out, Unix ms, or [`NEVER`].
     pub run_end: i64,
-    /// So many ms longer its holder keeps the job when the lease has ended.
+    /// How long its holder keeps the job after the lease has ended, ms.
     pub grace: i64,
-    /// When it ends because somebody asked to cancel the job, or [`NEVER`].
+    /// When it ends because somebody asked to cancel the job, Unix ms, or [`NEVER`].
     pub cancel_end: i64,
 }
 
 impl Claim {
-    /// By when its worker has to speak, as it is told.
+    /// By when its worker must send a heartbeat, as replies say it, Unix ms.
     pub fn deadline(&self) -> i64 {
         self.lease_end.min(self.run_end).min(self.cancel_end)
     }
 
-    /// When the lease has ended and the grace after it has passed.
+    /// When the lease has ended and the grace after it has passed, Unix ms.
     pub fn lapses_at(&self) -> i64 {
         let grace = if self.session == Session::Lost { 0 } else { self.grace };
         self.lease_end.saturating_add(grace).clamp(0, NEVER)
     }
 
-    /// When it ends without a word from its worker.
+    /// When it ends if its worker stays silent, Unix ms.
     pub fn ends_at(&self) -> i64 {
         self.lapses_at().min(self.run_end).min(self.cancel_end)
     }
@@ -70,13 +70,13 @@ impl Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum End {
-    /// The lease ended; its holder may still come late.
+    /// The lease ended; its holder may still report late.
     Lapsed = 0,
     /// The run took too long.
     TimedOut = 1,
     /// The worker failed it.
     Failed = 2,
-    /// The worker gave it back.
+    /// The worker abandoned it.
     Abandoned = 3,
     /// The worker trashed it.
     Trashed = 4,
@@ -84,7 +84,7 @@ pub enum End {
     Consumed = 5,
     /// An operator took it away.
     Taken = 6,
-    /// The worker sent it on to another queue.
+    /// The worker advanced it to another queue.
     Advanced = 7,
 }
 
@@ -96,15 +96,15 @@ written! {
     pub struct LastClaim {
         /// Name of the worker.
         1 pub worker: ByteString,
-        /// Token of the claim.
+        /// Fencing token of the claim.
         2 pub token: u64,
         /// How it ended.
         3 pub end: End,
-        /// When it began.
+        /// When it began, Unix ms.
         4 pub claimed: i64,
-        /// The lease that it had, ms.
+        /// Its lease, ms.
         5 pub lease: i64,
-        /// When the run would have timed out.
+        /// When the run would have timed out, Unix ms.
         6 pub run_end: i64,
     }
 }

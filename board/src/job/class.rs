@@ -1,35 +1,35 @@
-//! What jobs were posted with, kept once for all that are alike.
+//! What jobs were posted with, kept once for all jobs that are alike.
 
 use crate::settings::{LONGEST, MOST};
 use crate::structures::byte_string::ByteString;
 
 written! {
-    /// What a job was posted with, each only if it was named: times in ms, -1 without end.
+    /// The options of a job, each `None` unless its post named it: times in ms, -1 without end.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct Options {
-        /// Failures that are followed by another try.
+        /// How many failures are followed by another attempt.
         1 pub retries: Option<i64>,
-        /// Lost leases that are followed by another claim.
+        /// How many lost leases are followed by another claim.
         2 pub lapses: Option<i64>,
-        /// First pause after a failure, and the longest.
+        /// The first pause after a failure, and the longest, ms.
         3 pub backoff: Option<(i64, i64)>,
-        /// Per cent by which a pause is varied either way.
+        /// Per cent by which a pause varies either way.
         4 pub jitter: Option<i64>,
-        /// How long a claim holds without a heartbeat.
+        /// How long a claim holds without a heartbeat, ms.
         5 pub lease: Option<i64>,
-        /// How long one run may take.
+        /// How long one run may take, ms.
         6 pub timeout: Option<i64>,
-        /// How long it may wait to be claimed.
+        /// How long it may wait for its claim, ms.
         7 pub expire: Option<i64>,
-        /// How long its record stays when it is complete.
+        /// How long its record is retained when it is complete, ms.
         8 pub retain: Option<i64>,
-        /// Tokens that a claim of it takes.
+        /// Permits that a claim of it takes.
         9 pub cost: Option<i64>,
     }
 }
 
 impl Options {
-    /// Whether every value is one that a client may name.
+    /// Whether a client may name every value.
     pub fn is_valid(&self) -> bool {
         let within =
             |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
@@ -46,7 +46,7 @@ impl Options {
             && within(self.cost, 1, MOST)
     }
 
-    /// These, and where they are silent the others.
+    /// These options; where one is not named, that of the others.
     pub fn or(self, other: Options) -> Options {
         Options {
             retries: self.retries.or(other.retries),
@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// What jobs of one kind share.
+/// What jobs of one class share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Class {
     /// Number of the queue's name.

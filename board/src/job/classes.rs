@@ -1,4 +1,4 @@
-//! Names of queues and classes of jobs: shared, counted.
+//! Names of queues and classes of jobs: shared, and counted by reference.
 
 use crate::board::Board;
 use crate::effect::ApplyError;
@@ -6,7 +6,7 @@ use crate::job::{Class, Options};
 use crate::structures::byte_string::ByteString;
 
 impl Board {
-    /// The number of a queue, known or new.
+    /// The number of a queue, which is added if it is new.
     pub(crate) fn queue(&mut self, name: &[u8]) -> u32 {
         match self.queues.find(name) {
             Some(number) => number,
@@ -14,7 +14,7 @@ impl Board {
         }
     }
 
-    /// The class of a job in that queue; holds one reference to it.
+    /// The class of a job in this queue, with a reference held to it.
     pub(crate) fn hold_class(&mut self, queue: &[u8], name: &[u8], options: Options) -> u32 {
         let same = self.store.classes.key(self.local.last_class).is_some_and(|class| {
             *class.name == *name
@@ -54,8 +54,8 @@ impl Board {
         }
     }
 
-    /// Gives a job another class. Its queue may change only while it stands nowhere, its name
-    /// only while it stands in no line of a label.
+    /// Gives a job another class. Its queue may change only while it is in no place, its name only
+    /// while no label indexes it.
     pub(crate) fn reclass(
         &mut self,
         slot: u32,
@@ -75,7 +75,7 @@ impl Board {
         self.job_mut(slot)?.class = fresh;
         self.lane_loses(old, bytes);
         self.lane_gains(fresh, bytes);
-        // Its group is that of the same name in the new queue.
+        // The group of the same name in the new queue replaces its group.
         let to = self.store.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
         if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {
             let number = self.hold_group(to, &name)?;

@@ -10,46 +10,46 @@ use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::{Lazy, Part};
 
-/// At most so many workers are remembered whose lease on a job lapsed; when there are more,
-/// every one counts as such.
+/// The most workers that are remembered because their lease on a job lapsed; when there are more,
+/// every worker counts as one of them.
 pub const STALE_MOST: usize = 16;
 
-/// A job has no more fields of its user's than this.
+/// The most fields of its user's that a job has.
 pub const META_MOST: usize = 64;
 
 written! {
     /// What few jobs have. See the module's comment.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Extras {
-        /// Claims so far, while nobody holds it.
+        /// How often it has been claimed, while nobody holds it.
         1 pub attempt: u32,
-        /// Failures charged against its retries.
+        /// Failures counted against its retries.
         2 pub fails: u32,
-        /// Lost leases charged against its lapses.
+        /// Lost leases counted against its lapses.
         3 pub lapses: u32,
-        /// What came of it when a try was not the last.
+        /// What is kept when an attempt was not the last.
         4 pub retrying: Lazy<Retrying>,
         /// The last claim, while nobody holds it.
         5 pub last_claim: Option<Box<LastClaim>>,
-        /// What workers have said of it.
+        /// What workers have reported.
         6 pub reports: Lazy<Reports>,
-        /// Hundredths of a per cent.
+        /// Its progress, in hundredths of a per cent.
         7 pub progress: Option<u16>,
         /// The user's own fields.
         8 pub meta: Vec<(ByteString, ByteString)>,
-        /// What happened to it.
+        /// Its history.
         9 pub history: History,
-        /// When it ended.
+        /// When it ended, Unix ms.
         10 pub ended: i64,
-        /// When anything in here last changed.
+        /// When anything in here last changed, Unix ms.
         11 pub modified: i64,
         /// What a blocked job waits for, by slot.
         12 pub after: Vec<Edge>,
         /// How many jobs wait for it.
         13 pub awaited: u32,
-        /// When the record of one that has ended is dropped, once nothing keeps it.
+        /// When the record of an ended job is removed, once nothing keeps it, Unix ms.
         14 pub drop_at: i64,
-        /// The time of its schedule that it was posted for.
+        /// The time of its schedule for which it was posted, Unix ms.
         15 pub intended: Option<i64>,
         /// The board's revision when an operator last updated it.
         16 pub updated: i64,
@@ -59,22 +59,22 @@ written! {
         18 pub family: Option<Box<Family>>,
         /// The board's revision when it last ended.
         19 pub closed: i64,
-        /// The worker that last sent it on to another queue, and the token of that claim.
+        /// The worker that last advanced it to another queue, and the token of that claim.
         20 pub advanced: Option<Box<(ByteString, u64)>>,
-        /// The key that it took.
+        /// The unique key that it took.
         21 pub unique: Option<Box<Unique>>,
     }
 }
 
 written! {
-    /// Part of [`Extras`]: a job that came back after a try.
+    /// Part of [`Extras`]: a job that came back after an attempt.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Retrying {
         /// Time in back-off, which does not count towards its expiry, ms.
         1 pub idle: i64,
-        /// When the back-off that runs now began, or [`NEVER`].
+        /// When the current back-off began, Unix ms, or [`NEVER`].
         2 pub idle_from: i64 = NEVER,
-        /// When it became ready again after it first was, or [`NEVER`].
+        /// When it became ready again after it first was, Unix ms, or [`NEVER`].
         3 pub ready: i64 = NEVER,
         /// Workers whose lease on it lapsed before the last claim.
         4 pub stale: Vec<ByteString>,
@@ -99,7 +99,7 @@ written! {
         1 pub kind: Option<ByteString>,
         /// Text of the last failure.
         2 pub message: Option<ByteString>,
-        /// The worker's free text on how far it is.
+        /// The worker's own words on how far it is.
         3 pub stage: Option<ByteString>,
         /// Why it was abandoned or trashed.
         4 pub reason: Option<ByteString>,
@@ -114,7 +114,7 @@ impl Part for Reports {
 }
 
 impl Reports {
-    /// All that there are.
+    /// All texts that are set.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut ByteString> {
         let texts = [&mut self.kind, &mut self.message, &mut self.stage, &mut self.reason, &mut self.result];
         texts.into_iter().flatten()
@@ -127,7 +127,7 @@ impl Reports {
 }
 
 impl Extras {
-    /// Whether every number and name in it is one that could have come about.
+    /// Whether a board could have come to every number and name in it.
     pub(crate) fn is_valid(&self) -> bool {
         let times = [
             self.retrying.idle,
@@ -158,7 +158,7 @@ impl Extras {
             })
     }
 
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         std::mem::size_of::<Self>()
             + self.reports.bytes()
@@ -175,7 +175,7 @@ impl Extras {
             + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
     }
 
-    /// Forgets what came of the attempts so far, and who made them.
+    /// Forgets the outcomes of all attempts so far, and who made them.
     pub fn begin_attempts_afresh(&mut self) {
         self.attempt = 0;
         self.fails = 0;
@@ -187,7 +187,7 @@ impl Extras {
         }
     }
 
-    /// Back-off ends.
+    /// Ends the back-off.
     pub fn end_idle(&mut self, now: i64) {
         let Some(tried) = self.retrying.there() else { return };
         let from = std::mem::replace(&mut tried.idle_from, NEVER);
@@ -198,7 +198,7 @@ impl Extras {
         tried.idle = idle.min(NEVER);
     }
 
-    /// Whether this worker may be a ghost of an earlier, lapsed claim.
+    /// Whether an earlier claim by this worker lapsed, so that it may speak of that claim.
     pub fn is_stale(&self, worker: &[u8]) -> bool {
         self.retrying.stale.len() >= STALE_MOST || self.retrying.stale.iter().any(|w| **w == *worker)
     }
@@ -211,13 +211,13 @@ impl Extras {
         names.len()
     }
 
-    /// Sets the user's fields, keeping the others.
+    /// Sets these fields of the user's and keeps the others.
     pub fn set_meta<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         for (field, value) in fields {
             match self.meta.iter_mut().find(|(f, _)| **f == *field) {
                 Some((_, old)) => *old = value.into(),
                 None => {
-                    // Few fields, and seldom more later: no room to spare.
+                    // There are few fields, and seldom more later: no spare room.
                     self.meta.reserve_exact(1);
                     self.meta.push((field.into(), value.into()));
                 }

@@ -1,8 +1,8 @@
-//! What happened to a job: the first few entries and the last few, oldest first.
+//! The history of a job: its first entries and its last, oldest first.
 
 use crate::structures::byte_string::ByteString;
 
-/// What an entry tells.
+/// The kinds of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -53,7 +53,7 @@ impl HistoryKind {
         (HistoryKind::Advanced, "advanced"),
     ];
 
-    /// The word for it in replies.
+    /// Its name in replies.
     pub fn name(self) -> &'static str {
         Self::ALL.get(self as usize).map_or("", |(_, name)| name)
     }
@@ -65,26 +65,26 @@ numbered!(
     Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
 );
 
-/// No history that settings allow is longer.
+/// The longest history that settings allow.
 pub(crate) const HISTORY_MOST: usize = 2_000;
 
 written! {
-    /// One thing that happened.
+    /// One entry of a history.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Entry {
         /// When, Unix ms.
         1 pub at: i64,
-        /// What.
+        /// Its kind.
         2 pub event: HistoryKind,
-        /// Which worker, if one had part in it.
+        /// The worker that took part in it, if any.
         3 pub worker: Option<ByteString>,
-        /// A text to it: a failure's kind and message, a reason, a line of log.
+        /// A text: a failure's kind and message, a reason, a line of log.
         4 pub text: Option<ByteString>,
     }
 }
 
 written! {
-    /// The entries that are kept. Adding one is O(entries kept), which a setting bounds.
+    /// The kept entries. Adding one is O(entries kept), which a setting bounds.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct History {
         1 entries: Vec<Entry>,
@@ -92,10 +92,10 @@ written! {
 }
 
 impl History {
-    /// Adds an entry; when there are more than `first + last`, the oldest of the last goes.
+    /// Adds an entry; beyond `first + last` entries, drops the oldest of the last.
     pub fn push(&mut self, entry: Entry, first: usize, last: usize) {
         if self.entries.len() == self.entries.capacity() {
-            // Most have two: a begin and an end.
+            // Most histories have two entries: a begin and an end.
             self.entries.reserve_exact(2 + self.entries.len() / 2);
         }
         self.entries.push(entry);
@@ -105,7 +105,7 @@ impl History {
         }
     }
 
-    /// Oldest first.
+    /// The entries, oldest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -114,7 +114,7 @@ impl History {
         &mut self.entries
     }
 
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let text = |t: &Option<ByteString>| t.as_ref().map_or(0, |t| t.len());
         self.entries.iter().map(|e| 48 + text(&e.worker) + text(&e.text)).sum()

@@ -1,7 +1,7 @@
 //! Ids of jobs: chosen by the client, or made by the server.
 //!
-//! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that looking it
-//! up costs no index: the slot is read from the id and the record there compared with it.
+//! A server-made id is a UUIDv7 whose last four bytes are the job's slot, so that a lookup needs no
+//! index: it reads the slot from the id and compares the id with that of the record there.
 
 use serde::Deserializer;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::format::{Unreadable, Written};
 use crate::structures::byte_string::ByteString;
 
-/// An id, in whatever holds the bytes of a chosen one.
+/// An id; `B` holds the bytes of a chosen one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id<B> {
     /// Made by the server.
@@ -22,7 +22,7 @@ pub enum Id<B> {
 pub type MadeText = [u8; 36];
 
 impl Id<ByteString> {
-    /// From the bytes as effects and snapshots carry them.
+    /// The id of these bytes, as effects and snapshots carry them.
     pub fn from_parts(made: bool, bytes: &[u8]) -> Option<Self> {
         match made {
             true => Some(Id::Made(bytes.try_into().ok()?)),
@@ -38,14 +38,14 @@ impl Id<ByteString> {
         }
     }
 
-    /// Whether it names nothing.
+    /// Whether it is empty and names no job.
     pub fn is_blank(&self) -> bool {
         matches!(self, Id::Named(name) if name.is_empty())
     }
 }
 
 written! {
-    /// An id as it is written down.
+    /// An id in its written form.
     struct Image<'a> {
         1 made: bool,
         2 bytes: &'a [u8],
@@ -77,7 +77,7 @@ impl<'a> Written<'a> for Id<ByteString> {
 }
 
 impl Id<&[u8]> {
-    /// The bytes as effects and snapshots carry them: 16 raw ones of a made id.
+    /// The bytes as effects and snapshots carry them: 16 raw bytes for a made id.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Id::Made(bytes) => bytes,
@@ -110,8 +110,8 @@ impl Id<&[u8]> {
     }
 }
 
-/// Makes an id for the job that goes into `slot` at `now`. Within one millisecond ids rise
-/// with `order`, of which 16 bits are kept; 26 bits are random.
+/// Makes an id for the job that is put into `slot` at `now` (Unix ms). Within one millisecond ids
+/// rise with `order`, of which 16 bits are kept; 26 bits are random.
 pub fn make(now: i64, random: u64, slot: u32, order: u64) -> [u8; 16] {
     let [.., order_high, order_low] = order.to_be_bytes();
     let [noise, noise_a, noise_b, noise_c, ..] = random.to_le_bytes();
@@ -123,11 +123,11 @@ pub fn make(now: i64, random: u64, slot: u32, order: u64) -> [u8; 16] {
     uuid::Builder::from_unix_timestamp_millis(now.max(0) as u64, &tail).into_uuid().into_bytes()
 }
 
-/// Reads a text that may be a made id: the bytes and the slot they name. Only the very text
-/// that [`Id::text`] gives is read so.
+/// Reads a text that may be a made id: its bytes and its slot. Accepts only the exact text that
+/// [`Id::text`] gives.
 pub fn read_made(text: &[u8]) -> Option<([u8; 16], u32)> {
-    // Of letters only capitals have the one bit without the other; without a branch for each
-    // byte this is a handful of instructions.
+    // Only capital letters have the one bit without the other. Without a branch for each byte this
+    // takes a handful of instructions.
     let capitals = |text: &[u8]| text.iter().fold(0, |found, byte| found | (byte & !(byte << 1) & 0x40)) != 0;
     if text.len() != 36 || capitals(text) {
         return None;

@@ -1,23 +1,24 @@
 //! What a record keeps of its job's parent and children.
 
-/// A job has no more ancestors above it than this, nor below it generations of children.
+/// The most generations of ancestors above a job, and of children below it.
 pub const GENERATIONS: u8 = 32;
 /// The highest weight of a child.
 pub const SHARE_MOST: i64 = 1_000_000;
-/// All children of a parent weigh no more than this: their sums fit into 64 bits.
+/// The most that all children of a parent weigh together: their sums fit into 64 bits.
 pub(crate) const SHARES_MOST: u64 = 1_000_000_000_000;
-/// How far children are is counted more finely than it is shown, so that what every generation
-/// rounds does not show: so many parts to a hundredth of a per cent.
+/// The progress of children is counted more finely than it is shown, so that the rounding of each
+/// generation stays invisible: this many parts to a hundredth of a per cent.
 const PARTS: u32 = 1_000;
-/// What a complete child counts.
+/// What a complete child counts, in parts.
 pub(crate) const WHOLE: u32 = 10_000 * PARTS;
 
-/// A job's progress, in hundredths of a per cent, as its parent counts it.
+/// A job's progress, given in hundredths of a per cent, in parts as its parent counts it.
 pub(crate) fn counted(progress: u16) -> u32 {
     u32::from(progress) * PARTS
 }
 
-/// The hundredths of a per cent that are shown of what counts: all of them only of all of it.
+/// The hundredths of a per cent to show for these parts: the full number only when nothing is
+/// missing.
 pub(crate) fn shown(counts: u32) -> u16 {
     // Each generation may have rounded by half a part.
     let hundredths = (counts + u32::from(GENERATIONS)) / PARTS;
@@ -26,29 +27,29 @@ pub(crate) fn shown(counts: u32) -> u16 {
 }
 
 written! {
-    /// What a job is to others.
+    /// A job's relations to its parent and its children.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Family {
-        /// As a child.
+        /// Its part as a child.
         1 pub parent: Option<Tie>,
-        /// As a parent.
+        /// Its part as a parent.
         2 pub children: Option<Children>,
     }
 }
 
 written! {
-    /// Whose child a job is.
+    /// A child's tie to its parent.
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Tie {
-        /// The parent's slot, while that is the parent of the family.
+        /// The parent's slot, while the parent still has this family.
         1 pub slot: u32,
         /// Number of the family.
         2 pub number: u64,
         /// Its weight among the children.
         3 pub share: u32,
-        /// What counts of it, of [`WHOLE`].
+        /// How much of it counts, in parts of [`WHOLE`].
         4 pub counts: u32,
-        /// It has ended, and its record stays for its parent.
+        /// Whether it has ended and its record is kept for its parent.
         5 pub kept: bool,
     }
 }
@@ -57,23 +58,24 @@ written! {
     /// A parent's sums.
     #[derive(Debug, Clone, Copy, Default, PartialEq)]
     pub struct Children {
-        /// Number of the family: the board's revision when the first child came.
+        /// Number of the family: the board's revision when the first child was added.
         1 pub number: u64,
-        /// How many count, with or without a record.
+        /// How many children count, with or without a record.
         2 pub count: u64,
-        /// How many have not ended.
+        /// How many children have not ended.
         3 pub live: u32,
-        /// Sum of their weights.
+        /// Sum of the children's weights.
         4 pub shares: u64,
-        /// Sum of weight times what counts.
+        /// Sum of weight times progress in parts.
         5 pub done: u64,
-        /// So many generations at most are below; it never falls.
+        /// A bound for the generations below it; it never falls.
         6 pub height: u8,
     }
 }
 
 impl Children {
-    /// The weighted mean of what counts; all only when all are complete.
+    /// The weighted mean of the children's progress, in parts; [`WHOLE`] only when all are
+    /// complete. `None` without children.
     pub(crate) fn mean(&self) -> Option<u32> {
         let mean = (self.done + self.shares / 2).checked_div(self.shares)?;
         let whole = self.done >= self.shares.saturating_mul(u64::from(WHOLE));
@@ -90,7 +92,7 @@ impl Children {
 }
 
 impl Family {
-    /// Whether every number is one that a board could have come to.
+    /// Whether a board could have come to every number.
     pub fn is_valid(&self) -> bool {
         let share = |tie: &Tie| (1..=SHARE_MOST).contains(&i64::from(tie.share));
         self.parent.is_none_or(|tie| tie.number > 0 && share(&tie) && tie.counts <= WHOLE)

@@ -1,35 +1,34 @@
 //! What is kept of a job.
 //!
-//! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold
-//! millions that wait. What few have is out of line: [`Claim`] while a worker holds it,
-//! [`Extras`] once something out of the ordinary has happened to it (a failure, a lapse, a
-//! progress report, an end that is kept), [`Class`] shared by all of the same queue, name and
-//! options.
+//! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold millions
+//! that wait. What few jobs have is out of line: [`Claim`] while a worker holds it, [`Extras`] once
+//! something out of the ordinary has happened to it (a failure, a lapse, a progress report, a
+//! retained end), [`Class`] shared by all of the same queue, name and options.
 //!
-//! Times are Unix milliseconds. Which of them means what:
+//! Times are Unix milliseconds:
 //!
 //! | field | set | meaning |
 //! |---|---|---|
 //! | `posted` | at post, replace | when the client posted it |
-//! | `since` | when it first becomes ready, [`NEVER`] before; at requeue, replace | its place among equals; kept when it comes back |
-//! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is dropped |
+//! | `since` | when it first becomes ready, [`NEVER`] before; at requeue, replace | orders it among equals; kept when it comes back |
+//! | `at` | with the state | scheduled: due; blocked: not before this; ready: expires (or never); claimed: number of its claim; ended: when its record is removed |
 //! | `Claim::claimed` | at claim | begin of this run |
-//! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat comes |
-//! | `Claim::grace` | at claim | so much longer its holder keeps the job when the lease has ended |
-//! | `Claim::cancel_end` | when it is asked to stop | the claim ends then at the latest |
+//! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat extends it |
+//! | `Claim::grace` | at claim | how long its holder keeps the job after the lease has ended |
+//! | `Claim::cancel_end` | when its worker is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
-//! | `Retrying::ready` | when it becomes ready again | its wait is counted from then; before, from `since` |
+//! | `Retrying::ready` | when it becomes ready again | its wait counts from then; before, from `since` |
 //! | `Extras::ended` | at the end | when it completed, failed, was cancelled or trashed |
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `claim` | what there is while a worker holds the job |
+//! | `claim` | what is kept while a worker holds the job |
 //! | `class`, `classes` | what jobs of the same queue, name and options share |
 //! | `extras` | what few jobs have |
-//! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its key |
+//! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its unique key |
 //! | `history` | the entries of its history |
-//! | `id` | ids: a made one knows its slot |
-//! | `order` | what jobs are ordered by |
+//! | `id` | ids: a made id contains its slot |
+//! | `order` | the keys that order jobs |
 //! | `store` | the records of a board, and finding them |
 //!
 //! Uses `structures`.
@@ -53,16 +52,16 @@ pub use claim::{Claim, End, LastClaim, Session};
 pub use class::{Class, Options};
 pub use extras::{Extras, Reports, META_MOST, STALE_MOST};
 
-/// Tokens stay below this, so that every client's numbers can hold them.
+/// Fencing tokens stay below this, so that the numbers of every client can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;
 
-/// The queue of jobs that name none.
+/// The queue of jobs that name no queue.
 pub const DEFAULT_QUEUE: &[u8] = b"default";
 
 /// "Never", as a time.
 pub const NEVER: i64 = (1 << 48) - 1;
 
-/// Whether a number can stand as a time, [`NEVER`] included.
+/// Whether a number is a valid time; [`NEVER`] is one.
 pub(crate) fn is_time(time: i64) -> bool {
     (0..=NEVER).contains(&time)
 }
@@ -89,21 +88,21 @@ impl U48 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum State {
-    /// Waits for its time.
+    /// It waits for its time.
     Scheduled = 0,
-    /// Waits for other jobs.
+    /// It waits for other jobs.
     Blocked = 1,
-    /// Waits for a worker.
+    /// It waits for a worker.
     Ready = 2,
     /// A worker holds it.
     Claimed = 3,
-    /// Done.
+    /// It succeeded.
     Complete = 4,
-    /// Given up after its last try.
+    /// It failed after its last attempt.
     Failed = 5,
-    /// Called off.
+    /// It was cancelled.
     Cancelled = 6,
-    /// Put aside by a worker.
+    /// A worker trashed it.
     Trashed = 7,
 }
 
@@ -120,7 +119,7 @@ impl State {
         State::Trashed,
     ];
 
-    /// The word for it in commands and replies.
+    /// Its name in commands and replies.
     pub fn name(self) -> &'static str {
         match self {
             State::Scheduled => "scheduled",
@@ -134,7 +133,7 @@ impl State {
         }
     }
 
-    /// The state of that name, in any case.
+    /// The state of this name, in upper or lower case.
     pub fn named(word: &[u8]) -> Option<State> {
         State::ALL.into_iter().find(|s| word.eq_ignore_ascii_case(s.name().as_bytes()))
     }
@@ -144,7 +143,7 @@ impl State {
         self >= State::Complete
     }
 
-    /// Whether such jobs stand in a line of their queue's asides.
+    /// Whether [`crate::places::by_queue`] keeps a line of such jobs for each queue.
     pub(crate) fn is_aside(self) -> bool {
         !matches!(self, State::Ready | State::Claimed)
     }
@@ -154,29 +153,29 @@ numbered!(State, "state": Scheduled, Blocked, Ready, Claimed, Complete, Failed, 
 
 /// What every job has. See the module's comment.
 pub struct Job {
-    /// Group, ageing, id and payload in one allocation: 4 bytes of the number of its group in
-    /// its queue and 4 bytes of its ageing, each if it has that; 16 bytes of a made id, or a length byte and a chosen one; then the
-    /// payload.
+    /// Group, ageing, id and payload in one allocation: 4 bytes of the number of its group in its
+    /// queue and 4 bytes of its ageing, each only if it has one; 16 bytes of a made id, or a length
+    /// byte and a chosen one; then the payload.
     blob: Box<[u8]>,
     /// What few jobs have.
     pub extras: Option<Box<Extras>>,
     /// Number of its [`Class`].
     pub class: u32,
-    /// Higher ones are claimed first.
+    /// Jobs of higher priority are claimed first.
     pub priority: i32,
-    /// See the table above.
+    /// See the table in the module's comment.
     pub since: U48,
-    /// See the table above.
+    /// See the table in the module's comment.
     pub posted: U48,
-    /// See the table above.
+    /// See the table in the module's comment.
     pub at: U48,
-    /// Order of posting: the board's revision when it was posted.
+    /// Orders jobs by their posts: the board's revision at that time.
     pub seq: U48,
     /// The board's revision when it last changed.
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    /// [`MADE`], [`GROUPED`], [`AGES`].
+    /// Any of [`MADE`], [`GROUPED`] and [`AGES`].
     flags: u8,
 }
 
@@ -188,7 +187,7 @@ const GROUPED: u8 = 2;
 const AGES: u8 = 4;
 
 impl Job {
-    /// A record of a job that stands nowhere yet, of that group of its queue.
+    /// A record of a job that is in no place yet; `group` is a number in its queue.
     pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, group: Option<u32>) -> Self {
         let zero = U48::new(0);
         let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
@@ -224,7 +223,7 @@ impl Job {
         }
     }
 
-    /// Each time it has waited so many ms it is worth one step of priority more; 0: never.
+    /// Every so many ms of waiting raise its priority by one; 0: never.
     pub fn ageing(&self) -> i64 {
         let from = if self.flags & GROUPED == 0 { 0 } else { 4 };
         match self.flags & AGES {
@@ -260,7 +259,7 @@ impl Job {
         }
     }
 
-    /// The bytes of a chosen id; nothing for a made one.
+    /// The bytes of a chosen id; empty for a made one.
     pub fn chosen_id(&self) -> &[u8] {
         match self.made() {
             true => &[],
@@ -273,29 +272,29 @@ impl Job {
         self.split().1
     }
 
-    /// Gives it another payload.
+    /// Replaces its payload.
     pub fn set_payload(&mut self, payload: &[u8]) {
         self.blob = blob(self.group(), self.ageing(), self.id(), payload);
     }
 
-    /// Makes it one of another group, or of none.
+    /// Moves it to another group, or to none.
     pub fn set_group(&mut self, group: Option<u32>) {
         self.blob = blob(group, self.ageing(), self.id(), self.payload());
         self.flags = self.flags & !GROUPED | if group.is_some() { GROUPED } else { 0 };
     }
 
-    /// Gives it another ageing, 0 for none. Only while it stands in no line.
+    /// Sets its ageing, ms; 0 for none. Only while it is in no line.
     pub fn set_ageing(&mut self, ageing: i64) {
         self.blob = blob(self.group(), ageing, self.id(), self.payload());
         self.flags = self.flags & !AGES | if ageing > 0 { AGES } else { 0 };
     }
 
-    /// What few jobs have, made when it is not there yet.
+    /// What few jobs have, added if it is missing.
     pub fn extras_mut(&mut self) -> &mut Extras {
         self.extras.get_or_insert_with(Box::default)
     }
 
-    /// Whether it has been claimed and has not ended since. While nobody holds it.
+    /// Whether it has been claimed and has not ended since. Valid while nobody holds it.
     pub fn has_begun(&self) -> bool {
         !self.state.ended() && self.extras.as_ref().is_some_and(|extras| extras.attempt > 0)
     }

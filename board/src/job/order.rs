@@ -1,17 +1,17 @@
-//! What jobs are ordered by.
+//! The keys that order jobs.
 
 use std::cmp::Reverse;
 
 use crate::job::{Claim, Job};
 
-/// Best first: higher priority, then longer known to be ready, then posted earlier.
+/// Best first: higher priority, then ready for longer, then posted earlier.
 pub(crate) type ReadyKey = (Reverse<i32>, i64, i64);
 /// Earliest first, then posted earlier.
 pub(crate) type TimeKey = (i64, i64);
 
 impl Job {
-    /// A job that ages stands at level 0, as much earlier as its priority is worth: of two of
-    /// the same ageing the one comes first that would at any time.
+    /// A job with ageing is at level 0, and earlier by what its priority is worth: of two jobs of
+    /// the same ageing the key puts the same one first at any time.
     pub(crate) fn ready_key(&self) -> ReadyKey {
         match self.ageing() {
             0 => self.plain_key(),
@@ -19,7 +19,7 @@ impl Job {
         }
     }
 
-    /// The order between the jobs that several queues would give.
+    /// The key that orders the next jobs of several queues.
     pub(crate) fn plain_key(&self) -> ReadyKey {
         (Reverse(self.priority), self.since.get(), self.seq.get())
     }

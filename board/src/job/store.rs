@@ -15,9 +15,9 @@ pub(crate) struct Store {
     pub(crate) jobs: Slab<Job>,
     pub(crate) claims: Slab<Claim>,
     pub(crate) ids: Ids,
-    /// With the label of its name.
+    /// The classes, each with the label of its name.
     pub(crate) classes: Interner<Class, Option<u32>>,
-    /// Bytes of what the records point to.
+    /// Bytes on the heap that the records point to.
     pub(crate) heap: usize,
 }
 

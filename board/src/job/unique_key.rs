@@ -1,20 +1,20 @@
-//! What a record keeps of the key that its job takes.
+//! What a record keeps of the unique key that its job takes.
 
 use crate::effect::is_name;
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
 
-/// When a key is free again.
+/// What frees a unique key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// When the job ends.
+    /// The end of the job.
     End = 0,
-    /// When the job is claimed.
+    /// The claim of the job.
     Start = 1,
 }
 
 impl Until {
-    /// The word for it in commands and replies.
+    /// Its name in commands and replies.
     pub fn name(self) -> &'static str {
         match self {
             Until::End => "end",
@@ -26,27 +26,27 @@ impl Until {
 numbered!(Until, "until": End, Start);
 
 written! {
-    /// The key of a job, and how long it holds it. See the module's comment.
+    /// The unique key of a job, and how long the job holds it. See the module's comment.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Unique {
         /// The key.
         1 pub key: ByteString,
-        /// When it is free again; only after `time` when that is said alone.
+        /// What frees it; `None` when only `time` does.
         2 pub until: Option<Until>,
-        /// Free after so many ms.
+        /// How long it is held at most, ms.
         3 pub time: Option<i64>,
-        /// The job has been claimed since it took the key.
+        /// Whether the job has been claimed since it took the key.
         4 pub(crate) begun: bool,
     }
 }
 
 impl Unique {
-    /// A key to be taken.
+    /// A key that a job takes.
     pub(crate) fn new(key: &[u8], until: Option<Until>, time: Option<i64>) -> Unique {
         Unique { key: key.into(), until, time, begun: false }
     }
 
-    /// Whether it is one that a client may name.
+    /// Whether a client may name it.
     pub fn is_valid(&self) -> bool {
         is_name(&self.key) && self.time.is_none_or(|ms| (1..=LONGEST).contains(&ms))
     }

@@ -1,8 +1,8 @@
 //! Statistics of a board, by queue and day (UTC).
 //!
-//! There is a record only for a queue and a day on which something happened. A queue that is at
-//! hand knows where today's record of it stands, so an event costs no search; that knowledge is
-//! local, the records are state. A day is dropped by time, `stats-days` days after its begin.
+//! There is a record only for a queue and a day on which something happened. A loaded queue knows
+//! the number of its record of today, so an event costs no search; that knowledge is local, the
+//! records are state. Time drops a day `stats-days` days after its begin.
 
 use crate::item::{need, Item, Loading, SnapshotError};
 use std::cell::Cell;
@@ -20,7 +20,7 @@ use crate::structures::histogram::Histogram;
 pub const DAY: i64 = 86_400_000;
 
 written! {
-    /// One record as it stands in a snapshot.
+    /// One record in a snapshot.
     pub(crate) struct DayImage {
         1 day: i32,
         2 queue: ByteString,
@@ -28,7 +28,7 @@ written! {
     }
 }
 
-/// Records by number: a board with one costs little more than it.
+/// Records by number: for a board with one record this costs little more than the record.
 #[derive(Default)]
 struct Records {
     all: Vec<Option<Box<Stats>>>,
@@ -72,26 +72,26 @@ impl Records {
 #[derive(Default)]
 pub(crate) struct Days {
     records: Records,
-    /// Where they stand, by day and name of the queue.
+    /// The numbers of the records, by day and name of the queue.
     by_day: BTreeMap<(i32, ByteString), u32>,
-    /// Nothing is counted.
+    /// Whether counting is off.
     off: bool,
-    /// A day, and how many records there are of it. Local.
+    /// A day, and how many records it has. Local.
     counted: Cell<(i32, usize)>,
-    /// Counts the removals: a queue's knowledge of before is worth nothing.
+    /// Counts removals: numbers that queues learned before the last one are invalid.
     epoch: u32,
 }
 
-/// Where the record of a queue for one day stands, as far as it is known.
+/// The number of a queue's record of one day, as far as it is known.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Today {
     day: i32,
     epoch: u32,
-    /// One above the number of the record.
+    /// The number of the record plus one.
     number: u32,
 }
 
-/// The day of a time.
+/// The day of a time, in days since 1970.
 pub fn day_of(time: i64) -> i32 {
     (time.clamp(0, NEVER) / DAY) as i32
 }
@@ -102,7 +102,7 @@ impl Days {
         self.by_day.len()
     }
 
-    /// Bytes that they take, about. O(n).
+    /// About how many bytes they take. O(n).
     pub fn bytes(&self) -> usize {
         let own = |((_, queue), at): (&(i32, ByteString), &u32)| {
             size_of::<Stats>() + 64 + queue.len() + self.records.get(*at).map_or(0, Stats::heap)
@@ -117,7 +117,7 @@ impl Days {
         })
     }
 
-    /// Adds one from a snapshot; false when it cannot be, or stands not behind all others.
+    /// Adds a record from a snapshot; false when it is invalid or not after all others.
     pub fn restore(&mut self, image: DayImage) -> bool {
         let DayImage { day, queue, stats } = image;
         let key = (day, queue);
@@ -133,7 +133,7 @@ impl Days {
         fits
     }
 
-    /// Whether each key leads to a record, and each record has one.
+    /// Checks that each key leads to a record, and that each record has a key.
     pub fn check(&self) -> Result<(), String> {
         let led = self.by_day.values().filter(|at| self.records.get(**at).is_some()).count();
         match led == self.len() && led == self.records.len() {
@@ -142,7 +142,7 @@ impl Days {
         }
     }
 
-    /// How many records there are of a day. O(1) but for another day than the last.
+    /// How many records a day has. O(1) when it is the day of the last call.
     fn of(&self, day: i32) -> usize {
         let (counted, n) = self.counted.get();
         if counted == day && n > 0 {
@@ -153,12 +153,12 @@ impl Days {
         n
     }
 
-    /// The first day that there is a record of. O(1).
+    /// The first day that has a record. O(1).
     fn first(&self) -> Option<i32> {
         self.by_day.first_key_value().map(|((day, _), _)| *day)
     }
 
-    /// Drops up to `n` records of days before that one.
+    /// Drops up to `n` records of days before this one.
     pub fn drop_before(&mut self, day: i32, n: u32) {
         for _ in 0..n {
             let Some(first) = self.by_day.first_entry().filter(|e| e.key().0 < day) else { return };
@@ -170,13 +170,13 @@ impl Days {
 }
 
 impl Board {
-    /// Whether it keeps statistics from now on.
+    /// Turns statistics on or off, as the settings say.
     pub(crate) fn set_stats(&mut self) {
         self.days.off = self.own(Setting::StatsDays) == 0;
     }
 
-    /// Today's record of a queue, to write into; `None` when nothing is counted. O(1), but for
-    /// the first event of the day.
+    /// Today's record of a queue, to write to; `None` when counting is off. O(1), but for the first
+    /// event of the day.
     #[inline]
     pub(crate) fn today(&mut self, queue: u32, now: i64) -> Option<&mut Stats> {
         if self.days.off {
@@ -197,7 +197,8 @@ impl Board {
         let key = (day, self.queues.key(queue)?.clone());
         let number = match self.days.by_day.get(&key) {
             Some(number) => *number,
-            // Names of queues come and go; those of one day stay for `stats-days`.
+            // Clients may use ever new names of queues, and those of one day stay for `stats-days`:
+            // they are bounded as queues are.
             None if self.days.of(day) >= self.own(Setting::MaxQueues).max(0) as usize => return None,
             None => {
                 let number = self.days.records.insert(Stats::default());
@@ -212,7 +213,7 @@ impl Board {
         Some(number)
     }
 
-    /// When a day is dropped.
+    /// When a day is dropped, Unix ms.
     fn day_ends(&self, day: i32) -> i64 {
         match self.own(Setting::StatsDays) {
             0 => 0,
@@ -220,12 +221,12 @@ impl Board {
         }
     }
 
-    /// When the first day is dropped, or [`NEVER`]. O(1).
+    /// When the first day is dropped, Unix ms, or [`NEVER`]. O(1).
     pub(crate) fn next_day_ends(&self) -> i64 {
         self.days.first().map_or(NEVER, |day| self.day_ends(day))
     }
 
-    /// Counts one thing that happened to a job of a queue.
+    /// Counts something that happened to a job of a queue.
     pub(crate) fn note(&mut self, queue: u32, tally: Tally, now: i64) {
         let Some(today) = self.today(queue, now) else { return };
         today.add(tally);
@@ -234,14 +235,14 @@ impl Board {
         }
     }
 
-    /// Counts one thing that happened to a job.
+    /// Counts something that happened to a job.
     pub(crate) fn count_stat(&mut self, slot: u32, tally: Tally, now: i64) {
         let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
         self.note(queue, tally, now);
     }
 
-    /// Notes that time did something to a job of a queue that it should have done at `at`; not
-    /// what came before its time.
+    /// Records how late an action of time, due at `at`, was for a job of a queue; one before its
+    /// time does not count.
     pub(crate) fn count_lateness(&mut self, queue: u32, late: Late, at: i64, now: i64) {
         if at > now {
             return;
@@ -255,12 +256,12 @@ impl Board {
         }
     }
 
-    /// Whether time did anything since the last call of [`Board::take_lateness`].
+    /// Whether lateness was recorded since the last call of [`Board::take_lateness`].
     pub fn was_late(&self) -> bool {
         self.local.lateness.iter().any(|late| late.count() > 0)
     }
 
-    /// Adds to those how late time was since the last call. O(bins).
+    /// Adds the lateness since the last call to these histograms. O(bins).
     pub fn take_lateness(&mut self, into: &mut [Histogram; 3]) {
         for (sum, late) in into.iter_mut().zip(&mut self.local.lateness) {
             sum.merge(late);
@@ -268,7 +269,7 @@ impl Board {
         }
     }
 
-    /// Notes that a claim of a job begins.
+    /// Counts a claim of a job, and how long the job waited for it.
     pub(crate) fn count_claim(&mut self, slot: u32, now: i64) {
         let Some(job) = self.store.jobs.get(slot) else { return };
         let (queue, waited) = (self.queue_number(job), Self::waited(job, now));
@@ -288,13 +289,13 @@ impl Board {
         now.saturating_sub(ready)
     }
 
-    /// How long a job that was just claimed had been ready before, ms. O(1).
+    /// How long a job that was just claimed had been ready, ms. O(1).
     pub fn waited_for(&self, slot: u32, now: i64) -> i64 {
         self.store.jobs.get(slot).map_or(0, |job| Self::waited(job, now))
     }
 
-    /// Notes that a worker ended its run of a job, in time (with its claim, which it has no
-    /// longer) or late.
+    /// Records how long a worker ran a job, when it reports the end: `claim` is the claim that just
+    /// ended, or `None` when the worker is late.
     pub(crate) fn count_run(&mut self, slot: u32, claim: Option<&Claim>, now: i64) {
         let Some(job) = self.store.jobs.get(slot) else { return };
         let last = || job.extras.as_ref()?.last_claim.as_deref().filter(|last| last.end == End::Lapsed);
@@ -307,14 +308,14 @@ impl Board {
         }
     }
 
-    /// The first and the last day that anything is known of. O(1).
+    /// The first and the last day that have records. O(1).
     pub fn days(&self) -> Option<(i32, i32)> {
         let (last, _) = self.days.by_day.last_key_value()?;
         Some((self.days.first()?, last.0))
     }
 
     /// What happened in a queue on a day; without a queue, on the whole board: O(queues of that
-    /// day). `None` when nothing did, or it is no longer known.
+    /// day). `None` when nothing happened, or the day was dropped.
     pub fn stats(&self, queue: Option<&[u8]>, day: i32) -> Option<Stats> {
         if let Some(name) = queue {
             let number = self.days.by_day.get(&(day, name.into()))?;
@@ -325,7 +326,7 @@ impl Board {
         all
     }
 
-    /// The queues in which something happened on a day, by name, and what.
+    /// What happened on a day, queue by queue, by name.
     pub fn stats_of(&self, day: i32) -> impl Iterator<Item = (&[u8], &Stats)> {
         let records =
             self.days.by_day.range((day, ByteString::default())..).take_while(move |(k, _)| k.0 == day);

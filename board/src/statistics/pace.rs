@@ -1,5 +1,5 @@
-//! How fast jobs come to a queue and leave it: a count of the running minute and of the one
-//! before; and when one was last claimed. Local: what a copy has seen since it was loaded.
+//! How fast jobs are posted to a queue and end there: counts of the current minute and of the one
+//! before; and when a job was last claimed. Local: what this copy has seen since it was loaded.
 
 use crate::job::Job;
 use std::cmp::Reverse;
@@ -13,10 +13,10 @@ use crate::structures::sorted::SortedSlots;
 
 const MINUTE: i64 = 60_000;
 
-/// The search for the oldest ready job looks at no more priorities than this.
+/// The most priorities that the search for the oldest ready job looks at.
 const PRIORITIES: usize = 64;
 
-/// See the module's comment: those that came, and those that ended.
+/// Counts of jobs posted and of jobs ended. See the module's comment.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PaceCounter {
     minute: i64,
@@ -27,7 +27,7 @@ pub(crate) struct PaceCounter {
 }
 
 impl PaceCounter {
-    /// Counts a job that came or ended. O(1).
+    /// Counts a job that was posted or ended. O(1).
     pub fn count(&mut self, tally: Tally, now: i64) {
         let way = match tally {
             Tally::Posted => 0,
@@ -45,7 +45,7 @@ impl PaceCounter {
         }
     }
 
-    /// Notes that a job is claimed. O(1).
+    /// Records that a job is claimed. O(1).
     pub fn claims(&mut self, now: i64) {
         self.claimed = now;
     }
@@ -55,8 +55,8 @@ impl PaceCounter {
         self.claimed
     }
 
-    /// How many there were in the last minute, about: of the minute before, the part that is
-    /// still within.
+    /// About how many there were in the last minute: of the minute before, the part that is still
+    /// within it.
     fn last_minute(&self, now: i64) -> [f64; 2] {
         let part = 1.0 - (now % MINUTE) as f64 / MINUTE as f64;
         let weighted = |n: [u32; 2]| n.map(|n| f64::from(n) * part);
@@ -71,22 +71,22 @@ impl PaceCounter {
     }
 }
 
-/// How fast jobs come and end, and how many are ready.
+/// How fast jobs are posted and end, and how many are ready.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pace {
-    /// Posted in the last minute, a second.
+    /// Jobs posted a second, over the last minute.
     pub arrivals: f64,
-    /// Ended in the last minute, a second.
+    /// Jobs ended a second, over the last minute.
     pub completions: f64,
-    /// Ready now.
+    /// How many jobs are ready now.
     pub ready: u64,
-    /// The oldest of them is as old, ms, counted from when it first could run; of many
-    /// priorities, the highest 64 are looked at.
+    /// The age of the oldest of them, ms, counted from when it could first run; of many priorities,
+    /// only the highest 64 are looked at.
     pub oldest: Option<i64>,
 }
 
 impl Pace {
-    /// Until none is ready when it goes on like this, ms; `None`: never.
+    /// How long until none is ready at this pace, ms; `None`: never.
     pub fn drain(&self) -> Option<i64> {
         let net = self.completions - self.arrivals;
         match self.ready {
@@ -105,7 +105,7 @@ impl Pace {
 }
 
 impl Board {
-    /// How fast jobs come and end in a queue, or on the whole board: O(queues).
+    /// The pace of a queue, or of the whole board: O(queues).
     pub fn pace(&self, queue: Option<&[u8]>, now: i64) -> Pace {
         match queue {
             Some(name) => {
@@ -128,8 +128,8 @@ impl Board {
         Pace { arrivals: came, completions: went, ready: lane.count(State::Ready), oldest }
     }
 
-    /// When the oldest job of a line first could run: the first of each priority; of jobs that
-    /// age, the first in their line.
+    /// When the oldest job of a line could first run, Unix ms. Looks at the first job of each
+    /// priority; of jobs with ageing, at the first in their line.
     fn oldest(&self, line: &SortedSlots<ReadyKey>) -> Option<i64> {
         let key_of = |slot| self.store.jobs.get(slot).map(Job::ready_key).unwrap_or_default();
         let (mut from, mut oldest) = (None, None);

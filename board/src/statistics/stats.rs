@@ -1,5 +1,5 @@
-//! What is told of the jobs of one queue on one day: counts, and how long jobs waited and ran and
-//! by how much time was late.
+//! Statistics of the jobs of one queue on one day: counts, and how long jobs waited and ran, and
+//! how late time was.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use crate::structures::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Tally {
-    /// A new job came.
+    /// A job was posted.
     Posted = 0,
-    /// A post took the place of a job.
+    /// A post replaced a job.
     Replaced = 1,
     /// A schedule posted it; counted as posted as well.
     Fired = 2,
@@ -28,21 +28,21 @@ pub enum Tally {
     Retried = 6,
     /// A lease ended.
     Lapsed = 7,
-    /// A run took too long.
+    /// A run timed out.
     Timeouts = 8,
-    /// A worker that came late had its job again.
+    /// A late worker got its job back.
     Revived = 9,
-    /// A worker gave a job back.
+    /// A worker abandoned a job.
     Abandoned = 10,
     /// An operator took a job from its worker.
     Released = 11,
     /// A job was cancelled.
     Cancelled = 12,
-    /// A job was put aside.
+    /// A worker trashed a job.
     Trashed = 13,
     /// A job waited too long to be claimed; counted as failed as well.
     Expired = 14,
-    /// An ended job was to be done after all.
+    /// An ended job was requeued.
     Requeued = 15,
     /// An operator deleted a job.
     Deleted = 16,
@@ -70,7 +70,7 @@ impl Tally {
         Tally::Deleted,
     ];
 
-    /// The word for it in replies.
+    /// Its name in replies.
     pub fn name(self) -> &'static str {
         match self {
             Tally::Posted => "posted",
@@ -94,7 +94,7 @@ impl Tally {
     }
 }
 
-/// What time can be late with.
+/// What can be late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Late {
@@ -110,7 +110,7 @@ impl Late {
     /// All of them, in the order of their numbers.
     pub const ALL: [Late; 3] = [Late::Lease, Late::Due, Late::Fire];
 
-    /// The word for it in replies.
+    /// Its name in replies.
     pub fn name(self) -> &'static str {
         match self {
             Late::Lease => "lease",
@@ -133,27 +133,27 @@ pub struct Stats {
 struct Counts([u64; Tally::ALL.len()]);
 
 impl Stats {
-    /// How often that happened.
+    /// How often this happened.
     pub fn count(&self, tally: Tally) -> u64 {
         self.counts.0.get(tally as usize).copied().unwrap_or(0)
     }
 
-    /// How long jobs waited, from when they became ready to their claim.
+    /// How long jobs waited, from ready to claimed.
     pub fn wait(&self) -> &Histogram {
         &self.wait
     }
 
-    /// How long workers had jobs, from the claim to the end that they reported.
+    /// How long workers held jobs, from the claim to the end that they reported.
     pub fn run(&self) -> &Histogram {
         &self.run
     }
 
-    /// How late time was with something.
+    /// How late this was; `None` when nothing was late.
     pub fn late(&self, late: Late) -> Option<&Histogram> {
         self.late.as_ref()?.get(late as usize)
     }
 
-    /// How late time was with all of it. O(bins).
+    /// All lateness in one histogram. O(bins).
     pub fn lateness(&self) -> Histogram {
         let mut all = Histogram::default();
         self.late.iter().flat_map(|late| late.iter()).for_each(|dist| all.merge(dist));
@@ -186,7 +186,7 @@ impl Stats {
     }
 }
 
-/// As a map from the numbers of what happened to how often.
+/// Written as a map from the numbers of tallies to their counts.
 impl<'a> Written<'a> for Counts {
     fn blank() -> Self {
         Counts::default()
@@ -211,7 +211,7 @@ impl<'a> Written<'a> for Counts {
 }
 
 written! {
-    /// Statistics as they are written down.
+    /// Statistics in their written form.
     struct Image<'a> {
         1 counts: Cow<'a, Counts>,
         2 wait: Cow<'a, Histogram>,

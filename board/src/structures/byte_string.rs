@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
-/// Bytes of a client's: an id, a name, a payload, a text. Never assumed to be UTF-8.
+/// Bytes from a client: an id, a name, a payload, a text. Never assumed to be UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteString(Box<[u8]>);
 

@@ -1,8 +1,8 @@
 //! Distributions of durations: exact sums, and counts in bins.
 //!
 //! The bins are the same everywhere, so that distributions can be added. Bin 0 holds 0 ms; each
-//! other one holds the durations above the bin before it, up to its own bound. A bound is at
-//! most a tenth above the one before, so the middle of a bin is within 5 % of all that it holds:
+//! other bin holds the durations above the bin before it, up to its own bound. A bound is at most a
+//! tenth above the one before, so the middle of a bin is within 5 % of all durations in it:
 //!
 //! | up to | in steps of | | up to | in steps of |
 //! |---|---|---|---|---|
@@ -33,7 +33,7 @@ const fn stretch(above: u64, step: u64, first: u64) -> Stretch {
     Stretch { above, step, first }
 }
 
-/// From the longest to the shortest; up to 100 ms each has its bin.
+/// From the longest to the shortest; up to 100 ms each duration has its own bin.
 const STRETCHES: [Stretch; 11] = [
     stretch(1_000 * DAY, u64::MAX, 845),
     stretch(100 * DAY, 10 * DAY, 755),
@@ -50,7 +50,7 @@ const STRETCHES: [Stretch; 11] = [
 const EACH: u64 = 100;
 const BINS: u64 = 846;
 
-/// A bin and its count in one word: the bin in the upper ten bits.
+/// A bin and its count share one word: the bin is in the upper ten bits.
 const COUNT_BITS: u32 = 54;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
@@ -62,7 +62,7 @@ fn bin_of(ms: u64) -> u64 {
     stretch.map_or(0, |s| s.first + (ms - s.above - 1) / s.step)
 }
 
-/// The shortest and the longest duration of a bin.
+/// The shortest and the longest duration of a bin, ms.
 fn span(bin: u64) -> (u64, u64) {
     if bin <= EACH {
         return (bin, bin);
@@ -74,8 +74,9 @@ fn span(bin: u64) -> (u64, u64) {
     })
 }
 
-/// Durations: how many, their sum and squares, the shortest and the longest, and how many in
-/// each bin. Integers all, so that copies that saw the same are equal. An empty one has no heap.
+/// Durations: how many, their sum and squares, the shortest and the longest, and how many in each
+/// bin. All are integers, so that copies that saw the same durations are equal. An empty histogram
+/// has no heap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     count: u64,
@@ -83,13 +84,12 @@ pub struct Histogram {
     squares: u128,
     min: u64,
     max: u64,
-    /// Those that hold something, in order.
+    /// The bins that hold something, in order.
     bins: Vec<u64>,
 }
 
 impl Histogram {
-    /// Adds a duration; one that is negative counts as none. One that is full stays as it is.
-    /// O(log bins).
+    /// Adds a duration; a negative one counts as 0. A full histogram stays as it is. O(log bins).
     pub fn add(&mut self, ms: i64) {
         if self.count == COUNT_MASK {
             return;
@@ -114,7 +114,7 @@ impl Histogram {
         }
     }
 
-    /// Adds all of another, if there is room for it. O(bins).
+    /// Adds all durations of another histogram, if there is room for them. O(bins).
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 || other.count > COUNT_MASK - self.count {
             return;
@@ -129,7 +129,7 @@ impl Histogram {
         }
     }
 
-    /// Forgets all, and keeps its room.
+    /// Removes all durations, and keeps the allocation.
     pub(crate) fn clear(&mut self) {
         let mut bins = std::mem::take(&mut self.bins);
         bins.clear();
@@ -164,7 +164,7 @@ impl Histogram {
         }
     }
 
-    /// The sample standard deviation, ms; 0 of fewer than two.
+    /// The sample standard deviation, ms; 0 for fewer than two.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -178,8 +178,8 @@ impl Histogram {
         (around.max(0.0) / (n - 1) as f64).sqrt()
     }
 
-    /// A duration that so many hundredths of all do not exceed, ms: the middle of its bin, so
-    /// within 5 %. O(bins).
+    /// The duration, ms, that this many hundredths of all durations do not exceed: the middle of
+    /// its bin, so within 5 %. O(bins).
     pub fn percentile(&self, hundredths: u64) -> u64 {
         let rank = (u128::from(self.count) * u128::from(hundredths)).div_ceil(100).max(1) as u64;
         let mut seen = 0u64;
@@ -192,7 +192,7 @@ impl Histogram {
         self.max
     }
 
-    /// The bins that hold something: their shortest and longest duration, ms, and how many.
+    /// The bins that hold something: their shortest and longest duration, ms, and their counts.
     pub fn bins(&self) -> impl ExactSizeIterator<Item = (u64, u64, u64)> + '_ {
         self.bins.iter().map(|word| {
             let (from, to) = span(word >> COUNT_BITS);
@@ -200,15 +200,15 @@ impl Histogram {
         })
     }
 
-    /// Bytes on the heap, about.
+    /// About how many bytes it takes on the heap.
     pub(crate) fn heap(&self) -> usize {
         self.bins.len() * std::mem::size_of::<u64>()
     }
 }
 
 written! {
-    /// A distribution as it is written down: the squares in two halves, bins with their counts.
-    /// The count follows.
+    /// A histogram in its written form: the squares in two halves, bins with their counts. The
+    /// total count follows from the bins.
     struct Image {
         1 sum: u64,
         2 squares: u64,

@@ -1,9 +1,9 @@
-//! From the ids that clients chose to slots. Ids of the server's own making carry their slot
-//! and need no entry.
+//! An index from the ids that clients chose to slots. Server-made ids carry their slot and need no
+//! entry.
 //!
-//! Linear hashing over small tables: one table more for each [`SHARE`] entries, so that the
-//! index grows by splitting one table of a few thousand entries at a time and no insert ever
-//! pays for a rehash of the whole.
+//! Linear hashing over small tables: one table for each [`SHARE`] entries, so that the index grows
+//! by splitting one table of a few thousand entries at a time, and no insert ever pays for a rehash
+//! of the whole.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -21,13 +21,15 @@ struct Entry {
 }
 
 impl Entry {
-    /// The hash within a table: spread, because all entries of a table share their low bits.
+    /// The hash within a table: it is mixed again because all entries of a table share their low
+    /// bits.
     fn inner(&self) -> u64 {
         mix(u64::from(self.hash))
     }
 }
 
-/// See the module's comment. The slots' ids are read through a function of the caller's.
+/// The index. See the module's comment. It reads the ids of slots through a function of the
+/// caller's.
 pub struct Ids {
     tables: Vec<HashTable<Entry>>,
     hasher: DefaultHashBuilder,
@@ -41,7 +43,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Bytes that the index takes.
+    /// Bytes that the index takes on the heap.
     pub fn bytes(&self) -> usize {
         self.tables.len() * std::mem::size_of::<HashTable<Entry>>() + self.len * 14
     }
@@ -76,7 +78,7 @@ impl Ids {
         }
     }
 
-    /// Adds an id that is not there yet. O(1), with at most one table split.
+    /// Adds an id that is not in the index. O(1), with at most one table split.
     pub fn insert(&mut self, id: &[u8], slot: u32) {
         self.put(self.entry(id, slot));
         self.len += 1;
@@ -89,7 +91,7 @@ impl Ids {
         }
     }
 
-    /// Forgets an id. O(1), with at most one table joined to its buddy.
+    /// Removes an id. O(1), with at most one table joined to its buddy.
     pub fn remove(&mut self, id: &[u8], slot: u32) {
         let gone = self.entry(id, slot);
         let at = self.table(&gone);

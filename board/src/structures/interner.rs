@@ -1,8 +1,8 @@
-//! Things that many jobs share, kept once and counted: names of queues and workers, and the
-//! classes of jobs. The numbers are local to one copy of a board and stand in no effect.
+//! Values that many jobs share, kept once and counted by reference: names of queues and workers,
+//! and the classes of jobs. The numbers are local to one copy of a board; no effect contains them.
 //!
-//! An entry that nothing refers to any more stays for a while: a queue that runs empty
-//! between two jobs is not torn down and built again. At most [`IDLE`] such are kept.
+//! An entry without references is kept for a while: a queue that runs empty between two jobs is not
+//! torn down and built again. At most [`IDLE`] such entries are kept.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::Cell;
@@ -25,9 +25,9 @@ pub struct Interner<K, V> {
     idle: VecDeque<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// How many something refers to.
+    /// How many entries have references.
     used: usize,
-    /// What was found last: mostly the next that is asked for.
+    /// The last number found: mostly the next that is asked for.
     last: Cell<u32>,
 }
 
@@ -46,7 +46,7 @@ impl<K, V> Default for Interner<K, V> {
 }
 
 impl<K: Hash + Eq, V: Default> Interner<K, V> {
-    /// The number of a key, if it is known. O(1).
+    /// The number of a key; `None` when it is unknown. O(1).
     pub fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
     where
         K: std::borrow::Borrow<Q>,
@@ -61,8 +61,8 @@ impl<K: Hash + Eq, V: Default> Interner<K, V> {
         Some(found)
     }
 
-    /// Adds a key that is not known yet. Gives its number, and the key of an idle entry that
-    /// had to go, if one had to.
+    /// Adds an unknown key. Returns its number, and the key of an idle entry if that one was
+    /// dropped for it.
     pub fn add(&mut self, key: K) -> (u32, Option<K>) {
         let hash = self.hasher.hash_one(&key);
         let entry = Some(Entry { key, value: V::default(), refs: 0, idle: false });
@@ -88,27 +88,27 @@ impl<K: Hash + Eq, V: Default> Interner<K, V> {
         self.entries.get(number as usize)?.as_ref()
     }
 
-    /// The key of a number.
+    /// The key of a number. O(1).
     pub fn key(&self, number: u32) -> Option<&K> {
         Some(&self.entry(number)?.key)
     }
 
-    /// What is kept under a number.
+    /// The value of a number. O(1).
     pub fn get(&self, number: u32) -> Option<&V> {
         Some(&self.entry(number)?.value)
     }
 
-    /// What is kept under a number, to change.
+    /// The value of a number, to change. O(1).
     pub fn get_mut(&mut self, number: u32) -> Option<&mut V> {
         Some(&mut self.entries.get_mut(number as usize)?.as_mut()?.value)
     }
 
-    /// How many references there are to a number.
+    /// How many references a number has. O(1).
     pub fn refs(&self, number: u32) -> u64 {
         self.entry(number).map_or(0, |entry| entry.refs)
     }
 
-    /// One reference more.
+    /// Adds a reference.
     pub fn hold(&mut self, number: u32) {
         if let Some(Some(entry)) = self.entries.get_mut(number as usize) {
             self.used += usize::from(entry.refs == 0);
@@ -116,7 +116,7 @@ impl<K: Hash + Eq, V: Default> Interner<K, V> {
         }
     }
 
-    /// One reference less. Gives the key of an entry that had to go, if one had to.
+    /// Releases a reference. Returns the key of an idle entry if one was dropped.
     pub fn release(&mut self, number: u32) -> Option<K> {
         let Some(Some(entry)) = self.entries.get_mut(number as usize) else { return None };
         self.used -= usize::from(entry.refs == 1);
@@ -150,17 +150,17 @@ impl<K: Hash + Eq, V: Default> Interner<K, V> {
         place.take().map(|entry| entry.key)
     }
 
-    /// How many entries something refers to. O(1).
+    /// How many entries have references. O(1).
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// The keys of entries that nothing refers to, and that stay for a while.
+    /// The keys of the idle entries.
     pub fn unused(&self) -> impl Iterator<Item = &K> {
         self.idle.iter().filter(|number| self.refs(**number) == 0).filter_map(|number| self.key(*number))
     }
 
-    /// All entries that something refers to, in no order that means anything.
+    /// All entries with references, in no meaningful order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &K, &V)> {
         self.entries
             .iter()

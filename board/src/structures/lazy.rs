@@ -1,4 +1,4 @@
-//! Parts that few have: a pointer, and no memory until something is written to them.
+//! Parts that few records have: a pointer, and no memory until something is written to them.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,23 +7,23 @@ use serde::Deserializer;
 
 use crate::format::Written;
 
-/// A part that has a blank form, which is read where there is none.
+/// A part with a blank form, which is read where the part is missing.
 pub trait Part: Default + PartialEq + 'static {
-    /// As it is before anything is written to it.
+    /// The part before anything is written to it.
     const BLANK: &'static Self;
 }
 
-/// A part that is out of line, and there once it has been written to.
+/// A part out of line, allocated when it is first written to.
 #[derive(Clone)]
 pub struct Lazy<T>(Option<Box<T>>);
 
 impl<T: Part> Lazy<T> {
-    /// The part, if there is one.
+    /// The part, if it has been allocated.
     pub fn there(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 
-    /// Writes to one of its fields; a blank is written only over something.
+    /// Writes to one of its fields; a blank value is written only over another value.
     pub fn set<V: for<'a> From<&'a [u8]>>(
         &mut self,
         field: impl FnOnce(&mut T) -> &mut Option<V>,
@@ -34,7 +34,7 @@ impl<T: Part> Lazy<T> {
         }
     }
 
-    /// Bytes that it takes, beside what it points to; the same before and after a snapshot.
+    /// Bytes that it takes, without what it points to; the same before and after a snapshot.
     pub fn bytes(&self) -> usize {
         if **self == *T::BLANK {
             return 0;

@@ -20,7 +20,7 @@ pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
     }
 }
 
-/// The slots of several lines in one order.
+/// Several lines of slots, walked as one.
 pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
     lines: impl IntoIterator<Item = &'a SortedSlots<K>>,
     from: Option<K>,
@@ -34,7 +34,7 @@ pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
     }
 }
 
-/// Slots as a line of them would be walked.
+/// Sorts slots into the order of a line.
 pub(crate) fn in_order<'a, K: Ord + Copy + 'a>(
     mut slots: Vec<u32>,
     from: Option<K>,
@@ -51,7 +51,7 @@ pub(crate) fn in_order<'a, K: Ord + Copy + 'a>(
     }
 }
 
-/// Sorted sequences as one.
+/// Several sorted sequences, walked as one.
 pub(crate) struct Merge<'a, K, F> {
     sources: Vec<Slots<'a>>,
     heads: BinaryHeap<Reverse<(K, u32, usize)>>,

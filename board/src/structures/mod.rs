@@ -3,14 +3,14 @@
 //! | file | what it is | invariant |
 //! |---|---|---|
 //! | `slab` | values by slot | the lowest free slot is next |
-//! | `sorted` | sorted sequences of slots | the records hold the keys, which stay as they are while in line |
+//! | `sorted` | sorted sequences of slots | the records hold the keys, which must not change while in line |
 //! | `ids` | chosen ids to slots | no insert pays for a rehash of the whole |
-//! | `interner` | shared values by number | a value lives as long as somebody counts on it |
+//! | `interner` | shared values by number | a value lives as long as it is referenced, and a little longer |
 //! | `byte_string` | small immutable bytes | never assumed to be UTF-8 |
 //! | `lazy` | a part that few records have | a pointer where it is absent |
 //! | `histogram` | durations in bins | sums exact, percentiles within 5 % |
 //! | `merge` | several sorted sequences as one | |
-//! | `numbered` | enumerations as numbers | a number is never used again |
+//! | `numbered` | enumerations as numbers | a number is never reused |
 //! | `mover` | moving values in memory | |
 //!
 //! Uses no other room.

@@ -1,13 +1,13 @@
 //! Moving values to better places in memory.
 
-/// Who knows where memory is better used.
+/// Decides which values move, and moves them: the server's defragmentation.
 pub trait Mover {
-    /// These bytes, here or elsewhere.
+    /// These bytes, in the same place or another.
     fn bytes(&mut self, bytes: Box<[u8]>) -> Box<[u8]>;
-    /// This value, here or elsewhere.
+    /// This value, in the same place or another.
     fn value<T>(&mut self, value: Box<T>) -> Box<T>;
-    /// These values, with the same capacity, here or elsewhere.
+    /// These values, with the same capacity, in the same place or another.
     fn values<T>(&mut self, values: Vec<T>) -> Vec<T>;
-    /// Whether to go on at another time.
+    /// Whether to stop and continue at another time.
     fn is_tired(&mut self) -> bool;
 }

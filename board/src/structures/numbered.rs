@@ -1,7 +1,7 @@
-//! Values that are written down as their numbers.
+//! Values that are written as their numbers.
 
-/// The number of each value, and back. A number that none has is refused with the word; the
-/// first value is the one that stands for nothing.
+/// Gives each value a number, and reads it back. An unknown number is refused with the given word;
+/// the first value is the default.
 macro_rules! numbered {
     ($name:ident, $word:literal: $first:ident $(, $value:ident)* $(,)?) => {
         impl From<$name> for u8 {
@@ -21,7 +21,7 @@ macro_rules! numbered {
     };
 }
 
-/// A type with numbers is written as its number; one value stands for nothing.
+/// Writes a type as its number; the default value is left out.
 macro_rules! written_as_number {
     ($name:ident, $blank:expr) => {
         impl<'a> $crate::format::Written<'a> for $name {

@@ -1,15 +1,15 @@
-//! Values in numbered slots. The lowest free slot is always taken next, so the numbers
-//! follow from the set of occupied slots alone: a copy that holds the same slots hands out
-//! the same next one.
+//! Values in numbered slots. An insert always takes the lowest free slot, so the numbers follow
+//! from the set of occupied slots alone: a copy with the same occupied slots takes the same next
+//! one.
 //!
-//! Slots live in chunks of [`CHUNK`]; a chunk comes with its first value and goes with its
-//! last, so growth never copies values and never stalls. All operations are O(1) but for the
-//! walk down the bitmap of occupied slots, which has one level for each factor of 64.
+//! Slots live in chunks of [`CHUNK`]; a chunk is allocated with its first value and freed with its
+//! last, so growth never copies values and never stalls. All operations are O(1) but for the walk
+//! down the bitmap of occupied slots, which has one level for each factor of 64.
 //!
-//! A board that once was large may be loaded with a few values in slots far apart. They stand
-//! by themselves until there are [`FEW`] in the range of one chunk, or until it is to take the
-//! next value: so a slab takes no more than a small multiple of what stands in it. Then they
-//! move into that chunk. The bitmap knows of chunks alone.
+//! A board that once was large may be loaded with a few values in slots far apart. Such values are
+//! kept one by one until there are [`FEW`] in the range of one chunk, or until that range is to
+//! take the next value; then they move into a chunk. So a slab takes no more than a small multiple
+//! of what it holds. The bitmap covers chunks alone.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::structures::mover::Mover;
 
 /// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
 const CHUNK: usize = 256;
-/// A range of a chunk's with as many values has one.
+/// A range with this many values gets a chunk.
 const FEW: usize = 16;
-/// No slot at or above this: a bound for what a snapshot may claim.
+/// Slots are below this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
 type Chunk<T> = Box<[Option<T>; CHUNK]>;
 
-/// Made where it stays: an array by value would be made on the stack and copied.
+/// Allocated in place: an array by value would be made on the stack and copied.
 fn empty_chunk<T>() -> Option<Chunk<T>> {
     let values: Vec<Option<T>> = std::iter::repeat_with(|| None).take(CHUNK).collect();
     values.into_boxed_slice().try_into().ok()
@@ -34,7 +34,7 @@ fn empty_chunk<T>() -> Option<Chunk<T>> {
 pub struct Slab<T> {
     chunks: Vec<Option<Chunk<T>>>,
     used: Bitmap,
-    /// Values in ranges without a chunk: none in that of the lowest free slot.
+    /// Values in ranges without a chunk; the range of the lowest free slot has one.
     far: BTreeMap<u32, T>,
     len: usize,
 }
@@ -55,7 +55,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Bytes that the slots themselves take, occupied or not.
+    /// Bytes that the slots themselves take, occupied or free.
     pub fn bytes(&self) -> usize {
         let pointers = std::mem::size_of_val(&*self.chunks);
         let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
@@ -68,15 +68,14 @@ impl<T> Slab<T> {
         self.used.first_clear() as u32
     }
 
-    /// Puts a value into the lowest free slot.
+    /// Puts a value into the lowest free slot, and returns the slot.
     pub fn insert(&mut self, value: T) -> u32 {
         let slot = self.next_free();
         self.insert_at(slot, value);
         slot
     }
 
-    /// Puts a value into a slot of the caller's choice; false when it is occupied or beyond
-    /// [`MAX_SLOT`].
+    /// Puts a value into this slot; false when it is occupied or beyond [`MAX_SLOT`].
     pub fn insert_at(&mut self, slot: u32, value: T) -> bool {
         if slot >= MAX_SLOT {
             return false;
@@ -121,7 +120,7 @@ impl<T> Slab<T> {
         true
     }
 
-    /// Gives the range in which a slot lies a chunk if as many values stand in it by themselves.
+    /// Gives the range of a slot a chunk if enough values are kept one by one in it.
     #[cold]
     fn gather(&mut self, slot: u32, few: usize) {
         let (at, _) = split(slot);
@@ -142,7 +141,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes a value out.
+    /// Removes and returns a value.
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let (at, inside) = split(slot);
         let Some(place @ Some(_)) = self.chunks.get_mut(at) else {
@@ -153,7 +152,7 @@ impl<T> Slab<T> {
         let value = place.as_mut()?.get_mut(inside)?.take()?;
         self.used.clear(slot as usize);
         self.len -= 1;
-        // The first chunk stays: a queue that runs empty between jobs must not pay for it.
+        // The first chunk is kept: a queue that runs empty between jobs must not pay for it.
         if at > 0 && self.used.is_clear(at * CHUNK, CHUNK) {
             *place = None;
             while matches!(self.chunks.last(), Some(None)) {
@@ -181,17 +180,17 @@ impl<T> Slab<T> {
         }
     }
 
-    /// No chunk stands at or above this slot.
+    /// The first slot behind all chunks.
     pub fn end(&self) -> u32 {
         (self.chunks.len() * CHUNK) as u32
     }
 
-    /// The first slot from one on whose value stands by itself.
+    /// The first slot, from this one on, whose value is kept outside chunks.
     pub fn far_from(&self, slot: u32) -> Option<u32> {
         self.far.range(slot..).next().map(|(slot, _)| *slot)
     }
 
-    /// Moves the chunk that begins with this slot, if one does.
+    /// Moves the chunk that begins at this slot, if there is one.
     pub fn relocate_chunk(&mut self, slot: u32, mover: &mut impl Mover) {
         if let (at, 0) = split(slot) {
             if let Some(place) = self.chunks.get_mut(at) {
@@ -223,11 +222,11 @@ impl<T> Slab<T> {
     }
 }
 
-/// Words of [`Bitmap`] that come together: those of a slot far off cost no more than these.
+/// Words of [`Bitmap`] that are allocated together: a slot far off costs no more than these.
 const BLOCK: usize = 256;
 
-/// A set of numbers with a quick answer to "which is the lowest that is not in it": each
-/// word of a level tells which words of the level below are full.
+/// A set of numbers that finds the lowest number outside it quickly: each word of a level says
+/// which words of the level below are full.
 #[derive(Default)]
 struct Bitmap {
     blocks: Vec<Option<Box<[u64; BLOCK]>>>,
@@ -285,7 +284,7 @@ impl Bitmap {
         }
     }
 
-    /// Whether none of `n` numbers is in it, from `first` on: both divisible by 64.
+    /// Whether the set has none of the `n` numbers from `first` on; both are divisible by 64.
     fn is_clear(&self, first: usize, n: usize) -> bool {
         (first / 64..(first + n) / 64).all(|at| self.word(at) == 0)
     }

@@ -1,12 +1,12 @@
 //! A sorted sequence of slots that costs four bytes an entry.
 //!
 //! The keys are not stored: they live in the records and are read through a function of the
-//! caller's, so a key must not change while its slot stands in a line. The sequence is cut
-//! into runs of at most [`RUN`] slots; the first run stands alone (the head is where lines
-//! are read), the others in a tree under a separator that is at most their first key.
+//! caller's, so a key must not change while its slot is in a line. The sequence is cut into runs of
+//! at most [`RUN`] slots; the first run is kept by itself (lines are read at the head), the others
+//! in a tree under a separator that is at most their first key.
 //!
-//! Taking the head and adding at the tail touch one run; any other place costs a walk down
-//! the tree, O(log n), and a search in one run.
+//! Taking the head and adding at the tail touch one run; any other position costs a walk down the
+//! tree, O(log n), and a search in one run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -15,7 +15,7 @@ const RUN: usize = 256;
 
 type Run = VecDeque<u32>;
 
-/// See the module's comment.
+/// A line. See the module's comment.
 pub struct SortedSlots<K> {
     first: Run,
     rest: BTreeMap<K, Run>,
@@ -29,12 +29,12 @@ impl<K> Default for SortedSlots<K> {
 }
 
 impl<K: Ord + Copy> SortedSlots<K> {
-    /// How many slots stand in the line.
+    /// How many slots are in the line.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nobody stands in the line.
+    /// Whether the line is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -50,7 +50,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
         self.first.front().copied()
     }
 
-    /// Adds a slot at the place of its key.
+    /// Adds a slot at the position of its key.
     pub fn insert(&mut self, key: K, slot: u32, key_of: impl Fn(u32) -> K) {
         self.len += 1;
         // Nearly always the tail: found without a comparison on the way down.
@@ -68,7 +68,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
                 run.push_back(slot);
                 return;
             }
-            // A full run with everything before the key: the tail of the line, or a gap.
+            // The key is behind a full run: at the tail of the line, or in a gap.
             let mut fresh = Run::with_capacity(8);
             fresh.push_back(slot);
             self.rest.insert(key, fresh);
@@ -84,7 +84,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
         }
     }
 
-    /// Takes a slot with this key out; false when it does not stand here.
+    /// Removes a slot with this key; false when the line does not have it.
     pub fn remove(&mut self, key: K, slot: u32) -> bool {
         let mut separator = None;
         let mut run = &mut self.first;
@@ -108,7 +108,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
         found
     }
 
-    /// Joins a run that has become small with a neighbour, and brings a new head forward.
+    /// Joins a run that has become small with a neighbour, and moves a new head to the front.
     fn tidy(&mut self, separator: Option<K>) {
         let Some(separator) = separator else {
             if self.first.is_empty() {
@@ -186,8 +186,8 @@ impl<K: Ord + Copy> SortedSlots<K> {
         })
     }
 
-    /// How many slots stand before that key, and whether they are all: of a line so long that
-    /// `most` runs from either end do not reach it, it may be more. O(log n + most).
+    /// How many slots are before this key, and whether the count is exact: when `most` runs from
+    /// either end do not reach the key, there may be more. O(log n + most).
     pub fn before(&self, key: K, most: usize, key_of: impl Fn(u32) -> K) -> (usize, bool) {
         let within = |run: &Run| run.partition_point(|slot| key_of(*slot) < key);
         let Some((own, run)) = self.rest.range(..=key).next_back() else {
