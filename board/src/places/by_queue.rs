@@ -1,6 +1,6 @@
-//! The jobs of each queue that are scheduled, blocked or have ended, in the order in which they
-//! are listed: to find them costs what they are, however many other queues have. Ready jobs
-//! stand in their queue anyway, claimed ones are few.
+//! The scheduled, blocked and ended jobs of each queue, in the order of listings: a listing of one
+//! queue costs the same however many jobs other queues have. Ready jobs have their place in the
+//! queue itself, and claimed jobs are few.
 
 use crate::board::Board;
 use crate::effect::ApplyError;
@@ -9,7 +9,7 @@ use crate::job::{Job, State};
 use crate::queue::Queue;
 use crate::structures::sorted::SortedSlots;
 
-/// Lines by state, while the queue has such jobs.
+/// A queue's lines by state, each while the queue has such jobs.
 #[derive(Default)]
 pub(crate) struct ByQueue(Option<Box<[SortedSlots<TimeKey>; 6]>>);
 
@@ -34,7 +34,7 @@ impl ByQueue {
 }
 
 impl Queue {
-    /// Its jobs in that state; `None` for ready and claimed ones, or when it has none aside.
+    /// The queue's jobs in this state; `None` for ready and claimed jobs, or when there are none.
     pub(crate) fn aside(&self, state: State) -> Option<&SortedSlots<TimeKey>> {
         self.by_queue.0.as_ref()?.get(place(state)?)
     }
@@ -53,7 +53,7 @@ impl Board {
         }
     }
 
-    /// A job came into a place of such a state.
+    /// A job has got a place of such a state: adds it to the line.
     pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), ApplyError> {
         let jobs = &self.store.jobs;
         let job = jobs.get(slot).ok_or(ApplyError)?;
@@ -63,7 +63,7 @@ impl Board {
         Ok(())
     }
 
-    /// A job leaves it; false when it did not stand there.
+    /// Removes a job from its line; false when it was not there.
     pub(crate) fn quit_aside(&mut self, queue: u32, slot: u32) -> bool {
         let Some(job) = self.store.jobs.get(slot) else { return false };
         let Some(lane) = self.queues.get_mut(queue) else { return false };
@@ -74,7 +74,7 @@ impl Board {
         stood
     }
 
-    /// Puts all such records into their lines at once.
+    /// Puts all such records into their lines at once, after a load.
     pub(crate) fn load_asides(&mut self) {
         let standing =
             |job: &Job| place(job.state).map(|at| (self.queue_number(job), at, Self::aside_key(job)));
@@ -95,7 +95,7 @@ impl Board {
         }
     }
 
-    /// Whether each queue has the jobs that it counts, in their order.
+    /// Checks that each queue has the jobs that it counts, in their order.
     pub(crate) fn check_asides(&self) -> Result<(), String> {
         for (number, name, lane) in self.queues.iter() {
             for state in State::ALL.into_iter().filter(|state| state.is_aside()) {

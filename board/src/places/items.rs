@@ -28,7 +28,7 @@ written! {
 }
 
 impl ClaimImage<'_> {
-    /// The number of the claim.
+    /// Loads a claim; returns its number.
     pub(crate) fn load(self, board: &mut Board, slot: u32) -> Result<u32, SnapshotError> {
         need((1..=255).contains(&self.worker.len()), "worker")?;
         need((1..=board.token).contains(&self.token) && self.attempt > 0, "claim")?;
@@ -71,11 +71,11 @@ written! {
         8 pub(crate) priority: i32,
         9 pub(crate) state: State = State::Ready,
         10 pub(crate) posted: i64,
-        /// Where it is not the time of the post.
+        /// Only if it is not the time of the post.
         11 pub(crate) since: Option<i64>,
         12 pub(crate) at: i64 = NEVER,
         13 pub(crate) seq: i64,
-        /// Where it is not the order of the post.
+        /// Only if it is not the order of the post.
         14 pub(crate) version: Option<i64>,
         15 pub(crate) claim: Option<ClaimImage<'a>>,
         16 pub(crate) extras: Option<Cow<'a, Extras>>,

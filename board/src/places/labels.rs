@@ -1,20 +1,20 @@
-//! Jobs by label: what a listing finds without a walk over the board.
+//! Jobs by label: listings by label need no walk over the board.
 //!
-//! A label is a sort and some bytes. Each has a [`SortedSlots`] of the jobs that bear it, in the order
-//! of their posts, at four bytes a job. How many bear it is the length of that line, so no
-//! counter can drift.
+//! A label is a sort and some bytes. Each label has a [`SortedSlots`] of the jobs that bear it, in
+//! the order of their posts, at four bytes a job. The length of that line is the number of its
+//! jobs, so no counter can drift.
 //!
 //! | sort | kept in | bytes |
 //! |---|---|---|
 //! | name | the job's [`Class`](crate::job::Class), which knows the label's number | the name |
 //! | tag | [`Marks`], by number | the tag |
-//! | kind | `Extras::kind` | the kind of the last failure, in whatever state |
+//! | kind | `Extras::kind` | the kind of the last failure, whatever the state |
 //! | tracked | [`Marks`] | none |
 //! | user | `Extras::user` | on whose behalf it was posted |
 //!
-//! A job stands in the lines of all its labels ([`Board::index_labels`]), or in none
+//! A job is indexed under all its labels ([`Board::index_labels`]), or under none
 //! ([`Board::unindex_labels`]) while one of them or its place in the order of posts changes. A job
-//! without labels costs nothing here, one with a name no look-up.
+//! without labels costs nothing here, and a job with only a name needs no look-up.
 
 use crate::item::{damaged, SnapshotError};
 use std::cmp::Reverse;
@@ -30,13 +30,13 @@ use crate::structures::interner::Interner;
 use crate::structures::slab::Slab;
 use crate::structures::sorted::SortedSlots;
 
-/// A job has no more tags than this.
+/// The most tags that a job has.
 pub const TAGS_MOST: usize = 64;
 
-/// Bytes that a label takes beside its own and its jobs', about.
+/// About how many bytes a label takes beside its own bytes and its jobs.
 const LABEL: usize = 160;
 
-/// What a label tells of a job.
+/// The sorts of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sort {
     Name = 0,
@@ -50,36 +50,36 @@ impl Sort {
     pub const ALL: [Sort; 5] = [Sort::Name, Sort::Tag, Sort::Kind, Sort::Tracked, Sort::User];
 }
 
-/// What users have put on a job.
+/// What users have marked a job with.
 #[derive(Default)]
 struct Marks {
-    /// Numbers of its tags, in the order in which they were given.
+    /// Numbers of its tags, in the order in which users gave them.
     tags: Box<[u32]>,
-    /// Somebody follows it.
+    /// Whether it is tracked.
     tracked: bool,
 }
 
-/// The labels of one sort, by their bytes. Who keeps a number holds it; so does each job in
-/// the line.
+/// The labels of one sort, by their bytes. Whoever keeps a number holds a reference to the label;
+/// so does each job in its line.
 type Lines = Interner<Arc<[u8]>, SortedSlots<i64>>;
 
 #[derive(Default)]
 struct Index {
     sorts: [Lines; Sort::ALL.len()],
-    /// Tags that jobs bear: most jobs first, then by their bytes.
+    /// The tags in use: those with most jobs first, then by their bytes.
     top: BTreeSet<(Reverse<usize>, Arc<[u8]>)>,
-    /// Jobs in all lines.
+    /// How many entries all lines have.
     entries: usize,
-    /// What the labels that jobs bear weigh.
+    /// About how many bytes the labels in use take.
     heap: usize,
 }
 
-/// See the module's comment.
+/// All labels of a board. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Labels {
     index: Index,
     marks: Slab<Marks>,
-    /// Tags on all jobs.
+    /// How many tags all jobs have together.
     tags: usize,
 }
 
@@ -92,7 +92,7 @@ impl Index {
         self.sorts.get(sort as usize)
     }
 
-    /// The number of a label, known or new; holds it.
+    /// The number of a label, which is added if it is new; holds a reference to it.
     fn hold(&mut self, sort: Sort, bytes: &[u8]) -> Option<u32> {
         let lines = self.sorts.get_mut(sort as usize)?;
         let number = lines.find(bytes).unwrap_or_else(|| lines.add(bytes.into()).0);
@@ -129,7 +129,7 @@ impl Index {
         Ok(())
     }
 
-    /// So many jobs bear a label now, and so many did before.
+    /// Accounts for a change of a label's jobs from `before` to `now`.
     fn weigh(&mut self, sort: Sort, number: u32, before: usize, now: usize) -> Result<(), ApplyError> {
         if sort != Sort::Tag && before > 0 && now > 0 {
             return Ok(());
@@ -176,7 +176,7 @@ impl Index {
     }
 }
 
-/// The labels of a job whose numbers nobody keeps.
+/// The labels of a job whose numbers no record keeps.
 fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort, &'a [u8])> {
     let kind =
         job.extras.as_ref().and_then(|extras| extras.reports.kind.as_deref()).map(|kind| (Sort::Kind, kind));
@@ -186,7 +186,7 @@ fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort,
 }
 
 impl Labels {
-    /// The number of a job's name; holds it.
+    /// The number of the label of a job's name; holds a reference to it.
     pub fn hold_name(&mut self, name: &[u8]) -> Option<u32> {
         match name {
             [] => None,
@@ -200,13 +200,13 @@ impl Labels {
         }
     }
 
-    /// The jobs that bear a label, in the order of their posts.
+    /// The jobs with this label, in the order of their posts.
     pub fn of(&self, sort: Sort, bytes: &[u8]) -> Option<&SortedSlots<i64>> {
         let lines = self.index.lines(sort)?;
         lines.get(lines.find(bytes)?)
     }
 
-    /// The tags of a job, in the order in which they were given.
+    /// The tags of a job, in the order in which users gave them.
     pub fn tags(&self, slot: u32) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let numbers = self.marks.get(slot).map_or(&[][..], |marks| &marks.tags);
         let tag = |n: &u32| self.index.lines(Sort::Tag)?.key(*n);
@@ -222,7 +222,7 @@ impl Labels {
         self.marks.get(slot).is_some_and(|marks| marks.tracked)
     }
 
-    /// Bytes that it takes, about. O(1).
+    /// About how many bytes the labels take. O(1).
     pub fn bytes(&self) -> usize {
         self.index.heap
             + self.index.entries * 5
@@ -231,7 +231,7 @@ impl Labels {
             + self.tags * 4
     }
 
-    /// Puts marks on a job that stands in no line, in place of those that it has.
+    /// Replaces the marks of a job that is not indexed.
     fn mark<'t>(
         &mut self,
         slot: u32,
@@ -258,7 +258,7 @@ impl Labels {
 }
 
 impl Board {
-    /// Whether any label is on a job. O(1).
+    /// Whether a job has any label. O(1).
     pub(crate) fn bears_labels(&self, slot: u32) -> bool {
         let Some(job) = self.store.jobs.get(slot) else { return false };
         let marks = self.places.labels.marks.get(slot);
@@ -266,7 +266,7 @@ impl Board {
         named || marks.is_some() || texts(job, marks).next().is_some()
     }
 
-    /// Puts a job into the lines of its labels. Without labels O(1).
+    /// Indexes a job under its labels. O(1) without labels.
     pub(crate) fn index_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
         let job = jobs.get(slot).ok_or(ApplyError)?;
@@ -283,7 +283,7 @@ impl Board {
         }
     }
 
-    /// Takes a job out of the lines of its labels. Without labels O(1).
+    /// Removes a job from the lines of its labels. O(1) without labels.
     pub(crate) fn unindex_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
         let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
         let job = jobs.get(slot).ok_or(ApplyError)?;
@@ -300,14 +300,14 @@ impl Board {
         }
     }
 
-    /// Takes a job that is about to go out of the lines of its labels, and its marks with it.
+    /// Removes a job whose record is being removed from the lines of its labels, with its marks.
     pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), ApplyError> {
         self.unindex_labels(slot)?;
         self.places.labels.unmark(slot);
         Ok(())
     }
 
-    /// A job that stands in no line of a label gets these marks in place of those that it has.
+    /// Replaces the marks of a job that is not indexed.
     pub(crate) fn mark<'t>(
         &mut self,
         slot: u32,
@@ -317,7 +317,7 @@ impl Board {
         self.places.labels.mark(slot, tags, tracked)
     }
 
-    /// The last failure of a job is of that kind.
+    /// Sets the kind of a job's last failure.
     pub(crate) fn set_kind(&mut self, slot: u32, kind: &[u8]) -> Result<(), ApplyError> {
         let old = self.extras(slot).and_then(|extras| extras.reports.kind.clone());
         if old.as_deref() == Some(kind) {
@@ -333,8 +333,8 @@ impl Board {
         self.places.labels.index.insert_text(Sort::Kind, kind, &self.store.jobs, slot)
     }
 
-    /// Tags with the number of jobs that bear them, most first, equal ones by their bytes: all
-    /// behind one. O(log T) to begin, for T tags.
+    /// Tags with the number of their jobs, most first, equal ones by their bytes, starting behind
+    /// `after`. O(log T) to begin, for T tags.
     pub fn top_tags<'a>(
         &'a self,
         behind: Option<(usize, &[u8])>,
@@ -344,7 +344,7 @@ impl Board {
         self.places.labels.index.top.range(range).map(|(Reverse(n), tag)| (&**tag, *n))
     }
 
-    /// Finds the first thing about labels that is not as it must be. O(n log n).
+    /// Checks that labels and jobs agree; returns the first fault. O(n log n).
     pub(crate) fn check_labels(&self) -> Result<(), String> {
         let index = &self.places.labels.index;
         let mut want: Vec<(Sort, u32, i64, u32)> = Vec::new();
@@ -377,7 +377,7 @@ impl Board {
                 }
             }
         }
-        // Lines are sorted, the numbers of their labels need not be.
+        // Lines are sorted; the numbers of their labels need not be.
         if !have.is_sorted_by_key(|(sort, number, seq, _)| (*sort, *number, *seq)) {
             return Err("a line of a label is out of order".into());
         }
@@ -398,14 +398,14 @@ impl Board {
     }
 }
 
-/// Whether these can be the tags of a job: few, each of them once.
+/// Whether a job may have these tags: not too many, and each once.
 pub(crate) fn are_tags<'t>(mut tags: impl ExactSizeIterator<Item = &'t [u8]>) -> bool {
     let mut seen = BTreeSet::new();
     tags.len() <= TAGS_MOST && tags.all(|tag| is_name(tag) && seen.insert(tag))
 }
 
 impl Board {
-    /// Puts all jobs into the lines of their labels, in the order of their posts.
+    /// Indexes all jobs under their labels, in the order of their posts.
     pub(crate) fn index_all_labels(&mut self) -> Result<(), SnapshotError> {
         let labelled = self.store.jobs.iter().filter(|(slot, _)| self.bears_labels(*slot));
         let mut order: Vec<(i64, u32)> = labelled.map(|(slot, job)| (job.seq.get(), slot)).collect();

@@ -1,28 +1,28 @@
 //! The places of jobs, and the moves between them.
 //!
-//! Each job stands in exactly one place, which follows from its state:
+//! Each job has exactly one place, which follows from its state:
 //!
 //! | state | place | order |
 //! |---|---|---|
 //! | scheduled | `due` | when it is due |
 //! | blocked | `blocked` | when it is due |
 //! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
-//! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; token |
-//! | ended | `ended` of its state; also `drops` if its record is dropped by age | when it ended; when it is dropped |
+//! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; fencing token |
+//! | ended | `ended` of its state; also `drops` if its record is removed by age | when it ended; when it is removed |
 //! | ended, something keeps its record ([`Pins`](crate::places::pins::Pins)) | `kept` of its state | when it ended |
 //!
-//! A job is taken out of its place ([`Board::leave`]) before any field that the place is
-//! ordered by changes, and put into the next ([`Board::enter`]) after.
+//! [`Board::leave`] takes a job out of its place before any field that orders the place changes;
+//! [`Board::enter`] puts it into the next place after that.
 //!
 //! | file | what it keeps | invariant |
 //! |---|---|---|
 //! | `by_queue` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
-//! | `labels` | jobs by name, tag, kind of failure, and tracked ones | a job in the line of each label that it bears |
-//! | `records` | records that come, change and go | the sum of their sizes |
+//! | `labels` | jobs by name, tag, kind of failure, user, and tracked ones | a job in the line of each label that it has |
+//! | `records` | adding, changing and removing records | the sum of their sizes |
 //! | `pins` | what keeps records of ended jobs | |
-//! | `tombstones` | jobs whose records are gone | bounded in number and age |
-//! | `next_event` | when time next does something | a lower bound |
-//! | `ready_queues` | which queues have ready jobs, and which have just got them | each once |
+//! | `tombstones` | jobs whose records have been removed | bounded in number and age |
+//! | `next_event` | when the clock next has work | a lower bound |
+//! | `ready_queues` | which queues have ready jobs, and which have just got some | each once |
 //! | `relocate` | moves of records in memory | the state stays |
 //!
 //! Uses `dispatch`, `job`, `statistics` and `structures`.
@@ -50,7 +50,7 @@ use crate::structures::sorted::SortedSlots;
 use labels::Labels;
 use tombstones::Tombstones;
 
-/// Where jobs stand, but those that are ready, which their queues hold.
+/// The places of all jobs but the ready ones, which their queues hold.
 #[derive(Default)]
 pub(crate) struct Places {
     pub(crate) due: SortedSlots<TimeKey>,
@@ -62,14 +62,14 @@ pub(crate) struct Places {
     pub(crate) kept: [SortedSlots<TimeKey>; 4],
     /// How many jobs are in each state.
     pub(crate) counts: [u64; 8],
-    /// How many have failed of each kind.
+    /// How many failed jobs of each kind there are.
     pub(crate) kinds: BTreeMap<ByteString, u64>,
     pub(crate) labels: Labels,
     pub(crate) tombstones: Tombstones,
 }
 
 impl Board {
-    /// Gives a job that stands nowhere the ageing of its queue.
+    /// Gives a job that is in no place the ageing of its queue.
     pub(crate) fn renew_ageing(&mut self, slot: u32) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let ageing = self.ageing(self.queue_number(job));
@@ -82,7 +82,7 @@ impl Board {
         }
     }
 
-    /// Takes a job out of its place. Gives its claim, if it had one.
+    /// Takes a job out of its place. Returns its claim, if it had one.
     pub(crate) fn leave(&mut self, slot: u32) -> Result<Option<Claim>, ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (state, group) = (job.state, job.group());
@@ -109,7 +109,7 @@ impl Board {
                 if idle {
                     self.idle_queue(queue);
                 } else if !self.local.waiting_for_permits.is_empty() {
-                    // The next may cost less than the one for whose tokens somebody waits.
+                    // The next job may cost less than the one for whose permits a client waits.
                     self.mark_busy(queue);
                 }
                 stood && expires
@@ -177,7 +177,7 @@ impl Board {
         }
     }
 
-    /// Counts the jobs of a group that have been claimed and have not ended.
+    /// Adds `by` to the number of jobs of a group that have been claimed and have not ended.
     pub(crate) fn tally_open(&mut self, queue: u32, group: Option<u32>, by: i32) {
         let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
         if let Some(group) = fair.zip(group).and_then(|(fair, at)| fair.groups.get_mut(at)) {
@@ -185,7 +185,7 @@ impl Board {
         }
     }
 
-    /// Puts a job that stands nowhere into the place of that state. `at` as in [`Job::at`].
+    /// Puts a job that is in no place into the place of this state. `at` as in [`Job::at`].
     pub(crate) fn enter(&mut self, slot: u32, state: State, at: i64) -> Result<(), ApplyError> {
         let revision = self.revision as i64;
         let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
@@ -268,14 +268,14 @@ impl Board {
         Ok(())
     }
 
-    /// Notes that a worker is alive.
+    /// Records that a worker is alive.
     pub(crate) fn saw_worker(&mut self, worker: u32, now: i64) {
         if let Some(worker) = self.workers.names.get_mut(worker) {
             worker.local.seen = worker.local.seen.max(now);
         }
     }
 
-    /// Gives a job that stands nowhere to a worker.
+    /// Gives a job that is in no place to a worker.
     pub(crate) fn hand_over(&mut self, slot: u32, mut claim: Claim, worker: &[u8]) -> Result<(), ApplyError> {
         claim.slot = slot;
         claim.worker = match self.workers.names.find(worker) {
@@ -288,8 +288,8 @@ impl Board {
         self.enter(slot, State::Claimed, i64::from(number))
     }
 
-    /// Makes a job that stands nowhere ready, with the place it had; blocked while it waits
-    /// for others.
+    /// Makes a job that is in no place ready, in its former order; blocked while it waits for
+    /// others.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
@@ -319,7 +319,7 @@ impl Board {
         Ok(())
     }
 
-    /// Lets a job that stands nowhere wait until it is due; blocked while it waits for others.
+    /// Schedules a job that is in no place until it is due; blocked while it waits for others.
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
         let state = match self.edges(slot).is_empty() {
             true => State::Scheduled,
@@ -347,7 +347,8 @@ impl Board {
         self.enter(slot, state, due)
     }
 
-    /// Ends the life of a job that stands nowhere: its record stays for `retain` ms, or goes.
+    /// Ends the life of a job that is in no place: its record is retained for `retain` ms, or
+    /// removed.
     pub(crate) fn make_ended(
         &mut self,
         slot: u32,

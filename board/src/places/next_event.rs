@@ -1,4 +1,4 @@
-//! When time next does something with a board.
+//! When the clock next has work on a board.
 
 use crate::board::Board;
 use crate::env::Env;
@@ -7,7 +7,7 @@ use crate::job::NEVER;
 use crate::settings::Rules;
 use crate::structures::sorted::SortedSlots;
 
-/// When time next does something: never by default.
+/// A lower bound of the next time event, Unix ms; [`NEVER`] by default.
 pub(crate) struct NextEvent(pub(crate) i64);
 
 impl Default for NextEvent {
@@ -23,30 +23,30 @@ impl NextEvent {
 }
 
 impl Board {
-    /// No time event happens before this, Unix ms. A lower bound. O(1).
+    /// No time event is due before this, Unix ms: a lower bound. O(1).
     pub fn wake(&self) -> i64 {
         self.local.next_event.0
     }
 
-    /// Something has to be looked at by then.
+    /// Lowers the bound to this time.
     pub(crate) fn wake_at(&mut self, time: i64) {
         self.local.next_event.lower(time);
     }
 
-    /// Finds out when the clock next has something to do. O(1).
+    /// Computes when the clock next has work, Unix ms, and keeps it as the bound. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
         self.wake_with_permits(env.now);
         self.local.next_event.0 = if self.local.sessions.has_alone() { 0 } else { self.soonest(env) };
         self.local.next_event.0
     }
 
-    /// When the next time event is, claims held until `hold`. Registrations without a connection
-    /// are none: on a replica they stay so. O(1).
+    /// When the next time event is due, Unix ms; claims are held until `hold`. Registrations
+    /// without a connection do not count: only a primary ends them. O(1).
     pub fn soonest(&self, env: &Env<'_>) -> i64 {
         self.next_event(env).min(self.next_day_ends())
     }
 
-    /// The same, but for days of statistics that go. O(1).
+    /// The same as [`Board::soonest`] without the days of statistics that expire. O(1).
     pub fn next_event(&self, env: &Env<'_>) -> i64 {
         let at = |line: &SortedSlots<TimeKey>| {
             line.first().and_then(|s| self.store.jobs.get(s)).map_or(NEVER, |job| job.at.get())
@@ -73,8 +73,8 @@ impl Board {
         }
     }
 
-    /// Whether more ended jobs are kept than shall be since the last call: then time has
-    /// something to do at once. O(1).
+    /// Whether the number of ended jobs has grown beyond its limit since the last call: then the
+    /// clock has work at once. O(1).
     pub fn overfull(&mut self, rules: &Rules) -> bool {
         if !std::mem::take(&mut self.local.grown) || self.surplus(rules).is_none() {
             return false;

@@ -1,18 +1,18 @@
-//! What keeps the record of a job that has ended: those who wait for it, its live children, its
-//! live parent. Until nothing does, retention does not see the record.
+//! What keeps the record of an ended job: jobs that wait for it, its live children, its live
+//! parent. Retention passes over the record as long as one of these does.
 
 use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::job::{Extras, NEVER};
 
-/// What keeps the record of a job that has ended.
+/// What keeps the record of an ended job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Pins {
     /// How many jobs wait for it.
     pub awaited: u32,
     /// How many children have not ended.
     pub children: u32,
-    /// It stays for its parent.
+    /// Whether it is kept for its parent.
     pub parent: bool,
 }
 
@@ -50,8 +50,8 @@ impl Board {
         self.extras(slot).is_some_and(|extras| extras.pins().any())
     }
 
-    /// Changes what keeps a record. That of a job that has ended stays from the first on, and
-    /// goes after the last, when its time has come.
+    /// Changes what keeps a record. The first pin of an ended job takes its record from retention;
+    /// the last one returns it, and the record is removed if its time is over.
     pub(crate) fn repin(
         &mut self,
         slot: u32,

@@ -1,4 +1,4 @@
-//! Which queues have ready jobs, and which have just got them.
+//! Which queues have ready jobs, and which have just got some.
 
 use crate::board::Board;
 
@@ -8,7 +8,7 @@ impl Board {
         &self.local.busy
     }
 
-    /// Notes that a queue has ready jobs.
+    /// Marks that a queue has ready jobs.
     pub(crate) fn mark_busy(&mut self, queue: u32) {
         let Some(lane) = self.queues.get_mut(queue) else { return };
         if lane.local.busy_at.is_none() {
@@ -34,7 +34,7 @@ impl Board {
         }
     }
 
-    /// The queues that have got ready jobs since the last call, by number; cleared by it.
+    /// Calls `each` with the number of each queue that has got ready jobs since the last call.
     pub fn woken(&mut self, mut each: impl FnMut(&mut Board, u32)) {
         while let Some(queue) = self.local.woken.pop() {
             if let Some(lane) = self.queues.get_mut(queue) {
@@ -49,33 +49,33 @@ impl Board {
         std::mem::take(&mut self.local.taken)
     }
 
-    /// Whether a worker is quiet no longer since the last call: it may wait for work.
+    /// Whether a worker has stopped being quiet since the last call: it may wait for work.
     pub fn roused(&mut self) -> bool {
         std::mem::take(&mut self.local.roused)
     }
 
-    /// Takes a queue for one that has just got ready jobs, if it has any. O(1).
+    /// Marks a queue with ready jobs as one that has just got them. O(1).
     pub(crate) fn wake_queue(&mut self, queue: u32) {
         if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
             self.mark_busy(queue);
         }
     }
 
-    /// Takes every queue that has ready jobs for one that has just got them.
+    /// Marks every queue with ready jobs as one that has just got them.
     pub fn wake_all(&mut self) {
         for queue in self.local.busy.clone() {
             self.mark_busy(queue);
         }
     }
 
-    /// Nobody waits for work: what has been noted for those who do is dropped.
+    /// Drops these marks: no client waits for work.
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
         self.woken(|_, _| ());
     }
 
-    /// Whether any queue has got ready jobs since [`Board::woken`], or any worker is quiet no
-    /// longer since [`Board::roused`].
+    /// Whether any queue has got ready jobs since [`Board::woken`], or any worker has stopped being
+    /// quiet since [`Board::roused`].
     pub fn has_woken(&self) -> bool {
         self.local.roused || !self.local.woken.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Records that come, change and go: ids, heap, history.
+//! Adds, changes and removes records: ids, heap, history.
 
 use crate::board::Board;
 use crate::effect::ApplyError;
@@ -9,7 +9,7 @@ use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
 impl Board {
-    /// Drops a record that stands nowhere, and remembers it for a while.
+    /// Removes a record that is in no place, and keeps a tombstone of it.
     pub(crate) fn drop_with_tombstone(
         &mut self,
         slot: u32,
@@ -31,7 +31,7 @@ impl Board {
         Ok(())
     }
 
-    /// Drops a record that stands nowhere.
+    /// Removes a record that is in no place.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, ApplyError> {
         self.delist_for_good(slot)?;
         self.mark_changed(slot);
@@ -52,7 +52,7 @@ impl Board {
         Ok(job)
     }
 
-    /// Drops the record of a job that has ended, as retention does.
+    /// Removes the record of an ended job, as retention does.
     pub(crate) fn retire(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         if !self.job(slot)?.state.ended() || self.pinned(slot) {
             return Err(ApplyError);
@@ -61,7 +61,7 @@ impl Board {
         self.bury_ended(slot, now)
     }
 
-    /// Drops the record of a job that has ended and stands nowhere.
+    /// Removes the record of an ended job that is in no place.
     pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.emit_deleted(slot, "retention");
         let job = self.job(slot)?;
@@ -71,15 +71,15 @@ impl Board {
         self.drop_with_tombstone(slot, state, token, ended, now)
     }
 
-    /// The token under which the last holder of a job may say again how it ended; 0 when the
-    /// job was taken from it, or nobody held it.
+    /// The token with which the last holder of a job may report again how it ended; 0 when the job
+    /// was taken from it, or nobody held it.
     pub(crate) fn last_token(&self, slot: u32) -> u64 {
         let last = self.extras(slot).and_then(|r| r.last_claim.as_ref());
         last.filter(|last| last.end != End::Taken).map_or(0, |last| last.token)
     }
 
-    /// Adds a record that stands nowhere yet. Once it has its place in the order of posts it
-    /// is to be put into the lines of its labels.
+    /// Adds a record that is in no place yet. Once it has its place in the order of posts, the
+    /// caller must index its labels.
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), ApplyError> {
         self.store.heap += job.heap();
         self.lane_gains(job.class, self.weight(&job));
@@ -93,7 +93,7 @@ impl Board {
         Ok(())
     }
 
-    /// Changes what a job holds on the heap, and keeps the sum right.
+    /// Changes what a job holds on the heap, and updates the sum.
     pub(crate) fn edit(
         &mut self,
         slot: u32,
@@ -112,8 +112,8 @@ impl Board {
         Ok(())
     }
 
-    /// Writes into a job's record that a claim of it has ended, and tells its worker of it if
-    /// somebody else ended it.
+    /// Writes into a job's record that a claim of it has ended, and emits an event to its worker if
+    /// the worker did not end it.
     pub(crate) fn settle_claim(
         &mut self,
         slot: u32,
@@ -160,13 +160,14 @@ impl Board {
         })
     }
 
-    /// The entry for the begin of a claim.
+    /// The history entry for the begin of a claim.
     pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
         let worker = Some(self.worker_name(claim).into());
         Entry { at: claim.claimed, event: HistoryKind::Claimed, worker, text: None }
     }
 
-    /// Adds an entry to a job's history; before the first during a claim comes its begin.
+    /// Adds an entry to a job's history; the first entry during a claim is preceded by the claim's
+    /// begin.
     pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
         let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
         if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
@@ -176,7 +177,7 @@ impl Board {
         self.push_history(slot, entry)
     }
 
-    /// How many entries of a history are kept: the first, and the last.
+    /// How many entries of a history are kept: of the first, and of the last.
     pub(crate) fn history_bounds(&self) -> (usize, usize) {
         let bound = |setting| self.own(setting).max(0) as usize;
         (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
@@ -192,7 +193,7 @@ impl Board {
         })
     }
 
-    /// What few jobs have, of this job.
+    /// What few jobs have, of this job; `None` when it has nothing of it.
     pub(crate) fn extras(&self, slot: u32) -> Option<&Extras> {
         self.store.jobs.get(slot)?.extras.as_deref()
     }

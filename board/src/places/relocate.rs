@@ -1,7 +1,7 @@
-//! Moving what jobs hold to better places in memory, for servers that defragment theirs.
+//! Moves what jobs hold to better places in memory, for servers that defragment theirs.
 //!
-//! Nothing refers to a job but by its slot, so its allocations may be anywhere. What is moved
-//! is what there is one of for each job; lines and trees are few and large, and stay.
+//! Only a slot refers to a job, so its allocations may move. Only what every job has is moved;
+//! lines and trees are few and large, and stay.
 
 use crate::board::Board;
 use crate::job::history::History;
@@ -10,12 +10,12 @@ use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::{Lazy, Part};
 use crate::structures::mover::Mover;
 
-/// So many jobs are moved between two questions whether to go on.
+/// How many jobs are moved before the mover is asked again whether to stop.
 const STEP: u32 = 64;
 
 impl Board {
-    /// Moves what the jobs from a slot on hold. The slot to go on from, or `None` at the end.
-    /// The state stays as it is. O(n) for n slots.
+    /// Moves what the jobs from this slot on hold. Returns the slot to continue from, or `None` at
+    /// the end. The state does not change. O(n) for n slots.
     pub fn relocate(&mut self, from: u32, mover: &mut impl Mover) -> Option<u32> {
         let end = self.store.jobs.end().max(self.store.claims.end());
         for slot in from..end {

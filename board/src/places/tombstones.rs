@@ -1,5 +1,5 @@
-//! What is remembered of jobs that have ended and gone, for a short while: a resent consume
-//! is answered as before, a resent post finds its id taken.
+//! What a board remembers of removed jobs for a short while: a repeated consume gets the same reply
+//! as before, and a repeated post finds its id taken.
 
 use crate::board::Board;
 use crate::item::{need, Item, Loading, SnapshotError};
@@ -22,11 +22,11 @@ written! {
         1 pub id: Id<ByteString>,
         /// The token of its last claim, 0 when there was none.
         2 pub token: u64,
-        /// The state in which it went.
+        /// Its last state.
         3 pub state: State,
         /// When it ended, Unix ms.
         4 pub ended: i64,
-        /// The board's revision when it went.
+        /// The board's revision when it was removed.
         5 pub version: u64,
     }
 }
@@ -37,9 +37,9 @@ struct Entry {
     before: u32,
 }
 
-/// A ring of tombstones, found by id. Entries are numbered as they come; a bucket holds the
-/// number of its newest. An entry that has gone needs no work: its number is older than the
-/// oldest that is left, and ends the chain.
+/// A ring of tombstones, found by id. Entries are numbered in their order; a bucket holds the
+/// number of its newest entry. Dropping an entry needs no work in its bucket: its number is then
+/// older than the oldest in the ring, and ends the chain.
 #[derive(Default)]
 pub struct Tombstones {
     ring: VecDeque<Entry>,
@@ -54,7 +54,7 @@ impl Tombstones {
         self.ring.len()
     }
 
-    /// Oldest first.
+    /// All tombstones, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Tombstone> {
         self.ring.iter().map(|entry| &entry.tombstone)
     }
@@ -63,7 +63,7 @@ impl Tombstones {
         self.hasher.hash_one(id) as usize & self.buckets.len().wrapping_sub(1)
     }
 
-    /// The place in the ring of the newest entry with that id.
+    /// The position in the ring of the newest entry with this id.
     fn position(&self, id: Id<&[u8]>) -> Option<usize> {
         let mut number = *self.buckets.get(self.bucket(id))?;
         loop {
@@ -72,7 +72,7 @@ impl Tombstones {
             if entry.tombstone.id.borrowed() == id {
                 return Some(at);
             }
-            // Only ever further back: the walk ends.
+            // Each step must lead further back, so that the walk ends.
             if entry.before.wrapping_sub(self.oldest) as usize >= at {
                 return None;
             }
@@ -80,15 +80,15 @@ impl Tombstones {
         }
     }
 
-    /// The tombstone of an id, if it is not older than `ttl` ms. O(1).
+    /// The tombstone of an id, if at most `ttl` ms have passed since its job ended. O(1).
     pub fn get(&self, id: Id<&[u8]>, now: i64, ttl: i64) -> Option<&Tombstone> {
         let tombstone = &self.ring.get(self.position(id)?)?.tombstone;
         (tombstone.ended.saturating_add(ttl) > now).then_some(tombstone)
     }
 
-    /// Adds the newest; the oldest go when there are more than `most` or they are older than
-    /// `ttl`. Two at most go in one call, so that no call pays for many. Gives the version of the
-    /// last that went, or 0.
+    /// Adds a tombstone; drops the oldest while there are more than `most` or they are older than
+    /// `ttl` ms. One call drops at most two, so that no call pays for many. Returns the version of
+    /// the last dropped one, or 0.
     pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) -> u64 {
         if most == 0 {
             self.ring.clear();
@@ -111,7 +111,7 @@ impl Tombstones {
         last
     }
 
-    /// Puts the entry at that place at the head of its bucket.
+    /// Puts the entry at this position at the head of its bucket.
     fn chain(&mut self, at: usize) {
         let Some(entry) = self.ring.get(at) else { return };
         let bucket = self.bucket(entry.tombstone.id.borrowed());
@@ -127,15 +127,15 @@ impl Tombstones {
         (0..self.ring.len()).for_each(|at| self.chain(at));
     }
 
-    /// Forgets one id, however often it stands here. The ring keeps the places, under a name
-    /// that cannot be asked for.
+    /// Forgets all tombstones of an id. They keep their positions in the ring, under an id that no
+    /// client can ask for.
     pub fn forget(&mut self, id: Id<&[u8]>) {
         while let Some(entry) = self.position(id).and_then(|at| self.ring.get_mut(at)) {
             entry.tombstone.id = Id::Named(ByteString::default());
         }
     }
 
-    /// Adds one from a snapshot, in the order in which they were written.
+    /// Adds a tombstone from a snapshot, oldest first.
     pub fn restore(&mut self, tombstone: Tombstone) {
         let now = tombstone.ended;
         if tombstone.id.is_blank() {
@@ -147,7 +147,7 @@ impl Tombstones {
 }
 
 impl Board {
-    /// The tombstone of the job of that id.
+    /// The tombstone of this id.
     pub fn tombstone(&self, id: &[u8], now: i64) -> Option<&Tombstone> {
         let ttl = self.own(Setting::TombstoneTtl);
         let found = self.places.tombstones.get(Id::Named(id), now, ttl);
@@ -157,7 +157,7 @@ impl Board {
         })
     }
 
-    /// Remembers a job that had gone no longer.
+    /// Forgets the tombstone of this id.
     pub(crate) fn forget(&mut self, id: &[u8]) {
         self.places.tombstones.forget(Id::Named(id));
         if let Some((made, _)) = id::read_made(id) {
