@@ -1,5 +1,5 @@
-//! What a board bounds beside jobs and bytes: names of queues and groups, schedules, keys. What
-//! is there already is never refused.
+//! What a board bounds beside jobs and bytes: names of queues and groups, schedules, unique keys.
+//! Names that exist are never refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,32 +12,32 @@ impl Board {
         self.own(setting).max(0) as usize
     }
 
-    /// Refuses a queue that would be one too many. O(1).
+    /// Refuses a new queue when there are as many as allowed. O(1).
     pub fn check_queue(&self, name: &[u8]) -> Result<(), Refusal> {
         self.check_queue_at(self.queues.find(name))
     }
 
-    /// The same of the queue of a number, if it has one.
+    /// The same for the queue of a number, if there is one.
     pub(crate) fn check_queue_at(&self, number: Option<u32>) -> Result<(), Refusal> {
         let fresh = number.is_none_or(|number| self.queues.refs(number) == 0);
         self.check_some(usize::from(fresh), || number.into_iter().collect())
     }
 
-    /// Refuses those of these queues that would be too many. O(n) for n names.
+    /// Refuses these queues when the new ones among them would be too many. O(n) for n names.
     pub(crate) fn check_queues(&self, names: &BTreeSet<&[u8]>) -> Result<(), Refusal> {
         let known: Vec<u32> = names.iter().filter_map(|name| self.queues.find(*name)).collect();
         let used = known.iter().filter(|number| self.queues.refs(**number) > 0).count();
         self.check_some(names.len() - used, || known)
     }
 
-    /// Refuses `fresh` queues that nothing refers to, and what has become of those that something
-    /// refers to.
+    /// Refuses when `fresh` unreferenced queues, and those of the `known` ones that no longer
+    /// count, would be too many.
     fn check_some(&self, fresh: usize, known: impl FnOnce() -> Vec<u32>) -> Result<(), Refusal> {
         let most = self.bound(Setting::MaxQueues);
         if self.queues.used() + fresh <= most {
             return Ok(());
         }
-        // Those that only classes refer to which no job has any more do not count.
+        // Queues to which only classes without jobs refer do not count.
         let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
         for class in self.store.classes.unused() {
             *classes.entry(class.queue).or_default() += 1;
@@ -50,8 +50,8 @@ impl Board {
         }
     }
 
-    /// Refuses settings or a pause of a group that the queue does not know, when it knows as many
-    /// as it may. O(1).
+    /// Refuses settings or a pause of a group that is new to its queue when the queue has as many
+    /// as allowed. O(1).
     pub fn check_new_group(&self, queue: &[u8], group: Option<&[u8]>) -> Result<(), Refusal> {
         let fair = self.queues.find(queue).and_then(|queue| self.queues.get(queue)?.fair.as_deref());
         match fair.zip(group) {
@@ -64,7 +64,7 @@ impl Board {
         }
     }
 
-    /// Refuses a schedule that would be one too many. O(1).
+    /// Refuses a new schedule when there are as many as allowed. O(1).
     pub(crate) fn check_new_schedule(&self) -> Result<(), Refusal> {
         match self.schedules.len() >= self.bound(Setting::MaxSchedules) {
             true => Err(Refusal::Limit("max-schedules")),
@@ -72,12 +72,12 @@ impl Board {
         }
     }
 
-    /// Whether a key is none of those that are taken. O(log keys).
+    /// Whether a key is free. O(log keys).
     pub(crate) fn is_new_key(&self, key: &[u8]) -> bool {
         self.quotas.keys.get(key).is_none()
     }
 
-    /// Refuses `n` new keys that would be too many. O(1).
+    /// Refuses `n` new keys when they would be too many. O(1).
     pub(crate) fn check_new_keys(&self, n: usize) -> Result<(), Refusal> {
         match n > 0 && self.key_count() + n > self.bound(Setting::MaxKeys) {
             true => Err(Refusal::Limit("max-keys")),

@@ -1,16 +1,17 @@
-//! Limits on what is posted: how many jobs that have not ended a board, a queue and a group may
-//! have, and how many bytes of records a board and a queue; how many live jobs of one name a user
-//! may have; and how many records there can be at all.
+//! Limits on posts: how many live jobs a board, a queue and a group may have, and how many bytes of
+//! records a board and a queue; how many live jobs of one name a user may have; and how many
+//! records there can be at all.
 //!
-//! Each level's own value bounds its own total; that of all groups of a queue bounds each. What a
-//! command would add is summed up first ([`Growth`]), so that it is refused whole; what does not
-//! grow is never refused. Verbs of workers are not asked: a board over its limits drains.
+//! The value of each level bounds the total of that level; the value of all groups of a queue
+//! bounds each group. [`Growth`] sums up what a command would add, so that a command is refused as
+//! a whole; a command that adds nothing is never refused. Verbs of workers are not checked: a board
+//! over its limits drains.
 //!
 //! | file | what it bounds |
 //! |---|---|
 //! | `bounds` | how many queues, groups, schedules and keys a board may have |
 //! | `users` | live jobs of each user and name |
-//! | `unique` | keys that jobs take: one holder each |
+//! | `unique` | unique keys: one holder each |
 //!
 //! Uses `dispatch`, `job` and `structures`.
 
@@ -31,7 +32,7 @@ use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
 use unique::Keys;
 
-/// What posts have taken.
+/// What posts have taken of these limits.
 #[derive(Default)]
 pub(crate) struct Quotas {
     /// Live jobs by user and name.
@@ -39,12 +40,12 @@ pub(crate) struct Quotas {
     pub(crate) keys: Keys,
 }
 
-/// Bytes of a record beside its id, its payload and what few jobs have.
+/// Bytes of a record without its id, its payload and what few jobs have.
 pub(crate) const RECORD: usize = std::mem::size_of::<Option<Job>>();
 
-/// No post makes more records than this, which their slots have room for. A test reaches fewer.
+/// The most records that posts make: their slots have room for as many. A test reaches fewer.
 const MOST_RECORDS: usize = if cfg!(test) { 1_000 } else { 1_000_000_000 };
-/// From so many on posts look at it: no command makes as many as are missing then.
+/// From this many records on posts check their number: no command adds as many as are missing then.
 const NEARLY_FULL: usize = MOST_RECORDS / 500 * 499;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,25 +71,25 @@ impl Load {
 pub struct Growth {
     all: Load,
     queues: BTreeMap<ByteString, Load>,
-    /// Live jobs by queue and group, of queues whose groups are bounded.
+    /// Live jobs by queue and group, in queues whose groups are bounded.
     groups: BTreeMap<(ByteString, ByteString), i64>,
-    /// Live jobs of the user that posts, by name; and whether any is posted with that name.
+    /// Live jobs of the posting user, by name; and whether any is posted with that name.
     names: BTreeMap<ByteString, (i64, bool)>,
 }
 
-/// A live job to be, as far as limits go.
+/// A job that is to be live, as far as limits are concerned.
 pub(crate) struct Coming<'a> {
-    /// Whose place it takes.
+    /// The job that it replaces.
     pub old: Option<u32>,
     pub queue: &'a [u8],
     pub group: Option<&'a [u8]>,
-    /// With its id, its payload, and what few jobs have.
+    /// Of its id, its payload, and what few jobs have.
     pub bytes: usize,
-    /// On whose behalf, and its name, when that is bounded.
+    /// Its user and its name, when these are bounded.
     pub owner: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// Bytes of what few jobs have, when a job is posted with so many of it.
+/// Bytes that `bytes` of what few jobs have take in a record.
 pub(crate) fn rare_bytes(bytes: usize) -> usize {
     match bytes {
         0 => 0,
@@ -111,7 +112,7 @@ impl Growth {
         }
     }
 
-    /// Live jobs come to a group, or go.
+    /// Adds `by` live jobs to a group.
     fn shifts(&mut self, board: &Board, queue: &[u8], group: Option<&[u8]>, by: i64) {
         let fair = board.fair_named(queue).filter(|fair| fair.bounds > 0);
         if let Some((_, group)) = fair.zip(group) {
@@ -119,7 +120,7 @@ impl Growth {
         }
     }
 
-    /// A job goes, or makes place for another.
+    /// A job is removed, or makes room for another.
     pub(crate) fn goes(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
         let Some(job) = board.store.jobs.get(slot) else { return };
         let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
@@ -134,7 +135,7 @@ impl Growth {
         }
     }
 
-    /// A live job ends; its record may stay.
+    /// A live job ends; its record may be retained.
     pub(crate) fn ends(&mut self, board: &Board, slot: u32, user: Option<&[u8]>) {
         self.goes(board, slot, user);
         if let Some(job) = board.store.jobs.get(slot) {
@@ -144,7 +145,7 @@ impl Growth {
         }
     }
 
-    /// A job becomes live, or stays so, in that queue.
+    /// A job becomes or stays live in this queue.
     pub(crate) fn moves(&mut self, board: &Board, slot: u32, queue: Option<&[u8]>) {
         let Some(job) = board.store.jobs.get(slot).filter(|_| board.local.bounded) else { return };
         let queue = queue.unwrap_or(board.queue_name(job));
@@ -154,7 +155,7 @@ impl Growth {
 }
 
 impl Growth {
-    /// Whether one job more may become live, or stay so, in that queue. O(log queues).
+    /// Whether one more job may become or stay live in this queue. O(log queues).
     pub(crate) fn fits(&self, board: &Board, slot: u32, queue: &[u8]) -> bool {
         let Some(job) = board.store.jobs.get(slot).filter(|_| board.local.bounded) else { return true };
         let (live, bytes) = (!job.state.ended(), board.weight(job) as i64);
@@ -180,7 +181,7 @@ impl Growth {
 }
 
 impl Board {
-    /// Bytes that a record takes, about: what `max-bytes` bounds the sum of.
+    /// About how many bytes a record takes: `max-bytes` bounds their sum.
     pub(crate) fn weight(&self, job: &Job) -> usize {
         RECORD + job.heap()
     }
@@ -190,36 +191,36 @@ impl Board {
         live(|state| self.count(state))
     }
 
-    /// Bytes that all records take, about. O(1).
+    /// About how many bytes all records take. O(1).
     pub fn record_bytes(&self) -> u64 {
         (self.store.heap + RECORD * self.store.jobs.len()) as u64
     }
 
-    /// The same for the jobs of a queue. O(1).
+    /// About how many bytes the records of a queue take. O(1).
     pub fn record_bytes_in(&self, queue: &[u8]) -> u64 {
         self.queues.find(queue).and_then(|q| self.queues.get(q)).map_or(0, |lane| lane.bytes as u64)
     }
 
-    /// A record came to a queue, or grew.
+    /// A record was added to a queue, or grew.
     pub(crate) fn lane_gains(&mut self, class: u32, bytes: usize) {
         if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
             lane.bytes += bytes;
         }
     }
 
-    /// A record left a queue, or shrank.
+    /// A record was removed from a queue, or shrank.
     pub(crate) fn lane_loses(&mut self, class: u32, bytes: usize) {
         if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
             lane.bytes = lane.bytes.saturating_sub(bytes);
         }
     }
 
-    /// Whether a post has to look at limits: some are set, or the board is nearly full.
+    /// Whether a post must check limits: some are set, or the board is nearly full.
     pub(crate) fn is_limited(&self) -> bool {
         self.local.bounded || self.store.jobs.len() >= NEARLY_FULL
     }
 
-    /// Finds out anew whether any limit is set. O(queues).
+    /// Derives whether any limit is set. O(queues).
     pub(crate) fn find_bounds(&mut self) {
         let has = |own: &Overrides| {
             [Setting::MaxJobs, Setting::MaxBytes]
@@ -236,7 +237,7 @@ impl Board {
         self.queues.get(self.queues.find(queue)?)?.fair.as_deref()
     }
 
-    /// Whether a group may have so many live jobs more. O(1).
+    /// Whether a group may have `by` more live jobs. O(1).
     fn group_has_room(&self, queue: &[u8], group: &[u8], by: i64) -> bool {
         let Some(fair) = self.fair_named(queue).filter(|fair| fair.bounds > 0 && by > 0) else { return true };
         let group = fair.find(group).and_then(|at| fair.groups.get(at));
@@ -247,8 +248,8 @@ impl Board {
         most < 0 || live(|state| group.map_or(0, |group| group.count(state))) as i64 + by <= most
     }
 
-    /// Refuses what would exceed a limit; `most` live jobs of each name are the bound of that
-    /// user. O(queues and names that grow).
+    /// Refuses what would exceed a limit; `most` is a user and how many live jobs of each name that
+    /// user may have. O(queues and names that grow).
     pub(crate) fn check_growth(&self, growth: &Growth, most: Option<(&[u8], i64)>) -> Result<(), Refusal> {
         if let Some((user, most)) = most {
             let over = |(name, (by, posted)): (&ByteString, &(i64, bool))| {
@@ -276,8 +277,8 @@ impl Board {
         }
     }
 
-    /// Refuses that these ended jobs become live again, or that these live ones move, when a
-    /// limit would be exceeded. O(n log n).
+    /// Refuses to make these ended jobs live again, or to move these live ones to a queue, when
+    /// that would exceed a limit. O(n log n).
     pub fn check_limits(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
         if !self.local.bounded {
             return Ok(());
@@ -288,7 +289,7 @@ impl Board {
     }
 }
 
-/// How many jobs have not ended, of so many in each state.
+/// How many jobs have not ended, given their number in each state.
 fn live(count: impl Fn(State) -> u64) -> u64 {
     State::ALL.into_iter().filter(|state| !state.ended()).map(count).sum()
 }

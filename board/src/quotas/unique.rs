@@ -1,17 +1,16 @@
-//! Keys that jobs take with `UNIQUE`: as long as one is taken, no other job of the board can
-//! have it.
+//! Unique keys, which jobs take with `UNIQUE`: at most one job of a board holds a key.
 //!
-//! A job takes its key when it is posted, replaced or requeued. It is free again:
+//! A job takes its key when it is posted, replaced or requeued. What frees it:
 //!
-//! | said | free |
+//! | the post names | the key is free |
 //! |---|---|
 //! | nothing, or `UNTIL end` | when the job ends |
-//! | `UNTIL start` | when the job is claimed, or ends before; a job that comes back does not take it again |
-//! | `FOR ms` alone | after so long, whatever has become of the job; also when its record has gone |
+//! | `UNTIL start` | when the job is claimed, or ends before; a job that becomes ready again does not take it again |
+//! | `FOR ms` alone | after that time, whatever has become of the job; also when its record has been removed |
 //! | `FOR` with `UNTIL` | at the first of both |
 //!
-//! Deleting the job frees it in any case. A key whose time is over counts as free at once;
-//! time takes it from the table in slices.
+//! Deleting the job frees its key in any case. A key whose time is over counts as free at once; the
+//! clock removes it from the table in slices.
 
 use crate::item::{need, Item, Loading, SnapshotError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,15 +24,15 @@ use crate::job::{State, NEVER};
 use crate::structures::byte_string::ByteString;
 
 written! {
-    /// A key that is taken.
+    /// A key that a job holds.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Taken {
         1 pub key: ByteString,
-        /// Whose it is, also when the record has gone.
+        /// The id of the job that holds it, also when its record has been removed.
         2 pub id: Id<ByteString>,
-        /// Its record, while that is there.
+        /// Its record, while there is one.
         3 pub slot: Option<u32>,
-        /// Free from then on, Unix ms, or [`NEVER`].
+        /// When it is free at the latest, Unix ms, or [`NEVER`].
         4 end: i64,
     }
 }
@@ -49,7 +48,7 @@ impl Taken {
     }
 }
 
-/// All keys that are taken, by key and by when they are free.
+/// All keys that jobs hold, by key and by when they are free.
 #[derive(Default)]
 pub(crate) struct Keys {
     all: BTreeMap<ByteString, Taken>,
@@ -62,12 +61,12 @@ impl Keys {
         self.all.get(key)
     }
 
-    /// In the order of the keys.
+    /// All taken keys, sorted.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Taken> {
         self.all.values()
     }
 
-    /// When the next is free by time. O(log n).
+    /// When time frees the next key, Unix ms. O(log n).
     pub fn soonest(&self) -> i64 {
         self.ends.first().map_or(NEVER, |(end, _)| *end)
     }
@@ -94,8 +93,8 @@ impl Keys {
 }
 
 impl Board {
-    /// The id of the job that holds a key now, and the slot of its record, if that is there.
-    /// O(log keys).
+    /// The id of the job that holds a key now, and the slot of its record, if it has one. O(log
+    /// keys).
     pub fn holder_of(&self, key: &[u8], now: i64) -> Option<(&Id<ByteString>, Option<u32>)> {
         self.quotas.keys.get(key).filter(|taken| taken.end > now).map(|taken| (&taken.id, taken.slot))
     }
@@ -118,7 +117,7 @@ impl Board {
         self.extras(slot)?.unique.as_deref()
     }
 
-    /// A job takes the key that it has, if it has one.
+    /// A job takes its key, if it has one.
     pub(crate) fn take_key(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let Some(unique) = self.unique(slot) else { return Ok(()) };
         if self.check_key(&unique.key, Some(slot), now).is_err() {
@@ -141,7 +140,7 @@ impl Board {
         }
     }
 
-    /// A job lets go of its key, if it still holds it.
+    /// A job frees its key, if it still holds it.
     pub(crate) fn free_key(&mut self, slot: u32) {
         let Some(key) = self.unique(slot).map(|unique| unique.key.clone()) else { return };
         if self.quotas.keys.get(&key).is_some_and(|taken| taken.slot == Some(slot)) {
@@ -149,7 +148,7 @@ impl Board {
         }
     }
 
-    /// A job was claimed: its key may be free.
+    /// A job was claimed: frees its key if the claim does.
     pub(crate) fn start_frees(&mut self, slot: u32) {
         if self.unique(slot).is_some_and(Unique::at_start) {
             self.free_key(slot);
@@ -157,7 +156,7 @@ impl Board {
         }
     }
 
-    /// The record of a job goes, but a key for a time stays taken.
+    /// The record of a job is being removed; a key for a time stays taken.
     pub(crate) fn leave_key(&mut self, slot: u32) {
         let Some(unique) = self.unique(slot) else { return };
         if unique.at_end() {
@@ -169,7 +168,7 @@ impl Board {
         }
     }
 
-    /// Frees the first `n` keys, as far as their time was over by `until`.
+    /// Frees the first `n` keys, as far as their time was over at `until`.
     pub(crate) fn free_keys(&mut self, until: i64, n: u32) {
         for _ in 0..n {
             match self.quotas.keys.ends.first() {
@@ -182,7 +181,7 @@ impl Board {
         }
     }
 
-    /// Whether the table of keys and the records agree.
+    /// Checks that the table of keys and the records agree.
     pub(crate) fn check_keys(&self) -> Result<(), String> {
         let timed = self.quotas.keys.iter().filter(|taken| taken.end != NEVER);
         let ends: BTreeSet<_> = timed.map(|taken| (taken.end, taken.key.clone())).collect();

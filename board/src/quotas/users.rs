@@ -1,16 +1,15 @@
-//! How many jobs of each user and name have not ended: what `MAXLIVE` bounds.
+//! How many live jobs each user has of each name: what `MAXLIVE` bounds.
 //!
-//! A job with a user is counted while it stands in a place of a live state
-//! ([`Board::enter`], [`Board::leave`]), under the user and the name that it has then. The
-//! counts are the references of a pool, so that the last job of a user that ends and the next
-//! that comes cost no allocation.
+//! A job with a user counts while it is in a place of a live state ([`Board::enter`],
+//! [`Board::leave`]), under its user and its name at that time. The counts are the references of an
+//! interner, so that no allocation is needed when a user's last job ends and the next is posted.
 
 use std::collections::BTreeMap;
 
 use crate::board::Board;
 use crate::structures::byte_string::ByteString;
 
-/// A user's length, the user, a name.
+/// The key of a count: the length of the user, the user, the name.
 struct Key([u8; 1 + 255 + 255], usize);
 
 impl Key {
@@ -31,7 +30,7 @@ impl Key {
 }
 
 impl Board {
-    /// How many jobs of that user and name have not ended. O(1).
+    /// How many live jobs of this user and name there are. O(1).
     pub fn live_of(&self, user: &[u8], name: &[u8]) -> u64 {
         let number = self.quotas.owners.find(Key::of(user, name).bytes());
         number.map_or(0, |number| self.quotas.owners.refs(number))
@@ -43,7 +42,7 @@ impl Board {
         Some(Key::of(user, &self.class_of(job)?.name))
     }
 
-    /// A job came into a place of a live state; one without a user is not counted.
+    /// A job has got a place of a live state; without a user it does not count.
     pub(crate) fn owner_gains(&mut self, slot: u32) {
         if let Some(key) = self.owner_of(slot) {
             let number = match self.quotas.owners.find(key.bytes()) {
@@ -54,14 +53,14 @@ impl Board {
         }
     }
 
-    /// A job left a place of a live state.
+    /// A job has left a place of a live state.
     pub(crate) fn owner_loses(&mut self, slot: u32) {
         if let Some(number) = self.owner_of(slot).and_then(|key| self.quotas.owners.find(key.bytes())) {
             self.quotas.owners.release(number);
         }
     }
 
-    /// Whether the counts follow from the records.
+    /// Checks that the counts follow from the records.
     pub(crate) fn check_owners(&self) -> Result<(), String> {
         let mut live: BTreeMap<ByteString, u64> = BTreeMap::new();
         for (slot, _) in self.store.jobs.iter().filter(|(_, job)| !job.state.ended()) {

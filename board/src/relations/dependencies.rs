@@ -1,14 +1,15 @@
-//! Who waits for whom.
+//! Dependencies: which jobs wait for which.
 //!
-//! A blocked job keeps what it waits for in its record ([`Edge`]); the board keeps who waits
-//! for each job, in the order of posting. A job that ends while others wait for it is put
-//! down here and they are told one by one, in bounded slices, so that an end costs the same
-//! however many wait. Until all have been told, and as long as one holds, its record stays.
+//! The record of a blocked job keeps what it waits for ([`Edge`]); the board keeps the waiting jobs
+//! of each job, in the order of posting. When a job ends while others wait for it, a [`Resolution`]
+//! is queued, and the clock resolves its edges one by one in bounded slices, so that an end costs
+//! the same however many jobs wait. Its record is kept until all edges are resolved, and as long as
+//! one remains.
 //!
 //! | an edge to a job that | means |
 //! |---|---|
 //! | has not ended | wait |
-//! | is complete | met: the edge goes |
+//! | is complete | met: the edge is removed |
 //! | failed, was cancelled or trashed | what the edge's [`OnFailure`] says |
 
 use crate::item::{need, Item, Loading, SnapshotError};
@@ -25,31 +26,33 @@ use crate::job::{End, State, U48};
 use crate::retry::Next;
 use crate::settings::Rules;
 
-/// The search for a cycle looks at no more edges than this: about a millisecond.
+/// The most edges that the search for a cycle looks at: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
 
 written! {
-    /// A job that has ended: those who wait for it, from an order of posting on, are to be told.
+    /// An ended job: the edges of the jobs that wait for it, from an order of posting on, are still
+    /// to be resolved.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Resolution {
         1 pub slot: u32,
-        /// Its order of posting: another job in its slot, or a new life of it, is not meant.
+        /// Its order of posting: this does not mean another job in its slot, or a new life of it.
         2 pub seq: i64,
         3 pub from: i64,
     }
 }
 
-/// See the module's comment.
+/// The dependencies of a board. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Waits {
-    /// Slots of those that wait, by slot of what they wait for and their order of posting.
+    /// Slots of the waiting jobs, by the slot of the job that they wait for and their own order of
+    /// posting.
     by_awaited: BTreeMap<(u32, i64), u32>,
-    /// First ended, first told.
+    /// Ended jobs whose edges are still to be resolved, first ended first.
     pub resolutions: VecDeque<Resolution>,
 }
 
 impl Waits {
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.by_awaited.len() * 36 + self.resolutions.len() * std::mem::size_of::<Resolution>()
     }
@@ -59,23 +62,23 @@ impl Waits {
         self.by_awaited.len()
     }
 
-    /// Those who wait for a job, from an order of posting on: order and slot.
+    /// The jobs that wait for a job, from an order of posting on: order and slot.
     pub fn of(&self, slot: u32, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
         self.by_awaited.range((slot, from)..=(slot, i64::MAX)).map(|((_, seq), waiter)| (*seq, *waiter))
     }
 
-    /// Adds one from a snapshot; false when it is there already.
+    /// Adds an edge from a snapshot; false when it exists already.
     pub fn restore(&mut self, awaited: u32, seq: i64, waiter: u32) -> bool {
         self.by_awaited.insert((awaited, seq), waiter).is_none()
     }
 }
 
-/// How an edge stands.
+/// What an edge means for the waiting job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Waits,
     Met,
-    /// The job that waits ends in that state.
+    /// The waiting job ends in this state.
     Ends(State),
 }
 
@@ -85,19 +88,19 @@ impl Board {
         self.extras(slot).is_some_and(|extras| extras.awaited > 0)
     }
 
-    /// What a job waits for, by slot.
+    /// The edges of a job.
     pub(crate) fn edges(&self, slot: u32) -> &[Edge] {
         self.extras(slot).map_or(&[], |extras| &extras.after)
     }
 
-    /// Edges in the order of posting of what they lead to.
+    /// Edges in the order of posting of the jobs that they lead to.
     pub(crate) fn by_seq(&self, edges: &[Edge]) -> Vec<Edge> {
         let mut edges = edges.to_vec();
         edges.sort_by_key(|edge| self.store.jobs.get(edge.slot).map_or(0, |job| job.seq.get()));
         edges
     }
 
-    /// How an edge stands. O(1).
+    /// What an edge means now. O(1).
     pub(crate) fn outcome(&self, edge: &Edge) -> Outcome {
         let state = self.store.jobs.get(edge.slot).map_or(State::Complete, |job| job.state);
         match edge.on_failure {
@@ -110,7 +113,7 @@ impl Board {
         }
     }
 
-    /// Refuses what a job that others wait for would make of their order: a cycle.
+    /// Refuses edges by which jobs would wait for each other in a cycle.
     pub(crate) fn check_cycle(&self, slot: u32, edges: &[Edge]) -> Result<(), Refusal> {
         if edges.iter().any(|edge| edge.slot == slot) {
             return Err(Refusal::Cycle);
@@ -137,7 +140,7 @@ impl Board {
         Ok(())
     }
 
-    /// Refuses more edges than a job may have, beside those that it keeps.
+    /// Refuses edges beyond the most that a job may have; `kept` are those that it has.
     pub(crate) fn check_edge_count(&self, kept: &[Edge], edges: &[Edge]) -> Result<(), Refusal> {
         let known = |edge: &Edge| kept.binary_search_by_key(&edge.slot, |k| k.slot).is_ok();
         let fresh = edges.iter().filter(|edge| self.outcome(edge) != Outcome::Met && !known(edge));
@@ -147,15 +150,15 @@ impl Board {
         }
     }
 
-    /// Whether a job may wait for these as well, beside those that it keeps: what a decision
-    /// has checked, for replay.
+    /// Whether a job may have these edges beside `kept`: the checks of a decision, for replayed
+    /// effects.
     pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge]) -> bool {
         self.check_edge_count(kept, edges).is_ok()
             && edges.iter().all(|edge| self.store.jobs.get(edge.slot).is_some())
             && self.check_cycle(slot, edges).is_ok()
     }
 
-    /// Lets a job wait for another, or on other terms; nothing when the edge is met already.
+    /// Makes a job wait for another, or on other terms; does nothing when the edge is met already.
     pub(crate) fn attach(&mut self, slot: u32, edge: Edge, now: i64) -> Result<(), ApplyError> {
         let outcome = self.outcome(&edge);
         if outcome == Outcome::Met {
@@ -184,7 +187,7 @@ impl Board {
         Ok(())
     }
 
-    /// One more waits for a job. The record of one that has ended stays from now on.
+    /// Counts one more waiting job. The record of an ended job is kept from now on.
     fn count_waiter(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.repin(slot, now, |pins| {
             pins.awaited = pins.awaited.saturating_add(1);
@@ -192,8 +195,8 @@ impl Board {
         })
     }
 
-    /// One fewer waits for a job. After the last the record of one that has ended goes when
-    /// its time has come, unless something else keeps it.
+    /// Counts one waiting job less. After the last, the record of an ended job is removed when its
+    /// time is over, unless something else keeps it.
     fn discount_waiter(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.repin(slot, now, |pins| {
             pins.awaited = pins.awaited.checked_sub(1)?;
@@ -201,7 +204,7 @@ impl Board {
         })
     }
 
-    /// A job waits for another no longer. What follows from it is the caller's.
+    /// Removes an edge. The caller deals with the consequences.
     pub(crate) fn detach(&mut self, slot: u32, awaited: u32, now: i64) -> Result<(), ApplyError> {
         let seq = self.job(slot)?.seq.get();
         if self.relations.waits.by_awaited.remove(&(awaited, seq)).is_none() {
@@ -221,7 +224,7 @@ impl Board {
         self.touch(slot)
     }
 
-    /// A job gets another place in the order of posts.
+    /// Changes a job's place in the order of posts.
     pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), ApplyError> {
         let old = self.job(slot)?.seq.get();
         let awaited: Vec<u32> = self.edges(slot).iter().map(|edge| edge.slot).collect();
@@ -237,7 +240,7 @@ impl Board {
         Ok(())
     }
 
-    /// A job that waits gets these edges in place of those that it has.
+    /// Replaces the edges of a waiting job.
     pub(crate) fn reattach(&mut self, slot: u32, edges: &[Edge], now: i64) -> Result<(), ApplyError> {
         let old = self.by_seq(self.edges(slot));
         for edge in edges {
@@ -252,7 +255,7 @@ impl Board {
         Ok(())
     }
 
-    /// A job waits for nothing any more.
+    /// Removes all edges of a job.
     pub(crate) fn detach_all(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         if self.edges(slot).is_empty() {
             return Ok(());
@@ -270,7 +273,7 @@ impl Board {
         Ok(())
     }
 
-    /// Nobody waits for a job any more that is about to go. O(n) for n that waited.
+    /// Removes all edges to a job whose record is about to be removed. O(n) for n waiting jobs.
     pub(crate) fn let_go(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let waiters: Vec<(i64, u32)> = self.relations.waits.of(slot, 0).collect();
         for (seq, waiter) in waiters {
@@ -281,7 +284,7 @@ impl Board {
         Ok(())
     }
 
-    /// Lets a blocked job that waits for nothing any more go on.
+    /// Unblocks a blocked job that has no edges left.
     pub(crate) fn unblock(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         if job.state != State::Blocked || !self.edges(slot).is_empty() {
@@ -295,7 +298,7 @@ impl Board {
         }
     }
 
-    /// Those who wait for a job that has ended are to be told, from an order of posting on.
+    /// Queues the edges to an ended job to be resolved, from an order of posting on.
     pub(crate) fn resolve_from(&mut self, slot: u32, from: i64) -> Result<(), ApplyError> {
         let seq = self.job(slot)?.seq.get();
         self.relations.waits.resolutions.push_back(Resolution { slot, seq, from });
@@ -303,7 +306,7 @@ impl Board {
         Ok(())
     }
 
-    /// Takes up to `n` steps: tells one job, or finds that all have been told.
+    /// Takes up to `n` steps: resolves one edge, or finds that all edges to a job are resolved.
     pub(crate) fn resolve(&mut self, n: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         for _ in 0..n {
             let Some(tell) = self.relations.waits.resolutions.front().copied() else { return Ok(()) };
@@ -331,13 +334,13 @@ impl Board {
         Ok(())
     }
 
-    /// Whether an edge of a blocked job is met or ends it, and the job has not been told yet.
+    /// Whether an edge of a blocked job is met or ends it, and is still to be resolved.
     pub(crate) fn untold(&self, slot: u32) -> bool {
         !self.relations.waits.resolutions.is_empty()
             && self.edges(slot).iter().any(|edge| self.outcome(edge) != Outcome::Waits)
     }
 
-    /// Tells one blocked job all that there is to tell it. O(n) for n that it waits for.
+    /// Resolves all edges of one blocked job. O(n) for n edges.
     pub(crate) fn resolve_one(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let edges = self.by_seq(self.edges(slot));
         for state in [State::Failed, State::Cancelled] {
@@ -354,7 +357,7 @@ impl Board {
         self.unblock(slot, now)
     }
 
-    /// Ends a job because of how one ended that it waits for.
+    /// Ends a job because of the end of a job that it waits for.
     fn end_waiter(
         &mut self,
         slot: u32,
@@ -375,7 +378,7 @@ impl Board {
         self.fail_job(slot, HistoryKind::Dependency, b"dependency", &text, Next::End { retain }, now)
     }
 
-    /// Refuses to take a job away that one outside of `chosen` (sorted) waits for. O(n) for n
+    /// Refuses to remove a job when another outside of `chosen` (sorted) waits for it. O(n) for n
     /// of those inside.
     pub fn check_depended(&self, slot: u32, chosen: &[u32]) -> Result<(), Refusal> {
         if !self.awaited(slot) {
@@ -391,7 +394,7 @@ impl Board {
 }
 
 impl Board {
-    /// Finds out who waits for whom from what each blocked job waits for.
+    /// Derives who waits for whom from the edges of each blocked job.
     pub(crate) fn load_waits(&mut self, blocked: &[u32]) -> Result<(), SnapshotError> {
         for slot in blocked {
             let job = self.store.jobs.get(*slot).ok_or(SnapshotError("slot"))?;

@@ -1,26 +1,26 @@
-//! Parents and children: whose part a job is, and how far a parent is by its children.
+//! Parents and children, and the progress of a parent.
 //!
-//! A child keeps its parent in its record ([`Tie`]); a parent keeps sums over its children
-//! ([`Children`]), so that a report of one changes them in O(1); the board keeps the children
-//! that have a record, in the order of posting. What the sums say:
+//! The record of a child keeps its parent ([`Tie`]); a parent keeps sums over its children
+//! ([`Children`]), so that a report of one child changes them in O(1); the board keeps the children
+//! with a record, in the order of posting. What the sums count:
 //!
 //! | a child that | counts |
 //! |---|---|
-//! | has not ended | the most that it has reported, or that its own children have come to |
-//! | is complete | 100 per cent, also when its record has gone |
-//! | failed, was cancelled or trashed | what it had come to; again from there when it is requeued |
-//! | got another parent, or was deleted unless it was complete | nothing any more |
+//! | has not ended | the highest progress that it or its own children have reported |
+//! | is complete | 100 per cent, also when its record has been removed |
+//! | failed, was cancelled or trashed | its progress at that time; it continues from there when it is requeued |
+//! | got another parent, or was deleted unless it was complete | nothing |
 //!
-//! A parent's progress is the mean of its children by their shares. It never falls, but when
-//! an operator sets a progress: then that of the parents above is the mean as it is.
+//! A parent's progress is the mean of its children by their shares. It falls only when an operator
+//! sets a progress: then the parents above show the mean as it is.
 //!
-//! A parent's record stays while a child has not ended. The record of a child that has ended,
-//! if it is kept at all, stays until its parent ends: the children are then let go in bounded
-//! slices. A child names its parent by slot and number of the family, which a board gives out
-//! once: the record of a parent may go without a look at its children.
+//! A parent's record is kept while a child has not ended. The record of an ended child, if it is
+//! retained at all, is kept until its parent ends: the children are then released in bounded
+//! slices. A child names its parent by slot and number of the family, which a board gives out once:
+//! the record of a parent may be removed without a look at its children.
 //!
-//! A parent stands higher than each of its children ([`Children::height`]), so that nobody is
-//! its own ancestor, and no walk upwards is longer than [`GENERATIONS`].
+//! The height of a parent is above that of each of its children ([`Children::height`]), so that no
+//! job is its own ancestor, and no walk upwards is longer than [`GENERATIONS`].
 
 use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::is_time;
@@ -34,8 +34,8 @@ use crate::job::State;
 use crate::places::pins::Pins;
 
 written! {
-    /// A family whose parent has ended or gone: children from an order of posting on are to be let
-    /// go.
+    /// A family whose parent has ended or been removed: the children from an order of posting on
+    /// are still to be released.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Parting {
         1 pub number: u64,
@@ -44,17 +44,17 @@ written! {
     }
 }
 
-/// See the module's comment.
+/// The families of a board. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Families {
     /// Slots of children, by number of the family and order of posting.
     children: BTreeMap<(u64, i64), u32>,
-    /// First ended, first done.
+    /// Families whose children are still to be released, first ended first.
     pub partings: VecDeque<Parting>,
 }
 
 impl Families {
-    /// Bytes that it takes, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.children.len() * 36 + self.partings.len() * std::mem::size_of::<Parting>()
     }
@@ -69,19 +69,19 @@ impl Families {
         self.children.range((number, from)..=(number, i64::MAX)).map(|((_, seq), child)| (*seq, *child))
     }
 
-    /// Adds one from a snapshot; false when it is there already.
+    /// Adds a child from a snapshot; false when it exists already.
     pub fn restore(&mut self, number: u64, seq: i64, child: u32) -> bool {
         self.children.insert((number, seq), child).is_none()
     }
 
-    /// The record of a child goes, or it gets another parent.
+    /// Removes a child whose record is being removed, or that gets another parent.
     pub fn remove(&mut self, number: u64, seq: i64) {
         self.children.remove(&(number, seq));
     }
 }
 
 impl Board {
-    /// Whose child a job was posted as; that parent may have gone.
+    /// The tie of a job to the parent it was posted with, which may have been removed.
     pub(crate) fn tie(&self, slot: u32) -> Option<&Tie> {
         self.extras(slot)?.family.as_ref()?.parent.as_ref()
     }
@@ -101,7 +101,7 @@ impl Board {
         family.and_then(|family| family.children.as_mut()).ok_or(ApplyError)
     }
 
-    /// The slot of a job's parent, if that has a record. O(1).
+    /// The slot of a job's parent, if the parent has a record. O(1).
     pub(crate) fn parent_of(&self, slot: u32) -> Option<u32> {
         let tie = self.tie(slot)?;
         self.is_parent(tie.slot, tie.number).then_some(tie.slot)
@@ -111,14 +111,14 @@ impl Board {
         self.children(slot).is_some_and(|children| children.number == number)
     }
 
-    /// The children of a job that have a record, from an order of posting on: order and slot.
-    /// O(log n) and what is taken.
+    /// The children of a job that have a record, from an order of posting on: order and slot. O(log
+    /// n + those taken).
     pub fn children_from(&self, slot: u32, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
         let number = self.children(slot).map_or(0, |children| children.number);
         self.relations.families.of(number, from)
     }
 
-    /// Refuses a parent that a job in that slot, known or new, cannot have. O(generations).
+    /// Refuses a parent that the job in this slot, known or new, cannot have. O(generations).
     pub(crate) fn check_parent(&self, slot: u32, parent: u32) -> Result<(), Refusal> {
         let state = self.job(parent).map_err(|_| Refusal::NoJob)?.state;
         if state.ended() {
@@ -154,8 +154,8 @@ impl Board {
         std::iter::successors(Some(slot), |slot| self.parent_of(*slot)).skip(1).count()
     }
 
-    /// Makes a job the child of another, in place of its parent before. The parent is one that
-    /// [`Board::check_parent`] allows.
+    /// Makes a job the child of another, in place of its former parent. [`Board::check_parent`]
+    /// must allow the new one.
     pub(crate) fn make_child(
         &mut self,
         slot: u32,
@@ -200,7 +200,7 @@ impl Board {
         self.show_mean(parent, false)
     }
 
-    /// A live job, or one that is about to go, is nobody's child any more and counts nowhere.
+    /// Takes a job that is live, or about to be removed, from its parent: it counts nowhere.
     pub(crate) fn leave_parent(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let Some(tie) = self.tie(slot).copied() else { return Ok(()) };
         let job = self.job(slot)?;
@@ -227,7 +227,7 @@ impl Board {
         }
     }
 
-    /// A job that stands nowhere ends in that state; `kept` when its record is to stay a while.
+    /// A job that is in no place ends in this state; `kept` when its record is retained.
     pub(crate) fn end_in_family(
         &mut self,
         slot: u32,
@@ -247,7 +247,7 @@ impl Board {
         Ok(())
     }
 
-    /// The children that were kept for a parent are to be let go.
+    /// Queues the children that were kept for a parent to be released.
     pub(crate) fn part(&mut self, slot: u32) {
         let Some(number) = self.children(slot).map(|children| children.number) else { return };
         if self.relations.families.of(number, 0).next().is_some() {
@@ -256,7 +256,7 @@ impl Board {
         }
     }
 
-    /// A job lives again; `ended` when it had ended before.
+    /// A job becomes live; `ended` when it had ended before.
     pub(crate) fn begin_in_family(&mut self, slot: u32, ended: bool, now: i64) -> Result<(), ApplyError> {
         if self.tie(slot).is_some() && ended {
             match self.parent_of(slot) {
@@ -273,8 +273,8 @@ impl Board {
         self.show_mean(slot, false)
     }
 
-    /// Takes up to `n` steps: lets one child of a parent that has ended go, or finds that all
-    /// have gone.
+    /// Takes up to `n` steps: releases one child of an ended parent, or finds that all have been
+    /// released.
     pub(crate) fn let_children_go(&mut self, n: u32, now: i64) -> Result<(), ApplyError> {
         for _ in 0..n {
             let Some(Parting { number, parent, from }) = self.relations.families.partings.front().copied()
@@ -300,8 +300,8 @@ impl Board {
         Ok(())
     }
 
-    /// Refuses to take the record of a parent away from a child that has not ended and is
-    /// outside of `chosen` (sorted). O(children) when there is one.
+    /// Refuses to remove the record of a parent while a child outside of `chosen` (sorted) has not
+    /// ended. O(children) when there is one.
     pub fn check_childless(&self, slot: u32, chosen: &[u32]) -> Result<(), Refusal> {
         if self.children(slot).is_none_or(|children| children.live == 0) {
             return Ok(());
@@ -315,7 +315,7 @@ impl Board {
         }
     }
 
-    /// Whether the families follow from the records. O(n log n).
+    /// Checks that the families follow from the records. O(n log n).
     pub(crate) fn check_families(&self) -> Result<(), String> {
         let mut sums: BTreeMap<u32, Children> = BTreeMap::new();
         let mut ties = 0;
@@ -375,7 +375,7 @@ fn one_child_less(pins: &mut Pins) -> Option<()> {
 }
 
 impl Board {
-    /// Finds out the children of each family from whose child each job is.
+    /// Derives the children of each family from the ties of the jobs.
     pub(crate) fn load_families(&mut self) -> Result<(), SnapshotError> {
         let (jobs, families) = (&self.store.jobs, &mut self.relations.families);
         for (slot, job) in jobs.iter() {

@@ -1,10 +1,10 @@
-//! Jobs that know of each other.
+//! Relations between jobs.
 //!
 //! | file | what it keeps | invariant |
 //! |---|---|---|
-//! | `dependencies` | who waits for whom | no cycles; an awaited record stays |
-//! | `family` | parents and children | a parent stands higher than its children |
-//! | `progress` | how far a parent is by its children | |
+//! | `dependencies` | which jobs wait for which | no cycles; an awaited record is kept |
+//! | `family` | parents and children | a parent is higher than its children |
+//! | `progress` | the progress of a parent, by its children | |
 //!
 //! Uses `job` and `places`.
 
@@ -15,7 +15,7 @@ pub(crate) mod progress;
 use dependencies::Waits;
 use family::Families;
 
-/// Which jobs know of which.
+/// The relations between jobs.
 #[derive(Default)]
 pub(crate) struct Relations {
     pub(crate) waits: Waits,

@@ -1,5 +1,5 @@
-//! How far parents are by their children: each word of a child goes up to its ancestors, with
-//! sums in whole numbers at each step. See [`crate::relations::family`] for what counts.
+//! The progress of parents: each report of a child moves up to its ancestors, with sums in whole
+//! numbers at each step. See [`crate::relations::family`] for what counts.
 
 use crate::board::Board;
 use crate::effect::ApplyError;
@@ -11,8 +11,8 @@ impl Board {
         self.children(slot).is_some_and(|children| children.shares > 0)
     }
 
-    /// A child has come so far, forward, or back when `back` allows it: its parents follow.
-    /// O(generations).
+    /// A child's progress is `far`, in parts; it falls only when `back` allows it. Updates the
+    /// parents. O(generations).
     pub(crate) fn count_progress(&mut self, slot: u32, far: u32, back: bool) -> Result<(), ApplyError> {
         match self.count_anew(slot, far, back)? {
             Some(parent) => self.show_mean(parent, back),
@@ -20,7 +20,7 @@ impl Board {
         }
     }
 
-    /// Counts a child anew; gives its parent when that changed the sums.
+    /// Updates what a child counts; returns its parent when that changed the sums.
     fn count_anew(&mut self, slot: u32, far: u32, back: bool) -> Result<Option<u32>, ApplyError> {
         let Some(tie) = self.tie(slot).copied() else { return Ok(None) };
         let counts = if back { far } else { far.max(tie.counts) };
@@ -35,7 +35,7 @@ impl Board {
         Ok(Some(parent))
     }
 
-    /// Writes the mean of its children into a live parent, and on into the parents above.
+    /// Writes the mean of its children into a live parent, and then into the parents above.
     pub(crate) fn show_mean(&mut self, slot: u32, back: bool) -> Result<(), ApplyError> {
         let mut next = Some(slot);
         while let Some(slot) = next {
