@@ -1,8 +1,8 @@
 //! Why a job is not running, and what would change that.
 //!
-//! Each cause is a [`Reason`]: a code word and details for programs, a sentence for people. What
-//! keeps a ready job from being handed out is in `obstacles`; a new cause is a new function here
-//! or there, named in [`Board::explain`].
+//! Each cause is a [`Reason`]: a code and details for programs, a sentence for people. What keeps a
+//! ready job from being handed out is in `obstacles`; a new cause is a new function here or there,
+//! which [`Board::explain`] calls.
 
 use crate::board::Board;
 use crate::env::Env;
@@ -13,17 +13,17 @@ use crate::places::tombstones::Tombstone;
 use crate::queue::Queue;
 use crate::relations::dependencies::Outcome;
 
-/// So many jobs that it waits for are told.
+/// The most jobs that a reason names of those that a job waits for.
 const DEPENDENCIES: usize = 100;
 
-/// Something that a program reads.
+/// A value for programs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Detail {
     /// A number, or a time in Unix ms; -1 for never.
     Number(i64),
-    /// A word of ours.
+    /// A fixed word.
     Word(&'static str),
-    /// Bytes of a client's.
+    /// Bytes from a client.
     Bytes(Vec<u8>),
     /// Rows of details.
     Rows(Vec<Details>),
@@ -32,37 +32,37 @@ pub enum Detail {
 /// Details by name.
 pub type Details = Vec<(&'static str, Detail)>;
 
-/// One cause that a job does not run, or that it will not run longer.
+/// One cause why a job does not run, or will soon stop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// What it is.
+    /// Which cause it is.
     pub code: &'static str,
-    /// What belongs to it.
+    /// Its details.
     pub details: Details,
-    /// The same in a sentence, with what would change it.
+    /// The same as a sentence, with what would change it.
     pub text: String,
 }
 
-/// How it stands with a job.
+/// Why a job does not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Whether a claim by its id takes it now, by any worker that is not quiet.
+    /// Whether a claim by its id would take it now, for any worker that is not quiet.
     pub claimable: bool,
-    /// Why it does not run, first what has to change first.
+    /// Why it does not run: the first thing that must change comes first.
     pub reasons: Vec<Reason>,
 }
 
-/// A time as replies tell it.
+/// A time as replies give it.
 pub(crate) fn time(at: i64) -> Detail {
     Detail::Number(if at >= NEVER { -1 } else { at })
 }
 
-/// How many there are.
+/// A number as replies give it.
 pub(crate) fn count(n: usize) -> Detail {
     Detail::Number(n as i64)
 }
 
-/// Words for the end of something, if it has one.
+/// When something ends, as words to append; empty when it never does.
 pub(crate) fn up_to(until: i64) -> String {
     match until >= NEVER {
         true => String::new(),
@@ -76,7 +76,7 @@ pub(crate) fn shown(job: &Job) -> String {
 }
 
 impl OnFailure {
-    /// The word for it.
+    /// Its name in replies.
     pub fn name(self) -> &'static str {
         match self {
             OnFailure::Hold => "hold",
@@ -88,9 +88,10 @@ impl OnFailure {
 }
 
 impl Board {
-    /// Why a job is not running, as it stands now: what time has not been settled for is told
-    /// as such. O(log n + what is told); for a ready job some steps more, see
-    /// [`SortedSlots::before`](crate::structures::sorted::SortedSlots::before) and `obstacles`, but never O(n).
+    /// Why a job is not running now; time events that are due but not settled yet are reported as
+    /// such. O(log n + the size of the reply); for a ready job some more steps, see
+    /// [`SortedSlots::before`](crate::structures::sorted::SortedSlots::before) and `obstacles`, but
+    /// never O(n).
     pub fn explain(&self, slot: u32, env: &Env<'_>) -> Option<Explanation> {
         let job = self.store.jobs.get(slot)?;
         let mut reasons = Vec::new();
@@ -183,7 +184,7 @@ impl Board {
 
     fn runs_at(&self, slot: u32, job: &Job, env: &Env<'_>) -> Option<Reason> {
         let claim = self.claim_of(job)?;
-        // One whose worker has gone has ended already, even while claims are held.
+        // The claim of a worker whose registration has ended is over, even while claims are held.
         let until = match self.time_of(slot)? {
             0 => env.now,
             end => end.max(env.hold),
@@ -217,7 +218,7 @@ impl Board {
         Some(Reason { code: "cancel", details: vec![("until", time(claim.cancel_end))], text })
     }
 
-    /// What stands in a line before a ready job, and who would take it.
+    /// What is in line before a ready job, and who would take it.
     fn stands(&self, job: &Job, slot: u32, lane: &Queue, claimable: bool, now: i64) -> Vec<Reason> {
         let next = claimable && self.next_of(lane, now) == Some(slot);
         let place = self.in_line(job, slot, lane);
@@ -236,7 +237,7 @@ fn jobs_of(n: usize) -> String {
     }
 }
 
-/// A ready job that has waited too long.
+/// The reason for a ready job that has waited too long.
 fn expiry(job: &Job, now: i64) -> Option<Reason> {
     let at = Some(job.at.get()).filter(|at| *at <= now)?;
     let text =
@@ -244,7 +245,7 @@ fn expiry(job: &Job, now: i64) -> Option<Reason> {
     Some(Reason { code: "expires", details: vec![("at", time(at))], text })
 }
 
-/// A ready job that will have waited too long.
+/// The reason for a ready job that is going to expire.
 fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
     let at = Some(job.at.get()).filter(|at| *at > now && *at != NEVER)?;
     let text = format!("It fails with kind expired if nobody has claimed it by {at}.");
@@ -254,7 +255,7 @@ fn due_expiry(job: &Job, now: i64) -> Option<Reason> {
 fn over(job: &Job) -> Reason {
     let extras = job.extras.as_deref();
     let mut details = vec![("ended", time(extras.map_or(0, |extras| extras.ended)))];
-    // Not `reason`, which is what its code stands under.
+    // Not called `reason`, which is the name of its code.
     let texts = extras
         .map(|r| [("kind", &r.reports.kind), ("message", &r.reports.message), ("why", &r.reports.reason)]);
     for (name, text) in texts.into_iter().flatten() {
@@ -269,7 +270,7 @@ fn over(job: &Job) -> Reason {
 }
 
 impl Tombstone {
-    /// Why a job that has gone does not run.
+    /// Why a job that has been removed does not run.
     pub fn explain(&self) -> Reason {
         let text = format!("It was {}, and its record was dropped. Post it again.", self.state.name());
         Reason { code: "gone", details: vec![("ended", time(self.ended))], text }

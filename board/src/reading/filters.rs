@@ -1,4 +1,4 @@
-//! Which jobs a listing, a count or a selection is for, and where a page of them begins.
+//! Which jobs a listing, a count or a selection is for, and where a page begins.
 
 use std::cmp::Reverse;
 
@@ -9,27 +9,27 @@ use crate::reading::record::Record;
 /// One condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter<'a> {
-    /// In that state.
+    /// The job is in this state.
     State(State),
-    /// In that queue.
+    /// The job is in this queue.
     Queue(&'a [u8]),
-    /// Of that group.
+    /// The job is of this group.
     Group(&'a [u8]),
-    /// Held by that worker.
+    /// This worker holds the job.
     Worker(&'a [u8]),
-    /// Of that name.
+    /// The job has this name.
     Name(&'a [u8]),
-    /// Has lost a lease.
+    /// The job has lost a lease.
     Lapsed,
-    /// With that tag.
+    /// The job has this tag.
     Tag(&'a [u8]),
-    /// Whose last failure is of that kind.
+    /// The last failure of the job is of this kind.
     Kind(&'a [u8]),
-    /// That somebody follows.
+    /// The job is tracked.
     Tracked,
-    /// Posted on behalf of that user.
+    /// The job was posted on behalf of this user.
     User(&'a [u8]),
-    /// Has changed since that revision of the board.
+    /// The job has changed since this revision of the board.
     Since(u64),
 }
 
@@ -68,11 +68,11 @@ impl Filter<'_> {
     }
 }
 
-/// Conditions: those of one kind are alternatives, kinds add up, and none of the excluding
-/// ones may hold.
+/// Conditions: those of one kind are alternatives, one of each kind must hold, and none of the
+/// excluding ones may hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filters<'a> {
-    /// Of each kind named here, one has to hold.
+    /// Of each kind named here, one must hold.
     pub any: Vec<Filter<'a>>,
     /// None of these may hold.
     pub none: Vec<Filter<'a>>,
@@ -84,13 +84,13 @@ impl<'a> Filters<'a> {
         self.any.is_empty() && self.none.is_empty()
     }
 
-    /// The revision since when a job has to have changed.
+    /// The revision since which a job must have changed.
     pub fn since(&self) -> Option<u64> {
         let since = |filter: &Filter<'_>| if let Filter::Since(v) = filter { Some(*v) } else { None };
         self.any.iter().filter_map(since).min()
     }
 
-    /// O(filters).
+    /// Whether a job passes. O(filters).
     pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
         let (mut asked, mut held) = (0, 0);
         for filter in &self.any {
@@ -102,7 +102,7 @@ impl<'a> Filters<'a> {
         asked == held && !self.none.iter().any(|f| f.holds(record))
     }
 
-    /// The names of one kind that are asked for, each once.
+    /// The names of one kind that the filters ask for, each once.
     pub(crate) fn named(&self, name: impl Fn(&Filter<'a>) -> Option<&'a [u8]>) -> Vec<&'a [u8]> {
         let mut names: Vec<&[u8]> = self.any.iter().filter_map(name).collect();
         names.sort_unstable();
@@ -139,7 +139,7 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// A place among the states: the state, and the key of the next job there.
+/// A position among the states: the state, and the key of the next job there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     pub(crate) state: State,
@@ -162,18 +162,18 @@ impl Cursor {
         parts.next().is_none().then_some(cursor)
     }
 
-    /// As clients see it.
+    /// The cursor as clients see it.
     pub fn text(&self) -> String {
         format!("{}.{}.{}.{}", self.state as u8, self.priority, self.time, self.seq)
     }
 }
 
-/// Where a listing goes on.
+/// Where a listing continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At a place among the states.
+    /// At a position among the states.
     At(Cursor),
-    /// At a place in the order of posts.
+    /// At a position in the order of posts.
     Posted(i64),
 }
 
@@ -198,7 +198,7 @@ impl Start {
         }
     }
 
-    /// As clients see it.
+    /// The start as clients see it.
     pub fn text(&self) -> String {
         match self {
             Start::At(cursor) => cursor.text(),
@@ -214,14 +214,14 @@ pub struct Page<'a> {
     pub filters: Filters<'a>,
     /// Where the last call ended.
     pub from: Option<Start>,
-    /// How many at most.
+    /// The most jobs to return.
     pub count: usize,
-    /// Backwards.
+    /// Whether to walk backwards.
     pub reverse: bool,
 }
 
 impl Page<'_> {
-    /// Whether it goes on in the order that its filters have.
+    /// Whether its start is of the order that its filters need.
     pub fn fits(&self) -> bool {
         self.from.is_none_or(|from| matches!(from, Start::Posted(_)) == self.filters.by_posting())
     }

@@ -1,10 +1,9 @@
 //! Listing and counting jobs by filters.
 //!
-//! A listing walks the states in the order claimed, ready, scheduled, blocked, complete,
-//! failed, cancelled, trashed, and each in its own order; what a filter rules out wholly is
-//! not walked. One that asks for a label follows the order of posts (see `labelled`). One call
-//! looks at a bounded number of jobs, so that it may give fewer than were asked for, with a
-//! cursor to go on from.
+//! A listing walks the states in the order claimed, ready, scheduled, blocked, complete, failed,
+//! cancelled, trashed, and each in its own order; it skips what a filter excludes as a whole. A
+//! listing by label follows the order of posts (see `list_labels`). One call looks at a bounded
+//! number of jobs, so it may return fewer jobs than were asked for, with a cursor to continue from.
 
 use crate::job::Job;
 use std::cmp::Reverse;
@@ -32,17 +31,17 @@ pub(crate) const WALK: [State; 8] = [
     State::Trashed,
 ];
 
-/// A call looks at no more jobs than this, and ten for each that it may give.
+/// The most jobs that a call looks at, or ten for each that it may return if that is more.
 pub(crate) const LOOK: usize = 10_000;
 
 impl Board {
-    /// The slots of the records that have changed since the revision that the filters name: see
+    /// The slots of the records that have changed since the revision in the filters: see
     /// [`Board::changed_since`].
     fn slots_changed(&self, filters: &Filters<'_>, most: usize) -> Option<Vec<u32>> {
         self.changed_since(filters.since()?, most)
     }
 
-    /// One page of a listing of those slots. O(n log n).
+    /// One page of these slots as a listing. O(n log n).
     pub(crate) fn list_changed(&self, slots: Vec<u32>, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
         let holds = |slot: &u32| self.record_of(*slot).is_some_and(|record| page.filters.holds(&record));
         let start = |slot: u32| match page.filters.by_posting() {
@@ -65,7 +64,7 @@ impl Board {
         (slots, rest.next().map(|(start, _)| start))
     }
 
-    /// One page of a listing: slots, and where to go on. O(log n + what it looks at).
+    /// One page of a listing: slots, and where to continue. O(log n + jobs looked at).
     pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
         let bearers = self.fewest_bearers(&page.filters);
         let least = bearers.as_ref().map_or(usize::MAX, Bearers::most);
@@ -168,10 +167,10 @@ impl Board {
         merged(lines, key, page.reverse, key_of)
     }
 
-    /// How many jobs pass the filters. O(1) for none, for states, queues or both, and for labels
-    /// of one sort, unless they are several tags; O(queues) for groups. Otherwise it walks the
-    /// smallest set of: what the workers hold, the jobs that bear the labels, the states and
-    /// queues allowed; `None` when that has more than `most` jobs.
+    /// How many jobs pass the filters. O(1) for no filters, for states, queues or both, and for
+    /// labels of one sort, unless there are several tags; O(queues) for groups. Otherwise it walks
+    /// the smallest of these sets: what the workers hold, the jobs with the labels, the states and
+    /// queues allowed; `None` when that set has more than `most` jobs.
     pub fn count_jobs(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
         if filters.is_empty() {
             return Some(WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum());
@@ -206,7 +205,7 @@ impl Board {
         Some(count(&mut states.flat_map(|s| self.walk(s, None, &page))))
     }
 
-    /// How many jobs a walk over a state would look at for those filters; 0 when none can pass.
+    /// How many jobs a walk over a state would look at for these filters; 0 when none can pass.
     fn most_in(&self, state: State, filters: &Filters<'_>) -> usize {
         if !filters.allows_state(state) {
             return 0;
@@ -223,14 +222,13 @@ impl Board {
         }
     }
 
-    /// How many jobs those workers hold.
+    /// How many jobs these workers hold.
     fn held_by(&self, workers: &[&[u8]]) -> usize {
         let known = workers.iter().filter_map(|w| self.workers.names.get(self.workers.names.find(*w)?));
         known.map(|worker| worker.claims.len()).sum()
     }
 
-    /// What the named workers hold, if any are named and they do not hold more than a call
-    /// looks at.
+    /// What the named workers hold, if any are named and they hold no more than a call looks at.
     fn held_by_few(&self, filters: &Filters<'_>) -> Option<Vec<u32>> {
         let workers = filters.workers();
         let few = !workers.is_empty() && self.held_by(&workers) <= LOOK;
@@ -254,13 +252,13 @@ impl Board {
         }
     }
 
-    /// How many jobs of a queue are in that state. O(1).
+    /// How many jobs of a queue are in this state. O(1).
     pub fn count_in(&self, queue: &[u8], state: State) -> u64 {
         let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
         lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
     }
 
-    /// Whether a queue holds jobs, has settings of its own or of groups, or is paused.
+    /// Whether a queue has jobs, has settings of its own or of groups, or is paused.
     pub(crate) fn is_queue(queue: &Queue) -> bool {
         let set = !queue.settings.is_empty() || !queue.limits.is_empty();
         queue.counts.iter().any(|n| *n > 0)
@@ -278,14 +276,16 @@ impl Board {
         self.named_queues().count()
     }
 
-    /// The queues that hold jobs, have settings of their own or of groups, or are paused, by name. O(queues).
+    /// The queues that have jobs, have settings of their own or of groups, or are paused, by name.
+    /// O(queues).
     pub fn queue_names(&self) -> Vec<&[u8]> {
         let mut names: Vec<&[u8]> = self.named_queues().collect();
         names.sort_unstable();
         names
     }
 
-    /// The first `n` of them behind a name, and whether there are more. O(queues + n log n).
+    /// The first `n` of these queues behind a name, and whether there are more. O(queues + n log
+    /// n).
     pub fn queues_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<&[u8]>, bool) {
         first(self.named_queues().filter(|name| after.is_none_or(|after| *name > after)), n)
     }
@@ -300,32 +300,33 @@ impl Board {
         self.holding_workers().count()
     }
 
-    /// The workers that hold jobs, by name: how many, and when they last spoke, as far as
-    /// this copy knows. O(workers).
+    /// The workers that hold jobs, by name: how many jobs, and when they last spoke (Unix ms) as
+    /// far as this copy knows. O(workers).
     pub fn worker_names(&self) -> Vec<(&[u8], usize, i64)> {
         let mut names: Vec<(&[u8], usize, i64)> = self.holding_workers().collect();
         names.sort_unstable();
         names
     }
 
-    /// The first `n` of them behind a name, and whether there are more. O(workers + n log n).
+    /// The first `n` of these workers behind a name, and whether there are more. O(workers + n log
+    /// n).
     #[allow(clippy::type_complexity)]
     pub fn workers_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<(&[u8], usize, i64)>, bool) {
         first(self.holding_workers().filter(|(name, ..)| after.is_none_or(|after| *name > after)), n)
     }
 
-    /// The kinds of the failed jobs that are kept, and how many of each. O(kinds).
+    /// The kinds of the failed jobs on the board, and how many of each. O(kinds).
     pub fn kinds(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         self.places.kinds.iter().map(|(kind, n)| (&**kind, *n))
     }
 
-    /// The kinds behind one. O(log kinds), and what is taken.
+    /// The kinds behind this one. O(log kinds + those taken).
     pub fn kinds_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = (&[u8], u64)> {
         let from = after.map_or(Bound::Unbounded, |kind| Bound::Excluded(ByteString::from(kind)));
         self.places.kinds.range((from, Bound::Unbounded)).map(|(kind, n)| (&**kind, *n))
     }
 
-    /// How many ended jobs are remembered after they went.
+    /// How many tombstones the board keeps.
     pub fn tombstones(&self) -> usize {
         self.places.tombstones.len()
     }

@@ -1,5 +1,5 @@
-//! Listing and counting by labels: of the sets of jobs that filters name the smallest is
-//! walked, in the order of posts.
+//! Listing and counting by labels: walks the smallest set of jobs that the filters name, in the
+//! order of posts.
 
 use crate::board::Board;
 use crate::places::labels::Sort;
@@ -9,7 +9,7 @@ use crate::structures::merge::{merged, Slots};
 use crate::structures::sorted::SortedSlots;
 
 impl<'a> Filter<'a> {
-    /// The label that it asks for, if it asks for one.
+    /// The label that the filter asks for, if it asks for one.
     fn label(&self) -> Option<(Sort, &'a [u8])> {
         match self {
             Filter::Name(name) => Some((Sort::Name, name)),
@@ -23,12 +23,12 @@ impl<'a> Filter<'a> {
 }
 
 impl<'a> Filters<'a> {
-    /// Whether a listing follows the order of posts: it does when a label is asked for.
+    /// Whether a listing follows the order of posts, which it does when a filter asks for a label.
     pub fn by_posting(&self) -> bool {
         self.any.iter().any(|filter| filter.label().is_some())
     }
 
-    /// The labels of one sort that are asked for, each once.
+    /// The labels of one sort that the filters ask for, each once.
     fn labels(&self, sort: Sort) -> Vec<&'a [u8]> {
         self.named(|filter| filter.label().filter(|label| label.0 == sort).map(|label| label.1))
     }
@@ -37,12 +37,12 @@ impl<'a> Filters<'a> {
 /// The lines of several labels of one sort.
 pub(crate) struct Bearers<'a> {
     lines: Vec<&'a SortedSlots<i64>>,
-    /// A job may stand in several of them.
+    /// Whether a job may be in several of the lines.
     overlap: bool,
 }
 
 impl Bearers<'_> {
-    /// No more jobs bear them than this.
+    /// A bound of the number of jobs in the lines.
     pub fn most(&self) -> usize {
         self.lines.iter().map(|line| line.len()).sum()
     }
@@ -57,13 +57,13 @@ impl Board {
         (!labels.is_empty()).then_some(Bearers { lines, overlap })
     }
 
-    /// The smallest set of jobs that the filters name by labels; `None` when they name none.
+    /// The smallest set of jobs that the filters name by labels; `None` when they name no label.
     /// O(f) for f filters.
     pub(crate) fn fewest_bearers(&self, filters: &Filters<'_>) -> Option<Bearers<'_>> {
         Sort::ALL.iter().filter_map(|sort| self.bearers(filters, *sort)).min_by_key(Bearers::most)
     }
 
-    /// The jobs that bear one of the labels, in the order of their posts, each once.
+    /// The jobs with at least one of the labels, in the order of their posts, each once.
     pub(crate) fn walk_bearers<'a>(
         &'a self,
         bearers: &Bearers<'a>,
@@ -76,7 +76,7 @@ impl Board {
         Box::new(slots.filter(move |slot| last.replace(*slot) != Some(*slot)))
     }
 
-    /// One page of a listing by labels. O(log n + what it looks at).
+    /// One page of a listing by labels. O(log n + jobs looked at).
     pub(crate) fn list_bearers(&self, page: &Page<'_>, bearers: &Bearers<'_>) -> (Vec<u32>, Option<Start>) {
         let mut found = Vec::new();
         let mut looks = page.count.saturating_mul(10).max(LOOK);
@@ -96,8 +96,8 @@ impl Board {
         (found, None)
     }
 
-    /// How many jobs pass filters that name labels of one sort and nothing else, if the lengths
-    /// of their lines tell. O(f) for f filters.
+    /// How many jobs pass filters that name labels of one sort and nothing else, if the lengths of
+    /// the lines are enough to know. O(f) for f filters.
     pub(crate) fn count_bearers(&self, filters: &Filters<'_>) -> Option<u64> {
         let (sort, _) = filters.any.first()?.label()?;
         let alike = filters.any.iter().all(|f| f.label().is_some_and(|label| label.0 == sort));

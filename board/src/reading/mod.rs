@@ -1,9 +1,9 @@
-//! Queries: they change nothing.
+//! Queries, which change nothing.
 //!
 //! | file | what it answers |
 //! |---|---|
 //! | `record` | the fields of one job |
-//! | `filters` | which jobs a listing is about |
+//! | `filters` | which jobs a listing is for |
 //! | `list`, `list_labels` | a page of jobs, found by place or by label |
 //! | `explain`, `obstacles` | why a job is not running |
 //!

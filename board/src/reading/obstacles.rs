@@ -1,5 +1,5 @@
-//! What keeps a ready job from being handed out, for [`Board::explain`]: pauses, limits, tokens,
-//! the order of its group, and those who stand in line before it.
+//! What keeps a ready job from being handed out, for [`Board::explain`]: pauses, limits, permits,
+//! the order of its group, and the jobs in line before it.
 
 use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, Bucket, Refill};
@@ -11,21 +11,21 @@ use crate::queue::Queue;
 use crate::reading::explain::{count, shown, time, up_to, Detail, Details, Reason};
 use crate::settings::Setting;
 
-/// So many claims that hold the places under a limit are told.
+/// The most claims that a reason names of those that fill a limit.
 const HOLDERS: usize = 10;
-/// So many claims or delayed jobs at most are looked at to find those that are meant.
+/// The most claims or delayed jobs that a search looks at.
 const LOOKS: usize = 1_000;
-/// So many runs of a line at most are counted from either end.
+/// The most runs of a line that are counted from either end.
 const RUNS: usize = 4_000;
-/// So many turns at most are counted.
+/// The most turns that are counted.
 const TURNS: usize = 1_000;
 
-/// What a limit or a pause is of, in words.
+/// What a limit or a pause belongs to, in words.
 enum Level<'b> {
     Board,
     Queue(&'b [u8]),
     Group(&'b [u8], &'b [u8]),
-    /// A named limit.
+    /// A shared limit.
     Limit(&'b [u8]),
 }
 
@@ -39,7 +39,7 @@ impl Level<'_> {
         }
     }
 
-    /// What tells which it is, where the job does not.
+    /// The details that say which it is, unless the job says so.
     fn details(&self) -> Details {
         let word = ("level", Detail::Word(self.word()));
         match self {
@@ -57,7 +57,7 @@ impl Level<'_> {
         }
     }
 
-    /// The arguments that name it.
+    /// The arguments of a command that name it.
     fn words(&self) -> String {
         match self {
             Level::Board => "board".into(),
@@ -75,7 +75,7 @@ fn group_of<'b>(job: &Job, lane: &'b Queue) -> Option<(&'b Fair, &'b Group)> {
 
 impl Board {
     /// What keeps a ready job from being claimed by its id. O(log n), and up to four times
-    /// [`LOOKS`] where a limit or an ordered group does.
+    /// [`LOOKS`] for a limit or an ordered group.
     pub(crate) fn obstacles(&self, job: &Job, slot: u32, lane: &Queue, now: i64) -> Vec<Reason> {
         let mut all = self.pauses_of(job, now);
         all.extend(self.no_room(job, lane));
@@ -87,7 +87,7 @@ impl Board {
         all
     }
 
-    /// The pauses of its board, its queue and its group that last longer than that.
+    /// The pauses of its board, its queue and its group that last beyond this time.
     pub(crate) fn pauses_of(&self, job: &Job, beyond: i64) -> Vec<Reason> {
         let queue = self.queue_name(job);
         let lane = self.queues.get(self.queue_number(job));
@@ -106,7 +106,7 @@ impl Board {
         all.into_iter().flatten().filter(|(_, until)| *until > beyond).map(reason).collect()
     }
 
-    /// The claims that end first, of those that count there, as far as they are found.
+    /// Of the claims that count there, those that end first, as far as the search finds them.
     fn holders(&self, counts: impl Fn(&Job) -> bool) -> Vec<Details> {
         let key_of = |s| self.store.lease_key(s);
         let row = |slot: u32| {
@@ -137,7 +137,7 @@ impl Board {
         Reason { code: "concurrency", details, text }
     }
 
-    /// The named limits that count for a job and are full.
+    /// The shared limits that count for a job and are full.
     fn no_named_room(&self, job: &Job) -> Vec<Reason> {
         let reason = |number: u32| {
             let limit = self.dispatch.limits.get(number).filter(|limit| limit.is_full())?;
@@ -162,7 +162,7 @@ impl Board {
         (runs >= most).then(|| self.full(&level, most, runs, here))
     }
 
-    /// The job that has to end before an ordered group gives this one, if it is found.
+    /// The job that must end before an ordered group gives this one, if the search finds it.
     fn before_it(&self, job: &Job, slot: u32, fair: &Fair, group: &Group) -> Option<&Job> {
         let queue = self.queue_number(job);
         let meant = |at: &u32| {
@@ -246,7 +246,7 @@ impl Board {
         all.into_iter().flatten().chain(named).filter_map(reason).collect()
     }
 
-    /// How many stand before it in its line, and whose turn comes before its group's.
+    /// How many jobs are before it in its line, and which groups have their turn before its group.
     pub(crate) fn in_line(&self, job: &Job, slot: u32, lane: &Queue) -> Reason {
         let group = group_of(job, lane).map(|(_, group)| group);
         let line = group.map_or(&lane.ready, |group| &group.ready);
@@ -287,7 +287,7 @@ impl Board {
         Reason { code: "line", details, text }
     }
 
-    /// Nothing is in its way but that nobody asks.
+    /// Nothing keeps the job back: no worker asks for it.
     pub(crate) fn nobody_claims(&self, job: &Job, lane: &Queue, next: bool) -> Reason {
         let queue = clean(self.queue_name(job));
         let (mut details, since) = match lane.local.pace.claimed() {

@@ -16,25 +16,25 @@ bitflags! {
     pub struct Fields: u64 {
         /// The id.
         const ID = 1 << 0;
-        /// Order of posting.
+        /// Its order of posting.
         const SEQ = 1 << 1;
         /// Name of the state.
         const STATE = 1 << 2;
-        /// The lane.
+        /// The name of its queue.
         const QUEUE = 1 << 3;
-        /// The type.
+        /// Its name, the type of the job.
         const NAME = 1 << 4;
-        /// The bytes posted.
+        /// Its payload.
         const PAYLOAD = 1 << 5;
-        /// Higher first.
+        /// Its priority; higher ones are claimed first.
         const PRIORITY = 1 << 6;
-        /// Claims so far.
+        /// How often it has been claimed.
         const ATTEMPT = 1 << 7;
-        /// Retries left, -1 for any number.
+        /// Retries left, -1 without end.
         const LEFT = 1 << 8;
-        /// Token of the claim.
+        /// Fencing token of its claim.
         const TOKEN = 1 << 9;
-        /// Who holds it.
+        /// The worker that holds it.
         const WORKER = 1 << 10;
         /// When the claim ends by itself, Unix ms.
         const DEADLINE = 1 << 11;
@@ -42,7 +42,7 @@ bitflags! {
         const KIND = 1 << 12;
         /// Text of the last failure.
         const MESSAGE = 1 << 13;
-        /// How far it is, in words.
+        /// How far it is, in the worker's words.
         const STAGE = 1 << 14;
         /// How far it is, per cent.
         const PROGRESS = 1 << 15;
@@ -58,53 +58,53 @@ bitflags! {
         const MODIFIED = 1 << 20;
         /// The board's revision when it last changed.
         const VERSION = 1 << 21;
-        /// What it completed with.
+        /// Its result.
         const RESULT = 1 << 22;
         /// The user's own fields.
         const META = 1 << 23;
-        /// Who held it last.
+        /// The worker that held it last.
         const PREVIOUS = 1 << 24;
         /// Why it was abandoned, trashed or cancelled.
         const REASON = 1 << 25;
-        /// The time of its schedule that it was posted for, Unix ms.
+        /// The time of its schedule for which it was posted, Unix ms.
         const INTENDED = 1 << 26;
-        /// What it waits for.
+        /// The jobs that it waits for.
         const AFTER = 1 << 27;
-        /// Words that users gave it.
+        /// Its tags.
         const TAGS = 1 << 28;
-        /// Somebody follows it.
+        /// Whether it is tracked.
         const TRACKED = 1 << 29;
         /// On whose behalf it was posted.
         const USER = 1 << 30;
-        /// The key that it took.
+        /// Its unique key.
         const UNIQUE = 1 << 31;
-        /// The job that it is a part of.
+        /// Its parent.
         const PARENT = 1 << 33;
-        /// Its weight among the children of that job.
+        /// Its weight among the children of its parent.
         const SHARE = 1 << 34;
         /// How many children it has had.
         const CHILDREN = 1 << 35;
-        /// With whom it shares its turns.
+        /// Its group.
         const GROUP = 1 << 36;
-        /// Tokens that a claim of it takes.
+        /// Permits that a claim of it takes.
         const COST = 1 << 37;
-        /// Its claim ends with a connection: 1.
+        /// 1 when its claim ends when a connection closes.
         const SESSION = 1 << 38;
     }
 }
 
 impl Fields {
-    /// The field of that name.
+    /// The field of this name.
     pub fn named(name: &[u8]) -> Option<Fields> {
         let mut all = Fields::all().iter_names();
         all.find(|(n, _)| name.eq_ignore_ascii_case(n.as_bytes())).map(|(_, field)| field)
     }
 }
 
-/// Which fields to tell of a job, in which order.
+/// Which fields of a job to return, in which order.
 pub type FieldList = Cow<'static, [Fields]>;
 
-/// What a claim tells when nobody asks for anything else.
+/// What a claim returns when the client asks for nothing else.
 pub const CLAIM_FIELDS: FieldList = Cow::Borrowed(&[
     Fields::ID,
     Fields::TOKEN,
@@ -117,12 +117,12 @@ pub const CLAIM_FIELDS: FieldList = Cow::Borrowed(&[
 
 static ALL_FIELDS: LazyLock<Vec<Fields>> = LazyLock::new(|| Fields::all().iter().collect());
 
-/// Every field. The list is made once: making it took half the instructions of a JOB.GET.
+/// Every field. The list is made once: making it took half the instructions of JOB.GET.
 pub fn all_fields() -> FieldList {
     Cow::Borrowed(&ALL_FIELDS)
 }
 
-/// One job, to be read.
+/// One job, to read.
 pub struct Record<'a> {
     board: &'a Board,
     job: &'a Job,
@@ -162,7 +162,7 @@ impl<'a> Record<'a> {
     pub fn group(&self) -> Option<&'a [u8]> {
         self.board.group_name(self.job)
     }
-    /// Tokens that a claim of it takes, when it was posted with a number.
+    /// Permits that a claim of it takes, if its post named a number.
     pub fn cost(&self) -> Option<i64> {
         self.board.class_of(self.job)?.options.cost
     }
@@ -183,18 +183,18 @@ impl<'a> Record<'a> {
     fn last(&self) -> Option<&'a LastClaim> {
         self.extras?.last_claim.as_deref()
     }
-    /// The token of the claim that holds it.
+    /// The fencing token of its current claim.
     pub fn token(&self) -> Option<u64> {
         self.claim.map(|c| c.token)
     }
     pub fn worker(&self) -> Option<&'a [u8]> {
         self.claim.map(|c| self.board.worker_name(c))
     }
-    /// When the claim ends by itself.
+    /// When the claim ends by itself, Unix ms.
     pub fn deadline(&self) -> Option<i64> {
         self.claim.map(|c| c.deadline())
     }
-    /// Whether the claim ends with a connection.
+    /// Whether its claim ends when a connection closes.
     pub fn session(&self) -> bool {
         self.claim.is_some_and(|c| c.session != Session::None)
     }
@@ -210,7 +210,7 @@ impl<'a> Record<'a> {
     pub fn stage(&self) -> Option<&'a [u8]> {
         self.extras?.reports.stage.as_deref()
     }
-    /// Per cent: all of it when it is complete, whatever was last said.
+    /// Per cent: 100 when it is complete, whatever was last reported.
     pub fn progress(&self) -> Option<f64> {
         let said = f64::from(self.extras?.progress?) / 100.0;
         Some(if self.job.state == State::Complete { 100.0 } else { said })
@@ -218,20 +218,20 @@ impl<'a> Record<'a> {
     pub fn posted(&self) -> i64 {
         self.job.posted.get()
     }
-    /// Before when a delayed job does not become ready.
+    /// When a delayed job becomes ready at the earliest, Unix ms.
     pub fn due(&self) -> Option<i64> {
         let at = self.job.at.get();
         let delayed = self.job.state == State::Scheduled || self.job.state == State::Blocked && at > 0;
         delayed.then_some(at)
     }
-    /// When its last claim began.
+    /// When its last claim began, Unix ms.
     pub fn claimed(&self) -> Option<i64> {
         self.claim.map(|c| c.claimed).or_else(|| self.last().map(|l| l.claimed))
     }
     pub fn ended(&self) -> Option<i64> {
         self.extras.filter(|_| self.job.state.ended()).map(|r| r.ended)
     }
-    /// When it last changed.
+    /// When it last changed, Unix ms.
     pub fn modified(&self) -> i64 {
         let when = |time| if time == NEVER { 0 } else { time };
         let ready = when(self.job.since.get());
@@ -249,7 +249,7 @@ impl<'a> Record<'a> {
     pub fn meta(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> {
         self.extras.map_or(&[][..], |r| &r.meta).iter().map(|(f, v)| (&**f, &**v))
     }
-    /// Who held it last, while nobody does.
+    /// The worker that held it last, while nobody holds it.
     pub fn previous(&self) -> Option<&'a [u8]> {
         self.last().map(|l| &*l.worker)
     }
@@ -264,18 +264,18 @@ impl<'a> Record<'a> {
         jobs.sort_unstable_by_key(|job| job.seq.get());
         jobs.into_iter().map(Job::id).collect()
     }
-    /// The time of its schedule that it was posted for.
+    /// The time of its schedule for which it was posted, Unix ms.
     pub fn intended(&self) -> Option<i64> {
         self.extras?.intended
     }
-    /// In the order in which they were given.
+    /// Its tags, in the order in which users gave them.
     pub fn tags(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         self.board.places.labels.tags(self.slot)
     }
     pub fn tracked(&self) -> bool {
         self.board.places.labels.tracked(self.slot)
     }
-    /// Bytes that its payload and all else of its own take, about.
+    /// About how many bytes its payload and its other own data take.
     pub fn weight(&self) -> usize {
         self.job.heap()
     }
@@ -283,7 +283,7 @@ impl<'a> Record<'a> {
     pub fn user(&self) -> Option<&'a [u8]> {
         self.extras?.user.as_deref()
     }
-    /// The id of its parent, if that has a record.
+    /// The id of its parent, if the parent has a record.
     pub fn parent(&self) -> Option<Id<&'a [u8]>> {
         Some(self.board.store.jobs.get(self.board.parent_of(self.slot)?)?.id())
     }
@@ -291,15 +291,15 @@ impl<'a> Record<'a> {
     pub fn share(&self) -> Option<u32> {
         self.board.parent_of(self.slot).and(self.board.tie(self.slot)).map(|tie| tie.share)
     }
-    /// How many children count in its progress; those without a record as well.
+    /// How many children count in its progress, with or without a record.
     pub fn children(&self) -> Option<u64> {
         self.board.children(self.slot).map(|children| children.count).filter(|n| *n > 0)
     }
-    /// The key that it took.
+    /// Its unique key.
     pub fn unique(&self) -> Option<&'a [u8]> {
         Some(&self.extras?.unique.as_ref()?.key)
     }
-    /// Leases lost.
+    /// How many leases it has lost.
     pub fn lapses(&self) -> u32 {
         self.extras.map_or(0, |r| r.lapses)
     }
@@ -350,8 +350,8 @@ impl<'a> Record<'a> {
         present
     }
 
-    /// What happened to it, oldest first: what is kept, the post before it and the claim that
-    /// runs after it.
+    /// Its history, oldest first: the kept entries, with the post before them and the current claim
+    /// after them.
     pub fn history(&self) -> Vec<Entry> {
         let kept = self.extras.map_or(&[][..], |r| r.history.entries());
         let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));

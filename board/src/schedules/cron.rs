@@ -1,7 +1,7 @@
 //! Cron expressions and time zones: pure, with the zone data compiled in.
 //!
-//! Only decisions ask here. Effects carry the times that came out, so that a copy with other
-//! zone data comes to the same state.
+//! Only decisions use this. Effects carry the resulting times, so that a copy with other zone data
+//! reaches the same state.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -12,13 +12,13 @@ use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 
-/// An expression is no longer than this, bytes.
+/// The longest expression, bytes.
 pub const CRON_LONGEST: usize = 255;
-/// The name of a time zone is no longer than this, bytes.
+/// The longest name of a time zone, bytes.
 pub const ZONE_LONGEST: usize = 64;
 
-/// An expression without a time within this number of years has none: 29 February falls on each day of the week
-/// within 40, also around a year like 2100.
+/// An expression without a time within this number of years has none: 29 February falls on each day
+/// of the week within 40 years, also around a year like 2100.
 const YEARS: i16 = 41;
 
 const WEEKDAYS: [Weekday; 7] = [
@@ -31,21 +31,21 @@ const WEEKDAYS: [Weekday; 7] = [
     Weekday::Saturday,
 ];
 
-/// Why an expression or a zone is none.
+/// Why an expression or a zone is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CronFault {
-    /// The expression cannot be read: why.
+    /// The expression cannot be read; the text says why.
     Expression(String),
-    /// No zone has that name.
+    /// There is no zone of this name.
     Zone,
-    /// It can be read and no time ever comes.
+    /// The expression is readable but no time ever matches it.
     NoTime,
 }
 
 /// A cron expression in a time zone.
 pub(crate) struct Cron {
     cron: croner::Cron,
-    /// Some time of a day matches.
+    /// Whether some time of a day matches.
     has_time: bool,
     zone: TimeZone,
 }
@@ -73,13 +73,13 @@ fn has_time(cron: &croner::Cron) -> bool {
 }
 
 impl Cron {
-    /// Reads an expression of five or six fields, and the name of a zone; none means UTC.
+    /// Reads an expression of five or six fields, and the name of a zone; an empty one means UTC.
     pub fn read(expression: &[u8], zone: &[u8]) -> Result<Cron, CronFault> {
         let fault = |text: &str| CronFault::Expression(text.into());
         if expression.len() > CRON_LONGEST {
             return Err(fault("it is longer than 255 bytes"));
         }
-        // Checked before a parser that knows characters of more than one byte.
+        // Checked first: the parser fails on characters of more than one byte.
         let text = std::str::from_utf8(expression).ok().filter(|t| t.is_ascii());
         let text = text.ok_or_else(|| fault("it has characters that mean nothing"))?;
         if !text.starts_with('@') && !(5..=6).contains(&text.split_ascii_whitespace().count()) {
@@ -92,7 +92,7 @@ impl Cron {
         Ok(Cron { has_time: has_time(&cron), cron, zone })
     }
 
-    /// Whether any day of the years from that one on matches.
+    /// Whether any day from this year on matches, within [`YEARS`].
     fn has_day(&self, year: i16) -> bool {
         let days =
             (year..year.saturating_add(YEARS)).flat_map(|year| (1..=12).map(move |month| (year, month)));
@@ -112,13 +112,13 @@ impl Cron {
         Some(Timestamp::from_second(second).ok()?.to_zoned(self.zone.clone()))
     }
 
-    /// Whether there is a time of it within the years from that one on. Without one the search
-    /// would look at each day, or at each second, of thousands of years.
+    /// Whether any time matches from this year on, within [`YEARS`]. Without this check the search
+    /// would look at each day, or each second, of thousands of years.
     fn comes(&self, year: i16) -> bool {
         self.has_time && self.has_day(year)
     }
 
-    /// The first time of it that is not before `ms`.
+    /// The first matching time at or after `ms`, Unix ms.
     pub fn first_from(&self, ms: i64) -> Option<i64> {
         let from = self.at_second(ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0))?;
         if !self.comes(from.year()) {
@@ -128,7 +128,7 @@ impl Cron {
         Some(found.timestamp().as_millisecond())
     }
 
-    /// The last time of it that is not after `ms`.
+    /// The last matching time at or before `ms`, Unix ms.
     pub fn last_until(&self, ms: i64) -> Option<i64> {
         let from = self.at_second(ms.div_euclid(1000))?;
         if !self.comes(from.year().saturating_sub(YEARS - 1)) {
@@ -139,14 +139,14 @@ impl Cron {
     }
 }
 
-/// Whether an expression in a zone can be read and has a time from `now` on.
+/// Refuses an expression in a zone that cannot be read, or that has no time from `now` on.
 pub fn check_cron(expression: &[u8], zone: &[u8], now: i64) -> Result<(), CronFault> {
     let cron = Cron::read(expression, zone)?;
     cron.first_from(now).map(|_| ()).ok_or(CronFault::NoTime)
 }
 
-/// Works with an expression that has been read before; `None` when it cannot be read here.
-/// The last one is kept: a schedule that catches up asks for the same again and again.
+/// Calls `work` with an expression that is known to be valid; `None` when it cannot be read here.
+/// Caches the last expression: a schedule that catches up asks for the same one again and again.
 pub(crate) fn with_cron<R>(
     expression: &[u8],
     zone: &[u8],

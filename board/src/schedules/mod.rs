@@ -1,9 +1,9 @@
-//! Schedules: what they post, and when. Few beside the jobs, and kept by id.
+//! Schedules: what they post, and when. They are few beside the jobs, and kept by id.
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `next` | the intended time of the next child; [`NEVER`] while paused, and when it is over |
-//! | `at` | when that child is posted: `next` and what jitter adds |
+//! | `next` | the intended time of the next child; [`NEVER`] while paused, and when the schedule is over |
+//! | `at` | when that child is posted: `next` plus jitter |
 //! | `last` | the number of the last child: `@id@last`; it only rises |
 //! | `fired` | children posted so far |
 //!
@@ -26,9 +26,9 @@ use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::settings::{LONGEST, MOST};
 use crate::structures::byte_string::ByteString;
 
-/// An id of a schedule is no longer than this: those of its children are ids of jobs.
+/// The longest id of a schedule, bytes: the ids of its children must be ids of jobs.
 pub const SCHEDULE_ID_LONGEST: usize = 230;
-/// Numbers of children stay below this.
+/// The numbers of children stay below this.
 pub(crate) const NUMBERS: u64 = 1 << 53;
 
 macro_rules! words {
@@ -38,12 +38,12 @@ macro_rules! words {
         pub enum $name { $($(#[$inner])* $value = $number,)* }
 
         impl $name {
-            /// The word for it in commands and replies.
+            /// Its name in commands and replies.
             pub fn name(self) -> &'static str {
                 match self { $($name::$value => $word,)* }
             }
 
-            /// The one of that name, in any case.
+            /// The value of this name, in upper or lower case.
             pub fn named(word: &[u8]) -> Option<Self> {
                 [$($name::$value,)*].into_iter().find(|v| word.eq_ignore_ascii_case(v.name().as_bytes()))
             }
@@ -67,11 +67,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What becomes of times that were missed.
+    /// What a schedule does about missed times.
     Backlog {
         /// Nothing.
         Skip = 0 "skip",
-        /// One child for all of them, for the last.
+        /// One child, for the last of them.
         #[default]
         One = 1 "one",
         /// A child for each.
@@ -80,9 +80,9 @@ words! {
 }
 
 words! {
-    /// What a time does while the last child has not ended.
+    /// What a schedule does while its last child has not ended.
     Overlap {
-        /// Posts all the same.
+        /// Posts anyway.
         #[default]
         Allow = 0 "allow",
         /// Posts nothing.
@@ -96,39 +96,39 @@ written! {
     /// What a schedule posts.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Template {
-        /// Opaque bytes.
+        /// The payload, opaque bytes.
         1 pub payload: ByteString,
-        /// The jobs' type.
+        /// Their name, the type of the job.
         2 pub name: Option<ByteString>,
-        /// Lane; `default` when not named.
+        /// Their queue; `default` when not named.
         3 pub queue: Option<ByteString>,
-        /// Higher first.
+        /// Their priority; higher ones are claimed first.
         4 pub priority: Option<i32>,
-        /// Ready so many ms after the intended time.
+        /// How long after the intended time they become ready, ms.
         5 pub delay: Option<i64>,
-        /// Attributes with defaults in the settings.
+        /// Options with defaults in the settings.
         6 pub options: Options,
-        /// Fields of the user's own.
+        /// The user's own fields.
         7 pub meta: Vec<(ByteString, ByteString)>,
-        /// With whom the jobs share their turns.
+        /// Their group.
         8 pub group: Option<ByteString>,
-        /// On whose behalf.
+        /// The user on whose behalf they are posted.
         9 pub user: Option<ByteString>,
         /// The jobs' tags.
         10 pub tags: Vec<ByteString>,
-        /// Id of the job that they are a part of.
+        /// The id of their parent.
         11 pub parent: Option<ByteString>,
-        /// Their weight among that job's children.
+        /// Their weight among the children of that parent.
         12 pub share: Option<u32>,
-        /// So many live jobs of that user and name at most.
+        /// The most live jobs of that user and name.
         13 pub most_live: Option<i64>,
-        /// The key that a child takes.
+        /// The unique key that a child takes.
         14 pub unique: Option<Unique>,
     }
 }
 
 impl Template {
-    /// Bytes of the record of a child of that id, about.
+    /// About how many bytes the record of a child with this id takes.
     pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
         let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
         let key = self.unique.as_ref().map_or(0, Unique::bytes);
@@ -149,35 +149,35 @@ written! {
         3 pub cron: ByteString,
         /// The zone of the expression; empty for UTC.
         4 pub zone: ByteString,
-        /// Times are so many intervals from here.
+        /// The times are whole numbers of intervals from here, Unix ms.
         5 pub anchor: i64,
-        /// No time before this.
+        /// No time is before this, Unix ms.
         6 pub start: Option<i64>,
-        /// No time after this.
+        /// No time is after this, Unix ms.
         7 pub end: Option<i64>,
-        /// No more children than this.
+        /// The most children.
         8 pub max: Option<u64>,
-        /// What becomes of missed times.
+        /// What it does about missed times.
         9 pub backlog: Backlog,
-        /// What becomes of a time while the last child lives.
+        /// What it does at a time while its last child is live.
         10 pub overlap: Overlap,
-        /// By how much a child may come later, ms.
+        /// By how much a child may be late on purpose, ms.
         11 pub jitter: i64,
-        /// Whether it stands still.
+        /// Whether it is paused.
         12 pub paused: bool,
-        /// See the table above.
+        /// See the table in the module's comment.
         13 pub fired: u64,
-        /// See the table above.
+        /// See the table in the module's comment.
         14 pub last: u64,
-        /// The intended time of the last child.
+        /// The intended time of the last child, Unix ms.
         15 pub intended: Option<i64>,
-        /// See the table above.
+        /// See the table in the module's comment.
         16 pub next: i64,
-        /// See the table above.
+        /// See the table in the module's comment.
         17 pub at: i64,
         /// What it posts.
         18 pub template: Template,
-        /// How often times were passed over because a child would have been refused.
+        /// How often it passed over a time because the board would have refused the child.
         19 pub refused: u64,
     }
 }
@@ -188,7 +188,7 @@ pub(crate) fn child_id(schedule: &[u8], n: u64) -> Vec<u8> {
 }
 
 impl Schedule {
-    /// What it does now, in a word.
+    /// Its state, as a word in replies.
     pub fn state(&self) -> &'static str {
         match (self.paused, self.next) {
             (true, _) => "paused",
@@ -197,7 +197,7 @@ impl Schedule {
         }
     }
 
-    /// The first of its times that is not before `from`, whatever START and END say.
+    /// Its first time at or after `from`, without regard to START and END.
     fn time_from(&self, from: i64) -> Option<i64> {
         if self.every == 0 {
             return with_cron(&self.cron, &self.zone, |cron| cron.first_from(from));
@@ -207,13 +207,13 @@ impl Schedule {
         self.anchor.checked_add(steps.checked_mul(self.every)?)
     }
 
-    /// The first of its times from `from` on, START and END kept; [`NEVER`] when there is none.
+    /// Its first time at or after `from`, between START and END; [`NEVER`] when there is none.
     pub(crate) fn first_from(&self, from: i64) -> i64 {
         let found = self.time_from(from.max(self.start.unwrap_or(0)));
         found.filter(|t| *t <= self.end.unwrap_or(NEVER) && *t < NEVER).unwrap_or(NEVER)
     }
 
-    /// The last of its times up to `until`, but not before the next one.
+    /// Its last time up to `until`, but at least `next`.
     pub(crate) fn last_until(&self, until: i64) -> i64 {
         let until = until.min(self.end.unwrap_or(NEVER));
         let found = match self.every {
@@ -223,7 +223,7 @@ impl Schedule {
         found.unwrap_or(self.next).max(self.next)
     }
 
-    /// Whether every part is one that a decision could have given.
+    /// Whether a decision could have given every part.
     pub(crate) fn is_valid(&self) -> bool {
         let name = |name: &Option<ByteString>| name.as_ref().is_none_or(|n| is_name(n));
         let template = &self.template;
@@ -289,7 +289,7 @@ impl Schedules {
         self.by_id.get(id)
     }
 
-    /// Puts one in the place of the one with its id.
+    /// Adds a schedule, in place of the one with its id.
     pub fn put(&mut self, schedule: Schedule) {
         self.remove(&schedule.id.clone());
         self.heap += schedule.bytes();
@@ -299,7 +299,7 @@ impl Schedules {
         self.by_id.insert(schedule.id.clone(), schedule);
     }
 
-    /// Takes one away; false when there is none.
+    /// Removes a schedule; false when there is none.
     pub fn remove(&mut self, id: &[u8]) -> bool {
         let Some(old) = self.by_id.remove(id) else { return false };
         self.heap = self.heap.saturating_sub(old.bytes());
@@ -307,7 +307,7 @@ impl Schedules {
         true
     }
 
-    /// Changes numbers and times of one, none of which weighs anything.
+    /// Changes numbers and times of a schedule; its size must stay the same.
     pub fn change(&mut self, id: &[u8], change: impl FnOnce(&mut Schedule)) -> bool {
         let Some(schedule) = self.by_id.get_mut(id) else { return false };
         let before = schedule.at;
@@ -321,17 +321,17 @@ impl Schedules {
         true
     }
 
-    /// The one that fires first.
+    /// The schedule that fires first.
     pub fn first(&self) -> Option<&Schedule> {
         self.by_id.get(&self.order.first()?.1)
     }
 
-    /// When the first fires. O(log n).
+    /// When the first schedule fires, Unix ms. O(log n).
     pub fn soonest(&self) -> i64 {
         self.order.first().map_or(NEVER, |(at, _)| *at)
     }
 
-    /// In the order of their ids, those behind `after`.
+    /// The schedules behind `after`, by id.
     pub fn after(&self, after: Option<&[u8]>) -> impl Iterator<Item = &Schedule> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.by_id.range::<[u8], _>((from, Bound::Unbounded)).map(|(_, schedule)| schedule)
@@ -345,7 +345,7 @@ impl Schedules {
         self.heap
     }
 
-    /// Whether both orders agree.
+    /// Checks that both orders agree.
     pub fn check(&self) -> Result<(), String> {
         let timed: BTreeSet<(i64, &ByteString)> =
             self.by_id.values().filter(|s| s.at != NEVER).map(|s| (s.at, &s.id)).collect();

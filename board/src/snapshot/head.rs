@@ -27,16 +27,16 @@ written! {
 
 impl<'a> Item<'a> for Head {
     fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
-        // Every field of a board has its place: a new one is put into it here.
+        // This names every field of a board: a new field must be put into one of these groups.
         let Board {
-            // In this item.
+            // Written in this item.
             revision,
             token,
             broken,
             settings,
             dispatch: Dispatch { turns, bucket, pauses: _, limits: _, refill: _, rests: _, reviews: _ },
             removed: Removed { unknown, ring: _ },
-            // In items of their own.
+            // Written in items of their own.
             store: Store { jobs: _, claims: _, ids: _, classes: _, heap: _ },
             queues: _,
             schedules: _,
@@ -58,9 +58,9 @@ impl<'a> Item<'a> for Head {
                     ended: _,
                     kept: _,
                 },
-            // A board that holds something writes that alone.
+            // A board with held parts is written as those parts alone.
             held: _,
-            // In no snapshot.
+            // Written in no snapshot.
             local: _,
         } = board;
         put(&Head {
@@ -75,7 +75,7 @@ impl<'a> Item<'a> for Head {
     }
 
     fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
-        // Whatever else it says, it loads as one that is broken.
+        // A broken board loads as a broken board, whatever else it says.
         board.broken = self.broken;
         need(self.token < TOKENS && self.revision <= REVISIONS, "head")?;
         need(self.unknown <= self.revision && self.turns <= TURNS, "head")?;

@@ -1,4 +1,4 @@
-//! What follows from the records of a board that was loaded: their places, orders and counts.
+//! Derives places, orders and counts from the records of a loaded board.
 
 use crate::board::Board;
 use crate::item::SnapshotError;
@@ -6,7 +6,7 @@ use crate::job::{Job, State, NEVER};
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
-    /// Puts all records, of which none stands anywhere yet, into their places at once.
+    /// Puts all records, none of which is in a place yet, into their places at once.
     pub(super) fn index(&mut self) -> Result<(), SnapshotError> {
         let mut by_state: [Vec<u32>; 8] = Default::default();
         let mut expiries = Vec::new();
@@ -63,7 +63,8 @@ impl Board {
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));
         let ready_key = |s: u32| jobs.get(s).map(Job::ready_key).unwrap_or_default();
         ready.sort_unstable_by_key(|s| (queue_of(*s), ready_key(*s)));
-        // Of each queue those without a group, then of each group, and all of groups again.
+        // For each queue the jobs without a group, then those of each group, and then all with
+        // groups again.
         let group_of = |s: u32| jobs.get(s).and_then(Job::group);
         let mut lanes = Vec::new();
         for slots in ready.chunk_by(|a, b| queue_of(*a) == queue_of(*b)) {

@@ -1,4 +1,4 @@
-//! Parts as a board, all of them hostile.
+//! Reads a board from parts, none of which it trusts.
 
 use std::io::Cursor;
 
@@ -19,15 +19,15 @@ pub struct Loader {
     ended: bool,
     items: u64,
     pub(super) loading: Loading,
-    /// The board is broken, and what is left of it cannot be read.
+    /// The board is broken, and the rest of it cannot be read.
     lost: bool,
-    /// Nothing is refused.
+    /// Whether what cannot be read is held and not refused.
     holds: bool,
-    /// Something has been refused.
+    /// Whether something is held.
     held: bool,
 }
 
-/// What stands in a part behind so many items, which have been read.
+/// The bytes of a part behind this many items, which have been read.
 fn behind(part: &[u8], items: u64) -> &[u8] {
     let mut from = rmp_serde::Deserializer::new(Cursor::new(part));
     let passed = (0..2 * items).all(|_| IgnoredAny::deserialize(&mut from).is_ok());
@@ -35,13 +35,13 @@ fn behind(part: &[u8], items: u64) -> &[u8] {
 }
 
 impl Loader {
-    /// One that refuses nothing: what this version cannot read is held.
+    /// A loader that refuses nothing: it holds what this version cannot read.
     pub fn holding() -> Loader {
         Loader { holds: true, ..Loader::default() }
     }
 
-    /// Takes the next part. A board that is broken may hold what cannot be: then it loads as
-    /// one that is broken, and holds nothing.
+    /// Takes the next part. The parts of a broken board may be invalid: it then loads as a broken
+    /// board, and holds nothing.
     pub fn part(&mut self, part: &[u8]) -> Result<(), SnapshotError> {
         if self.lost {
             return Ok(());
@@ -73,8 +73,8 @@ impl Loader {
         Ok(())
     }
 
-    /// From here on the board is held. What was read before is written again: equal boards
-    /// give equal bytes. If that should fail, nothing is held rather than something else.
+    /// Holds the board from here on. What was read before is written again: equal boards give equal
+    /// bytes. If that fails, the board holds nothing, not something else.
     fn hold(&mut self, damage: SnapshotError, rest: &[u8]) {
         let mut parts: Vec<ByteString> = Vec::new();
         let mut each = |part: &[u8]| parts.push(part.into());
@@ -101,12 +101,12 @@ impl Loader {
         Ok(())
     }
 
-    /// Whether the end has come, or nothing else is read.
+    /// Whether the end was read, or nothing more will be read.
     pub fn is_whole(&self) -> bool {
         self.ended || self.lost || self.held
     }
 
-    /// The board, when all parts have come.
+    /// The board, after the last part.
     pub fn finish(mut self) -> Result<Board, SnapshotError> {
         if self.held {
             return Ok(self.board);
@@ -129,7 +129,7 @@ impl Loader {
             self.board.queues.release(queue);
         }
         self.board.index()?;
-        // One that is broken says so itself, and answers nothing else.
+        // A broken board reports that itself, and refuses everything else.
         if !self.board.broken() {
             self.board.check().or(damaged("a board that cannot be"))?;
         }

@@ -2,16 +2,16 @@
 //! migration, and digests.
 //!
 //! A snapshot is a sequence of items: those of the table below, sort by sort, then an end with
-//! their number. Each item is a tag and a map ([`crate::format`]), and stands in the room of its
-//! subject ([`crate::item`]); a part is some of them. The items follow from the state alone, so
+//! their number. Each item is a tag and a map ([`crate::format`]), and is defined in the room of
+//! its subject ([`crate::item`]); a part is some of them. The items follow from the state alone, so
 //! equal boards give equal bytes.
 //!
-//! When loaded, every byte is taken for hostile: nothing is allocated on the word of a
-//! length, every number is checked, and the finished board must pass [`Board::check`].
+//! Loading trusts no byte: it allocates nothing on the word of a length, checks every number, and
+//! the finished board must pass [`Board::check`].
 //!
-//! A server has to start, whatever is in its files. There a snapshot that this version cannot
-//! read is *held* ([`Loader::holding`]): the board is broken, and is written again byte for byte
-//! until something is applied to it, so that a version that can read it finds it whole.
+//! A server must start, whatever is in its files. While it starts, a snapshot that this version
+//! cannot read is *held* ([`Loader::holding`]): the board is broken, and is written again byte for
+//! byte until an effect is applied to it, so that a version that can read it finds it whole.
 //!
 //! Uses `dispatch`, `events`, `job`, `places`, `quotas`, `relations`, `schedules`, `statistics`,
 //! `structures` and `workers`.
@@ -42,7 +42,7 @@ use write::Writer;
 
 pub use load::Loader;
 
-/// A part is closed when it is this long.
+/// A part is closed when it has this many bytes.
 const PART: usize = 32 * 1024;
 /// The tag of the head.
 const HEAD: u8 = 1;
@@ -51,16 +51,16 @@ const END: u8 = 4;
 
 written! {
     struct EndImage {
-        /// How many items came before.
+        /// How many items there are before it.
         1 items: u64,
     }
 }
 
-/// The sorts of items in their order, each with its tag. A tag is never used again.
+/// The sorts of items in their order, each with its tag. A tag is never reused.
 macro_rules! items {
     ($($tag:literal $image:ident,)*) => {
         impl Board {
-            /// Gives all but the end and the part in which that will be.
+            /// Writes all but the end, and returns the part to which the end belongs.
             fn write_items(&self, part: &mut impl FnMut(&[u8])) -> Writer {
                 let mut writer = Writer::default();
                 $($image::each(self, |item| {
@@ -72,7 +72,7 @@ macro_rules! items {
         }
 
         impl Loader {
-            /// Reads what follows a tag.
+            /// Reads the item behind a tag.
             fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), SnapshotError> {
                 match tag {
                     $($tag => $image::read(from)
@@ -83,7 +83,7 @@ macro_rules! items {
                 }
             }
 
-            /// Checks of every item, and of all that is in it, that it may grow.
+            /// Checks that every item, and everything in it, may get new fields.
             #[cfg(test)]
             fn check_growth() {
                 $($image::check_growth();)*
@@ -111,12 +111,12 @@ items! {
     8 Gone,
 }
 
-/// The parts of a snapshot that this version cannot read, to be written again as they came.
+/// The parts of a snapshot that this version cannot read, to be written again unchanged.
 #[derive(Clone)]
 pub(crate) struct Held {
-    /// Why it cannot.
+    /// Why this version cannot read them.
     pub why: &'static str,
-    /// All of it.
+    /// All parts.
     pub parts: Vec<ByteString>,
 }
 
@@ -127,14 +127,14 @@ impl Held {
 }
 
 impl Board {
-    /// A number that two boards share only if they are equal, but for chance. O(n).
+    /// A number that differs for different boards, but for chance. O(n).
     pub fn digest(&self) -> u128 {
         let mut hash = Xxh3::new();
         self.snapshot(|part| hash.update(part));
         hash.digest128()
     }
 
-    /// A true copy. O(n).
+    /// An equal board. O(n).
     pub fn copy(&self) -> Result<Board, SnapshotError> {
         if self.held.is_some() {
             return Ok(self.unread(self.held.clone()));
@@ -149,7 +149,7 @@ impl Board {
         damage.map_or_else(|| loader.finish(), Err)
     }
 
-    /// A broken board of this revision, with what cannot be read of it.
+    /// A broken board of this revision, with the parts that cannot be read.
     fn unread(&self, held: Option<Box<Held>>) -> Board {
         Board { revision: self.revision, token: self.token, broken: true, held, ..Board::default() }
     }

@@ -1,4 +1,4 @@
-//! A board as parts.
+//! Writes a board as parts.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Writer {
     part: Vec<u8>,
-    /// How many items there have been.
+    /// How many items have been written.
     pub(super) items: u64,
 }
 
@@ -17,12 +17,12 @@ impl Writer {
         value.write(&mut self.part);
     }
 
-    /// Adds bytes as they are.
+    /// Adds bytes unchanged.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.part.extend_from_slice(bytes);
     }
 
-    /// Closes the part if it is longer than that.
+    /// Closes the part if it has at least `least` bytes.
     pub(super) fn close(&mut self, each: &mut impl FnMut(&[u8]), least: usize) {
         if self.part.len() > least {
             each(&self.part);
@@ -32,8 +32,8 @@ impl Writer {
 }
 
 impl Board {
-    /// Gives the board as a sequence of byte strings, none much longer than a payload and
-    /// [`PART`]. O(n).
+    /// Calls `each` with the parts of the board, none much longer than a payload and [`PART`].
+    /// O(n).
     pub fn snapshot(&self, mut each: impl FnMut(&[u8])) {
         if let Some(held) = &self.held {
             return held.parts.iter().for_each(|part| each(part));

@@ -2,7 +2,7 @@
 //!
 //! | file | what it keeps | invariant |
 //! |---|---|---|
-//! | `registrations` | workers that registered, or whose registration ends | a worker knows until when it stands |
+//! | `registrations` | registered workers, and ended registrations | a worker knows until when it is registered |
 //! | `sessions` | which connection carries which claim | local: in no snapshot |
 //!
 //! Uses `job` and `structures`.
@@ -17,20 +17,20 @@ use crate::structures::interner::Interner;
 use crate::structures::sorted::SortedSlots;
 use registrations::Registrations;
 
-/// Who works on the jobs of a board.
+/// The workers of a board.
 #[derive(Default)]
 pub(crate) struct Workers {
     pub(crate) names: Interner<ByteString, Worker>,
     pub(crate) registrations: Registrations,
 }
 
-/// A claimer.
+/// A worker that claims jobs.
 pub struct Worker {
     pub(crate) claims: SortedSlots<u64>,
     pub(crate) local: WorkerLocal,
-    /// When its registration lapses, and its claims end, or [`NEVER`].
+    /// When its registration lapses and its claims end, Unix ms, or [`NEVER`].
     pub(crate) until: i64,
-    /// It has gone: its claims under tokens up to this one have ended.
+    /// Its claims with tokens up to this one have ended with a registration.
     pub(crate) gone: u64,
 }
 

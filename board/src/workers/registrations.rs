@@ -1,8 +1,8 @@
-//! Workers that have registered, and workers that have gone while their claims are still being
+//! Registered workers, and workers whose registration has ended while their claims are still being
 //! ended.
 //!
-//! The claimer's [`Worker`](crate::workers::Worker) knows until when its registration stands and
-//! which of its claims have ended with the last one, so that a claim need not look here.
+//! The [`Worker`](crate::workers::Worker) that claims jobs knows until when it is registered and
+//! which of its claims ended with the last registration, so that a claim need not look here.
 
 use crate::item::{damaged, need, Item, Loading, SnapshotError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,45 +13,45 @@ use crate::job::{is_time, META_MOST, NEVER};
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
 
-/// A board has no more registered workers than this.
+/// The most registered workers of a board.
 pub const REGISTERED_MOST: usize = 10_000;
 
 written! {
-    /// What a board knows of a worker that has registered.
+    /// A worker's registration.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Registration {
-        /// What kind of worker it is.
+        /// Its role, in its own words.
         1 pub role: Option<ByteString>,
         /// Fields of its own.
         2 pub meta: Vec<(ByteString, ByteString)>,
         /// When it first registered, Unix ms.
         3 pub registered: i64,
-        /// For how long each time, ms, or -1.
+        /// How long each registration lasts, ms, or -1 without end.
         4 pub time: i64,
         /// When the registration lapses, Unix ms, or [`NEVER`].
         5 pub until: i64,
-        /// Nothing is handed to it.
+        /// Whether it gets no jobs.
         6 pub quiet: bool,
-        /// Leases that it has lost.
+        /// How many leases it has lost.
         7 pub lapsed: u64,
-        /// It stands as long as the connection that carries it.
+        /// Whether it lasts as long as the connection that carries it.
         8 pub session: bool,
     }
 }
 
 written! {
-    /// A worker's registration has ended: the server ends its claims up to a token, one by one.
+    /// A registration has ended: the server ends the worker's claims one by one, up to a token.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Departure {
-        /// Claims under tokens up to this one have ended.
+        /// The last token of these claims.
         1 pub token: u64,
-        /// As lapses; otherwise as if it had abandoned them.
+        /// Whether they lapse; otherwise they end as if the worker had abandoned them.
         2 pub lapses: bool,
     }
 }
 
 written! {
-    /// A worker's registration, the end of one before, or both.
+    /// A worker's registration, the end of a former one, or both.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub(crate) struct Entry {
         1 pub registration: Option<Registration>,
@@ -68,7 +68,7 @@ impl Entry {
         self.registration.as_ref().map_or(NEVER, |r| r.until)
     }
 
-    /// Whether it is a registration that a connection is to carry.
+    /// Whether it is a registration that a connection must carry.
     fn is_carried(&self) -> bool {
         self.registration.as_ref().is_some_and(|r| r.session && r.until == NEVER)
     }
@@ -82,7 +82,7 @@ impl Entry {
         256 + self.registration.as_ref().map_or(0, |r| meta(r) + r.role.as_ref().map_or(0, |r| r.len()))
     }
 
-    /// Whether it is one that effects could have made on a board whose last token is that.
+    /// Whether effects could have made it on a board whose last token is `token`.
     pub fn is_valid(&self, token: u64) -> bool {
         let registration = self.registration.as_ref().is_none_or(|r| {
             r.role.as_ref().is_none_or(|role| is_name(role))
@@ -97,13 +97,13 @@ impl Entry {
     }
 }
 
-/// See the module's comment.
+/// All entries. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Registrations {
     all: BTreeMap<ByteString, Entry>,
-    /// Those that lapse, by when.
+    /// The registrations that lapse, by when.
     ends: BTreeSet<(i64, ByteString)>,
-    /// Whose claims are being ended.
+    /// The workers whose claims are being ended.
     departing: BTreeSet<ByteString>,
     registered: usize,
     quiet: usize,
@@ -116,22 +116,22 @@ impl Registrations {
         self.registered
     }
 
-    /// Whether nobody is registered, or has gone a moment ago. O(1).
+    /// Whether there is no registration and no worker whose claims are being ended. O(1).
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many workers nothing is handed to. O(1).
+    /// How many workers are quiet. O(1).
     pub fn quiet(&self) -> usize {
         self.quiet
     }
 
-    /// Bytes that they take, about. O(1).
+    /// About how many bytes they take. O(1).
     pub fn bytes(&self) -> usize {
         self.heap
     }
 
-    /// What is known of a worker. O(log workers).
+    /// The entry of a worker. O(log workers).
     pub fn get(&self, worker: &[u8]) -> Option<&Entry> {
         self.all.get(worker)
     }
@@ -146,7 +146,7 @@ impl Registrations {
         self.all.iter()
     }
 
-    /// The registrations after that name, by name.
+    /// The registrations behind this name, by name.
     pub fn after<'a>(
         &'a self,
         name: Option<&[u8]>,
@@ -157,12 +157,12 @@ impl Registrations {
         behind.filter_map(|(name, entry)| Some((name, entry.registration.as_ref()?)))
     }
 
-    /// Whether nothing is handed to that worker. O(1) while nobody is quiet.
+    /// Whether a worker is quiet. O(1) while none is.
     pub fn is_quiet(&self, worker: &[u8]) -> bool {
         self.quiet > 0 && self.get(worker).is_some_and(Entry::quiet)
     }
 
-    /// The registration that lapses next, and when. O(log workers).
+    /// The registration that lapses next, and when, Unix ms. O(log workers).
     pub fn next_end(&self) -> Option<&(i64, ByteString)> {
         self.ends.first()
     }
@@ -172,14 +172,14 @@ impl Registrations {
         self.departing.first()
     }
 
-    /// One more lease of that worker's is lost. O(log workers).
+    /// Counts a lost lease of this worker. O(log workers).
     pub fn lost(&mut self, worker: &[u8]) {
         if let Some(registration) = self.all.get_mut(worker).and_then(|e| e.registration.as_mut()) {
             registration.lapsed = registration.lapsed.saturating_add(1).min(NEVER as u64);
         }
     }
 
-    /// Puts what is known of a worker; an empty entry is none. Whether there was one.
+    /// Sets the entry of a worker; an empty entry removes it. Returns whether there was one.
     fn set(&mut self, worker: &ByteString, entry: Entry) -> bool {
         let old = self.all.remove(worker);
         if let Some(old) = &old {
@@ -204,7 +204,7 @@ impl Registrations {
         old.is_some()
     }
 
-    /// Whether the indexes follow from the entries.
+    /// Checks that the indexes follow from the entries.
     fn is_valid(&self) -> bool {
         let ends = self.all.iter().filter(|(_, e)| e.until() != NEVER).map(|(w, e)| (e.until(), w.clone()));
         let departing = self.all.iter().filter(|(_, e)| e.departure.is_some()).map(|(w, _)| w);
@@ -217,7 +217,7 @@ impl Registrations {
 }
 
 impl Board {
-    /// Puts what is known of a worker, here and where its claims are. O(log workers).
+    /// Sets the entry of a worker, here and beside its claims. O(log workers).
     pub(crate) fn set_entry(&mut self, worker: &ByteString, entry: Entry) -> Result<(), ApplyError> {
         let number = match self.workers.names.find(&**worker) {
             Some(number) => number,
@@ -243,7 +243,7 @@ impl Board {
         Ok(())
     }
 
-    /// Whether nothing is handed to that worker. O(1) while nobody is quiet.
+    /// Whether a worker is quiet. O(1) while none is.
     pub fn is_quiet(&self, worker: &[u8]) -> bool {
         self.workers.registrations.is_quiet(worker)
     }
@@ -258,7 +258,7 @@ impl Board {
         self.workers.registrations.of(worker)
     }
 
-    /// The registrations after that name, by name.
+    /// The registrations behind this name, by name.
     pub fn registrations_after<'a>(
         &'a self,
         name: Option<&[u8]>,
@@ -266,7 +266,8 @@ impl Board {
         self.workers.registrations.after(name)
     }
 
-    /// How many jobs a worker holds, and when it last spoke as far as this copy knows. O(1).
+    /// How many jobs a worker holds, and when it last spoke (Unix ms) as far as this copy knows.
+    /// O(1).
     pub fn activity(&self, worker: &[u8]) -> (usize, i64) {
         let known = self.workers.names.find(worker).and_then(|number| self.workers.names.get(number));
         known.map_or((0, 0), |worker| (worker.claims.len(), worker.local.seen))
@@ -295,7 +296,7 @@ impl Board {
 }
 
 written! {
-    /// A worker's registration, the end of one before, or both.
+    /// A worker's registration, the end of a former one, or both.
     pub(crate) struct WorkerImage {
         1 name: ByteString,
         2 entry: Entry,

@@ -1,6 +1,5 @@
-//! Which connection carries which session claim, and which registration: what this server alone
-//! knows. It is in no snapshot and no digest, and goes with the board when its key gets another
-//! name.
+//! Which connection carries which session claim, and which registration: only this server knows. It
+//! is in no snapshot and no digest, and is lost when the board's key is renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +7,20 @@ use crate::board::Board;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
 
-/// See the module's comment.
+/// What connections carry on a board. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Sessions {
-    /// The connection that carries the claim under a token.
+    /// The connection that carries the claim of each token.
     carriers: BTreeMap<u64, u64>,
     /// Connection, token, slot.
     claims: BTreeSet<(u64, u64, u32)>,
-    /// The connection that carries the registration of a worker.
+    /// The connection that carries the registration of each worker.
     registrars: BTreeMap<ByteString, u64>,
     /// Connection, worker.
     workers: BTreeSet<(u64, ByteString)>,
-    /// Workers whose registration needs a connection and has none here.
+    /// Workers whose registration needs a connection and has none on this server.
     alone: BTreeSet<ByteString>,
-    /// Connections that have closed and whose claims are still to be ended.
+    /// Closed connections whose claims are still to be ended.
     closed: BTreeSet<u64>,
 }
 
@@ -42,7 +41,7 @@ impl Sessions {
         }
     }
 
-    /// From now on the connection carries the claim. O(log claims).
+    /// Records that the connection carries the claim. O(log claims).
     fn carry_session(&mut self, connection: u64, token: u64, slot: u32) {
         if self.carriers.get(&token) == Some(&connection) {
             return;
@@ -52,7 +51,7 @@ impl Sessions {
         self.claims.insert((connection, token, slot));
     }
 
-    /// No connection carries the claim any more. O(log claims).
+    /// Records that no connection carries the claim any more. O(log claims).
     pub fn drop(&mut self, token: u64, slot: u32) {
         if let Some(connection) = self.carriers.remove(&token) {
             self.claims.remove(&(connection, token, slot));
@@ -60,7 +59,7 @@ impl Sessions {
         }
     }
 
-    /// No connection carries the registration any more. O(log workers).
+    /// Records that no connection carries the registration any more. O(log workers).
     fn part(&mut self, worker: &ByteString) {
         if let Some(connection) = self.registrars.remove(worker) {
             self.workers.remove(&(connection, worker.clone()));
@@ -68,8 +67,8 @@ impl Sessions {
         }
     }
 
-    /// A worker has a registration that a connection is to carry, or not. Whether none does. O(log
-    /// workers).
+    /// Records whether a connection must carry the registration of a worker. Returns whether one
+    /// must and none does. O(log workers).
     pub fn stands(&mut self, worker: &ByteString, carried: bool) -> bool {
         let alone = carried && !self.registrars.contains_key(worker);
         if alone {
@@ -81,7 +80,8 @@ impl Sessions {
         alone
     }
 
-    /// Whether these are the workers whose registrations a connection carries or is to carry.
+    /// Whether these are exactly the workers whose registrations a connection carries or must
+    /// carry.
     pub fn are<'a>(&self, mut workers: impl Iterator<Item = &'a ByteString>) -> bool {
         let all: BTreeSet<&ByteString> = self.registrars.keys().chain(&self.alone).collect();
         all.len() == self.registrars.len() + self.alone.len()
@@ -95,32 +95,32 @@ impl Sessions {
         !self.closed.is_empty()
     }
 
-    /// Whether a registration has no connection: a primary is to give it a time. O(1).
+    /// Whether a registration has no connection: a primary must give it a time. O(1).
     pub fn has_alone(&self) -> bool {
         !self.alone.is_empty()
     }
 
-    /// The next `n` claims of closed connections, at most, by slot.
+    /// The next claims of closed connections, at most `n`, by slot.
     pub fn of_closed(&self, n: usize) -> Vec<u32> {
         let Some(connection) = self.closed.first().copied() else { return Vec::new() };
         let claims = self.claims.range((connection, 0, 0)..=(connection, u64::MAX, u32::MAX));
         claims.take(n).map(|(_, _, slot)| *slot).collect()
     }
 
-    /// The next `n` workers, at most, whose registrations closed connections carried.
+    /// The next workers whose registrations closed connections carried, at most `n`.
     pub fn workers_of_closed(&self, n: usize) -> Vec<ByteString> {
         let first = self.closed.first().copied();
         first.map(|connection| self.workers_of(connection).take(n).cloned().collect()).unwrap_or_default()
     }
 
-    /// The next `n` workers, at most, whose registrations no connection carries.
+    /// The next workers whose registrations no connection carries, at most `n`.
     pub fn alone(&self, n: usize) -> Vec<ByteString> {
         self.alone.iter().take(n).cloned().collect()
     }
 }
 
 impl Board {
-    /// Notes that a connection carries the session claim of a job. O(log claims).
+    /// Records that a connection carries the session claim of a job. O(log claims).
     pub fn carry_session(&mut self, slot: u32, connection: u64) {
         let token = self.store.jobs.get(slot).and_then(|job| self.claim_of(job)).map(|claim| claim.token);
         if let Some(token) = token.filter(|_| self.is_session(slot)) {
@@ -135,7 +135,7 @@ impl Board {
         Some((connection, self.local.sessions.closed.contains(&connection)))
     }
 
-    /// The same connection carries the claim again. O(log claims).
+    /// Records that the same connection carries the claim again. O(log claims).
     pub(crate) fn keep_session(&mut self, slot: u32, carrier: (u64, bool)) {
         self.carry_session(slot, carrier.0);
         if carrier.1 {
@@ -143,8 +143,8 @@ impl Board {
         }
     }
 
-    /// Notes that a connection carries the registration of a worker. Whether it is one that a
-    /// connection is to carry. O(log workers).
+    /// Records that a connection carries the registration of a worker. Returns whether the
+    /// registration needs one. O(log workers).
     pub fn attend_session(&mut self, worker: &[u8], connection: u64) -> bool {
         let some = self.registration(worker).is_some_and(|r| r.session && r.until == NEVER);
         let known = self.local.sessions.registrars.get(worker) == Some(&connection);
@@ -158,7 +158,7 @@ impl Board {
         some
     }
 
-    /// Forgets all connections: this server is no primary any more.
+    /// Forgets all connections: this server is no longer a primary.
     pub fn forget_connections(&mut self) {
         let mut sessions = std::mem::take(&mut self.local.sessions);
         sessions.alone.extend(sessions.registrars.into_keys());
@@ -168,8 +168,8 @@ impl Board {
         }
     }
 
-    /// Notes that a connection has closed: what it carries is ended from now on.
-    /// Whether there are any. O(log claims).
+    /// Records that a connection has closed: what it carries must be ended. Returns whether that is
+    /// anything. O(log claims).
     pub fn close(&mut self, connection: u64) -> bool {
         let some = self.local.sessions.has(connection);
         if some {
