@@ -30,6 +30,7 @@ LEFT_OUT = {
     "cluster": "needs servers that answer in time",
     "defrag": "needs Redis's own jemalloc",
     "docs": "looks at documents",
+    "reference": "looks at documents",
     "roles": "asks the server alone",
     "truthful": "needs servers that answer in time",
 }
