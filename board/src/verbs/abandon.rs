@@ -11,10 +11,10 @@ use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, WorkerVerb};
 
-/// A worker gives its job back.
+/// A worker's request to give its job back.
 #[derive(Debug, Clone, Default)]
 pub struct Abandon<'a> {
-    /// Not to be claimed again for so many ms.
+    /// How long the job must wait for its next claim, ms.
     pub delay: Option<i64>,
     /// Why.
     pub reason: Option<&'a [u8]>,
@@ -40,13 +40,13 @@ impl<'a> WorkerVerb<'a> for Abandon<'a> {
 }
 
 written! {
-    /// A worker gave a job back.
+    /// A worker abandoned a job.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Abandoned<'a> {
         1 slot: u32,
         2 due: Option<i64>,
         3 reason: Option<&'a [u8]>,
-        /// Said by one who may not be the holder.
+        /// Whether the speaker may not be the holder.
         4 apart: bool,
     }
 }
@@ -54,7 +54,7 @@ written! {
 impl Validate for Abandoned<'_> {}
 
 impl<'a> Abandoned<'a> {
-    /// In the name of the worker that holds the job.
+    /// Abandons a job in the name of its holder.
     pub(crate) fn of(slot: u32, reason: Option<&'a [u8]>) -> Self {
         Abandoned { slot, due: None, reason, apart: false }
     }

@@ -1,5 +1,5 @@
-//! Adopting: a job becomes the child of another; and children of parents that have ended are
-//! let go.
+//! Adopting: a job becomes the child of another. Parting: the children of an ended parent are
+//! released.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Validate};
@@ -9,7 +9,7 @@ use crate::verbs::post::Post;
 use crate::verbs::posted::Posted;
 
 written! {
-    /// A job is a child of another.
+    /// A job became the child of another.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Adopted {
         1 slot: u32,
@@ -33,8 +33,8 @@ impl Adopted {
 }
 
 written! {
-    /// The next `n` steps of letting children go that were kept for a parent: one child each, or
-    /// that all of a family have gone.
+    /// The next `n` steps of releasing children that were kept for a parent: each releases one
+    /// child, or finds that a family has none left.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Parted {
         1 n: u32,
@@ -50,13 +50,13 @@ impl Parted {
 }
 
 impl Board {
-    /// Decides whose child a job will be that `posted` brings; `None` when the post names no
-    /// parent. To be decided before the post is applied, and applied after it. O(generations).
+    /// Decides whose child the posted job becomes; `None` when the post names no parent. The caller
+    /// must decide this before it applies the post, and apply it after. O(generations).
     pub fn adopt(&self, post: &Post<'_>, posted: &Posted<'_>) -> Result<Option<Adopted>, Refusal> {
         post.parent.map(|parent| self.adopt_by(posted.slot(), parent, post.share)).transpose()
     }
 
-    /// Decides that a job becomes the child of the one of that id. O(generations).
+    /// Decides that a job becomes the child of the job with this id. O(generations).
     pub(crate) fn adopt_by(&self, slot: u32, id: &[u8], share: Option<u32>) -> Result<Adopted, Refusal> {
         let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
         self.check_parent(slot, parent).map_err(|refusal| refusal.of(id))?;
@@ -64,7 +64,7 @@ impl Board {
         Ok(Adopted { slot, parent, share })
     }
 
-    /// The next `n` steps of letting children go, if there are any. O(1).
+    /// The next `n` steps of releasing children, if there are any. O(1).
     pub(crate) fn to_part(&self, n: u32) -> Option<Parted> {
         (!self.relations.families.partings.is_empty()).then_some(Parted { n })
     }

@@ -1,5 +1,5 @@
-//! Advancing: this part of the work is done, and the job goes on in another queue under the
-//! same id. Who waits for it waits on.
+//! Advancing: one part of the work is done, and the job moves to another queue under the same id.
+//! Jobs that wait for it keep waiting.
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Effect, Validate};
@@ -12,20 +12,20 @@ use crate::job::{End, State, NEVER, U48};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, WorkerVerb};
 
-/// A worker sends its job on.
+/// A worker's request to move its job.
 #[derive(Debug, Clone, Default)]
 pub struct Advance<'a> {
-    /// Where it goes on.
+    /// The next queue.
     pub queue: &'a [u8],
-    /// A name in place of the old.
+    /// A new name.
     pub name: Option<&'a [u8]>,
-    /// Not before this time, Unix ms.
+    /// The job is not ready before this time, Unix ms.
     pub due: Option<i64>,
-    /// A priority in place of the old.
+    /// A new priority.
     pub priority: Option<i32>,
-    /// A payload in place of the old.
+    /// A new payload.
     pub payload: Option<&'a [u8]>,
-    /// What it waits for first.
+    /// The jobs that it waits for first.
     pub after: Option<After<'a>>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         Err(Refusal::Cancelled(State::Claimed))
     }
 
-    /// O(log n + m log m) for m jobs to wait for, and the search for a cycle when others wait for
+    /// O(log n + m log m) for m jobs to wait for, plus the search for a cycle when others wait for
     /// the job.
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
         board.check_queue(self.queue)?;
@@ -57,7 +57,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
 }
 
 written! {
-    /// A job goes on in another queue: attempts, failures and lapses begin afresh.
+    /// A job moved to another queue: attempts, failures and lapses start again at 0.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Advanced<'a> {
         1 slot: u32,
@@ -67,7 +67,7 @@ written! {
         5 priority: Option<i32>,
         6 payload: Option<&'a [u8]>,
         7 after: Vec<Edge>,
-        /// Who said it has not shown to be the holder.
+        /// Whether the speaker may not be the holder.
         8 apart: bool,
     }
 }
@@ -102,7 +102,7 @@ impl Advanced<'_> {
             text_field(facts, "next", Some(self.queue));
             facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
         });
-        // The kind of the last failure goes.
+        // The kind of the last failure, which is a label, is removed.
         board.unindex_labels(slot)?;
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
         board.edit(slot, |job| {

@@ -1,4 +1,4 @@
-//! Cancelling: an operator calls a job off. One that a worker holds is only asked for.
+//! Cancelling: an operator cancels a job. If a worker holds it, that worker is asked to stop.
 
 use crate::board::{after, Board};
 use crate::effect::{ApplyError, Effect, Validate};
@@ -9,14 +9,14 @@ use crate::job::history::{Entry, HistoryKind};
 use crate::job::{is_time, End, State};
 use crate::settings::Setting;
 
-/// What a cancel comes to for one job.
+/// What a cancel does to one job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CancelAnswer {
-    /// It is called off by this effect.
+    /// This effect cancels the job.
     Cancelled(Effect<'static>),
-    /// Its holder is asked to stop by this effect.
+    /// This effect asks the holder to stop.
     Requested(Effect<'static>),
-    /// It was called off, or asked for, before.
+    /// The job was cancelled, or its holder asked, before.
     Already,
 }
 
@@ -25,7 +25,7 @@ written! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct CancelRequested {
         1 slot: u32,
-        /// The claim ends then at the latest.
+        /// When the claim ends at the latest, Unix ms.
         2 end: i64,
     }
 }
@@ -57,7 +57,7 @@ impl CancelRequested {
 }
 
 written! {
-    /// A job was called off; or its claim ended after its holder was asked to stop.
+    /// A job was cancelled; or its claim ended after its holder had been asked to stop.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Cancelled<'a> {
         1 slot: u32,
@@ -70,7 +70,7 @@ written! {
 impl Validate for Cancelled<'_> {}
 
 impl<'a> Cancelled<'a> {
-    /// The end of a claim whose holder was asked to stop.
+    /// The effect of a claim's end on a job whose holder was asked to stop.
     pub(crate) fn at_end(
         board: &Board,
         env: &Env<'_>,
@@ -87,7 +87,7 @@ impl<'a> Cancelled<'a> {
 }
 
 impl Board {
-    /// Refuses a job that was not posted on behalf of that user. O(1).
+    /// Refuses a job that was not posted on behalf of this user. O(1).
     pub fn check_user(&self, slot: u32, user: &[u8]) -> Result<(), Refusal> {
         match self.extras(slot).and_then(|extras| extras.user.as_deref()) {
             Some(owner) if owner == user => Ok(()),
@@ -95,7 +95,7 @@ impl Board {
         }
     }
 
-    /// Decides the cancel of one job; with `force` also of one that a worker holds. O(log n).
+    /// Decides the cancel of one job; `force` also ends a claim. O(log n).
     pub fn cancel(&self, env: &Env<'_>, slot: u32, force: bool) -> Result<CancelAnswer, Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         match (job.state, self.claim_of(job)) {

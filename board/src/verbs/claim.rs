@@ -9,42 +9,42 @@ use crate::job::TOKENS;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
 use crate::settings::Setting;
 
-/// The low bits of a token say which of so many gave it out: two primaries of one board, each cut
-/// off from the other, give different ones. A token counts in steps of this.
+/// The low bits of a token say which of this many givers gave it out: two primaries of one board
+/// that cannot reach each other give different ones. Tokens count in steps of this.
 pub const GIVERS: u64 = 32;
-/// So many tokens there are in a ms by the clock.
+/// The clock advances tokens by two to this power in each ms.
 const IN_A_MS: u32 = 11;
 
-/// The first token of a time, Unix ms.
+/// The lowest token of a time, Unix ms.
 pub fn token_at(ms: i64) -> u64 {
     (ms.clamp(0, NEVER) as u64) << IN_A_MS
 }
 
-/// So many times at most one command looks at queues, for all its jobs together.
+/// How many looks at queues one command may take, for all its jobs together.
 const LOOKS: usize = 20_000;
 
-/// In which order several queues are asked.
+/// The order in which a claim asks several queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The best job of all.
+    /// The best job of all queues.
     #[default]
     Best,
-    /// The first queue named that has one.
+    /// The first of the named queues that has a job.
     Listed,
-    /// Each queue in turn.
+    /// The queues in turn.
     Rotate,
 }
 
 /// A request for work.
 #[derive(Debug, Clone, Default)]
 pub struct Claim<'a> {
-    /// The claimer's name.
+    /// The worker's name.
     pub worker: &'a [u8],
-    /// Queues to ask; none: every queue.
+    /// The queues to ask; empty: every queue.
     pub queues: &'a [&'a [u8]],
     /// In which order.
     pub order: Order,
-    /// The lease, when it is not to be the job's own, ms.
+    /// The lease in place of the job's own, ms.
     pub lease: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ written! {
     pub struct Claimed<'a> {
         /// The job.
         1 pub slot: u32,
-        /// Its holder from now on.
+        /// Its new holder.
         2 pub worker: &'a [u8],
         /// The fencing token.
         3 pub token: u64,
@@ -125,9 +125,9 @@ impl Claimed<'_> {
 }
 
 impl Board {
-    /// The token that the next claim gets: higher than any before, on this board or in this
-    /// process, and after a failover too as long as the clocks agree; and never one that the
-    /// giver of the last token that came from elsewhere gives.
+    /// The token of the next claim: higher than any before on this board or in this process, and
+    /// also after a failover as long as the clocks agree. It is never one of the same giver as the
+    /// last token that came from another server.
     fn next_token(&self, env: &Env<'_>) -> Result<u64, Refusal> {
         let last = self.token.max(env.token);
         let giver = (env.giver ^ u64::from((self.local.foreign ^ env.giver) % GIVERS == 0)) % GIVERS;
@@ -139,7 +139,7 @@ impl Board {
         }
     }
 
-    /// The job that a queue gives next, if it gives any now. O(log groups).
+    /// The job that a queue gives now, if it gives one. O(log groups).
     fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = self.next_of(lane, now)?;
@@ -171,22 +171,22 @@ impl Board {
         }
     }
 
-    /// Whether there is anything for that claim. O(queues named), or of the queues that have
-    /// ready jobs when none is named.
+    /// Whether there is a job for this claim. O(queues named), or O(queues with ready jobs) when
+    /// none is named.
     pub fn claimable(&self, claim: &Claim<'_>, now: i64) -> bool {
         self.pick(claim, 0, now).is_some()
     }
 
-    /// How many jobs one command may take for that claim: each costs a look at each of its
-    /// queues, and all together are to take about a millisecond. One at least. O(1).
+    /// How many jobs one command may take for this claim, at least one: each job costs a look at
+    /// each queue, and all together should take about a millisecond. O(1).
     pub fn most_for(&self, claim: &Claim<'_>) -> usize {
         let queues = if claim.queues.is_empty() { self.busy().len() } else { claim.queues.len() };
         LOOKS.checked_div(queues.saturating_sub(1)).map_or(usize::MAX, |most| most.max(1))
     }
 
-    /// Decides the next claim: the best ready job of those queues named that are
-    /// neither paused nor full. What time has not been
-    /// settled for is not considered. `turn` counts the claims with `ORDER rotate`.
+    /// Decides the next claim: the best ready job of those named queues that are neither paused nor
+    /// full. Time events that are not settled yet do not count. `turn` counts the claims with
+    /// `ORDER rotate`.
     pub fn claim<'a>(
         &self,
         env: &Env<'_>,
@@ -216,7 +216,7 @@ impl Board {
         })
     }
 
-    /// Decides the claim of one job, by id.
+    /// Decides the claim of one job by its id.
     pub fn claim_id<'a>(&self, env: &Env<'_>, claim: &Claim<'a>, id: &[u8]) -> Result<Claimed<'a>, Refusal> {
         let slot = self.find(id).ok_or(Refusal::NoJob)?;
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
@@ -242,7 +242,7 @@ impl Board {
         }
     }
 
-    /// The jobs that a worker holds under tokens above `above`, by slot, lowest token first.
+    /// The slots of the jobs that a worker holds with tokens above `above`, lowest token first.
     pub fn held(&self, worker: &[u8], above: u64) -> impl Iterator<Item = u32> + '_ {
         let line = self.workers.names.find(worker).and_then(|w| self.workers.names.get(w)).map(|w| &w.claims);
         let token = |s| self.store.claim_token(s);

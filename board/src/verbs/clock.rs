@@ -1,6 +1,6 @@
-//! What time does to a board: keys that were taken for a time are free, workers' registrations
-//! lapse, leases and runs end, delayed jobs become ready, schedules fire, jobs that nobody claimed
-//! expire, records that were kept long enough go, pauses end, days of statistics go: in this order.
+//! What time does to a board, in this order: unique keys become free, workers' registrations lapse,
+//! leases and runs end, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
+//! are removed after their retention, pauses end, days of statistics are dropped.
 
 use crate::board::{ended_line, Board};
 use crate::effect::{ApplyError, Effect, Validate};
@@ -13,7 +13,7 @@ use crate::retry::Next;
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::{Late, Tally};
 
-/// One of the orders of time.
+/// One of the lines of jobs that are ordered by a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ClockLine {
@@ -23,7 +23,7 @@ pub enum ClockLine {
     Leases = 1,
     /// Ready jobs that expire, by when.
     Expiries = 2,
-    /// Records of ended jobs, by when they go.
+    /// Records of ended jobs, by when they are removed.
     Drops = 3,
 }
 
@@ -34,7 +34,7 @@ impl ClockLine {
 numbered!(ClockLine, "line": Due, Leases, Expiries, Drops);
 
 written! {
-    /// Time has done with one job what was due.
+    /// Time did to one job what was due.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Settled {
         1 slot: u32,
@@ -56,7 +56,7 @@ impl Settled {
 }
 
 written! {
-    /// Time has done with the first `n` of a line, as far as they were due by `until`.
+    /// Time did to the first `n` jobs of a line what was due by `until`.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Elapsed {
         1 line: ClockLine,
@@ -87,7 +87,7 @@ impl Elapsed {
 }
 
 written! {
-    /// The server removes the oldest records in an ended state: there were more than are kept.
+    /// The server removed the oldest records in an ended state: there were more than its limit.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Trimmed {
         1 state: State,
@@ -111,7 +111,7 @@ impl Trimmed {
 }
 
 written! {
-    /// The first `n` keys were freed, as far as their time was over by `until`.
+    /// Time freed the first `n` keys, as far as their time was over at `until`.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Freed {
         1 until: i64,
@@ -139,7 +139,7 @@ impl Board {
         (self.time_of(slot)? <= until).then_some(slot)
     }
 
-    /// When time next does something with a job, or [`NEVER`].
+    /// When time next changes a job, Unix ms, or [`NEVER`]; 0 for at once.
     pub(crate) fn time_of(&self, slot: u32) -> Option<i64> {
         let job = self.store.jobs.get(slot)?;
         Some(match job.state {
@@ -156,7 +156,7 @@ impl Board {
         })
     }
 
-    /// Does with one job what was due by now.
+    /// Does to one job what is due by now.
     fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         match job.state {
@@ -178,7 +178,7 @@ impl Board {
         }
     }
 
-    /// Ends a claim as it is to end by now. One whose worker has gone ends with it.
+    /// Ends a claim that is over by now: by itself, or with its worker's registration.
     pub(crate) fn claim_ends(
         &mut self,
         slot: u32,
@@ -251,20 +251,20 @@ impl Board {
         Settled { slot, seed: env.draw(u64::from(slot)), policy: Policy::of_claims(env.rules) }
     }
 
-    /// What time should have done with one job by now: to be applied before anything is
-    /// decided about that job. O(1).
+    /// What time should have done to one job by now. The caller must apply it before it decides
+    /// anything about that job. O(1).
     pub fn overdue(&self, slot: u32, env: &Env<'_>) -> Option<Effect<'static>> {
         if self.store.jobs.get(slot)?.state == State::Blocked {
             return self.untold(slot).then(|| Self::settled(slot, env).into());
         }
         let time = self.time_of(slot)?;
-        // The claim of a worker that has gone has ended already.
+        // A claim is over with its worker's registration, even while claims are held.
         let held = self.store.jobs.get(slot)?.state == State::Claimed && env.hold > env.now && time > 0;
         (time <= env.now && !held).then(|| Self::settled(slot, env).into())
     }
 
-    /// The next `n` things, at most, that time should have done by now; `None` when it has
-    /// done all. A schedule does one thing. O(log n).
+    /// At most `n` things that time should have done by now; `None` when there are none. A schedule
+    /// does one thing at a time. O(log n).
     pub fn backlog(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         if self.wake() > env.now {
             return None;
@@ -321,7 +321,7 @@ impl Board {
         Some(Trimmed { state, n: n.min(over) }.into())
     }
 
-    /// A state in which more records are kept than shall be, and how many more.
+    /// A state that has more records than its limit, and how many more.
     pub(crate) fn surplus(&self, rules: &Rules) -> Option<(State, u32)> {
         let kept = [
             (State::Complete, Setting::KeepComplete),

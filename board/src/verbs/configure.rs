@@ -5,30 +5,30 @@ use crate::dispatch::buckets::Refill;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::settings::{Rules, Setting};
 
-/// Whose settings.
+/// A queue, or the whole board.
 pub type Scope<'a> = Option<&'a [u8]>;
 
 /// Where a value in force comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The group's own.
+    /// The group.
     Group,
-    /// That of all groups of the queue.
+    /// All groups of the queue.
     Groups,
-    /// The named limit's own.
+    /// The shared limit.
     Limit,
-    /// The queue's own.
+    /// The queue.
     Queue,
-    /// The board's own.
+    /// The board.
     Board,
     /// The server's configuration.
     Module,
-    /// Nobody set it.
+    /// The default: nobody set it.
     Default,
 }
 
 impl Source {
-    /// The word for it in replies.
+    /// Its name in replies.
     pub fn name(self) -> &'static str {
         match self {
             Source::Group => "group",
@@ -48,9 +48,9 @@ written! {
     pub struct Configured<'a> {
         /// The queue, or the whole board.
         1 pub queue: Scope<'a>,
-        /// Which.
+        /// The setting.
         2 pub setting: Setting,
-        /// Its value from now on, or what stands above it.
+        /// Its new value, or `None` for the value of the level above.
         3 pub value: Option<i64>,
     }
 }
@@ -61,7 +61,7 @@ impl Validate for Configured<'_> {
     }
 }
 
-/// Whether a change may let jobs be claimed that could not be before.
+/// Whether a change may make jobs claimable.
 fn wakes(setting: Setting) -> bool {
     use Setting::*;
     matches!(setting, Concurrency | Rate | RatePeriod | Burst)
@@ -117,7 +117,7 @@ impl Configured<'_> {
 }
 
 impl Board {
-    /// A value in force, and where it comes from.
+    /// The value in force, and where it comes from.
     pub fn setting(&self, scope: Scope<'_>, setting: Setting, rules: &Rules) -> (i64, Source) {
         let spec = setting.spec();
         let queue = scope.and_then(|name| self.queues.get(self.queues.find(name)?));
@@ -134,7 +134,7 @@ impl Board {
         }
     }
 
-    /// The settings that a board, or a queue, has of its own.
+    /// The settings that a board or a queue has of its own.
     pub fn own_settings(&self, scope: Scope<'_>) -> Vec<Setting> {
         let own = match scope {
             None => Some(&self.settings),

@@ -10,16 +10,16 @@ use crate::job::{End, State};
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, WorkerVerb};
 
-/// A worker says that its job is done.
+/// A worker's report that its job is done.
 #[derive(Debug, Clone, Default)]
 pub struct Consume<'a> {
-    /// What came out of it.
+    /// The result.
     pub result: Option<&'a [u8]>,
-    /// How long the record stays, ms.
+    /// How long the record is retained, ms.
     pub retain: Option<i64>,
-    /// A payload in place of the old, for who reads the record.
+    /// A new payload, for readers of the record.
     pub payload: Option<&'a [u8]>,
-    /// Complete it although somebody asked to cancel it.
+    /// Complete it although a cancel was requested.
     pub force: bool,
 }
 
@@ -58,7 +58,7 @@ written! {
         2 result: Option<&'a [u8]>,
         3 retain: i64,
         4 payload: Option<&'a [u8]>,
-        /// Said by one who may not be the holder.
+        /// Whether the speaker may not be the holder.
         5 apart: bool,
     }
 }

@@ -1,4 +1,4 @@
-//! Days of statistics that time drops.
+//! Dropping days of statistics, by time.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
@@ -7,7 +7,7 @@ use crate::settings::Setting;
 use crate::statistics::days::day_of;
 
 written! {
-    /// Up to `n` records of days before that one are gone.
+    /// Up to `n` records of days before this one were dropped.
     #[derive(Debug, Clone, PartialEq)]
     pub struct DaysDropped {
         1 before: i32,
@@ -25,7 +25,7 @@ impl DaysDropped {
 }
 
 impl Board {
-    /// The next `n` records at most that are kept no longer; `None` when all others are. O(1).
+    /// At most `n` records whose time is over; `None` when there are none. O(1).
     pub(crate) fn drop_days(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         if self.next_day_ends() > env.now {
             return None;

@@ -1,4 +1,4 @@
-//! Deleting: a record goes, whatever its state.
+//! Deleting: an operator removes a record in any state.
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
@@ -7,7 +7,7 @@ use crate::job::State;
 use crate::statistics::stats::Tally;
 
 written! {
-    /// A record is gone, and nothing remembers it.
+    /// A record was removed, and no tombstone is kept.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Deleted {
         /// The job.
@@ -39,7 +39,7 @@ impl Deleted {
 }
 
 written! {
-    /// A job that had gone is no longer remembered.
+    /// The tombstone of a job was removed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Forgotten<'a> {
         /// Its id.

@@ -8,23 +8,23 @@ use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::State;
 
-/// The jobs that another is to wait for.
+/// The jobs that a job is to wait for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct After<'a> {
-    /// Their ids, and what if they do not succeed. The last word on an id counts.
+    /// Their ids, and what happens if they do not succeed. The last mention of an id counts.
     pub jobs: Vec<(&'a [u8], OnFailure)>,
-    /// Refuse ids that nothing is known of; otherwise they count as met.
+    /// Refuse unknown ids; otherwise they count as met.
     pub strict: bool,
 }
 
-/// What is to become of what a job waits for.
+/// A change of what a job waits for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Depend<'a> {
-    /// It waits for these as well.
+    /// It waits for these too.
     Add(After<'a>),
-    /// It waits for these no longer.
+    /// It no longer waits for these.
     Remove(Vec<&'a [u8]>),
-    /// It waits for nothing any more.
+    /// It waits for nothing.
     Clear,
 }
 
@@ -71,7 +71,7 @@ impl Depended {
 }
 
 impl Board {
-    /// Refuses a job that has ended, is claimed or has been claimed in this life.
+    /// Refuses a job that has ended, or that has been claimed in this life.
     fn check_unclaimed(&self, slot: u32) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         if let Some(claim) = self.claim_of(job) {
@@ -90,8 +90,8 @@ impl Board {
         }
     }
 
-    /// The edges that a job in `slot` gets: those to jobs that have not let it go on yet.
-    /// O(n log n) for n ids, and the search for a cycle when others wait for it.
+    /// The edges for the job in `slot`: to those of the jobs that still keep it waiting. O(n log n)
+    /// for n ids, plus the search for a cycle when others wait for it.
     pub(crate) fn decide_edges(
         &self,
         env: &Env<'_>,
@@ -114,15 +114,15 @@ impl Board {
             }
         }
         self.check_cycle(slot, &edges)?;
-        // The last of equal ones stays.
+        // The last one of each id is kept.
         edges.reverse();
         edges.sort_by_key(|edge| edge.slot);
         edges.dedup_by_key(|edge| edge.slot);
         Ok(self.by_seq(&edges))
     }
 
-    /// Decides a change of what a job waits for; time is settled for the job before. O(n log n)
-    /// for n ids, and the search for a cycle when others wait for it.
+    /// Decides a change of what a job waits for. The caller must settle the job's time first. O(n
+    /// log n) for n ids, plus the search for a cycle when others wait for it.
     pub fn depend(&self, env: &Env<'_>, slot: u32, depend: &Depend<'_>) -> Result<Depended, Refusal> {
         self.check_unclaimed(slot)?;
         let mut depended = Depended { slot, clear: false, remove: Vec::new(), add: Vec::new() };

@@ -1,4 +1,4 @@
-//! Failing: a try did not work. Another follows, or the job has failed.
+//! Failing: an attempt did not work. Another follows, or the job has failed.
 
 use crate::board::{after, Board};
 use crate::effect::{ApplyError, Effect, Validate};
@@ -13,28 +13,28 @@ use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, WorkerVerb};
 
-/// Whether and when another try follows.
+/// Whether and when another attempt follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Retry {
     /// As the job's options say.
     #[default]
     Policy,
-    /// After so many ms, if any try is left.
+    /// After this many ms, if any attempt is left.
     After(i64),
     /// Never.
     No,
 }
 
-/// A worker says that its try failed.
+/// A worker's report that its attempt failed.
 #[derive(Debug, Clone, Default)]
 pub struct Fail<'a> {
-    /// Class of the failure.
+    /// Kind of the failure.
     pub kind: &'a [u8],
-    /// Its text.
+    /// Text of the failure.
     pub message: &'a [u8],
     /// What follows.
     pub retry: Retry,
-    /// A payload in place of the old.
+    /// A new payload.
     pub payload: Option<&'a [u8]>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
 }
 
 written! {
-    /// A try failed: another follows at `due`, or the job has failed.
+    /// An attempt failed: another follows at `due`, or the job has failed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Failed<'a> {
         1 slot: u32,
@@ -74,19 +74,19 @@ written! {
         4 due: Option<i64>,
         5 retain: i64,
         6 payload: Option<&'a [u8]>,
-        /// Said by one who may not be the holder.
+        /// Whether the speaker may not be the holder.
         7 apart: bool,
     }
 }
 
-/// How a failed try left a job.
+/// What a failure did to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailAnswer {
-    /// Scheduled, ready, failed or cancelled.
+    /// Its state now: scheduled, ready, failed or cancelled.
     pub state: State,
-    /// When the next try may begin, Unix ms.
+    /// When the next attempt may begin, Unix ms.
     pub due: Option<i64>,
-    /// How many retries are left, -1 for any number.
+    /// How many retries are left, -1 without end.
     pub left: i64,
 }
 
@@ -142,7 +142,7 @@ impl Board {
         Ok(Next::Retry { due: after(now, pause) })
     }
 
-    /// Writes a failure into a job that stands nowhere, and puts it where it goes.
+    /// Writes a failure into a job that is in no place, and puts it where it belongs.
     pub(crate) fn fail_job(
         &mut self,
         slot: u32,
@@ -195,7 +195,7 @@ impl Board {
         }
     }
 
-    /// How a job stands after a failure; `ended` when its record has gone already.
+    /// What a failure did to a job; `ended` is its state if its record has been removed.
     pub fn after_fail(&self, env: &Env<'_>, id: &[u8], ended: State) -> FailAnswer {
         let Some((slot, job)) = self.find(id).and_then(|s| Some((s, self.store.jobs.get(s)?))) else {
             return FailAnswer { state: ended, due: None, left: 0 };
@@ -204,7 +204,7 @@ impl Board {
         FailAnswer { state: job.state, due, left: self.retries_left(slot, env.rules) }
     }
 
-    /// Retries left of a job, -1 for any number.
+    /// How many retries a job has left, -1 without end.
     pub(crate) fn retries_left(&self, slot: u32, rules: &Rules) -> i64 {
         let Some(job) = self.store.jobs.get(slot) else { return 0 };
         let fails = job.extras.as_ref().map_or(0, |r| i64::from(r.fails));

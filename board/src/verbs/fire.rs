@@ -1,4 +1,4 @@
-//! A schedule fires: by time, or by hand.
+//! Firing: a schedule posts a child, by time or by hand.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
@@ -16,7 +16,7 @@ use crate::statistics::stats::{Late, Tally};
 use crate::structures::byte_string::ByteString;
 use crate::verbs::schedule::{are_times, ScheduleMoved};
 
-/// With `BACKLOG skip` a time counts as missed when it is later than this, ms, or the next one
+/// With `BACKLOG skip` a time counts as missed when it is more than this late, ms, or the next one
 /// has come.
 pub const LATE: i64 = 60_000;
 
@@ -31,9 +31,9 @@ written! {
         5 next: i64,
         6 at: i64,
         7 expire: Option<i64>,
-        /// Slot of a child that is cancelled before, and how long its record stays.
+        /// Slot of the child that is cancelled first, and how long its record is retained, ms.
         8 replaces: Option<(u32, i64)>,
-        /// When time should have posted it; none when it came out of turn.
+        /// When time should have posted it, Unix ms; `None` when an operator fired it.
         9 turn: Option<i64>,
     }
 }
@@ -94,7 +94,7 @@ impl Fired {
         if let Some(at) = self.turn {
             board.count_lateness(queue, Late::Fire, at, now);
         }
-        // One that has gone or ended since is nobody's parent.
+        // A parent that has been removed or has ended since gets no child.
         let parent = parent.and_then(|id| board.find(&id));
         let parent = parent.filter(|parent| board.check_parent(self.slot, *parent).is_ok());
         let parent = parent.map(|parent| (parent, share));
@@ -120,8 +120,8 @@ impl Fired {
 }
 
 impl Board {
-    /// Decides a child out of turn, whatever pause, END and MAX say; `None` when the last
-    /// child lives and nothing may overlap it.
+    /// Decides a child by hand, whatever pause, END and MAX say; `None` when the last child is live
+    /// and OVERLAP is skip.
     pub fn run_schedule(&self, env: &Env<'_>, id: &[u8]) -> Result<Option<Fired>, Refusal> {
         let schedule = self.schedules.get(id).ok_or(Refusal::NoSchedule)?;
         let live = self.live_child(schedule);
@@ -144,7 +144,7 @@ impl Board {
         self.check_queue(template.queue.as_deref().unwrap_or(DEFAULT_QUEUE))?;
         let gone = fired.replaces.map(|(slot, _)| slot);
         if let Some(unique) = &template.unique {
-            // The end of the child that is replaced frees its key, unless that is taken for a time.
+            // The end of the replaced child frees its key, unless the key is taken for a time.
             let freed = gone.filter(|slot| self.unique(*slot).is_some_and(Unique::at_end));
             self.check_key(&unique.key, freed, env.now)?;
             self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
@@ -170,7 +170,7 @@ impl Board {
         self.check_growth(&growth, user.zip(template.most_live))
     }
 
-    /// The slot of the last child, if that has not ended.
+    /// The slot of the last child, if it has not ended.
     fn live_child(&self, schedule: &Schedule) -> Option<u32> {
         let slot = self.find(&child_id(&schedule.id, schedule.last))?;
         self.store.jobs.get(slot).filter(|job| !job.state.ended()).map(|_| slot)
@@ -184,8 +184,8 @@ impl Board {
         (intended, next, at): (i64, i64, i64),
         turn: Option<i64>,
     ) -> Fired {
-        // A schedule of the same id may have had children before: steps that double find a
-        // free number without a walk over theirs.
+        // A former schedule of this id may have left children: doubling steps find a free number
+        // without a walk over them.
         let taken = |n: &u64| {
             let child = child_id(&schedule.id, *n);
             self.find(&child).is_some() || self.tombstone(&child, env.now).is_some()
@@ -209,14 +209,13 @@ impl Board {
         }
     }
 
-    /// What the schedule that is due first does; `None` when none is due.
-    /// O(log n).
+    /// What the first schedule that is due does; `None` when none is due. O(log n).
     pub(crate) fn due_schedule(&self, env: &Env<'_>) -> Option<Effect<'static>> {
         self.strike(env, self.schedules.first()?)
     }
 
-    /// What time should have done with one schedule by now, the next step of it: to be applied
-    /// before anything is decided about that schedule. O(log n).
+    /// The next thing that time should have done with a schedule by now. The caller must apply it
+    /// before it decides anything about that schedule. O(log n).
     pub fn overdue_schedule(&self, env: &Env<'_>, id: &[u8]) -> Option<Effect<'static>> {
         self.strike(env, self.schedules.get(id)?)
     }
@@ -225,7 +224,7 @@ impl Board {
         if schedule.at > env.now {
             return None;
         }
-        // Times after this are not late yet: jitter may still hold them.
+        // Later times are not missed yet: jitter may still hold them.
         let until = env.now.saturating_sub(schedule.jitter).max(schedule.next);
         let intended = match schedule.backlog {
             Backlog::All => schedule.next,

@@ -1,8 +1,9 @@
-//! Flows: several jobs that wait for each other, or are parts of each other, come at once or
+//! Flows: several jobs that wait for each other, or are children of each other, posted together or
 //! not at all.
 //!
-//! A flow is checked whole against the board as it is, then posted job by job: each after
-//! those that it waits for, and at last each gets its parent, which may come after it.
+//! A decision checks the whole flow against the board as it is. The jobs are then posted one by
+//! one, each after those that it waits for; their parents are set last, since a parent may be
+//! posted after its child.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,34 +19,34 @@ use crate::verbs::adopt::Adopted;
 use crate::verbs::depend::After;
 use crate::verbs::post::{Exists, Post};
 
-/// A job to come, under a name that the others in its flow use for it.
+/// A job to post, with a name by which others in its flow refer to it.
 #[derive(Debug, Clone, Default)]
 pub struct Node<'a> {
-    /// The name, of no meaning outside of the flow.
+    /// The name, with no meaning outside of the flow.
     pub label: &'a [u8],
     /// The job: AFTER and PARENT name labels, else ids of nodes, else ids on the board.
     pub post: Post<'a>,
 }
 
-/// A flow that nothing speaks against: who waits for which node, and in which order they come.
+/// A flow that the board accepts: which node waits for which, and the order of the posts.
 pub struct Flow<'a> {
     nodes: Vec<Node<'a>>,
-    /// For each job that AFTER names, the node that it is, if it is one.
+    /// For each job that AFTER names, its node, if it is one.
     awaited: Vec<Vec<Option<usize>>>,
     parents: Vec<Option<usize>>,
     order: Vec<usize>,
-    /// The ids of those that have come.
+    /// The ids of the nodes that have been posted.
     ids: Vec<Vec<u8>>,
 }
 
 impl<'a> Flow<'a> {
-    /// The order in which the nodes are posted: as they were named, but none before one that
-    /// it waits for.
+    /// The order in which the nodes are posted: as the request names them, but none before a node
+    /// that it waits for.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The post of one node, once all that it waits for have come.
+    /// The post of one node, once all nodes that it waits for have been posted.
     pub fn post(&self, at: usize) -> Option<Post<'_>> {
         let mut post = self.nodes.get(at)?.post.clone();
         if let Some(after) = &mut post.after {
@@ -58,7 +59,7 @@ impl<'a> Flow<'a> {
         Some(post)
     }
 
-    /// A node has come, under that id.
+    /// Records the id of a node that has been posted.
     pub fn came(&mut self, at: usize, id: Vec<u8>) {
         if let Some(place) = self.ids.get_mut(at) {
             *place = id;
@@ -70,7 +71,7 @@ impl<'a> Flow<'a> {
         &self.ids
     }
 
-    /// Once all have come: who is whose child.
+    /// The ties of children to parents, once all nodes have been posted.
     pub fn adopted(&self, board: &Board) -> Result<Vec<Adopted>, Refusal> {
         let mut all = Vec::new();
         for ((node, parent), id) in self.nodes.iter().zip(&self.parents).zip(&self.ids) {
@@ -84,7 +85,7 @@ impl<'a> Flow<'a> {
 }
 
 impl Board {
-    /// Decides whether a flow may come. O(n log n) for n nodes and all that they wait for.
+    /// Decides whether a flow may be posted. O(n log n) for n nodes and all that they wait for.
     pub fn plan_flow<'a>(&self, env: &Env<'_>, nodes: Vec<Node<'a>>) -> Result<Flow<'a>, Refusal> {
         let names = Names::of(&nodes)?;
         let mut flow = Flow {
@@ -118,7 +119,7 @@ impl Board {
         Ok(flow)
     }
 
-    /// Refuses a node for what it is on the board as it is, but for what it is to other nodes.
+    /// Refuses a node by itself, as the board is now; other nodes do not count.
     fn check_node(
         &self,
         env: &Env<'_>,
@@ -152,7 +153,7 @@ impl Board {
         Ok(())
     }
 
-    /// Refuses a node whose user has as many live jobs of its name by then as it allows.
+    /// Refuses a node when its user will by then have as many live jobs of its name as it allows.
     fn check_users(&self, nodes: &[Node<'_>], order: &[usize]) -> Result<(), Refusal> {
         let mut coming: BTreeMap<(&[u8], &[u8]), u64> = BTreeMap::new();
         for node in order.iter().filter_map(|at| nodes.get(*at)) {
@@ -178,10 +179,10 @@ impl Board {
         }
     }
 
-    /// Refuses nodes that would be among their own ancestors, or have too many.
+    /// Refuses nodes that would be among their own ancestors, or have too many of them.
     fn check_generations(&self, nodes: &[Node<'_>], parents: &[Option<usize>]) -> Result<(), Refusal> {
         let parent_of = |at: usize| parents.get(at).copied().flatten();
-        // So deep is a node below the first of its flow that has no parent in it.
+        // The depth of a node below its first ancestor in the flow.
         let mut depths: Vec<Option<usize>> = vec![None; nodes.len()];
         for start in 0..nodes.len() {
             let mut path = Vec::new();
@@ -218,14 +219,14 @@ fn label<'a>(nodes: &[Node<'a>], at: usize) -> &'a [u8] {
     nodes.get(at).map_or(&[], |node| node.label)
 }
 
-/// What nodes are called.
+/// The names of the nodes.
 struct Names<'a> {
     labels: BTreeMap<&'a [u8], usize>,
     ids: BTreeMap<&'a [u8], usize>,
 }
 
 impl<'a> Names<'a> {
-    /// Refuses two nodes of one label, one id or one key.
+    /// Refuses two nodes with the same label, id or key.
     fn of(nodes: &[Node<'a>]) -> Result<Names<'a>, Refusal> {
         let mut names = Names { labels: BTreeMap::new(), ids: BTreeMap::new() };
         let mut keys = BTreeSet::new();
@@ -250,8 +251,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Nodes in an order in which each comes after those that it waits for, the first named first
-/// where there is a choice; or one that waits for itself.
+/// Orders nodes so that each is behind those that it waits for, as named where there is a choice;
+/// `Err` with a node that waits for itself.
 fn order(awaited: &[Vec<Option<usize>>]) -> Result<Vec<usize>, usize> {
     let mut left: Vec<usize> = Vec::with_capacity(awaited.len());
     let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); awaited.len()];
@@ -278,7 +279,7 @@ fn order(awaited: &[Vec<Option<usize>>]) -> Result<Vec<usize>, usize> {
             }
         }
     }
-    // From any that is left, what it waits for leads round in a circle at last.
+    // From any node that is left, following what it waits for ends in a circle.
     let stuck = |at: &usize| left.get(*at).is_some_and(|n| *n > 0);
     let Some(mut at) = (0..left.len()).find(|at| stuck(at)) else { return Ok(order) };
     let mut seen = BTreeSet::new();

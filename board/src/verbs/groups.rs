@@ -1,5 +1,5 @@
-//! Settings of groups, and the review of all groups of a queue when what counts for all of
-//! them has changed.
+//! Settings of groups, and the review of all groups of a queue after a value for all of them has
+//! changed.
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Effect, Validate};
@@ -7,7 +7,7 @@ use crate::settings::{Level, Setting, SPECS};
 use crate::structures::byte_string::ByteString;
 use crate::verbs::configure::Source;
 
-/// Stands for all groups of a queue, those to come included.
+/// Means all groups of a queue, future ones included.
 pub const ALL_GROUPS: &[u8] = b"*";
 
 written! {
@@ -18,9 +18,9 @@ written! {
         1 pub queue: &'a [u8],
         /// The group, or [`ALL_GROUPS`].
         2 pub group: &'a [u8],
-        /// Which.
+        /// The setting.
         3 pub setting: Setting,
-        /// Its value from now on, or that of all groups, or the default.
+        /// Its new value, or `None` for that of all groups or the default.
         4 pub value: Option<i64>,
     }
 }
@@ -66,7 +66,7 @@ impl GroupConfigured<'_> {
 }
 
 written! {
-    /// The next `n` groups were looked at whose settings have changed for all.
+    /// The next `n` groups were reviewed after a setting of all groups had changed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Reviewed {
         1 n: u32,
@@ -96,8 +96,7 @@ impl Reviewed {
 }
 
 impl Board {
-    /// What counts for all groups of a queue has changed: they are to be looked at, if that may
-    /// change where they stand.
+    /// Queues a review of all groups of a queue if the changed setting may change their places.
     fn review_groups(&mut self, queue: u32, setting: Setting) -> Result<(), ApplyError> {
         let seats = !matches!(setting, Setting::Weight | Setting::MaxJobs);
         let fair = self.open_rounds(queue)?;
@@ -111,7 +110,7 @@ impl Board {
         Ok(())
     }
 
-    /// Keeps a queue as long as something has settings there.
+    /// Holds a queue as long as something has settings there.
     pub(crate) fn hold_for(&mut self, queue: u32, empty_before: bool, empty_after: bool) {
         match (empty_before, empty_after) {
             (true, false) => self.queues.hold(queue),
@@ -122,13 +121,12 @@ impl Board {
         }
     }
 
-    /// Decides that the next `n` groups are looked at whose settings have changed for all;
-    /// `None` when there are none. O(1).
+    /// Decides that the next `n` groups are reviewed; `None` when no review is left. O(1).
     pub fn review(&self, n: u32) -> Option<Effect<'static>> {
         (!self.dispatch.reviews.is_empty()).then(|| Reviewed { n }.into())
     }
 
-    /// A value in force for a group, or for [`ALL_GROUPS`], and where it comes from.
+    /// The value in force for a group, or for [`ALL_GROUPS`], and where it comes from.
     pub fn group_setting(&self, queue: &[u8], group: &[u8], setting: Setting) -> (i64, Source) {
         let fair = self.queues.find(queue).and_then(|q| self.queues.get(q)?.fair.as_deref());
         let own = fair.and_then(|fair| fair.groups.get(fair.find(group)?)?.settings.get(setting));
@@ -141,7 +139,7 @@ impl Board {
         }
     }
 
-    /// The settings that a group has of its own, or that all groups of a queue have.
+    /// The settings that a group, or [`ALL_GROUPS`], has of its own.
     pub fn own_group_settings(&self, queue: &[u8], group: &[u8]) -> Vec<Setting> {
         let fair = self.queues.find(queue).and_then(|q| self.queues.get(q)?.fair.as_deref());
         let own = fair.and_then(|fair| match group {

@@ -1,4 +1,4 @@
-//! Heartbeats: a worker is alive, keeps its job, and may say how far it is.
+//! Heartbeats: a worker is alive, keeps its job, and may report how far it is.
 
 use crate::board::Board;
 use crate::effect::{is_grace, is_lease, ApplyError, Meta, Validate};
@@ -14,21 +14,21 @@ use crate::verbs::holder::{Speaker, Standing};
 /// A worker's sign of life.
 #[derive(Debug, Clone, Default)]
 pub struct Heartbeat<'a> {
-    /// Lease from now on, ms; the claim's own when not named.
+    /// The lease from now on, ms; without it the claim's own.
     pub lease: Option<i64>,
-    /// What else it says.
+    /// A report with the heartbeat.
     pub report: Option<Report<'a>>,
 }
 
 written! {
-    /// What a worker, or an operator, says of a job.
+    /// What a worker or an operator reports on a job.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Report<'a> {
-        /// Hundredths of a per cent.
+        /// Progress, in hundredths of a per cent.
         1 pub progress: Option<u16>,
-        /// Free text on how far it is.
+        /// Free text on how far the job is.
         2 pub stage: Option<&'a [u8]>,
-        /// A payload in place of the old.
+        /// A new payload.
         3 pub payload: Option<&'a [u8]>,
         /// Fields to set.
         4 pub meta: Meta<'a>,
@@ -53,7 +53,7 @@ impl Report<'_> {
         self.progress.is_none_or(|p| p <= 10_000)
     }
 
-    /// Writes it into a job's record; progress goes back only when `back` allows it.
+    /// Writes the report into a job's record; progress falls only when `back` allows it.
     pub(crate) fn apply(
         &self,
         board: &mut Board,
@@ -62,7 +62,7 @@ impl Report<'_> {
         back: bool,
         now: i64,
     ) -> Result<(), ApplyError> {
-        // A worker's word on how far a parent is counts until there are children.
+        // A worker's progress of a parent counts until the parent has children.
         let progress = self.progress.filter(|_| back || !board.is_mean(slot));
         board.edit(slot, |job| {
             if let Some(payload) = self.payload {
@@ -100,7 +100,7 @@ impl Report<'_> {
 }
 
 written! {
-    /// A worker is alive.
+    /// A worker sent a heartbeat.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Beaten<'a> {
         /// The job.
@@ -222,7 +222,7 @@ impl Board {
         Ok(done)
     }
 
-    /// Decides a heartbeat: a late one first takes the job back (the first effect). O(log n).
+    /// Decides a heartbeat: the first effect of a late one takes the job back. O(log n).
     pub fn heartbeat<'a>(
         &self,
         env: &Env<'_>,
@@ -258,13 +258,13 @@ impl Board {
         }
     }
 
-    /// Decides that a worker goes on with a job that it holds.
+    /// Decides that a worker keeps a job that it holds.
     pub fn keep(&self, slot: u32, lease: Option<i64>) -> Option<Beaten<'static>> {
         let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         Some(Beaten { slot, lease: lease.unwrap_or(claim.lease), report: None })
     }
 
-    /// When the claim of a job ends by itself, and whether its holder is asked to stop.
+    /// When the claim of a job ends by itself, Unix ms, and whether its holder is asked to stop.
     pub fn hold_on(&self, slot: u32) -> Option<(i64, bool)> {
         let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         Some((claim.deadline(), claim.cancel))

@@ -1,4 +1,4 @@
-//! Who may speak for a job: the check that all verbs of a worker begin with.
+//! Holders: the check with which all verbs of a worker begin.
 
 use crate::board::Board;
 use crate::effect::Effect;
@@ -7,26 +7,26 @@ use crate::error::Refusal;
 use crate::job::{End, State};
 use crate::settings::Setting;
 
-/// In place of a worker's name on an ownerless board: whoever holds the job, or nobody.
+/// Takes the place of a worker's name on an ownerless board: means the holder, or nobody.
 pub const ANYBODY: &[u8] = b"*";
 
-/// Who speaks of which job.
+/// The worker that speaks, and for which job.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Speaker<'a> {
     /// The worker's name, or [`ANYBODY`].
     pub worker: &'a [u8],
     /// The job's id.
     pub id: &'a [u8],
-    /// The token of the claim; without one, the name alone counts.
+    /// The token of the claim; without it, only the name is checked.
     pub token: Option<u64>,
 }
 
-/// What a worker does with a job to end its claim.
+/// A verb with which a worker ends its claim.
 pub trait WorkerVerb<'a> {
     /// How the claim ends.
     const END: End;
 
-    /// What happens to a job that is to be cancelled; none when it ends as if it were not.
+    /// What happens to a job that is to be cancelled; `None` when it ends as any other does.
     fn at_cancel(
         &self,
         board: &Board,
@@ -35,43 +35,42 @@ pub trait WorkerVerb<'a> {
         end: End,
     ) -> Result<Option<Effect<'a>>, Refusal>;
 
-    /// What happens to any other. `apart` as in [`Standing::Late`].
+    /// What happens to any other job. `apart` as in [`Standing::Late`].
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal>;
 }
 
-/// What a worker's verb comes to: something happens, or it already has.
+/// The outcome of a worker's verb.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<E> {
-    /// This is to be applied.
+    /// The caller must apply this.
     Do(E),
-    /// The same verb with the same token succeeded before: nothing happens, the job is (or
-    /// went) in that state.
+    /// The same verb with the same token has succeeded before. Nothing happens; the state is that
+    /// of the job, or the last it had.
     Again(State),
 }
 
-/// How the caller stands to a job.
+/// The relation of the speaker to a job.
 pub(crate) enum Standing {
     /// It holds the job.
     Holds {
         slot: u32,
-        /// Somebody asked to cancel it.
+        /// Whether a cancel was requested.
         cancel: bool,
         /// See [`Standing::Late`].
         apart: bool,
     },
-    /// Its lease lapsed, and nobody has claimed the job since; or it speaks for a job that
-    /// nobody holds.
+    /// The speaker's lease lapsed, and nobody has claimed the job since; or nobody holds the job.
     Late {
         slot: u32,
-        /// It does not show that it is the holder: the claim ends as taken, so that the
-        /// holder's own verb is not answered as if it were a repetition.
+        /// Whether the speaker has not shown that it is the holder: the claim then ends as taken,
+        /// so that the holder's own verb does not count as a repetition.
         apart: bool,
     },
-    /// The very verb succeeded before, under the same token.
+    /// The same verb has succeeded before with the same token.
     Again(State),
 }
 
-/// How the claim of a job ends for one who may not be its holder.
+/// How the claim of a job ends for a speaker that may not be its holder.
 pub(crate) fn end_of(end: End, apart: bool) -> End {
     match apart {
         true => End::Taken,
@@ -84,7 +83,7 @@ impl Board {
         self.own(Setting::Ownerless) != 0
     }
 
-    /// Refuses `*` as a worker's name where jobs have owners. O(1).
+    /// Refuses `*` as a worker's name on a board that is not ownerless. O(1).
     pub fn check_speaker(&self, worker: &[u8]) -> Result<(), Refusal> {
         match worker == ANYBODY && !self.is_ownerless() {
             true => Err(Refusal::Argument("worker must not be '*' on a board that is not ownerless".into())),
@@ -92,9 +91,9 @@ impl Board {
         }
     }
 
-    /// Finds the job and how this worker stands to it; `verb` is how the claim is to end.
-    /// Time has to be settled for the job before. [`ANYBODY`] speaks for the holder, checked
-    /// by token alone; and for a job that nobody holds, where the verb ends it. O(1).
+    /// Finds the job and the relation of this worker to it; `verb` is how the claim is to end. The
+    /// caller must settle the job's time first. [`ANYBODY`] speaks for the holder, checked by token
+    /// alone; and for a job that nobody holds, if the verb ends it. O(1).
     pub(crate) fn standing(
         &self,
         env: &Env<'_>,
@@ -125,7 +124,7 @@ impl Board {
         let extras = job.extras.as_deref();
         let anybody = worker == ANYBODY;
         if verb == Some(End::Advanced) {
-            // Others may have claimed it since: that is what it was sent on for.
+            // Others may have claimed it since: that is the purpose of advancing it.
             let advanced = extras.and_then(|r| r.advanced.as_deref());
             if advanced.is_some_and(|(by, under)| (anybody || **by == *worker) && token == Some(*under)) {
                 return Ok(Standing::Again(job.state));
@@ -168,7 +167,7 @@ impl Board {
         })
     }
 
-    /// Decides a worker's verb. O(log n), and see the verb.
+    /// Decides a worker's verb. O(log n), plus the cost of the verb.
     pub fn work<'a, V: WorkerVerb<'a>>(
         &self,
         env: &Env<'_>,

@@ -1,4 +1,4 @@
-//! Labelling: an operator gives a job tags or takes them, follows it or no longer does.
+//! Labelling: an operator tags or untags a job, tracks it or stops tracking it.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Validate};
@@ -6,26 +6,26 @@ use crate::error::Refusal;
 use crate::places::labels::{are_tags, TAGS_MOST};
 use crate::structures::byte_string::ByteString;
 
-/// What is to change of a job's labels, in whatever state it is.
+/// A change of a job's labels, in any state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Label<'a> {
-    /// Tags that it loses.
+    /// Tags to remove.
     pub untag: Vec<&'a [u8]>,
-    /// Tags that it then gets, behind those that it has.
+    /// Tags to add after that, behind those that the job has.
     pub tag: Vec<&'a [u8]>,
-    /// Whether somebody follows it.
+    /// Whether the job is tracked from now on.
     pub track: Option<bool>,
 }
 
 impl Label<'_> {
-    /// Bytes of the tags that it gives.
+    /// Bytes of the tags that it adds.
     pub(crate) fn weight(&self) -> usize {
         self.tag.iter().map(|tag| tag.len()).sum()
     }
 }
 
 written! {
-    /// The labels of a job are others.
+    /// The labels of a job changed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Labelled {
         1 slot: u32,
@@ -54,8 +54,8 @@ impl Labelled {
 }
 
 impl Board {
-    /// Decides a change of one job's labels: its tags, and whether it is tracked, from then on.
-    /// `None` when they are so already. O(t) for the tags of the job and those named.
+    /// Decides a change of one job's labels: its tags, and whether it is tracked. `None` when
+    /// nothing would change. O(t) for the tags of the job and those named.
     pub fn label(&self, slot: u32, label: &Label<'_>) -> Result<Option<Labelled>, Refusal> {
         self.job(slot).map_err(|_| Refusal::NoJob)?;
         let (had, was) = (self.places.labels.tags(slot), self.places.labels.tracked(slot));

@@ -1,4 +1,4 @@
-//! Settings of named limits, and the lists by which queues and groups name them.
+//! Settings of shared limits, and the lists in which queues and groups name them.
 
 use crate::board::Board;
 use crate::dispatch::buckets::Refill;
@@ -11,14 +11,14 @@ use crate::verbs::configure::Scope;
 use crate::verbs::groups::ALL_GROUPS;
 
 written! {
-    /// A setting of a limit was set, or reset.
+    /// A setting of a shared limit was set, or reset.
     #[derive(Debug, Clone, PartialEq)]
     pub struct LimitConfigured<'a> {
         /// The limit.
         1 pub limit: &'a [u8],
-        /// Which.
+        /// The setting.
         2 pub setting: Setting,
-        /// Its value from now on, or the default.
+        /// Its new value, or `None` for the default.
         3 pub value: Option<i64>,
     }
 }
@@ -48,13 +48,13 @@ impl LimitConfigured<'_> {
 }
 
 written! {
-    /// A queue, a group or all groups of a queue name these limits from now on.
+    /// A queue, a group or all groups of a queue name these shared limits from now on.
     #[derive(Debug, Clone, PartialEq)]
     pub struct LimitsNamed<'a> {
         1 queue: &'a [u8],
-        /// The group, or [`ALL_GROUPS`]; without one, the queue itself.
+        /// The group, or [`ALL_GROUPS`]; `None` for the queue itself.
         2 group: Scope<'a>,
-        /// The limits; `None`: it has no list of its own any more.
+        /// The limits; `None` removes the list.
         3 limits: Option<Vec<&'a [u8]>>,
     }
 }
@@ -67,7 +67,7 @@ impl Validate for LimitsNamed<'_> {
 }
 
 impl<'a> LimitsNamed<'a> {
-    /// Such a list, of limits that are there.
+    /// A list of these limits, which exist.
     pub fn new(queue: &'a [u8], group: Scope<'a>, limits: Option<&[&'a [u8]]>) -> Self {
         let limits = limits.map(<[_]>::to_vec);
         LimitsNamed { queue, group, limits }
@@ -104,7 +104,7 @@ impl LimitsNamed<'_> {
 }
 
 impl Board {
-    /// Refuses a limit that would be one too many. O(log n).
+    /// Refuses a new limit when there are as many as allowed. O(log n).
     pub fn check_new_limit(&self, name: &[u8]) -> Result<(), Refusal> {
         match self.dispatch.limits.find(name).is_none() && self.dispatch.limits.len() >= LIMITS_MOST {
             true => Err(Refusal::Limit("limits")),
@@ -112,7 +112,7 @@ impl Board {
         }
     }
 
-    /// Refuses a limit that too many groups would name themselves. O(k log n).
+    /// Refuses a list by which too many groups would name a limit themselves. O(k log n).
     pub fn check_limits_named(
         &self,
         queue: &[u8],

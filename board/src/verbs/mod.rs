@@ -66,7 +66,7 @@ pub use session::{Bound, Disconnected};
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated, UpdatedAll};
 
-/// `Some` when the bytes name something.
+/// `None` for an empty text.
 fn some(text: &[u8]) -> Option<crate::structures::byte_string::ByteString> {
     (!text.is_empty()).then(|| text.into())
 }

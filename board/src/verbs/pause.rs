@@ -1,5 +1,5 @@
-//! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Jobs that run go
-//! on, unless they are to be taken back.
+//! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Running jobs
+//! go on, unless the pause takes them back.
 
 use crate::board::{after, Board};
 use crate::dispatch::pauses::{Pause, Place};
@@ -10,24 +10,24 @@ use crate::structures::byte_string::ByteString;
 use crate::verbs::configure::Scope;
 use crate::verbs::release::Released;
 
-/// So many claims at most are looked at for each that may be taken back.
+/// How many claims are looked at for each one that may be taken back.
 const LOOKS: usize = 16;
 
-/// An operator pauses a board or one of its queues.
+/// An operator's request to pause a board, a queue or a group.
 #[derive(Debug, Clone, Default)]
 pub struct PauseRequest<'a> {
     /// The queue, or the whole board.
     pub queue: Scope<'a>,
     /// A group of that queue alone.
     pub group: Scope<'a>,
-    /// For so many ms; otherwise until it is resumed.
+    /// For how long, ms; otherwise until it is resumed.
     pub time: Option<i64>,
-    /// Jobs that run there are taken back.
+    /// Whether running jobs are taken back.
     pub release: bool,
 }
 
 written! {
-    /// Nothing is claimed there until then.
+    /// The place is paused until then.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Paused<'a> {
         1 queue: Scope<'a>,
@@ -55,7 +55,7 @@ impl Paused<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         let place = place(self.queue, self.group);
         board.emit_pause(&place, self.until);
-        // What a pause before this one has begun to take back, goes on being taken back.
+        // If a former pause has begun to take jobs back, that continues.
         let before = board.dispatch.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(self.release.then_some((0, 0)));
         board.set_pause(&place, Some(Pause { until: self.until, release }))
@@ -86,7 +86,7 @@ impl Resumed<'_> {
 }
 
 written! {
-    /// Time has ended the first `n` pauses, as far as they were to end by `until`.
+    /// Time ended the first `n` pauses, as far as they were due by `until`.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Lifted {
         1 until: i64,
@@ -108,11 +108,11 @@ impl Lifted {
 }
 
 written! {
-    /// Up to `n` jobs that ran where a pause takes them back were taken from their workers.
+    /// A pause took up to `n` running jobs from their workers.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Reclaimed {
         1 n: u32,
-        /// How long the records of those stay that were to be cancelled, ms.
+        /// How long the records of those with a requested cancel are retained, ms.
         2 retain: i64,
     }
 }
@@ -154,7 +154,7 @@ impl Reclaimed {
 }
 
 impl Board {
-    /// Takes a running job from its worker, at no cost; one that was to be cancelled ends.
+    /// Takes a running job from its worker at no cost; one with a requested cancel ends.
     fn take_back(&mut self, slot: u32, retain: i64, now: i64) -> Result<(), ApplyError> {
         match self.claim_of(self.job(slot)?).ok_or(ApplyError)?.cancel {
             true => self.end_job(slot, State::Cancelled, End::Taken, None, retain, now),
@@ -172,7 +172,7 @@ impl Board {
         }
     }
 
-    /// The pause that time ends first, if it does so by then.
+    /// The pause that time ends first, if that is by `until`.
     fn ended_pause(&self, until: i64) -> Option<&Place> {
         self.dispatch.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)
     }
@@ -188,26 +188,24 @@ impl Board {
         self.dispatch.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
     }
 
-    /// The next `n` pauses, at most, that time should have ended by now. O(log pauses).
+    /// At most `n` pauses that time should have ended by now. O(log pauses).
     pub(crate) fn lift(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         self.ended_pause(env.now).map(|_| Lifted { until: env.now, n }.into())
     }
 
-    /// Decides that the next `n` jobs, at most, are taken back where pauses do so; `None` when
-    /// none are left. O(1).
+    /// Decides that pauses take back at most `n` jobs; `None` when none are left. O(1).
     pub fn reclaim(&self, env: &Env<'_>, n: u32) -> Option<Effect<'static>> {
         let retain = self.retention(State::Cancelled, env.rules);
         self.dispatch.pauses.next_release().map(|_| Reclaimed { n, retain }.into())
     }
 
-    /// Whether nothing is claimed from the whole board. O(1).
+    /// Whether the whole board is paused. O(1).
     pub(crate) fn is_paused(&self, now: i64) -> bool {
         self.dispatch.pauses.whole() > now
     }
 
-    /// Until when nothing is claimed from a queue, for its own sake or the whole board's: Unix
-    /// ms, [`NEVER`] without end, `None` when it is not paused. Without a queue, the whole
-    /// board. O(1).
+    /// Until when a queue is paused, by itself or with the whole board: Unix ms, [`NEVER`] without
+    /// end, `None` when it is not paused. Without a queue, the whole board. O(1).
     pub fn paused(&self, queue: Scope<'_>, now: i64) -> Option<i64> {
         let lane = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
         let until = self.dispatch.pauses.whole().max(lane.map_or(0, |lane| lane.paused));

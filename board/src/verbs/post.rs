@@ -1,4 +1,4 @@
-//! Posting: a job comes onto the board.
+//! Posting: a job is added to the board.
 
 use crate::job::DEFAULT_QUEUE;
 use std::borrow::Cow;
@@ -24,48 +24,48 @@ pub enum Exists {
     Refuse,
     /// Do nothing.
     Skip,
-    /// Take its place; do nothing when it is free.
+    /// Replace the job; do nothing when the id is free.
     OnlyReplace,
-    /// Take its place.
+    /// Replace the job.
     Replace,
 }
 
 /// A request to post.
 #[derive(Debug, Clone, Default)]
 pub struct Post<'a> {
-    /// The client's id, or the server makes one.
+    /// The client's id; otherwise the server makes one.
     pub id: Option<&'a [u8]>,
-    /// When that id is taken.
+    /// What to do when that id is taken.
     pub exists: Exists,
-    /// Opaque bytes.
+    /// The payload, opaque bytes.
     pub payload: &'a [u8],
-    /// The job's type.
+    /// Its name, the type of the job.
     pub name: Option<&'a [u8]>,
-    /// Lane; `default` when not named.
+    /// Its queue; `default` when not named.
     pub queue: Option<&'a [u8]>,
-    /// Higher first.
+    /// Its priority; higher ones are claimed first.
     pub priority: Option<i32>,
-    /// Not before this time, Unix ms.
+    /// The job is not ready before this time, Unix ms.
     pub due: Option<i64>,
-    /// Attributes with defaults in the settings.
+    /// Options with defaults in the settings.
     pub options: Options,
-    /// Fields of the user's own.
+    /// The user's own fields.
     pub meta: Meta<'a>,
-    /// What it waits for.
+    /// The jobs that it waits for.
     pub after: Option<After<'a>>,
-    /// With whom it shares its turns.
+    /// Its group.
     pub group: Option<&'a [u8]>,
-    /// On whose behalf.
+    /// The user on whose behalf it is posted.
     pub user: Option<&'a [u8]>,
     /// Its tags.
     pub tags: Option<Vec<&'a [u8]>>,
-    /// The job that it is a part of, by id: see [`Board::adopt`].
+    /// The id of its parent: see [`Board::adopt`].
     pub parent: Option<&'a [u8]>,
-    /// Its weight among that job's children.
+    /// Its weight among the children of its parent.
     pub share: Option<u32>,
-    /// So many live jobs of that user and name at most; needs a user.
+    /// The most live jobs of this user and name; needs a user.
     pub most_live: Option<i64>,
-    /// The key that it takes.
+    /// The unique key that it takes.
     pub unique: Option<TakeKey<'a>>,
 }
 
@@ -77,43 +77,42 @@ impl Post<'_> {
     }
 }
 
-/// What to do when another job holds the key.
+/// What to do when another job holds the unique key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// Refuse.
     #[default]
     Reject,
-    /// Post nothing, and tell the holder's id.
+    /// Post nothing, and return the holder's id.
     Return,
-    /// Take the holder's place while nobody has claimed it; its due time and its place in line
-    /// stay.
+    /// Replace the holder while nobody has claimed it; its due time and its place in line stay.
     Replace,
-    /// The same, but its delay starts afresh.
+    /// The same, but start its delay again.
     Debounce,
 }
 
-/// A request to take a key.
+/// A request to take a unique key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakeKey<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// When it is free again; see [`crate::Unique`].
+    /// What frees the key; see [`crate::Unique`].
     pub until: Option<Until>,
-    /// Free after so many ms.
+    /// How long the key is held at most, ms.
     pub time: Option<i64>,
-    /// When another job holds it.
+    /// What to do when another job holds it.
     pub on_conflict: OnConflict,
 }
 
-/// What a post comes to.
-// It lives on the stack for one decision; a box would cost an allocation for each.
+/// The outcome of a post.
+// It is on the stack for one decision; a box would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
 pub enum PostAnswer<'a> {
-    /// This is to be applied. Its id is [`Posted::text`].
+    /// The caller must apply this. Its id is [`Posted::text`].
     Do(Posted<'a>),
     /// Nothing happens: NX and the id is taken, or XX and it is free.
     Skip,
-    /// Nothing happens: the job of this id holds the key.
+    /// Nothing happens: the job with this id holds the key.
     Holds(Id<ByteString>),
 }
 
@@ -129,8 +128,8 @@ impl Board {
         Ok(answer)
     }
 
-    /// Decides a post without a look at limits: for one of several that [`Board::check_posts`]
-    /// has let pass together.
+    /// Decides a post without a check of limits: for one of several posts that
+    /// [`Board::check_posts`] has accepted together.
     pub fn post_unbounded<'a>(
         &self,
         env: &Env<'_>,
@@ -235,18 +234,18 @@ impl Board {
         }
     }
 
-    /// Refuses posts that share their options when they would exceed a limit. O(1) for those of
-    /// one queue.
+    /// Refuses posts that share their options when they would exceed a limit. O(1) for posts to one
+    /// queue.
     pub fn check_posts(&self, growth: &Growth, post: &Post<'_>) -> Result<(), Refusal> {
         self.check_growth(growth, post.user.zip(post.most_live))
     }
 
-    /// Whether a limit has to be looked at before a post.
+    /// Whether limits must be checked before a post.
     pub fn is_bounded(&self, post: &Post<'_>) -> bool {
         self.is_limited() || post.most_live.is_some()
     }
 
-    /// Whether a job of that id is on the board in a state other than ended.
+    /// The state of the job with this id; `None` when it has no record.
     pub fn state_of(&self, id: &[u8]) -> Option<State> {
         self.store.jobs.get(self.find(id)?).map(|job| job.state)
     }

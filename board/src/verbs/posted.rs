@@ -1,4 +1,4 @@
-//! What a post comes to: a job is on the board, or another one in its place.
+//! The effect of a post: a job is added to the board, or replaces another.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::Lazy;
 
 written! {
-    /// A job came, or took the place of the one with its id: then attributes that are not named
-    /// stay, and everything else begins afresh.
+    /// A job was posted, or replaced the one with its id: options that the post does not name stay
+    /// then, and everything else starts again.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Posted<'a> {
         1 pub(super) slot: u32,
@@ -33,13 +33,13 @@ written! {
         9 pub(super) priority: Option<i32>,
         10 pub(super) due: Option<i64>,
         11 pub(super) options: Option<Options>,
-        /// What few jobs have: most neither carry it nor write it down.
+        /// Options that few posts have: most neither carry nor write them.
         12 pub(super) more: Option<Box<More<'a>>>,
     }
 }
 
 written! {
-    /// The rare attributes of a post.
+    /// The rare options of a post.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct More<'a> {
         1 pub(super) meta: Meta<'a>,
@@ -51,13 +51,14 @@ written! {
 }
 
 written! {
-    /// The key that a post takes.
+    /// The unique key that a post takes.
     #[derive(Debug, Clone, PartialEq)]
     pub struct KeyTaken<'a> {
         1 pub(super) key: &'a [u8],
         2 pub(super) until: Option<Until>,
         3 pub(super) time: Option<i64>,
-        /// The holder keeps the key as it had it, its due time and its place in line.
+        /// Whether it replaces the holder of the key, and the holder's due time and place in line
+        /// stay.
         4 pub(super) keeps: bool,
     }
 }
@@ -178,7 +179,7 @@ impl Posted<'_> {
         }
     }
 
-    /// What limits have to allow; `bounded` when live jobs of its user are.
+    /// What limits must allow; `bounded` when the live jobs of its user are bounded.
     pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
         let old = board.store.jobs.get(self.slot).filter(|_| self.replaces);
         let more = self.more.as_deref();
@@ -204,7 +205,7 @@ impl Posted<'_> {
         }
     }
 
-    /// Place in line and due time of a holder that keeps both.
+    /// Place in line and due time of a replaced holder, if both stay.
     fn kept(&self, board: &Board) -> Result<Option<(U48, Option<i64>)>, ApplyError> {
         if !self.unique().is_some_and(|unique| unique.keeps) {
             return Ok(None);

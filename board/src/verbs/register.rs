@@ -1,5 +1,5 @@
-//! Registering: a worker says what it is and for how long it is there. With the end of its
-//! registration its claims end.
+//! Registering: a worker reports that it is there, what it is, and for how long. Its claims end
+//! with its registration.
 
 use crate::board::{after, Board};
 use crate::effect::{is_name, ApplyError, Meta, Validate};
@@ -13,21 +13,22 @@ use crate::verbs::abandon::Abandoned;
 use crate::verbs::holder::ANYBODY;
 use crate::workers::registrations::{Departure, Entry, Registration, REGISTERED_MOST};
 
-/// Why a job was given back by a worker that was deregistered.
+/// Why the jobs of a deregistered worker were given back.
 const DEREGISTERED: &[u8] = b"deregistered";
 
-/// A worker registers, or says more of itself.
+/// A worker's request to register, or to change its registration.
 #[derive(Debug, Clone, Default)]
 pub struct Register<'a> {
     /// Its name.
     pub worker: &'a [u8],
-    /// What kind of worker it is.
+    /// Its role, in its own words.
     pub role: Option<&'a [u8]>,
     /// Fields to set.
     pub meta: Meta<'a>,
-    /// For how long, ms; as before when not named, at first until it is deregistered.
+    /// For how long, ms; if not named, as before, and for a new registration until it is
+    /// deregistered.
     pub time: Option<i64>,
-    /// As long as the connection that carries it.
+    /// Whether it lasts as long as the connection that carries it.
     pub session: bool,
 }
 
@@ -39,7 +40,7 @@ written! {
         2 role: Option<&'a [u8]>,
         3 meta: Meta<'a>,
         4 time: i64,
-        /// Unix ms, or never.
+        /// When it lapses, Unix ms, or [`crate::NEVER`].
         5 pub until: i64,
         6 session: bool,
     }
@@ -84,7 +85,7 @@ impl Registered<'_> {
 }
 
 written! {
-    /// A worker is registered no longer: what it holds goes back.
+    /// A worker was deregistered: its jobs are given back.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Deregistered<'a> {
         1 worker: &'a [u8],
@@ -100,7 +101,7 @@ impl Deregistered<'_> {
 }
 
 written! {
-    /// Nothing is handed to a worker, or again something is.
+    /// A worker became quiet, or stopped being quiet.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Quieted<'a> {
         1 worker: &'a [u8],
@@ -120,8 +121,8 @@ impl Quieted<'_> {
 }
 
 written! {
-    /// The next `n` steps of workers that go: a registration that was to lapse by `until` has
-    /// lapsed, or a claim of a worker that has gone has ended.
+    /// The next `n` steps of ending registrations: each lapses one that was due by `until`, or ends
+    /// one claim of a worker whose registration has ended.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Departed {
         1 until: i64,
@@ -154,13 +155,13 @@ impl Departed {
 }
 
 impl Board {
-    /// The registration that lapses first, if it does so by then.
+    /// The registration that lapses first, if that is by `until`.
     fn lapsing(&self, until: i64) -> Option<&ByteString> {
         self.workers.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
     }
 
-    /// Ends a registration; the claims of its worker are ended from now on. While those of one
-    /// before that was deregistered are still being given back, all are.
+    /// Ends a registration; the claims of its worker are ended from now on. If the claims of a
+    /// former, deregistered one are still being given back, all of them are.
     pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), ApplyError> {
         let entry = self.workers.registrations.get(name).ok_or(ApplyError)?;
         entry.registration.as_ref().ok_or(ApplyError)?;
@@ -171,7 +172,8 @@ impl Board {
         self.set_entry(name, Entry { registration: None, departure })
     }
 
-    /// Ends the first claim of a worker that has gone, or with the last its departure.
+    /// Ends the first claim of a worker whose registration has ended, or after the last claim its
+    /// departure.
     fn end_one(&mut self, name: &ByteString, now: i64, seed: u64, rules: &Rules) -> Result<(), ApplyError> {
         let gone =
             self.workers.registrations.get(name).and_then(|e| e.departure.as_ref()).ok_or(ApplyError)?.token;
@@ -187,8 +189,8 @@ impl Board {
         }
     }
 
-    /// How the claim of a worker that has gone ends: as a lapse, or as if it had abandoned it;
-    /// `None` when its worker is there.
+    /// How the claim of a worker whose registration has ended must end: `true` as a lapse, `false`
+    /// as if abandoned; `None` when the registration has not ended.
     pub(crate) fn goes(&self, slot: u32, now: i64) -> Option<bool> {
         let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         let worker = self.workers.names.get(claim.worker)?;
@@ -199,7 +201,7 @@ impl Board {
         (worker.until <= now.min(claim.ends_at())).then_some(true)
     }
 
-    /// Gives a job back in the name of a worker that was deregistered.
+    /// Gives a job back in the name of its deregistered worker.
     pub(crate) fn give_back(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let reason = Some(DEREGISTERED);
         match self.claim_of(self.job(slot)?).ok_or(ApplyError)?.cancel {
@@ -240,20 +242,19 @@ impl Board {
             && register.meta.iter().all(|(field, value)| room(field).is_some_and(|old| value.len() <= old))
     }
 
-    /// Decides that a worker goes; `None` when it is not registered. O(log workers).
+    /// Decides that a worker is deregistered; `None` when it is not registered. O(log workers).
     pub fn deregister<'a>(&self, worker: &'a [u8]) -> Option<Deregistered<'a>> {
         self.workers.registrations.of(worker).map(|_| Deregistered { worker })
     }
 
-    /// Decides that nothing is handed to a worker, or again something is; `None` when that is
-    /// so already. O(log workers).
+    /// Decides that a worker becomes quiet, or stops being quiet; `None` when nothing would change.
+    /// O(log workers).
     pub fn quiet<'a>(&self, worker: &'a [u8], quiet: bool) -> Result<Option<Quieted<'a>>, Refusal> {
         let known = self.workers.registrations.of(worker).ok_or(Refusal::NoWorker)?;
         Ok((known.quiet != quiet).then_some(Quieted { worker, quiet }))
     }
 
-    /// The next `n` steps, at most, of workers that go; `None` when there are none. O(log
-    /// workers).
+    /// At most `n` steps of ending registrations; `None` when there are none. O(log workers).
     pub fn departs(&self, env: &Env<'_>, n: u32) -> Option<Departed> {
         let until = if env.hold > env.now { 0 } else { env.now };
         let some = self.lapsing(until).is_some() || self.workers.registrations.next_departure().is_some();

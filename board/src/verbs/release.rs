@@ -41,7 +41,7 @@ impl Board {
         }
     }
 
-    /// Decides that a job goes back whose claim never reached its worker: at no cost.
+    /// Decides that a job whose claim never reached its worker is ready again, at no cost.
     pub fn undo_claim(&self, env: &Env<'_>, slot: u32, token: u64) -> Option<Effect<'static>> {
         let claim = self.claim_of(self.store.jobs.get(slot)?)?;
         (claim.token == token).then(|| self.release(env, slot).ok()).flatten()

@@ -1,4 +1,4 @@
-//! Requeueing: a job that failed, was trashed or cancelled is to be done after all.
+//! Requeueing: an operator makes an ended job ready again.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::job::{Options, State, U48};
 use crate::statistics::stats::Tally;
 
 written! {
-    /// An ended job is to be done after all: attempts afresh, at the end of its line.
+    /// An ended job was requeued: attempts start again at 0, at the end of its line.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Requeued<'a> {
         1 slot: u32,
@@ -45,7 +45,7 @@ impl Requeued<'_> {
             extras.ended = 0;
             extras.drop_at = 0;
             extras.modified = now;
-            // A worker of before has no say any more.
+            // The last holder may no longer report on it.
             if let Some(last) = extras.last_claim.as_mut() {
                 last.end = crate::job::End::Taken;
             }
@@ -82,8 +82,8 @@ impl Board {
         Ok(Requeued { slot, queue })
     }
 
-    /// Refuses the requeue of several jobs, each of which could be requeued alone, when two of
-    /// them have one key or a limit would be exceeded. O(n log n).
+    /// Refuses to requeue several jobs, each of which could be requeued alone, when two of them
+    /// have one key or they would exceed a limit together. O(n log n).
     pub fn check_requeues(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
         let mut first: BTreeMap<&[u8], u32> = BTreeMap::new();
         for slot in slots {

@@ -1,4 +1,4 @@
-//! Telling: jobs learn that what they wait for has ended.
+//! Resolving: the edges to a job that has ended are met, or end the waiting job.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Validate};
@@ -6,8 +6,8 @@ use crate::env::Env;
 use crate::policy::Policy;
 
 written! {
-    /// The next `n` steps of telling those who wait that a job has ended: one job each, or that
-    /// all have been told.
+    /// The next `n` steps of resolving edges to ended jobs: each resolves one edge, or finds that a
+    /// job has none left.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Resolved {
         1 n: u32,
@@ -28,12 +28,12 @@ impl Resolved {
 }
 
 impl Board {
-    /// Whether anybody is to be told. O(1).
+    /// Whether any edge is to be resolved. O(1).
     pub fn is_resolving(&self) -> bool {
         !self.relations.waits.resolutions.is_empty()
     }
 
-    /// The next `n` steps of telling, if anybody is to be told. O(1).
+    /// The next `n` steps of resolving, if there are any. O(1).
     pub fn to_resolve(&self, env: &Env<'_>, n: u32) -> Option<Resolved> {
         self.is_resolving().then(|| Resolved { n, policy: Policy::of_ends(env.rules) })
     }

@@ -1,4 +1,4 @@
-//! Schedules: set, deleted, paused.
+//! Schedules: setting, deleting, pausing.
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
@@ -14,42 +14,42 @@ use crate::verbs::post::Post;
 /// When a schedule fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When<'a> {
-    /// Every so many ms.
+    /// Each time this many ms have passed.
     Every(i64),
     /// By a cron expression.
     Cron(&'a [u8]),
 }
 
-/// A request to make a schedule, or to change what it names of one.
+/// A request to add a schedule, or to change the named parts of one.
 #[derive(Debug, Clone, Default)]
 pub struct SetSchedule<'a> {
-    /// Which one.
+    /// Its id.
     pub id: &'a [u8],
-    /// When it fires; needed for a new one.
+    /// When it fires; a new schedule needs this.
     pub when: Option<When<'a>>,
     /// The zone of the expression; empty for UTC.
     pub zone: Option<&'a [u8]>,
-    /// No time before this, Unix ms.
+    /// No time is before this, Unix ms.
     pub start: Option<i64>,
-    /// No time after this, Unix ms, or without end.
+    /// No time is after this, Unix ms; `Some(None)` for no end.
     pub end: Option<Option<i64>>,
-    /// No more children than this, or any number.
+    /// The most children; `Some(None)` for any number.
     pub max: Option<Option<u64>>,
-    /// What becomes of missed times.
+    /// What it does about missed times.
     pub backlog: Option<Backlog>,
-    /// What becomes of a time while the last child lives.
+    /// What it does at a time while its last child is live.
     pub overlap: Option<Overlap>,
-    /// By how much a child may come later, ms.
+    /// By how much a child may be late on purpose, ms.
     pub jitter: Option<i64>,
-    /// Ready so many ms after the intended time.
+    /// How long after the intended time its children become ready, ms.
     pub delay: Option<i64>,
-    /// What its children are posted with. Their ids, what they wait for and when they are ready
-    /// do not count, nor what is to be done when their key is taken.
+    /// What its children are posted with. Id, AFTER, due time, and what to do when the key is taken
+    /// are ignored.
     pub child: Post<'a>,
 }
 
 written! {
-    /// A schedule came, or is another from now on.
+    /// A schedule was added or changed.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleSet {
         1 schedule: Schedule,
@@ -72,7 +72,7 @@ impl ScheduleSet {
 }
 
 written! {
-    /// A schedule is gone. Its children stay.
+    /// A schedule was deleted. Its children stay.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleDeleted {
         1 id: ByteString,
@@ -88,14 +88,14 @@ impl ScheduleDeleted {
 }
 
 written! {
-    /// A schedule gets another next time: it was paused or resumed, or it passed over times.
+    /// A schedule got another next time: it was paused or resumed, or it passed over times.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ScheduleMoved {
         1 pub(super) id: ByteString,
         2 pub(super) paused: bool,
         3 pub(super) next: i64,
         4 pub(super) at: i64,
-        /// A child would have been refused.
+        /// Whether the board would have refused a child.
         5 pub(super) refused: bool,
     }
 }
@@ -136,7 +136,7 @@ fn readable(expression: &[u8], zone: &[u8], now: i64) -> Result<(), Refusal> {
 }
 
 impl Schedule {
-    /// When a child with that intended time is posted.
+    /// When a child with this intended time is posted, Unix ms.
     pub(super) fn posted_at(&self, next: i64, draw: u64) -> i64 {
         match next {
             NEVER => NEVER,
@@ -148,8 +148,8 @@ impl Schedule {
         self.max.is_some_and(|max| fired >= max)
     }
 
-    /// The first time from now on at which it fires when it is not paused, and never one again
-    /// that has had its child.
+    /// The first time from now on at which it fires unless paused; never a time that has had its
+    /// child.
     fn next_from(&self, now: i64) -> i64 {
         match self.full(self.fired) {
             true => NEVER,
@@ -157,7 +157,7 @@ impl Schedule {
         }
     }
 
-    /// Takes over what the request names. True when its times are others from now on.
+    /// Takes over what the request names. Returns whether its times have changed.
     fn take(&mut self, set: &SetSchedule<'_>, now: i64) -> bool {
         let before = (self.every, self.cron.clone(), self.zone.clone(), self.start);
         match set.when {
@@ -178,7 +178,7 @@ impl Schedule {
         self.template.delay = set.delay.or(self.template.delay);
         let changed = before != (self.every, self.cron.clone(), self.zone.clone(), self.start);
         if changed {
-            // With a START the same words give the same times, whatever stood there before.
+            // With a START the same request gives the same times, whatever they were before.
             self.anchor = self.start.unwrap_or_else(|| now.saturating_add(self.every));
         }
         changed
@@ -216,7 +216,7 @@ impl Template {
 }
 
 impl Board {
-    /// The schedule of that id.
+    /// The schedule of this id.
     pub fn schedule(&self, id: &[u8]) -> Option<&Schedule> {
         self.schedules.get(id)
     }
@@ -226,12 +226,12 @@ impl Board {
         self.schedules.len()
     }
 
-    /// Schedules in the order of their ids, those behind one. O(log n) and what is taken.
+    /// The schedules behind `after`, by id. O(log n + those taken).
     pub fn schedules_after(&self, after: Option<&[u8]>) -> impl Iterator<Item = &Schedule> {
         self.schedules.after(after)
     }
 
-    /// Decides the making or changing of a schedule. O(log n).
+    /// Decides to add or change a schedule. O(log n).
     pub fn set_schedule(&self, env: &Env<'_>, set: &SetSchedule<'_>) -> Result<ScheduleSet, Refusal> {
         let old = self.schedules.get(set.id);
         if old.is_none() && set.when.is_none() {
@@ -273,13 +273,13 @@ impl Board {
         Ok(ScheduleSet { schedule })
     }
 
-    /// Decides the end of a schedule.
+    /// Decides to delete a schedule.
     pub fn delete_schedule(&self, id: &[u8]) -> Result<ScheduleDeleted, Refusal> {
         self.schedules.get(id).map(|s| ScheduleDeleted { id: s.id.clone() }).ok_or(Refusal::NoSchedule)
     }
 
-    /// Decides that a schedule stands still, or goes on with its first time from now on;
-    /// `None` when it does so already.
+    /// Decides that a schedule is paused, or resumed with its first time from now on; `None` when
+    /// nothing would change.
     pub fn pause_schedule(
         &self,
         env: &Env<'_>,

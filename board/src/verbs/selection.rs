@@ -1,18 +1,19 @@
 //! Selections by filter: the jobs that an operator's verb is for, slice by slice.
 //!
-//! A slice is chosen before anything changes, so a dry run gives the numbers of a real one.
-//! It walks the places of jobs up the stream: blocked, scheduled, ready, claimed, then those
-//! that ended, each in its own order. A job that goes on while a loop runs is met further
-//! down; a requeue walks all that ended as one, oldest end first.
+//! A slice is chosen before anything changes, so a dry run gives the numbers of a real one. It
+//! walks the places in the order of a job's life: blocked, scheduled, ready, claimed, then the
+//! ended ones, each in its own order. A job that moves on while a loop runs is met later in the
+//! walk. A requeue walks all ended jobs as one, oldest end first.
 //!
-//! The verbs move jobs, ahead of the walk too, and others post and claim meanwhile. So a
-//! cursor tells beside the place when the loop began, and jobs are passed over that came
-//! later: posted since, for a release claimed since, for a requeue ended since, for an update
-//! updated since. A loop touches each job once at most, and ends.
+//! The verbs move jobs, also ahead of the walk, and others post and claim meanwhile. So a cursor
+//! carries, beside the position, when the loop began, and the walk passes over jobs that are newer:
+//! posted since, for a release claimed since, for a requeue ended since, for an update updated
+//! since. A loop touches each job at most once, and ends.
 //!
-//! A job that others wait for is cancelled or deleted after them, when all that wait for it,
-//! near and far, are in the selection too. Otherwise it is held back, and told. An ended one
-//! past its time goes by itself with the last of them: it is passed over, in whatever slices.
+//! A job that others wait for is cancelled or deleted after them, if all jobs that wait for it,
+//! near and far, are in the selection too. Otherwise it is held back and reported. An ended job
+//! past its retention is removed by itself with the last of them: the walk passes over it, whatever
+//! the slices.
 
 use crate::job::Job;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,29 +30,29 @@ use crate::reading::list::LOOK;
 use crate::structures::merge::{Merge, Slots};
 use crate::verbs::{CancelAnswer, Label, Update};
 
-/// What is to be done with the jobs of a selection.
+/// What an operator does with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
 pub enum Operation<'a> {
-    /// Call them off; with force also those that workers hold.
+    /// Cancel them; with force also those that workers hold.
     Cancel {
         /// See [`Board::cancel`].
         force: bool,
     },
     /// Take them from their workers.
     Release,
-    /// Do them after all, in that queue if one is named.
+    /// Requeue them, to this queue if one is named.
     Requeue(Option<&'a [u8]>),
-    /// Drop their records.
+    /// Delete their records.
     Delete,
-    /// Change them.
+    /// Update them.
     Update(&'a Update<'a>),
-    /// Change their labels, and with an update themselves.
+    /// Change their labels, and with an update the jobs too.
     Label(&'a Label<'a>, Option<&'a Update<'a>>),
 }
 
 use State::*;
 
-/// States that are walked one after the other; those of one element as one.
+/// States that are walked one after the other; those of one element are walked as one.
 type Places = &'static [&'static [State]];
 
 const LIVE: Places = &[&[Blocked], &[Scheduled], &[Ready], &[State::Claimed]];
@@ -78,13 +79,13 @@ impl Operation<'_> {
         }
     }
 
-    /// Whether jobs that wait for it would be left behind.
+    /// Whether it would leave behind jobs that wait for a removed one.
     fn takes_away(&self) -> bool {
         matches!(self, Operation::Cancel { .. } | Operation::Delete)
     }
 }
 
-/// Where a loop over a selection goes on, and when it began.
+/// Where a loop over a selection continues, and when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelectionCursor {
     revision: i64,
@@ -101,7 +102,7 @@ impl SelectionCursor {
         Some(SelectionCursor { revision, token, place: Cursor::read(parts.next()?)? })
     }
 
-    /// As clients see it.
+    /// The cursor as clients see it.
     pub fn text(&self) -> String {
         format!("{}.{}.{}", self.revision, self.token, self.place.text())
     }
@@ -110,57 +111,57 @@ impl SelectionCursor {
 /// One slice of a selection by filter.
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
-    /// What for.
+    /// What to do with them.
     pub deed: Operation<'a>,
     /// Which jobs.
     pub filters: Filters<'a>,
     /// Where the last slice ended.
     pub from: Option<SelectionCursor>,
-    /// So many jobs at most.
+    /// The most jobs.
     pub count: usize,
-    /// The slice ends when its records are this many bytes together.
+    /// The slice ends when its records have this many bytes together.
     pub bytes: usize,
-    /// Nothing is to be changed.
+    /// Whether nothing is to be changed.
     pub dry: bool,
 }
 
-/// What a slice comes to.
+/// A chosen slice.
 #[derive(Debug, Default, PartialEq)]
 pub struct Chosen {
-    /// The jobs, in the order in which it is to be done.
+    /// The jobs, in the order in which the operation must take them.
     pub slots: Vec<u32>,
-    /// Jobs of the selection that it cannot be done with now.
+    /// Jobs of the selection that the operation cannot take now.
     pub held: Vec<u32>,
-    /// Where to go on.
+    /// Where to continue.
     pub next: Option<SelectionCursor>,
 }
 
-/// How a job stands to a selection.
+/// The relation of a job to a selection.
 enum Stand {
-    /// It is not in it, or the deed is not for its state.
+    /// It is not in it, or the operation does not apply to its state.
     Outside,
-    /// It is refused.
+    /// The operation would be refused.
     Held,
     Inside,
 }
 
-/// A slice in the making.
+/// A slice that is being chosen.
 struct Slice<'b, 's> {
     board: &'b Board,
     env: &'b Env<'b>,
     selection: &'s Selection<'s>,
     begun: (i64, u64),
     chosen: Chosen,
-    /// Of jobs that wait for others: whether they go.
+    /// For jobs that wait for others: whether they are chosen.
     verdicts: BTreeMap<u32, bool>,
     looks: usize,
     bytes: usize,
     visited: usize,
-    /// Claimed jobs that go to another queue.
+    /// Claimed jobs that move to another queue.
     moves: Moves,
-    /// What those chosen add, as far as limits go.
+    /// What the chosen jobs add, as far as limits are concerned.
     growth: Growth,
-    /// Keys that those chosen take again, and how many of them are not taken now.
+    /// Keys that the chosen jobs take again, and how many of them are free now.
     keys: BTreeSet<&'b [u8]>,
     new_keys: usize,
 }
@@ -224,7 +225,7 @@ impl Slice<'_, '_> {
         }
     }
 
-    /// Whether it may run in its new queue beside those chosen before.
+    /// Whether it may run in its new queue beside the jobs chosen before.
     fn has_room(&self, slot: u32, update: &Update<'_>) -> bool {
         let Some(queue) = update.queue else { return true };
         let mut more = Moves::default();
@@ -232,7 +233,7 @@ impl Slice<'_, '_> {
         self.moves.fit(self.board, queue, &more)
     }
 
-    /// Whether an ended job may live again beside those chosen before.
+    /// Whether an ended job may be live again beside the jobs chosen before.
     fn can_live(&self, slot: u32, queue: Option<&[u8]>) -> bool {
         let can_take = |unique: &Unique| {
             let new = usize::from(self.board.is_new_key(&unique.key));
@@ -273,11 +274,11 @@ impl Slice<'_, '_> {
         }
     }
 
-    /// Decides on the next job of the walk. False when the slice ends before it.
+    /// Decides on the next job of the walk. Returns false when the slice ends before it.
     fn visit(&mut self, slot: u32) -> bool {
         match self.verdicts.get(&slot) {
             Some(false) => self.chosen.held.push(slot),
-            // Chosen with what it waits for, unless nothing is to change.
+            // It was chosen with the job that it waits for, unless nothing is to change.
             Some(true) if self.selection.dry => self.choose(slot),
             Some(true) => {}
             None => match self.stand(slot) {
@@ -293,13 +294,13 @@ impl Slice<'_, '_> {
         true
     }
 
-    /// Decides on a job that others wait for: whoever waits goes before it.
+    /// Decides on a job that others wait for: they are chosen before it.
     fn visit_awaited(&mut self, slot: u32) -> bool {
         match self.waiters_go(slot) {
             Some(true) if self.outlived(slot) => {}
             Some(true) => self.choose(slot),
             Some(false) => self.chosen.held.push(slot),
-            // The next slice begins here with all its looks; when that was this one, in vain.
+            // The next slice begins here with all its looks; if this one did, they do not suffice.
             None if self.visited == 0 && self.chosen.slots.is_empty() => self.chosen.held.push(slot),
             None => return false,
         }
@@ -307,7 +308,7 @@ impl Slice<'_, '_> {
         true
     }
 
-    /// Whether a record is only still there because others wait for it.
+    /// Whether a record is kept only because others wait for it.
     fn outlived(&self, slot: u32) -> bool {
         let state = self.board.store.jobs.get(slot).map(|job| job.state);
         let extras = self.board.extras(slot);
@@ -318,8 +319,8 @@ impl Slice<'_, '_> {
         state.is_some_and(State::ended) && extras.is_some_and(over)
     }
 
-    /// Whether all that wait for a job, near and far, are in the selection. Chooses them on
-    /// the way, whoever nobody waits for first. `None` when the slice is full before it is
+    /// Whether all jobs that wait for a job, near and far, are in the selection. Chooses them on
+    /// the way, those first for which nobody waits. `None` when the slice is full before that is
     /// known. O(n) for n of them, bounded by the slice.
     fn waiters_go(&mut self, root: u32) -> Option<bool> {
         let mut path = vec![(root, 0)];
@@ -354,8 +355,8 @@ impl Slice<'_, '_> {
 }
 
 impl Board {
-    /// Chooses the next slice of a selection. It looks at ten jobs for each that it may
-    /// choose, and at 10,000 at least. O(log n + what it looks at).
+    /// Chooses the next slice of a selection. It looks at ten jobs for each that it may choose, and
+    /// at 10,000 at least. O(log n + jobs looked at).
     pub fn select(&self, env: &Env<'_>, selection: &Selection<'_>) -> Chosen {
         let begun = selection.from.map(|from| (from.revision, from.token));
         let begun = begun.unwrap_or((self.revision() as i64, self.token()));
@@ -395,7 +396,7 @@ impl Board {
         slice.chosen
     }
 
-    /// The jobs in these states that may pass the filters, from a place.
+    /// The jobs in these states that may pass the filters, from a position on.
     fn walk_places<'a>(&'a self, states: &[State], from: Option<Cursor>, filters: &Filters<'_>) -> Slots<'a> {
         let allowed = states.iter().filter(|state| filters.allows_state(**state));
         if let (&[State::Claimed], Some(worker)) = (states, only_worker(filters)) {
@@ -413,7 +414,7 @@ impl Board {
         }
     }
 
-    /// The place of a job in such a walk.
+    /// The position of a job in such a walk.
     fn place_of(&self, states: &[State], slot: u32, filters: &Filters<'_>) -> Option<Cursor> {
         let state = self.store.jobs.get(slot)?.state;
         match (states, only_worker(filters)) {
@@ -426,7 +427,7 @@ impl Board {
     }
 }
 
-/// The worker, when the filters name one alone: then what it holds is walked, by token.
+/// The worker, when the filters name exactly one: the walk then follows its claims, by token.
 fn only_worker<'a>(filters: &Filters<'a>) -> Option<&'a [u8]> {
     let mut workers = filters.any.iter().filter_map(|filter| match filter {
         Filter::Worker(worker) => Some(*worker),

@@ -9,7 +9,7 @@ use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 
 written! {
-    /// A claim ends with the connection that carries it.
+    /// A claim was bound to the connection that carries it.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Bound {
         /// The job.
@@ -30,12 +30,12 @@ impl Bound {
 }
 
 written! {
-    /// The connection that carried the claims of these jobs, or the registrations of these
-    /// workers, has closed: they end, or will when the grace has passed.
+    /// The connection of these claims, or of these workers' registrations, has closed: they end at
+    /// once or after the grace.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Disconnected {
         1 slots: Vec<u32>,
-        /// So many ms their worker has to come back.
+        /// How long the worker has to come back, ms.
         2 grace: i64,
         3 seed: u64,
         4 policy: Policy,
@@ -69,11 +69,11 @@ impl Disconnected {
 }
 
 impl Board {
-    /// The registration of a worker has no connection any more.
+    /// The registration of a worker has lost its connection.
     fn loses(&mut self, worker: &ByteString, grace: i64, end: i64) -> Result<(), ApplyError> {
         let mut entry = self.workers.registrations.get(worker).cloned().ok_or(ApplyError)?;
         let registration = entry.registration.as_mut().filter(|r| r.session).ok_or(ApplyError)?;
-        // A time: one that never ends would wait for a connection for ever.
+        // It needs an end: one without would wait for a connection for ever.
         registration.until = registration.until.min(end).clamp(1, NEVER - 1);
         match grace {
             0 => self.depart(worker, true),
@@ -81,16 +81,16 @@ impl Board {
         }
     }
 
-    /// Whether a job's claim ends with a connection. O(1).
+    /// Whether a job's claim ends when a connection closes. O(1).
     #[inline]
     pub fn is_session(&self, slot: u32) -> bool {
         let claim = self.store.jobs.get(slot).and_then(|job| self.claim_of(job));
         claim.is_some_and(|claim| claim.session != Session::None)
     }
 
-    /// The next `n` claims or registrations, at most, whose connection has closed; `None` when
-    /// there are none. A registration that comes without one, from a snapshot or another
-    /// server, stands as long as after a recovery. O(n).
+    /// At most `n` claims or registrations whose connection has closed; `None` when there are none.
+    /// A registration that has no connection, from a snapshot or another server, lasts as long as
+    /// after a recovery. O(n).
     pub fn disconnects(&self, env: &Env<'_>, n: u32) -> Option<Disconnected> {
         let slots = self.local.sessions.of_closed(n as usize);
         let mut workers = Vec::new();

@@ -1,4 +1,4 @@
-//! Trashing: a worker puts a job aside that nobody should try again.
+//! Trashing: a worker puts a job aside that nobody should attempt again.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
@@ -10,7 +10,7 @@ use crate::job::{End, State};
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::holder::{end_of, WorkerVerb};
 
-/// A worker puts its job aside.
+/// A worker's request to trash its job.
 #[derive(Debug, Clone, Default)]
 pub struct Trash<'a> {
     /// Why.
@@ -37,13 +37,13 @@ impl<'a> WorkerVerb<'a> for Trash<'a> {
 }
 
 written! {
-    /// A worker put a job aside.
+    /// A worker trashed a job.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Trashed<'a> {
         1 slot: u32,
         2 reason: Option<&'a [u8]>,
         3 retain: i64,
-        /// Said by one who may not be the holder.
+        /// Whether the speaker may not be the holder.
         4 apart: bool,
     }
 }

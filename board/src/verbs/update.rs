@@ -8,20 +8,20 @@ use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 
 written! {
-    /// What is to change, each only if it is named.
+    /// The changes, each only if it is named.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Update<'a> {
-        /// Higher first; the job keeps its age.
+        /// A new priority; the job keeps its age.
         1 pub priority: Option<i32>,
-        /// Another lane.
+        /// A new queue.
         2 pub queue: Option<&'a [u8]>,
-        /// Not before this time, Unix ms.
+        /// The job is not ready before this time, Unix ms.
         3 pub due: Option<i64>,
-        /// Failures that are followed by another try, counted from the post.
+        /// How many failures are followed by another attempt, counted from the post.
         4 pub retries: Option<i64>,
-        /// Lease of the next claim, ms.
+        /// The lease of the next claim, ms.
         5 pub lease: Option<i64>,
-        /// The rest: progress may go back.
+        /// Everything else: progress may fall.
         6 pub report: Option<Report<'a>>,
     }
 }
@@ -48,7 +48,7 @@ impl Updated<'_> {
 }
 
 written! {
-    /// An operator changed several jobs alike: what they get is told once.
+    /// An operator changed several jobs alike: the change is written once.
     #[derive(Debug, Clone, PartialEq)]
     pub struct UpdatedAll<'a> {
         1 slots: Vec<u32>,
@@ -69,7 +69,7 @@ impl UpdatedAll<'_> {
 }
 
 impl Update<'_> {
-    /// Bytes that it writes into each job, about.
+    /// About how many bytes it writes into each job.
     pub(crate) fn weight(&self) -> usize {
         let report = self.report.as_ref();
         report.map_or(0, |r| {
@@ -141,7 +141,7 @@ impl Board {
         Ok(Updated { slot, update: update.clone() })
     }
 
-    /// The same update of several jobs, each of which has been checked.
+    /// The same update of several jobs, each of which the caller has checked.
     pub fn update_all<'a>(&self, slots: Vec<u32>, update: &Update<'a>) -> UpdatedAll<'a> {
         UpdatedAll { slots, update: update.clone() }
     }
