@@ -20,11 +20,11 @@ use crate::structures::interner::Interner;
 use crate::structures::sorted::SortedSlots;
 use crate::workers::Workers;
 
-/// Revisions stay below this: they fit into a [`crate::job::U48`].
+/// Revisions stay below this, so that they fit into a [`crate::job::U48`].
 pub(crate) const REVISIONS: u64 = NEVER as u64;
 /// Tags of turns stay below this.
 pub(crate) const TURNS: u64 = u64::MAX >> 1;
-/// No command and no turn of the timer counts further than this.
+/// No command and no tick of the timer counts further than this.
 const HEADROOM: u64 = 1 << 40;
 
 /// The state machine, made of what its rooms keep. See the crate's comment.
@@ -33,9 +33,10 @@ pub struct Board {
     pub(crate) revision: u64,
     pub(crate) token: u64,
     pub(crate) settings: Overrides,
-    /// This copy missed something, and can no longer be trusted.
+    /// Whether this copy missed something and can no longer be trusted.
     pub(crate) broken: bool,
-    /// What this version cannot read: then the board is broken, and holds nothing else.
+    /// The snapshot that this version cannot read: the board is then broken, and holds nothing
+    /// else.
     pub(crate) held: Option<Box<Held>>,
     pub(crate) store: Store,
     pub(crate) places: Places,
@@ -50,12 +51,12 @@ pub struct Board {
     pub(crate) local: Local,
 }
 
-/// A duration setting: -1 and 0 mean none.
+/// The value of a duration setting, ms; -1 and 0 mean none.
 pub(crate) fn duration(ms: i64) -> Option<i64> {
     (ms > 0).then_some(ms)
 }
 
-/// When something of that age ends; -1 means never.
+/// When something that begins now and lasts `ms` ends, Unix ms; -1 means never.
 pub(crate) fn after(now: i64, ms: i64) -> i64 {
     if ms < 0 {
         return NEVER;
@@ -63,18 +64,18 @@ pub(crate) fn after(now: i64, ms: i64) -> i64 {
     now.saturating_add(ms).clamp(0, NEVER)
 }
 
-/// Which of the lines of ended jobs is that state's.
+/// Which of the lines of ended jobs belongs to this state.
 pub(crate) fn ended_line(state: State) -> usize {
     (state as usize).saturating_sub(State::Complete as usize)
 }
 
 impl Board {
-    /// Counts the effects that made this board what it is.
+    /// How many effects have made this board what it is.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The last token that was given out.
+    /// The last fencing token that was given out.
     pub fn token(&self) -> u64 {
         self.token
     }
@@ -84,34 +85,34 @@ impl Board {
         self.broken
     }
 
-    /// Why it keeps a snapshot that this version cannot read, if it does.
+    /// Why this version cannot read the board's snapshot, if it cannot.
     pub fn why_held(&self) -> Option<&'static str> {
         self.held.as_ref().map(|held| held.why)
     }
 
-    /// Keeps one more part behind those that this version cannot read.
+    /// Keeps one more part of a snapshot that this version cannot read.
     pub fn hold(&mut self, part: &[u8]) {
         if let Some(held) = &mut self.held {
             held.parts.push(part.into());
         }
     }
 
-    /// Marks this copy as one that cannot be trusted.
+    /// Marks this copy as broken: it cannot be trusted.
     pub fn set_broken(&mut self) {
         self.broken = true;
     }
 
-    /// How many jobs are in that state.
+    /// How many jobs are in this state. O(1).
     pub fn count(&self, state: State) -> u64 {
         self.places.counts.get(state as usize).copied().unwrap_or(0)
     }
 
-    /// How many records there are.
+    /// How many records there are. O(1).
     pub fn len(&self) -> usize {
         self.store.jobs.len()
     }
 
-    /// How many things of their own are freed with the board: jobs and what outlives them, about. O(1).
+    /// About how many allocations are freed with the board: jobs and what outlives them. O(1).
     pub fn pieces(&self) -> usize {
         self.store.jobs.len()
             + self.places.tombstones.len()
@@ -127,8 +128,8 @@ impl Board {
         self.store.jobs.len() == 0
     }
 
-    /// Bytes that the board takes, about. O(queues + workers + users + records of statistics), not
-    /// O(jobs).
+    /// About how many bytes the board takes. O(queues + workers + users + records of statistics),
+    /// not O(jobs).
     pub fn bytes(&self) -> usize {
         let lines = [
             &self.places.due,
@@ -174,8 +175,8 @@ impl Board {
             + self.quotas.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
     }
 
-    /// Refuses to begin anything on a board whose counters have come near their ends: within one
-    /// command, or one turn of the timer, none of them gets there. O(1).
+    /// Refuses to begin anything on a board whose counters are near their ends: no command and no
+    /// tick of the timer can then reach them. O(1).
     pub fn check_headroom(&self) -> Result<(), Refusal> {
         match (self.revision < REVISIONS - HEADROOM, self.dispatch.turns < TURNS - HEADROOM) {
             (false, _) => Err(Refusal::Limit("revisions")),
@@ -190,7 +191,8 @@ impl Board {
     }
 
     /// Applies one effect: the only thing that changes a board. `Err` when the effect names
-    /// what is not there; then the board may be half changed and is to be marked broken.
+    /// something that does not exist; the board may then be half changed, and the caller must mark
+    /// it broken.
     pub fn apply(&mut self, effect: &impl Apply, now: i64) -> Result<(), ApplyError> {
         debug_assert!(self.takes(effect), "no copy would take it: {effect:?}");
         self.revision += 1;

@@ -1,5 +1,5 @@
-//! The invariants of a board, checked from the records up: for tests, and for boards that
-//! come from outside.
+//! The invariants of a board, checked from the records up: for tests, and for boards from files or
+//! other servers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
-    /// Finds the first thing that is not as it must be. O(n log n).
+    /// Checks every invariant; returns the first fault. O(n log n).
     pub fn check(&self) -> Result<(), String> {
         let mut counts = [0u64; 8];
         let mut places = Places::default();
@@ -146,7 +146,8 @@ impl Board {
         Ok(())
     }
 
-    /// No cycle, no edge that nobody has, and nobody forgotten who is to be told.
+    /// Checks that there is no cycle, that both sides know each edge, and that each edge to an
+    /// ended job will be resolved.
     fn check_waits(&self) -> Result<(), String> {
         let waiting = || self.store.jobs.iter().filter(|(_, job)| job.state == State::Blocked);
         let edges = waiting().map(|(slot, _)| self.edges(slot).len()).sum::<usize>();
@@ -209,7 +210,7 @@ impl Board {
         }
     }
 
-    /// Every job is known to its group, and every group stands where its jobs and state say.
+    /// Checks that every group knows its jobs, and has the place that its jobs and state demand.
     fn check_groups(&self) -> Result<(), String> {
         let mut known: BTreeMap<(u32, u32), [u32; 9]> = BTreeMap::new();
         let mut opened: BTreeMap<(u32, u32), u32> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! What happens to a board, and how it is sent.
+//! Effects: what happens to a board, and how it is sent.
 //!
-//! An effect says what happened, with absolute times, made-up ids and drawn random bits
-//! inside, so that applying it needs nothing but the board. A batch is what one command does
-//! to one board: a MessagePack array of revision before, time of decision and number of
-//! effects, then for each effect its tag and its fields by number ([`crate::format`]). Tags and
-//! numbers are the format of replication links and append-only files: they are added to, never
-//! changed.
+//! An effect contains what happened, with absolute times, the ids that were made and the random
+//! bits that were drawn, so that applying it needs nothing but the board. A batch is what one
+//! command does to one board: a MessagePack array of revision before, time of decision and number
+//! of effects, then for each effect its tag and its fields by number ([`crate::format`]). Tags and
+//! numbers are the format of replication links and append-only files: new ones may be added, none
+//! may change.
 
 use std::fmt;
 
@@ -22,20 +22,22 @@ use crate::verbs::*;
 /// Fields and values of a META option.
 pub type Meta<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// The copy cannot take the effect: it names what is not there.
+/// The copy cannot take the effect: it names something that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApplyError;
 
 /// Why a copy cannot take a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayError {
-    /// The copy is at the first revision, the batch begins at the second: what was between is missing.
+    /// The copy is at the first revision, the batch begins at the second: what is between is
+    /// missing.
     Gap(u64, u64),
-    /// There is no effect of that tag, as far as this version knows.
+    /// This version knows no effect with this tag.
     Unknown(u8),
-    /// The effect of that tag has other fields than this version knows, or names what is not there.
+    /// The effect with this tag has fields that this version does not know, or names something that
+    /// does not exist.
     ApplyError(u8),
-    /// There are fewer effects than were promised, or more.
+    /// There are fewer effects than the batch announces, or more.
     Count,
     /// The copy was broken before.
     Before,
@@ -55,38 +57,38 @@ impl fmt::Display for ReplayError {
     }
 }
 
-/// What a decision keeps to and bytes from elsewhere need not: checked in replay, and where
-/// debug assertions are on of what was decided here too.
+/// Checks that decided effects satisfy by construction. Replay runs them; with debug assertions, so
+/// does every decision.
 pub(crate) trait Validate {
-    /// Whether every number and name is one that a decision on this board could have given.
+    /// Whether a decision on this board could have given every number and name.
     fn is_valid(&self, _board: &Board) -> bool {
         true
     }
 }
 
-/// Whether a name of a queue, a worker or a job has a length that names have.
+/// Whether a name of a queue, a worker or a job has a valid length.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     (1..=255).contains(&name.len())
 }
 
-/// Whether a lease has a length that leases have.
+/// Whether a lease has a valid length, ms.
 pub(crate) fn is_lease(ms: i64) -> bool {
     (1..=LONGEST).contains(&ms)
 }
 
-/// Whether a grace has a length that graces have.
+/// Whether a grace has a valid length, ms.
 pub(crate) fn is_grace(ms: i64) -> bool {
     (0..=LONGEST).contains(&ms)
 }
 
-/// An effect of a known sort, or of any: what is decided is applied and written down as what
-/// it is, since an [`Effect`] is as large as the largest and is moved as a whole.
+/// One effect of a known type, or any [`Effect`]. A decided effect is applied and encoded as its
+/// own type, since an [`Effect`] is as large as the largest and is moved as a whole.
 pub trait Apply: fmt::Debug {
-    /// Writes it behind what a batch holds.
+    /// Appends it to a batch.
     fn encode(&self, out: &mut Vec<u8>);
-    /// Whether a copy of that board would take it.
+    /// Whether a copy of this board would take it.
     fn fits(&self, board: &Board) -> bool;
-    /// Does it. For [`Board::apply`] alone, which counts it.
+    /// Applies it. For [`Board::apply`] alone, which counts it.
     fn apply_to(&self, board: &mut Board, now: i64) -> Result<(), ApplyError>;
 }
 
@@ -107,8 +109,8 @@ impl<T: Apply> Apply for &T {
 macro_rules! effects {
     ($($(#[$doc:meta])* $tag:literal $name:ident $(<$life:lifetime>)?,)*) => {
         /// One thing that happens to a board.
-        // Those that are decided are applied as what they are; of those that are read there is
-        // one at a time, on the stack.
+        // Decided effects are applied as their own types; of those that are read there is one at a
+        // time, on the stack.
         #[allow(clippy::large_enum_variant)]
         #[derive(Debug, Clone, PartialEq)]
         pub enum Effect<'a> {
@@ -160,7 +162,7 @@ macro_rules! effects {
             /// The tags of all effects.
             pub const TAGS: &'static [u8] = &[$($tag),*];
 
-            /// What stands for the sort of effect in a batch.
+            /// The tag of this effect in a batch.
             pub fn tag(&self) -> u8 {
                 match self {
                     $(Effect::$name(_) => $tag,)*
@@ -174,7 +176,7 @@ macro_rules! effects {
                 }
             }
 
-            /// Checks of every effect, and of all that is in it, that it may grow.
+            /// Checks that every effect, and everything in it, may get new fields.
             #[cfg(test)]
             fn check_growth() {
                 $($name::check_growth();)*
@@ -184,114 +186,113 @@ macro_rules! effects {
 }
 
 effects! {
-    /// A job came, or took the place of one with its id.
+    /// A job was posted, or replaced the one with its id.
     1 Posted<'a>,
     /// A worker took a job.
     2 Claimed<'a>,
-    /// A worker is alive, and may say how far it is.
+    /// A worker sent a heartbeat, perhaps with a report.
     3 Beaten<'a>,
     /// A job is complete.
     4 Consumed<'a>,
-    /// A try failed: another will follow, or the job has failed.
+    /// An attempt failed: another follows, or the job has failed.
     5 Failed<'a>,
-    /// A worker gave a job back.
+    /// A worker abandoned a job.
     6 Abandoned<'a>,
-    /// A worker put a job aside.
+    /// A worker trashed a job.
     7 Trashed<'a>,
     /// Somebody asked the holder of a job to stop.
     8 CancelRequested,
-    /// A job was called off.
+    /// A job was cancelled.
     9 Cancelled<'a>,
     /// An operator took a job from its worker.
     10 Released,
-    /// An ended job is to be done after all.
+    /// An ended job was requeued.
     11 Requeued<'a>,
-    /// A record is gone.
+    /// A record was removed.
     12 Deleted,
     /// An operator changed a job.
     13 Updated<'a>,
     /// A setting was set or reset.
     14 Configured<'a>,
-    /// A worker that came late has its job again.
+    /// A late worker got its job back.
     15 Revived,
-    /// Time has done with one job what was due.
+    /// Time did to one job what was due.
     16 Settled,
-    /// Time has done with the head of a line what was due.
+    /// Time did to the head of a line what was due.
     17 Elapsed,
-    /// The oldest of those that ended go.
+    /// The oldest ended jobs were removed: there were too many.
     18 Trimmed,
-    /// A job that had gone is no longer remembered.
+    /// The tombstone of a job was removed.
     19 Forgotten<'a>,
-    /// Jobs learned that what they wait for has ended.
+    /// Edges to jobs that have ended were resolved.
     20 Resolved,
     /// A job waits for other jobs than before.
     21 Depended,
-    /// The labels of a job are others.
+    /// The labels of a job changed.
     22 Labelled,
-    /// Time has freed keys.
+    /// Time freed unique keys.
     25 Freed,
-    /// Nothing is claimed from a board or a queue.
+    /// A board, a queue or a group was paused.
     30 Paused<'a>,
     /// An operator ended a pause.
     31 Resumed<'a>,
-    /// Time has ended pauses.
+    /// Time ended pauses.
     32 Lifted,
     /// A pause took jobs from their workers.
     33 Reclaimed,
-    /// An operator changed several jobs alike.
+    /// An operator changed several jobs in the same way.
     40 UpdatedAll<'a>,
-    /// A worker sent its job on to another queue.
+    /// A worker advanced its job to another queue.
     41 Advanced<'a>,
-    /// A worker said that it is there.
+    /// A worker registered.
     47 Registered<'a>,
-    /// A worker is to be gone.
+    /// A worker was deregistered.
     48 Deregistered<'a>,
-    /// Nothing is handed to a worker, or again something is.
+    /// A worker became quiet, or stopped being quiet.
     49 Quieted<'a>,
-    /// Time has ended registrations, and claims of workers that have gone.
+    /// Time ended registrations, and claims of their workers.
     50 Departed,
     /// The connection of session claims has closed.
     51 Disconnected,
-    /// A claim ends with its connection.
+    /// A claim was bound to its connection.
     52 Bound,
-    /// Days of statistics are kept no longer.
+    /// Days of statistics were dropped.
     53 DaysDropped,
-    /// A job is a child of another.
+    /// A job became the child of another.
     56 Adopted,
-    /// Children that were kept for a parent are let go.
+    /// Children that were kept for a parent were released.
     57 Parted,
-    /// A schedule came, or is another from now on.
+    /// A schedule was added or changed.
     60 ScheduleSet,
-    /// A schedule is gone.
+    /// A schedule was deleted.
     61 ScheduleDeleted,
-    /// A schedule gets another next time, or is paused.
+    /// A schedule got another next time, or was paused.
     62 ScheduleMoved,
     /// A schedule posted a child.
     63 Fired,
     /// A setting of a group was set or reset.
     64 GroupConfigured<'a>,
-    /// Groups were looked at whose settings have changed for all.
+    /// Groups were reviewed after a setting of all groups had changed.
     65 Reviewed,
-    /// Groups may go on that had to wait for tokens.
+    /// Groups that waited for permits can give jobs again.
     66 Rested,
-    /// A setting of a named limit was set or reset.
+    /// A setting of a shared limit was set or reset.
     90 LimitConfigured<'a>,
-    /// A queue or a group names other limits than before.
+    /// A queue or a group names other shared limits.
     91 LimitsNamed<'a>,
 }
 
-/// What one command, or one turn of the timer, does to one board: built up in a buffer that
-/// is used again and again.
+/// What one command, or one tick of the timer, does to one board: built in a buffer that is reused.
 #[derive(Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    /// Where the count stands.
+    /// Where in the bytes the count is.
     count_at: usize,
     count: u32,
 }
 
 impl Batch {
-    /// Begins a batch on a board of that revision.
+    /// Begins a batch on a board of this revision.
     pub fn begin(&mut self, revision: u64, now: i64) {
         self.bytes.clear();
         self.bytes.push(0x93);
@@ -309,23 +310,23 @@ impl Batch {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Adds an effect.
+    /// Adds an effect, encoded.
     pub fn push(&mut self, effect: &impl Apply) {
         effect.encode(&mut self.bytes);
         self.count += 1;
     }
 
-    /// Whether nothing happened.
+    /// Whether the batch has no effect.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Ends the batch, once, and gives it as it is sent.
+    /// Ends the batch, once, and returns its bytes.
     pub fn finish(&mut self) -> &[u8] {
         let at = self.count_at;
         match (u8::try_from(self.count), self.bytes.get_mut(at)) {
             (Ok(count @ ..=0x7f), Some(place)) => *place = count,
-            // Room for more was not kept: batches are mostly of one or two.
+            // The head has no room for a larger count: most batches have one effect or two.
             _ => {
                 let [a, b, c, d] = self.count.to_be_bytes();
                 self.bytes.splice(at..=at, [0xce, a, b, c, d]);
@@ -338,16 +339,16 @@ impl Batch {
 /// The revision before a batch, the time of its decision and how many effects it has.
 type Head = (u64, i64, u32);
 
-/// What became of a batch.
+/// What replaying a batch did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// It changed the board.
+    /// The batch changed the board.
     Done,
-    /// The board already had it.
+    /// The board already had the batch.
     Skipped,
-    /// Something before it is missing, or it does not fit: the board is broken from now on.
+    /// Something before the batch is missing, or it does not fit: the board is broken from now on.
     Broken(ReplayError),
-    /// Not a batch at all; nothing changed.
+    /// These bytes are no batch; nothing changed.
     Malformed,
 }
 
@@ -372,17 +373,17 @@ impl Board {
         };
         if let Some(flaw) = flaw {
             self.set_broken();
-            // What is held is not the board's state any more.
+            // The held parts are no longer the state of the board.
             self.held = None;
             return Applied::Broken(flaw);
         }
         self.local.foreign = self.token;
-        // Whoever decided these tells how late they were.
+        // Lateness is reported by the server that decided the batch, not by copies.
         self.local.lateness.iter_mut().for_each(Histogram::clear);
         Applied::Done
     }
 
-    /// Applies so many effects, after which nothing may follow.
+    /// Applies this many effects; nothing may follow them.
     fn take(&mut self, from: &mut Decoder<'_>, now: i64, count: u32) -> Result<(), ReplayError> {
         for _ in 0..count {
             let effect = Effect::decode(from)?;

@@ -1,4 +1,4 @@
-//! Why a command is refused. The text of each refusal is written here and nowhere else.
+//! Refusals: why a command changes nothing. Their texts are written here and nowhere else.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use crate::job::id::Id;
 use crate::job::State;
 use crate::structures::byte_string::ByteString;
 
-/// A command that changes nothing. `Display` gives code and detail as clients see them; names
-/// of others in it are made printable.
+/// Why a command is refused. `Display` writes code and detail as clients see them; names from
+/// clients are made printable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The board does not know the id.
     NoJob,
     /// Nobody holds the job.
     NotClaimed(State),
-    /// Somebody else holds it.
+    /// Another worker holds it.
     NotOwner(ByteString),
-    /// Somebody holds what should be free.
+    /// A worker holds a job that should be free.
     Claimed(ByteString),
     /// The caller already holds it.
     ClaimedYou,
-    /// An earlier claim's token, or none where one is needed.
+    /// The token is that of an earlier claim, or is missing where one is needed.
     Stale(u64),
     /// It cannot be claimed now.
     NotReady(State),
-    /// It cannot be claimed now: its queue or board is paused.
+    /// It cannot be claimed now: its board, queue or group is paused.
     Paused,
-    /// It cannot be claimed by this worker, to whom nothing is handed.
+    /// It cannot be claimed by this worker, which is quiet.
     Quiet,
-    /// The board has no worker of that name registered.
+    /// No worker of this name is registered on the board.
     NoWorker,
-    /// It cannot run now: its group gives one job after the other, and it is not the next.
+    /// It cannot run now: its group is ordered, and it is not the next.
     Ordered,
-    /// Its life is over.
+    /// It has ended.
     Ended(State),
-    /// It has been, or shall be, called off.
+    /// It is cancelled, or its worker is asked to stop.
     Cancelled(State),
     /// The id is taken.
     Exists(ByteString),
-    /// Its life is not over.
+    /// It has not ended.
     NotEnded(State),
     /// Another job waits for it.
     Depended(ByteString),
@@ -48,20 +48,20 @@ pub enum Refusal {
     Ancestor,
     /// The board does not know the schedule.
     NoSchedule,
-    /// An argument that cannot be what it is.
+    /// An argument is invalid.
     Argument(String),
     /// A bound is reached.
     Limit(&'static str),
-    /// The copy of the board missed an effect, or holds what cannot be.
+    /// The copy of the board missed an effect, or what it loaded is invalid.
     Broken,
-    /// One job of several refuses all.
+    /// One job of several causes the refusal.
     Of(ByteString, Box<Refusal>),
-    /// One node of a flow refuses all: its label.
+    /// One node of a flow causes the refusal: its label.
     InNode(ByteString, Box<Refusal>),
 }
 
 impl Refusal {
-    /// The first word of the error.
+    /// The error code, the first word of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Refusal::NoJob => "NOJOB",
@@ -116,17 +116,17 @@ impl Refusal {
         }
     }
 
-    /// A job of that id stands in the way.
+    /// A job of this id exists already.
     pub(crate) fn exists(id: &Id<ByteString>) -> Refusal {
         Refusal::Exists(id.borrowed().text(|id| id.into()))
     }
 
-    /// The same, naming the job of a selection that refuses.
+    /// The same refusal with the id of the job that causes it.
     pub fn of(self, id: &[u8]) -> Refusal {
         Refusal::Of(id.into(), Box::new(self))
     }
 
-    /// The same, naming the node of a flow that refuses.
+    /// The same refusal with the label of the node that causes it.
     pub fn in_node(self, label: &[u8]) -> Refusal {
         Refusal::InNode(label.into(), Box::new(self))
     }
@@ -140,13 +140,14 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Bytes of a client's as a part of one line of text, cut where a name would end.
+/// Bytes from a client as a part of one line of text, cut at the length of a name.
 pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..255).unwrap_or(bytes));
     one_line(&text)
 }
 
-/// Text without control characters and what turns the direction of writing: nothing but text in a terminal.
+/// The text without control characters and characters that change the direction of writing: safe in
+/// a terminal.
 pub fn one_line(text: &str) -> String {
     let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()

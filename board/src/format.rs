@@ -1,10 +1,10 @@
-//! How effects and snapshots are written down, so that both can grow.
+//! How effects and snapshots are written, so that both can grow.
 //!
 //! The format is MessagePack. A struct is a map from the numbers of its fields to their values.
-//! Each field has a blank value, and is written only when it has another one. So a later version
-//! can add fields and still reads what earlier ones wrote, and an earlier version reads what a
-//! later one wrote without using the new fields. No number is used for a second field. A reader
-//! that meets an unknown number refuses the whole struct: it guesses nothing.
+//! Each field has a blank value, which is not written. So a later version can add fields and still
+//! read what earlier ones wrote, and an earlier version reads what a later one wrote without using
+//! the new fields. A number is never reused. A reader that meets an unknown number refuses the
+//! whole struct: it guesses nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::structures::byte_string::ByteString;
 pub(crate) struct Unreadable;
 
 impl Unreadable {
-    /// As an error of a decoder's.
+    /// The same as an error of a decoder.
     pub fn error<E: de::Error>(self) -> E {
         E::custom("not as this version writes it")
     }
@@ -30,26 +30,27 @@ impl Unreadable {
 /// Reads one value after another from bytes.
 pub(crate) type Decoder<'a> = rmp_serde::Deserializer<ReadRefReader<'a, [u8]>>;
 
-/// A value that is written down. Those of a reader's lifetime refer to what is read.
+/// A value that is written and read. A value with a reader's lifetime refers to the bytes that are
+/// read.
 ///
-/// It is read through serde. It is written without: serde wants a map's length first, and hot
+/// It is read through serde, and written without it: serde needs a map's length first, and hot
 /// commands write a map each.
 pub(crate) trait Written<'a>: Sized {
     /// The value that is not written.
     fn blank() -> Self;
-    /// Whether it is that.
+    /// Whether it is the blank value.
     fn is_blank(&self) -> bool;
-    /// Writes it behind what is there.
+    /// Appends it to these bytes.
     fn write(&self, to: &mut Vec<u8>);
-    /// Reads one.
+    /// Reads a value.
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error>;
 
-    /// Checks of every struct in it that it may grow: see [`tests::may_grow`].
+    /// Checks that every struct in it may get new fields: see [`tests::may_grow`].
     #[cfg(test)]
     fn check_growth() {}
 }
 
-/// The tag that comes next, unless all has been read.
+/// The next tag; `None` when all has been read.
 pub(crate) fn next_tag(from: &mut Decoder<'_>) -> Result<Option<u8>, Unreadable> {
     match u8::deserialize(from) {
         Ok(tag) => Ok(Some(tag)),
@@ -67,13 +68,13 @@ impl<'a, T: Written<'a>> Deserialize<'a> for Read<T> {
     }
 }
 
-/// Begins a map whose entries are not counted yet.
+/// Begins a map whose number of entries is not known yet.
 pub(crate) fn open_map(to: &mut Vec<u8>) -> usize {
     to.push(0x80);
     to.len() - 1
 }
 
-/// Notes how many entries have been written to a map.
+/// Writes the number of entries into the head of a map.
 #[inline]
 pub(crate) fn close_map(to: &mut Vec<u8>, at: usize, entries: u8) {
     match to.get_mut(at) {
@@ -82,7 +83,7 @@ pub(crate) fn close_map(to: &mut Vec<u8>, at: usize, entries: u8) {
     }
 }
 
-/// Writes a map of numbers that rise.
+/// Writes a map whose keys are rising numbers.
 pub(crate) fn write_map<'a, V: Written<'a>>(to: &mut Vec<u8>, all: impl Iterator<Item = (u8, V)>) {
     let map = open_map(to);
     let mut entries = 0;
@@ -113,7 +114,7 @@ pub(crate) fn read_value<'a, M: MapAccess<'a>, V: Written<'a>>(from: &mut M) -> 
     from.next_value::<Read<V>>().map(|value| value.0)
 }
 
-/// Reads a map of numbers that rise.
+/// Reads a map whose keys are rising numbers.
 pub(crate) fn read_map<'a, V: Written<'a>, D: Deserializer<'a>>(from: D) -> Result<Vec<(u8, V)>, D::Error> {
     struct Entries<V>(PhantomData<V>);
 
@@ -136,8 +137,8 @@ pub(crate) fn read_map<'a, V: Written<'a>, D: Deserializer<'a>>(from: D) -> Resu
     from.deserialize_map(Entries(PhantomData))
 }
 
-/// Defines a struct that is written down: `number name: type`, and `= value` where a value
-/// other than the type's own is blank. In the order of the numbers, from 1.
+/// Defines a struct that can be written: `number name: type`, and `= value` where the blank value
+/// is not that of the type. In the order of the numbers, from 1.
 macro_rules! written {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         written! { @struct 'a [$name] [$(#[$meta])* $vis struct $name] $($fields)* }
@@ -338,7 +339,7 @@ impl<'a, T: Written<'a>> Written<'a> for Option<T> {
     }
 }
 
-/// Types that are written as what they hold.
+/// Types that are written as the value that they hold.
 macro_rules! holders {
     ($($type:ty, $($bound:ident)?: $hold:expr;)*) => {$(
         impl<'a, T: Written<'a> $(+ $bound)?> Written<'a> for $type {
@@ -395,7 +396,7 @@ impl<'a, T: Written<'a>> Written<'a> for Vec<T> {
                 to.write_str("a list")
             }
 
-            /// Takes no memory on the word of a length: each value has a byte at least.
+            /// Allocates nothing on the word of a length: each value takes at least a byte.
             fn visit_seq<A: SeqAccess<'a>>(self, mut from: A) -> Result<Self::Value, A::Error> {
                 let mut all = Vec::new();
                 while let Some(Read(value)) = from.next_element()? {
@@ -414,7 +415,7 @@ impl<'a, T: Written<'a>> Written<'a> for Vec<T> {
     }
 }
 
-/// Two that belong together for good, as a name and its value do.
+/// Two values that belong together for good, such as a name and its value.
 impl<'a, A: Written<'a>, B: Written<'a>> Written<'a> for (A, B) {
     fn blank() -> Self {
         (A::blank(), B::blank())

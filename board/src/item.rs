@@ -1,9 +1,9 @@
-//! What snapshots are made of: items, each written and read where its subject is.
+//! Items: what snapshots consist of. Each is written and read in the room of its subject.
 
 use crate::board::Board;
 use crate::format::Written;
 
-/// Bytes that are no snapshot of ours: what is wrong with them.
+/// These bytes are no valid snapshot; the text says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotError(pub &'static str);
 
@@ -19,20 +19,20 @@ pub(crate) fn need(holds: bool, what: &'static str) -> Result<(), SnapshotError>
     }
 }
 
-/// A sort of items. They follow from the state alone, so equal boards give equal items.
+/// A sort of item. Items follow from the state alone, so equal boards give equal items.
 pub(crate) trait Item<'a>: Written<'a> {
-    /// Gives all of a board, in their order.
+    /// Calls `put` with all items of this sort on a board, in their order.
     fn each(board: &'a Board, put: impl FnMut(&Self));
 
-    /// Puts it into a board that has all items before it. It may say anything.
+    /// Adds it to a board that has all items before it. Its bytes are not trusted.
     fn load(self, board: &mut Board, loading: &mut Loading) -> Result<(), SnapshotError>;
 }
 
-/// What is known of a snapshot while it is read.
+/// What is known of a snapshot while it is being loaded.
 #[derive(Default)]
 pub(crate) struct Loading {
-    /// No job has been in this slot or a later one.
+    /// Jobs have been loaded into slots below this one.
     pub next_slot: u32,
-    /// Queues with groups, held until all jobs are there.
+    /// Queues with groups, held until all jobs are loaded.
     pub with_groups: Vec<u32>,
 }

@@ -1,10 +1,10 @@
 //! The job board as a deterministic state machine: no server, no clock, no randomness, no
 //! input or output, no unsafe code.
 //!
-//! A request is *decided* against the board and the world as it is now ([`Env`]); the answer
-//! is an [`Effect`] or a [`Refusal`]. Applying effects ([`Board::apply`]) is the only thing
-//! that changes a board, and gives the same result on every copy. One file under `verbs/`
-//! holds all of one verb: request, decision, effect, application.
+//! A request is *decided* against the board and the world as it is now ([`Env`]); the decision
+//! returns an [`Effect`] or a [`Refusal`]. Only applying effects ([`Board::apply`]) changes a
+//! board, with the same result on every copy. One file under `verbs/` has all of one verb: request,
+//! decision, effect, application.
 //!
 //! # Life of a job
 //!
@@ -25,9 +25,9 @@
 //!
 //! # Map
 //!
-//! Each room is a folder. Its `mod.rs` says what is in it, what always holds there, and which
-//! other rooms it uses: they stand above it in this table, and `tests/rooms.rs` checks that.
-//! [`Board`] has its methods where their subject is.
+//! Each room is a folder. The comment of its `mod.rs` lists its files, its invariants, and the
+//! rooms that it uses: these are above it in this table, and `tests/rooms.rs` checks that. The
+//! methods of [`Board`] are where their subject is.
 //!
 //! | room | holds |
 //! |---|---|
@@ -35,8 +35,8 @@
 //! | `job` | the record of a job, and what it keeps of other subjects |
 //! | `statistics` | counts and durations |
 //! | `dispatch` | who is next, and what keeps a job back: groups, limits, rates, pauses |
-//! | `events` | what a board tells those who follow it |
-//! | `places` | in which place each job stands, and the moves between them |
+//! | `events` | what a board reports to those who follow it |
+//! | `places` | the place of each job, and the moves between places |
 //! | `quotas` | how much a post may add |
 //! | `relations` | dependencies, parents and children |
 //! | `workers` | registrations and sessions |
@@ -45,14 +45,14 @@
 //! | `verbs` | one file for each verb: request, decision, effect, application |
 //! | `snapshot` | whole boards as bytes |
 //!
-//! What all of them use stands beside the rooms:
+//! All rooms use these files beside them:
 //!
 //! | file | holds |
 //! |---|---|
 //! | `board`, `queue` | a board and a queue, made of what the rooms keep |
-//! | `local` | what a copy knows by itself: in no snapshot, no digest |
-//! | `settings`, `rules`, `policy` | every setting; the values that count; those that effects of time carry |
-//! | `effect`, `format` | effects and batches; how they and snapshots are written down |
+//! | `local` | what one copy knows by itself: in no snapshot, no digest |
+//! | `settings`, `rules`, `policy` | every setting; which value is in force; the values that effects of time carry |
+//! | `effect`, `format` | effects and batches; how they and snapshots are written |
 //! | `env`, `error`, `retry` | the world of a decision; refusals; the pause after a failure |
 //! | `check` | the invariants, for tests and loads |
 

@@ -1,7 +1,7 @@
-//! The settings that an effect of the timer carries.
+//! The settings that effects of time carry.
 //!
-//! A replica's own configuration may differ from its primary's. So the primary sends the values
-//! that applying the effect uses, but for those that have their usual value.
+//! A replica's configuration may differ from its primary's. So the primary sends the values that
+//! applying the effect uses, except those that have their default value.
 
 use crate::format::Written;
 use crate::settings::{Rules, Setting};
@@ -9,7 +9,7 @@ use crate::settings::{Rules, Setting};
 const DAY: i64 = 86_400_000;
 
 written! {
-    /// See the module's comment.
+    /// Values for one effect. See the module's comment.
     #[derive(Debug, Clone, PartialEq)]
     pub(crate) struct Policy {
         1 retries: i64 = 10,
@@ -23,7 +23,7 @@ written! {
 }
 
 impl Policy {
-    /// The values for jobs that depend on one that has ended.
+    /// The values for jobs that wait for an ended job.
     pub fn of_ends(rules: &Rules) -> Policy {
         Policy {
             retain_failed: rules.get(Setting::RetainFailed),
@@ -32,7 +32,7 @@ impl Policy {
         }
     }
 
-    /// These, and the values for claims that end.
+    /// These values, and those for claims that end.
     pub fn of_claims(rules: &Rules) -> Policy {
         Policy {
             retries: rules.get(Setting::Retries),
@@ -56,14 +56,14 @@ impl Policy {
         ]
     }
 
-    /// Rules with these values. No other counts where time does something.
+    /// Rules with these values: effects of time use no others.
     pub fn rules(&self) -> Rules {
         let mut rules = Rules::default();
         self.values().into_iter().for_each(|(setting, value)| rules.set(setting, value));
         rules
     }
 
-    /// Whether every value is one that the table allows.
+    /// Whether the table of settings allows every value.
     pub fn is_valid(&self) -> bool {
         self.values().iter().all(|(setting, value)| {
             let spec = setting.spec();

@@ -11,34 +11,34 @@ use crate::settings::Overrides;
 use crate::statistics::days::Today;
 use crate::structures::sorted::SortedSlots;
 
-/// A named lane.
+/// A queue.
 #[derive(Default)]
 pub struct Queue {
-    /// Ready jobs without a group.
+    /// Its ready jobs without a group.
     pub(crate) ready: SortedSlots<ReadyKey>,
     /// Its groups, while it has any.
     pub(crate) fair: Option<Box<Fair>>,
-    /// Its jobs that are scheduled, blocked or have ended.
+    /// Its scheduled, blocked and ended jobs.
     pub(crate) by_queue: ByQueue,
     pub(crate) counts: [u64; 8],
     pub(crate) settings: Overrides,
     /// Bytes of the records of its jobs.
     pub(crate) bytes: usize,
-    /// Nothing is claimed from it until then, Unix ms; 0 when it is not paused itself.
+    /// It is paused until this time, Unix ms; 0 when it is not paused itself.
     pub(crate) paused: i64,
-    /// How fast jobs may be claimed from it, by its settings.
+    /// How fast jobs may be claimed from it; `None` without a limit. Follows from settings.
     pub(crate) refill: Option<Refill>,
-    /// The tokens for that.
+    /// Its permits; `None` when all are there.
     pub(crate) bucket: Option<Bucket>,
-    /// The limits that it names.
+    /// The shared limits that it names.
     pub(crate) limits: List,
-    /// Where today's statistics of it stand.
+    /// Which record has its statistics of today.
     pub(crate) today: Today,
     pub(crate) local: QueueLocal,
 }
 
 impl Queue {
-    /// How many of its jobs are in that state.
+    /// How many of its jobs are in this state.
     pub(crate) fn count(&self, state: State) -> u64 {
         self.counts.get(state as usize).copied().unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! How long a failed job waits before its next try.
+//! How long a failed job waits before its next attempt.
 //!
-//! The `n`th failure waits `base * 2^(n-1)` ms, at most `max`; a fixed pause has `base` equal
-//! to `max`. Jitter of `p` per cent moves the pause evenly within `p` per cent either way.
+//! After the `n`th failure a job waits `base * 2^(n-1)` ms, at most `max`; a fixed pause has `base`
+//! equal to `max`. Jitter of `p` per cent spreads the pause evenly within `p` per cent either way.
 
 use crate::job::NEVER;
 

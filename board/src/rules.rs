@@ -1,23 +1,22 @@
-//! Which value of a setting counts for a job: its own, its queue's, its board's, the server's.
+//! Which value of a setting is in force: that of the job, its queue, its board or the server.
 
 use crate::board::Board;
 use crate::job::{Job, State};
 use crate::settings::{Rules, Setting};
 
 impl Board {
-    /// A value that only boards have.
+    /// A setting that only boards have: its value, or the default.
     pub(crate) fn own(&self, setting: Setting) -> i64 {
         self.settings.get(setting).unwrap_or(setting.spec().default)
     }
 
-    /// A value for the jobs of a queue: the queue's own, the board's, the server's.
+    /// The value for the jobs of a queue: that of the queue, the board or the server.
     pub(crate) fn rule(&self, setting: Setting, queue: u32, rules: &Rules) -> i64 {
         let own = self.queues.get(queue).and_then(|q| q.settings.get(setting));
         own.or_else(|| self.settings.get(setting)).unwrap_or_else(|| rules.get(setting))
     }
 
-    /// Each time that a job of a queue has waited so many ms it is worth one step of priority
-    /// more; 0: never.
+    /// Every so many ms of waiting raise the priority of the queue's jobs by one; 0: never.
     pub(crate) fn ageing(&self, queue: u32) -> i64 {
         let own = self.queues.get(queue).and_then(|q| q.settings.get(Setting::Ageing));
         own.unwrap_or_else(|| self.own(Setting::Ageing))
@@ -40,7 +39,7 @@ impl Board {
         own.unwrap_or_else(|| self.rule(setting, self.queue_number(job), rules))
     }
 
-    /// How long the record of a job that ends in that state stays, ms.
+    /// How long the record of a job that ends in this state is retained, ms.
     pub(crate) fn retention(&self, state: State, rules: &Rules) -> i64 {
         let setting = match state {
             State::Failed => Setting::RetainFailed,

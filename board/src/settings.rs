@@ -1,5 +1,5 @@
-//! Every setting of a board: its name, where it can be set, its default and its range. This
-//! is the only place that knows them; the module's configuration is made from this table.
+//! Every setting of a board: its name, where it can be set, its default and its range. They are
+//! written only here; the module's configuration is made from this table.
 
 use serde::Deserializer;
 
@@ -54,30 +54,30 @@ pub enum Setting {
     MaxKeys = 40,
 }
 
-/// Whose settings.
+/// What a setting belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// A whole board's.
+    /// A whole board.
     Board,
-    /// A queue's.
+    /// A queue.
     Queue,
-    /// A group's, or those of all groups of a queue.
+    /// A group, or all groups of a queue.
     Group,
-    /// A named limit's.
+    /// A shared limit.
     Limit,
 }
 
 /// Where a setting can be set, and its bounds.
 pub struct Spec {
-    /// Which one.
+    /// The setting.
     pub setting: Setting,
     /// Its name in commands and configuration.
     pub name: &'static str,
-    /// In force when nobody has set it.
+    /// Its value when nobody has set it.
     pub default: i64,
-    /// Lowest value.
+    /// Its lowest value.
     pub min: i64,
-    /// Highest value.
+    /// Its highest value.
     pub max: i64,
     /// Whether the module's configuration has it.
     pub module: bool,
@@ -87,12 +87,12 @@ pub struct Spec {
     pub queue: bool,
     /// Whether a group can have its own.
     pub group: bool,
-    /// Whether a board's value is that of its queues without their own.
+    /// Whether queues without a value of their own have the board's.
     pub inherited: bool,
 }
 
 impl Spec {
-    /// Whether it can be set there.
+    /// Whether it can be set at this level.
     pub fn at(&self, level: Level) -> bool {
         match level {
             Level::Board => self.board,
@@ -106,9 +106,9 @@ impl Spec {
     }
 }
 
-/// The longest duration that is accepted, ms: some 34 years.
+/// The longest duration of a setting, ms: some 34 years.
 pub const LONGEST: i64 = 1 << 40;
-/// The highest count that is accepted.
+/// The highest count of a setting.
 pub const MOST: i64 = i32::MAX as i64;
 const DAY: i64 = 86_400_000;
 
@@ -211,7 +211,7 @@ impl Setting {
         SPECS.get(self as usize).unwrap_or(first)
     }
 
-    /// The setting of that name.
+    /// The setting of this name.
     pub fn named(name: &[u8]) -> Option<Setting> {
         SPECS.iter().find(|s| name.eq_ignore_ascii_case(s.name.as_bytes())).map(|s| s.setting)
     }
@@ -232,8 +232,8 @@ impl TryFrom<u8> for Setting {
 
 written_as_number!(Setting, Setting::Lease);
 
-/// The values that the server's configuration gives: the last word where neither the job nor
-/// its queue nor its board has one.
+/// The values of the server's configuration: in force where neither the job nor its queue nor its
+/// board has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules([i64; SPECS.len()]);
 
@@ -244,7 +244,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// A value.
+    /// The value of a setting.
     pub fn get(&self, setting: Setting) -> i64 {
         self.0.get(setting as usize).copied().unwrap_or_default()
     }
@@ -257,22 +257,22 @@ impl Rules {
     }
 }
 
-/// Values of a board's or a queue's own.
+/// Values that a board, a queue, a group or a shared limit has of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides(Vec<(Setting, i64)>);
 
 impl Overrides {
-    /// The own value, if it has one.
+    /// Its own value, if it has one.
     pub fn get(&self, setting: Setting) -> Option<i64> {
         self.0.iter().find(|(s, _)| *s == setting).map(|(_, v)| *v)
     }
 
-    /// Whether it bounds how many live jobs there may be.
+    /// Whether it limits the number of live jobs.
     pub(crate) fn bounds_jobs(&self) -> bool {
         self.get(Setting::MaxJobs).is_some_and(|most| most >= 0)
     }
 
-    /// Sets the own value, or with `None` takes it away.
+    /// Sets its own value, or removes it with `None`.
     pub fn set(&mut self, setting: Setting, value: Option<i64>) {
         let at = self.0.iter().position(|(s, _)| *s == setting);
         match (at.and_then(|at| self.0.get_mut(at)), value) {
@@ -285,7 +285,7 @@ impl Overrides {
         }
     }
 
-    /// Takes all own values away.
+    /// Removes all own values.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -295,7 +295,7 @@ impl Overrides {
         self.0.is_empty()
     }
 
-    /// Whether every value is one that the table allows at this level.
+    /// Whether the table allows every value at this level.
     pub fn is_valid(&self, level: Level) -> bool {
         self.0.windows(2).all(|w| matches!(w, [a, b] if a.0 < b.0))
             && self.0.iter().all(|(setting, value)| {
@@ -305,7 +305,7 @@ impl Overrides {
     }
 }
 
-/// As a map from the number of each setting to its value.
+/// Written as a map from the number of each setting to its value.
 impl<'a> Written<'a> for Overrides {
     fn blank() -> Self {
         Overrides::default()
