@@ -1,30 +1,30 @@
-//! The module's configuration: `jobboard.*` in the server's, and the arguments of
-//! `loadmodule`. The settings of boards and their ranges stand in the board's own table; here
-//! is what only the module has.
+//! The module's configuration: `jobboard.*` in that of the server, and the arguments of
+//! `loadmodule`. The settings of boards and their ranges are in the board's own table; this file
+//! has only what belongs to the module.
 
 use board::{Rules, Setting, SPECS};
 
 use crate::integers::whole;
 use crate::redis::cell::MainCell;
 
-/// All values in force.
+/// All values of the configuration.
 #[derive(Clone, PartialEq)]
 pub struct Config {
-    /// Defaults of all boards.
+    /// Defaults for all boards.
     pub rules: Rules,
-    /// After loading or promotion no claim ends by itself for so many ms.
+    /// How long after loading or promotion no claim ends by itself, ms.
     pub recovery_grace: i64,
     /// The longest payload or result, bytes.
     pub max_payload: i64,
     /// The longest text (stage, message, reason, log, value of a meta field), bytes.
     pub max_text: i64,
-    /// The most items that one command may name or ask for.
+    /// The most items that one command may name or request.
     pub max_batch: i64,
-    /// The most bytes that what one command gives to several jobs may come to, all copies together.
+    /// The most bytes, all copies together, of what one command gives to several jobs.
     pub max_shared: i64,
-    /// A reply of several records ends at so many bytes.
+    /// A reply of several records ends at this many bytes.
     pub max_reply: i64,
-    /// Lets any client send effects, to pipe a log into a server.
+    /// Whether any client may send effects, for piping a log into a server.
     pub foreign_effects: bool,
 }
 
@@ -51,15 +51,15 @@ pub enum Entry {
 
 /// Name, default and range of an entry.
 pub struct Shape {
-    /// Without the module's prefix.
+    /// Its name without the module's prefix.
     pub name: &'static str,
-    /// When nobody has set it.
+    /// Its value when nobody has set it.
     pub default: i64,
-    /// Lowest value.
+    /// Its lowest value.
     pub min: i64,
-    /// Highest value.
+    /// Its highest value.
     pub max: i64,
-    /// Whether it is yes or no.
+    /// Whether its values are yes and no.
     pub switch: bool,
 }
 
@@ -112,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// Sets its value, which is within its range.
+    /// Sets its value; the caller has checked the range.
     pub fn set(self, value: i64) {
         let mut fresh = config().clone();
         match self {
@@ -129,8 +129,8 @@ impl Entry {
     }
 }
 
-/// Every configuration that has been in force: an old one may still be in use. One that comes
-/// again costs nothing; a new one a few hundred bytes for ever.
+/// Every configuration that has been in force: an old one may still be in use. Returning to a
+/// former one costs nothing; each new one costs a few hundred bytes for ever.
 struct Configs {
     current: Option<&'static Config>,
     all: Vec<&'static Config>,
@@ -174,7 +174,7 @@ impl Default for Config {
     }
 }
 
-/// Takes the arguments of `loadmodule`: names and values. True when the clock is manual.
+/// Takes the arguments of `loadmodule`: names and values. Returns whether the clock is manual.
 pub fn load_arguments(words: &[&[u8]]) -> Result<bool, String> {
     let mut manual = false;
     let mut seen: Vec<Vec<u8>> = Vec::new();

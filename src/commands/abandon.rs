@@ -11,13 +11,13 @@ use crate::commands::ending::end;
 use crate::replies::endings::Ending;
 use crate::replies::errors::{unexpected, Done};
 
-/// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a
-/// claim also what that gives. Replicates `Abandoned`, or `Cancelled` when the worker was asked
-/// to stop, and `Claimed`.
+/// `JOB.ABANDON board worker id [TOKEN t] [DELAY ms] [REASON text] [CLAIM …]` → OK; with a claim
+/// also its reply. Replicates `Abandoned`, or `Cancelled` when the worker was asked to stop, and
+/// `Claimed`.
 pub struct Abandon;
 
-/// `JOB.MABANDON board worker n id… [TOKENS n t…] [DELAY ms] [REASON text]`, or `ALL`: a
-/// worker that goes home.
+/// `JOB.MABANDON board worker n id… [TOKENS n t…] [DELAY ms] [REASON text]`, or `ALL`: for a worker
+/// that shuts down.
 pub struct MAbandon;
 
 impl Command for Abandon {

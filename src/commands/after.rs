@@ -1,18 +1,18 @@
-//! What AFTER, ONFAILURE and STRICT say: the jobs that another is to wait for.
+//! The options AFTER, ONFAILURE and STRICT: the jobs that a job is to wait for.
 
 use board::{After, OnFailure};
 
 use crate::commands::args::{flag, Args, Keyword};
 use crate::replies::errors::{syntax, CommandError};
 
-/// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may come again, each with its own ONFAILURE.
+/// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may be repeated, each with its own ONFAILURE.
 #[derive(Default)]
 pub struct Waits<'a> {
     groups: Vec<(Vec<&'a [u8]>, Option<OnFailure>)>,
     strict: bool,
 }
 
-/// The policy of that name.
+/// The policy of this name.
 pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, CommandError> {
     match Keyword::of(args.value("ONFAILURE")?).text() {
         "HOLD" => Ok(OnFailure::Hold),
@@ -24,7 +24,7 @@ pub fn on_failure(args: &mut Args<'_>) -> Result<OnFailure, CommandError> {
 }
 
 impl<'a> Waits<'a> {
-    /// Takes an option if it is one of these; false when it is another.
+    /// Takes an option if it is one of these; otherwise returns false.
     pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "AFTER" => self.groups.push((args.names("AFTER", 0)?, None)),
@@ -42,7 +42,7 @@ impl<'a> Waits<'a> {
         Ok(true)
     }
 
-    /// All that was said; `None` when there was no AFTER.
+    /// What these options name; `None` without AFTER.
     pub fn finish(self) -> Result<Option<After<'a>>, CommandError> {
         if self.groups.is_empty() {
             return match self.strict {

@@ -1,4 +1,4 @@
-//! Reading arguments: every check that names an argument is here.
+//! Reading arguments: all checks whose errors name an argument are here.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -16,13 +16,13 @@ pub struct Args<'a> {
     at: usize,
 }
 
-/// The queues that a command names, and by which option.
+/// The queues that a command names, and the option that names them.
 pub type Queues<'a> = (&'static str, Vec<&'a [u8]>);
 
-/// What is said of a cursor that is none, or of a listing in another order.
+/// The error for an invalid cursor, or one of a listing in another order.
 pub const NO_CURSOR: &str = "CURSOR must be 0 or the cursor that the last call returned";
 
-/// A claim and a wait name no more queues than this.
+/// The most queues that a claim or a wait names.
 const QUEUES_MOST: i64 = 1_000;
 
 /// The longest option word.
@@ -32,7 +32,7 @@ const LONGEST_WORD: usize = 16;
 pub struct Keyword([u8; LONGEST_WORD], usize);
 
 impl Keyword {
-    /// The capitals of a word; of none of ours when it is too long.
+    /// A word in capitals; a word that is too long matches no option.
     pub fn of(word: &[u8]) -> Keyword {
         let mut capitals = [0; LONGEST_WORD];
         let len = match capitals.get_mut(..word.len()) {
@@ -46,7 +46,7 @@ impl Keyword {
         Keyword(capitals, len)
     }
 
-    /// As text to match on.
+    /// The word as text to match on.
     pub fn text(&self) -> &str {
         self.0.get(..self.1).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("")
     }
@@ -58,7 +58,7 @@ fn out_of_range(name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i6
     syntax(format!("{name} must be an integer from {least} to {most}{unit}"))
 }
 
-/// Remembers an option's value, unless it is given twice.
+/// Keeps an option's value, unless the option is given twice.
 pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), CommandError> {
     match place.replace(value) {
         Some(_) => syntax(format!("{name} is given twice")),
@@ -66,7 +66,7 @@ pub fn once<T>(place: &mut Option<T>, name: &str, value: T) -> Result<(), Comman
     }
 }
 
-/// Remembers which of several options that exclude each other was given.
+/// Keeps which of several options that exclude each other is given.
 pub fn one_of<T>(
     place: &mut Option<(&'static str, T)>,
     all: &str,
@@ -80,7 +80,7 @@ pub fn one_of<T>(
     }
 }
 
-/// Remembers an option without value, unless it is given twice.
+/// Keeps an option without value, unless it is given twice.
 pub fn flag(place: &mut bool, name: &str) -> Result<(), CommandError> {
     match std::mem::replace(place, true) {
         true => syntax(format!("{name} is given twice")),
@@ -89,7 +89,7 @@ pub fn flag(place: &mut bool, name: &str) -> Result<(), CommandError> {
 }
 
 impl<'a> Args<'a> {
-    /// Reads from the `at`th word on.
+    /// Reads from word number `at` on.
     pub fn new(words: Words<'a>, at: usize) -> Self {
         Args { words, at }
     }
@@ -106,14 +106,14 @@ impl<'a> Args<'a> {
         self.words.get(self.at)
     }
 
-    /// Takes the next word if it is that keyword.
+    /// Takes the next word if it is this keyword.
     pub fn take(&mut self, keyword: &str) -> bool {
         let is = self.peek().is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()));
         self.at += usize::from(is);
         is
     }
 
-    /// The words before the last that was taken.
+    /// The words before the last one taken.
     pub fn before(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         (0..self.at.saturating_sub(1)).filter_map(|at| self.words.get(at))
     }
@@ -123,7 +123,7 @@ impl<'a> Args<'a> {
         self.words.len().saturating_sub(self.at)
     }
 
-    /// Nothing may follow.
+    /// Refuses any further word.
     pub fn end(&mut self) -> Result<(), CommandError> {
         match self.next() {
             Some(word) => unexpected(word),
@@ -136,7 +136,8 @@ impl<'a> Args<'a> {
         self.next().map_or_else(|| syntax(format!("{name} needs a value")), Ok)
     }
 
-    /// Where a listing goes on: `None` for `0`, else what `read` makes of what the last call gave.
+    /// Where a listing continues: `None` for `0`, otherwise what `read` makes of the last call's
+    /// cursor.
     pub fn cursor<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<Option<T>, CommandError> {
         match self.value("CURSOR")? {
             b"0" => Ok(None),
@@ -149,12 +150,12 @@ impl<'a> Args<'a> {
         self.integer(name, range, "")
     }
 
-    /// A duration.
+    /// A duration, ms.
     pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
         self.integer(name, range, " milliseconds")
     }
 
-    /// A time.
+    /// A time, Unix ms.
     pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
         self.integer(name, range, " Unix milliseconds")
     }
@@ -185,7 +186,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A worker's name, or `*` for whoever holds a job.
+    /// A worker's name, or `*` for any holder, and the job's id.
     pub fn speaker(&mut self) -> Result<Speaker<'a>, CommandError> {
         Ok(Speaker { worker: self.any_worker()?, id: self.name("id")?, token: None })
     }
@@ -203,7 +204,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// An id for a job to come.
+    /// An id for a new job.
     pub fn new_id(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         match self.name(name)? {
             [b'@', ..] => syntax(format!("{name} must not begin with '@'")),
@@ -219,12 +220,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Some bytes of an option's, not longer than it takes.
+    /// The bytes of an option, at most `most` of them.
     pub fn upto(&mut self, name: &str, most: usize) -> Result<&'a [u8], CommandError> {
         self.bounded(name, most as i64)
     }
 
-    /// A short text of a user's.
+    /// A short text from a user.
     pub fn text(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.bounded(name, config().max_text)
     }
@@ -258,7 +259,7 @@ impl<'a> Args<'a> {
         self.many(n, name, |args| args.name(name))
     }
 
-    /// What follows QUEUE or QUEUES, if the word is one of them; false when it is another.
+    /// Takes QUEUE or QUEUES if the word is one of them; otherwise returns false.
     pub fn queues(&mut self, word: &str, place: &mut Option<Queues<'a>>) -> Result<bool, CommandError> {
         const EITHER: &str = "QUEUE and QUEUES";
         match word {
@@ -269,7 +270,8 @@ impl<'a> Args<'a> {
         Ok(true)
     }
 
-    /// The queues of one that may wait: whatever serves it takes it out of the line of each.
+    /// The queues of a client that may wait: when it is served, it is removed from the line of
+    /// each.
     fn several_queues(&mut self) -> Result<Vec<&'a [u8]>, CommandError> {
         let n = self.int("QUEUES", 0..=config().max_batch.min(QUEUES_MOST))? as usize;
         self.many(n, "QUEUES", |args| args.name("QUEUES"))
@@ -280,7 +282,7 @@ impl<'a> Args<'a> {
         Ok(self.int(name, 0..=(1 << 53) - 1)? as u64)
     }
 
-    /// A percentage in hundredths.
+    /// A percentage, in hundredths of a per cent.
     pub fn percent(&mut self, name: &str) -> Result<u16, CommandError> {
         let word = self.value(name)?;
         let number = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok());
@@ -290,7 +292,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A list of tags, each of them once.
+    /// A list of tags, each once.
     pub fn tags(&mut self, name: &str, least: i64) -> Result<Vec<&'a [u8]>, CommandError> {
         let n = self.int(name, least..=board::TAGS_MOST as i64)? as usize;
         let tags = self.many(n, name, |args| args.name(name))?;

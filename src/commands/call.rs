@@ -9,7 +9,7 @@ use crate::redis::words::Words;
 pub struct Call<'a> {
     /// The server's context.
     pub ctx: Ctx<'a>,
-    /// The arguments after the key, or after the name of a command without key.
+    /// The arguments after the key, or after the name of a command without a key.
     pub args: Args<'a>,
     words: Words<'a>,
     key_at: usize,
@@ -30,12 +30,12 @@ impl<'a> Call<'a> {
         (self.key_at..self.words.len()).filter_map(|at| self.words.key(at))
     }
 
-    /// The board's key. Only for commands that have one, where the server sees to it that it is there.
+    /// The board's key. Only for commands with a key, whose presence the server checks.
     pub fn key(&self) -> Key<'a> {
         self.words.key(self.key_at).expect("the arity of the command covers its key")
     }
 
-    /// The client, as one that may be parked.
+    /// The client, ready to be parked.
     pub fn client(&self) -> Client<'a> {
         Client { ctx: self.ctx, board: self.key(), command: self.command() }
     }

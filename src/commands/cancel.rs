@@ -1,4 +1,4 @@
-//! `JOB.CANCEL`: an operator calls jobs off.
+//! `JOB.CANCEL`: an operator cancels jobs.
 
 use board::{CancelAnswer, Operation};
 
@@ -71,7 +71,8 @@ impl Command for Cancel {
             }
             reply.array(ids.len());
             for id in ids {
-                // Looked up anew: with no retention a cancelled record has gone at once.
+                // Looked up again: without retention the record of a cancelled job is removed at
+                // once.
                 let Some(slot) = commit.board().find(id) else {
                     match commit.board().tombstone(id, env.now) {
                         Some(gone) if gone.state == board::State::Cancelled => reply.text("already"),
@@ -86,7 +87,7 @@ impl Command for Cancel {
     }
 }
 
-/// Cancels one job, and says what that came to.
+/// Cancels one job, and returns the word for the outcome.
 fn cancel(commit: &mut Commit<'_>, slot: u32, force: bool) -> Result<&'static str, CommandError> {
     let env = commit.env;
     match commit.board().cancel(&env, slot, force)? {

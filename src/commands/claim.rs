@@ -1,4 +1,4 @@
-//! `JOB.CLAIM`: a worker takes jobs, or waits for some; also at the end of a verb that ends work.
+//! `JOB.CLAIM`: a worker takes jobs or waits for some; also as the CLAIM of a verb that ends work.
 
 use board::{Claim as Request, FieldList, Fields, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
 
@@ -19,14 +19,14 @@ use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
 /// `JOB.CLAIM board worker [QUEUE q|QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
-/// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each job, and
-/// `Beaten` for each that SEEN hands back. Settles up to 64 overdue things first.
+/// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each
+/// job, and `Beaten` for each job that SEEN returns. Settles up to 64 overdue things first.
 pub struct Claim;
 
-/// Most claims are for one job, and allocate nothing for its number.
+/// Most claims are for one job, and need no allocation for its number.
 type Slots = SmallVec<[u32; 4]>;
 
-/// A script, say.
+/// The error in a script, for example.
 pub(super) const NO_CONNECTION: &str = "SESSION needs a connection of its own, which a script does not have";
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Command for Claim {
     }
 }
 
-/// The options of a claim, as a verb that ends work shows them.
+/// The options of a claim in the syntax of a verb that ends work.
 macro_rules! next_claim {
     () => {
         "[CLAIM [QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] [BLOCK ms] \
@@ -104,11 +104,11 @@ macro_rules! next_claim {
 }
 pub(super) use next_claim;
 
-/// What a worker wants to claim.
+/// A worker's request for jobs.
 pub struct ClaimRequest<'a> {
     worker: &'a [u8],
     options: Options<'a>,
-    /// The connection to which the claims are tied.
+    /// The connection that carries the claims, if they are session claims.
     session: Option<u64>,
 }
 
@@ -122,8 +122,8 @@ impl<'a> ClaimRequest<'a> {
         Ok(ClaimRequest { worker, options, session })
     }
 
-    /// Reads what stands after the word CLAIM of a verb that ends work: all up to the end.
-    /// A claim by id may be refused, but not after work has ended.
+    /// Reads what follows the word CLAIM in a verb that ends work, up to the end. A claim by id is
+    /// not allowed there: it might be refused after work has ended.
     pub fn next(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, CommandError> {
         let wanted = Self::read(args, ctx, worker)?;
         match wanted.options.id {
@@ -133,9 +133,8 @@ impl<'a> ClaimRequest<'a> {
         }
     }
 
-    /// Does what comes before, takes what there is, and answers; or waits. What comes before
-    /// may end work: who waits already gets what that frees first. Whoever is to hear of a
-    /// refusal does not wait.
+    /// Runs `before`, claims what there is and replies, or waits. `before` may end work: clients
+    /// that already wait get first what that frees. A client that must get a refusal does not wait.
     pub fn take(
         self,
         call: &Call<'_>,
@@ -241,7 +240,7 @@ fn claim(
     while fits && slots.len() < count {
         let claimed = match commit.board().claim(&env, request, slots.len() as u64) {
             Ok(Some(claimed)) => claimed,
-            // Those that it has got are its own.
+            // The jobs that it has claimed so far are its own.
             Err(refusal) if slots.is_empty() => return Err(refusal.into()),
             _ => break,
         };

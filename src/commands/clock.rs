@@ -1,5 +1,5 @@
-//! `JOB.CLOCK GET`, `SET` and `ADVANCE`: the only source of time where the module was loaded
-//! with `clock manual`, for tests. What is due is done before the reply is sent.
+//! `JOB.CLOCK GET`, `SET` and `ADVANCE`: the only source of time in a module loaded with `clock
+//! manual`, for tests. What becomes due is done before the reply is sent.
 
 use super::{Command, Family, Spec};
 use crate::commands::call::Call;
@@ -22,7 +22,7 @@ impl Family for Parent {
 /// `JOB.CLOCK GET` → Unix ms.
 pub struct Get;
 
-/// `JOB.CLOCK SET unix-ms` → OK. Forwards or backwards.
+/// `JOB.CLOCK SET unix-ms` → OK. Moves the clock forwards or backwards.
 pub struct Set;
 
 /// `JOB.CLOCK ADVANCE ms` → Unix ms.

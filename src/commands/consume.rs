@@ -1,4 +1,4 @@
-//! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or goes on in the next queue.
+//! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or continues in the next queue.
 
 use board::{Advance, Answer, Consume as Request, Speaker, State, LONGEST};
 
@@ -15,10 +15,10 @@ use crate::replies::endings::Ending;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` →
-/// `complete`; with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the state in which the
-/// job goes on. With `CLAIM …` also what that gives. Replicates `Consumed` or `Advanced`,
-/// nothing when it is a repetition, and `Claimed`.
+/// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` → `complete`;
+/// with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the new state of the job. With `CLAIM …`
+/// also the reply of the claim. Replicates `Consumed` or `Advanced`, nothing for a repetition, and
+/// `Claimed`.
 pub struct Consume;
 
 /// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r|RESULTS n r…] [RETAIN ms] [FORCE]`,
@@ -40,7 +40,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Takes an option if it is one of these; false when it is another.
+    /// Takes an option if it is one of these; otherwise returns false.
     fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "RESULT" => once(&mut self.result, "RESULT", args.payload("RESULT")?)?,
@@ -58,7 +58,7 @@ impl<'a> Options<'a> {
         Ok(true)
     }
 
-    /// How the work ends.
+    /// What these options ask for.
     fn finish(self) -> Result<Completion<'a>, CommandError> {
         let after = self.waits.finish()?;
         match self.next {
@@ -85,16 +85,16 @@ impl<'a> Options<'a> {
 }
 
 /// How the work on a job ends.
-// It lives on the stack for one call; a box would cost an allocation for each.
+// It is on the stack for one call; a box would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
 enum Completion<'a> {
-    /// It is complete.
+    /// The job is complete.
     Done(Request<'a>),
-    /// It goes on in another queue.
+    /// The job moves to another queue.
     On(Advance<'a>),
 }
 
-/// Refuses that so many jobs end in the same way when that is too long: see [`shared`].
+/// Refuses a completion that is too long for `n` jobs: see [`shared`].
 fn check_shared(n: usize, jobs: &str, completion: &Completion<'_>) -> Done {
     match completion {
         Completion::Done(request) => {
@@ -108,7 +108,7 @@ fn check_shared(n: usize, jobs: &str, completion: &Completion<'_>) -> Done {
     }
 }
 
-/// Ends the work on one job, and says in which state that leaves it.
+/// Ends the work on one job, and returns the state that this leaves it in.
 fn consume(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
@@ -121,7 +121,7 @@ fn consume(
     if let Answer::Again(state) = commit.work(speaker, advance)? {
         return Ok(state);
     }
-    // What it waits for from now on may have ended without success.
+    // A job that it now waits for may have ended without success.
     commit.settle(speaker.id)?;
     let (now, board) = (commit.env.now, commit.board());
     let gone = || board.tombstone(speaker.id, now).map(|tombstone| tombstone.state);

@@ -8,11 +8,11 @@ use crate::commands::args::{once, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, Done};
 
-/// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended. With
-/// `CURSOR c` → cursor and how many of those that were looked at.
+/// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended. With `CURSOR
+/// c` → cursor, and how many of the jobs looked at.
 pub struct Count;
 
-/// One call looks at no more jobs than this.
+/// The most jobs that one call looks at.
 const LOOKS: usize = 100_000;
 
 impl Command for Count {

@@ -1,4 +1,4 @@
-//! `JOB.DELETE`: records go, whatever their state.
+//! `JOB.DELETE`: an operator removes records in any state.
 
 use board::{all_fields, Deleted, FieldList, Forgotten, Operation, Refusal};
 
@@ -12,13 +12,13 @@ use crate::replies::records::write_record;
 use crate::replies::records::write_records;
 use crate::runtime::commit::Commit;
 
-/// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with
-/// RETURN the records; or `WHERE …`: those held back in place of unknown ids. Replicates
-/// `Deleted` for each, and `Forgotten` for each that had gone.
+/// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with RETURN
+/// the records; or `WHERE …`: those held back in place of unknown ids. Replicates `Deleted` for
+/// each record, and `Forgotten` for each tombstone.
 pub struct Delete;
 
-/// A job that is to go, so that it is known again: one that goes takes with it a record that
-/// was only kept for it.
+/// A job to delete, with what identifies it: deleting one job may remove another record that was
+/// only kept for it.
 type Going = (u32, i64, Vec<u8>);
 
 fn delete(commit: &mut Commit<'_>, slots: &[u32]) -> Result<(), CommandError> {
@@ -42,7 +42,7 @@ fn forget(commit: &mut Commit<'_>, id: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// Answers for jobs named one by one, and gives those that are to go.
+/// Replies for jobs named by id, and returns those to delete.
 fn by_ids(
     commit: &mut Commit<'_>,
     reply: Reply,
@@ -77,7 +77,7 @@ fn by_ids(
     Ok(known)
 }
 
-/// Answers for a slice by filters, and gives those that are to go.
+/// Replies for a slice by filters, and returns those to delete.
 fn by_filters(
     commit: &mut Commit<'_>,
     reply: Reply,
@@ -94,7 +94,7 @@ fn by_filters(
     Ok(if chosen.dry { Vec::new() } else { slice.slots })
 }
 
-/// Which jobs, and what of them is handed back.
+/// Which jobs, and which of their fields to return.
 fn read<'a>(args: &mut Args<'a>) -> Result<(Named<'a>, Option<FieldList>), CommandError> {
     let mut jobs = named(args)?;
     let (mut handed, mut asked) = (false, None);
@@ -126,8 +126,8 @@ impl Command for Delete {
         ..Spec::NONE
     };
 
-    /// By ids it tells no more than which of them there are. Filters would tell what is in
-    /// records, and whom they hold back.
+    /// By ids, the reply says only which of them exist. Filters would reveal what is in records,
+    /// and which jobs they hold back.
     fn reads(args: &mut Args<'_>) -> bool {
         !matches!(read(args), Ok((Named::Ids(_), None)) | Err(_))
     }
@@ -140,8 +140,8 @@ impl Command for Delete {
                 Named::Ids(ids) => by_ids(commit, reply, ids, returned.as_ref())?,
                 Named::Where(chosen) => by_filters(commit, reply, chosen, returned.as_ref())?,
             };
-            // The records are in the answer, so it stands before they go. Only a board that
-            // breaks refuses now, and that is in the log.
+            // The reply contains the records, so it is written before they are deleted. Only a
+            // board that breaks can refuse now, and that is logged.
             let _ = delete(commit, &going);
             Ok(())
         })

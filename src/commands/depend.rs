@@ -48,7 +48,7 @@ fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
         let slot = commit.board().find(id).ok_or(Refusal::NoJob)?;
         let depended = commit.board().depend(&env, slot, depend)?;
         commit.apply(depended)?;
-        // What it waits for from now on may have ended without success.
+        // A job that it now waits for may have ended without success.
         commit.settle(id)?;
         match commit.board().state_of(id).or_else(|| commit.board().tombstone(id, env.now).map(|t| t.state)) {
             Some(state) => reply.text(state.name()),

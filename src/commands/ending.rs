@@ -1,4 +1,4 @@
-//! Verbs with which a worker ends its work, and takes the next in the same command.
+//! Verbs with which a worker ends its work, and claims the next job in the same command.
 
 use super::claim::ClaimRequest;
 use crate::commands::call::Call;
@@ -6,7 +6,7 @@ use crate::replies::endings::Ending;
 use crate::replies::errors::{CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// Ends work, answers, and takes the next when a claim follows. A refusal claims nothing.
+/// Ends work and replies; claims the next job if a claim follows. A refusal claims nothing.
 pub fn end(
     call: &Call<'_>,
     next: Option<ClaimRequest<'_>>,

@@ -69,7 +69,7 @@ fn write(call: &Call<'_>, board: &Board, slot: u32, explanation: &Explanation) {
     write_reasons(reply, &explanation.reasons);
 }
 
-/// Answers with what is known of a job whose record has gone, if anything is.
+/// Replies with what is known of a job whose record has been removed, if anything is.
 fn write_gone(reply: Reply, board: &Board, id: &[u8], now: i64) {
     let Some(gone) = board.tombstone(id, now) else { return reply.null() };
     reply.map(4);

@@ -1,4 +1,4 @@
-//! `JOB.FAIL`: a try did not work.
+//! `JOB.FAIL`: an attempt did not work.
 
 use board::{Answer, Effect, Fail as Request, Retry, State, LONGEST};
 
@@ -10,12 +10,12 @@ use crate::commands::ending::end;
 use crate::replies::endings::Ending;
 use crate::replies::errors::{unexpected, Done};
 
-/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p]
-/// [CLAIM …]` → state, due, left; with a claim also what that gives. Replicates `Failed`, or
-/// `Cancelled` when the worker was asked to stop, and `Claimed`.
+/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p] [CLAIM …]` →
+/// state, due, left; with a claim also its reply. Replicates `Failed`, or `Cancelled` when the
+/// worker was asked to stop, and `Claimed`.
 pub struct Fail;
 
-/// What follows a failure.
+/// The options for what follows a failure.
 const RETRY: &str = "RETRY and NORETRY";
 
 impl Command for Fail {

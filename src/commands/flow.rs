@@ -1,4 +1,4 @@
-//! `JOB.FLOW`: several jobs that wait for each other, or are parts of each other, in one
+//! `JOB.FLOW`: posts several jobs that wait for each other, or are children of each other, in one
 //! command.
 
 use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
@@ -35,7 +35,7 @@ fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, CommandError> {
     })
 }
 
-/// Posts a flow that nothing speaks against.
+/// Posts a flow that the board has accepted.
 fn post(commit: &mut Commit<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, CommandError> {
     let env = commit.env;
     for at in plan.order().to_vec() {

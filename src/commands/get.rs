@@ -12,11 +12,11 @@ use crate::replies::records::write_found;
 use crate::replies::records::write_record;
 use crate::replies::records::write_records;
 
-/// `JOB.GET board id [FIELDS n f…] [CHILDREN [CURSOR c] [COUNT n]]` → record or null; with
-/// CHILDREN record, cursor and records of children in the order of their posts.
+/// `JOB.GET board id [FIELDS n f…] [CHILDREN [CURSOR c] [COUNT n]]` → record or null; with CHILDREN
+/// record, cursor and records of children in the order of their posts.
 pub struct Get;
 
-/// `JOB.MGET board n id… [FIELDS n f…]` → records and nulls, in place.
+/// `JOB.MGET board n id… [FIELDS n f…]` → a record or null for each id.
 pub struct MGet;
 
 fn options(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
@@ -30,18 +30,18 @@ fn options(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
     Ok(asked.unwrap_or_else(all_fields))
 }
 
-/// Which of a job's children are asked for: from an order of posting on, and how many.
+/// Which of a job's children to return: from an order of posting on, and how many.
 #[derive(Default)]
 struct Children {
     from: Option<i64>,
     count: Option<usize>,
 }
 
-/// So many children are given when COUNT does not say.
+/// How many children are returned without COUNT.
 const COUNT: usize = 100;
 
 impl Children {
-    /// Takes an option if it is one of these; false when it is another.
+    /// Takes an option if it is one of these; otherwise returns false.
     fn take(&mut self, option: &str, args: &mut Args<'_>) -> Result<bool, CommandError> {
         match option {
             "CURSOR" => once(&mut self.from, "CURSOR", args.int("CURSOR", 0..=NEVER)?)?,
@@ -51,7 +51,7 @@ impl Children {
         Ok(true)
     }
 
-    /// Answers with a record, where to go on, and records of its children.
+    /// Replies with a record, a cursor, and records of its children.
     fn write(&self, reply: Reply, board: &Board, slot: u32, fields: &FieldList) {
         let children = || board.children_from(slot, self.from.unwrap_or(0));
         let mut page: Vec<u32> =

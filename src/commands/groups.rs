@@ -14,7 +14,7 @@ use crate::runtime::world;
 /// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
 pub struct Groups;
 
-/// What is told of each beside its counts and its pause.
+/// The settings in each map, beside counts and pause.
 const SETTINGS: [Setting; 7] = [
     Setting::Weight,
     Setting::Concurrency,
@@ -25,7 +25,7 @@ const SETTINGS: [Setting; 7] = [
     Setting::MaxJobs,
 ];
 
-/// Where a page begins, a queue and a number, from `>`, the number, a dot, and the queue.
+/// The queue and number where a page begins, from `>`, the number, a dot, and the queue.
 fn cursor(text: &[u8]) -> Option<(&[u8], u32)> {
     let text = pages::after(text)?;
     let dot = text.iter().position(|byte| *byte == b'.')?;
@@ -37,7 +37,7 @@ fn cursor_of(next: &GroupOf<'_>) -> Vec<u8> {
     [next.number().to_string().as_bytes(), b".", next.queue()].concat()
 }
 
-/// The limits that a queue, or a group, names, one field.
+/// Writes one field: the shared limits that a queue or a group names.
 pub fn write_limits(reply: Reply, board: &Board, queue: &[u8], group: Option<&[u8]>) {
     let own = board.limits_named(queue, group);
     let names = own.or_else(|| board.limits_named(queue, group.and(Some(ALL_GROUPS)))).unwrap_or_default();

@@ -12,14 +12,14 @@ use crate::replies::records::write_refusal;
 use crate::runtime::commit::Commit;
 
 /// `JOB.HEARTBEAT board worker id [TOKEN t] [LEASE ms] [PROGRESS pct] [STAGE text] [PAYLOAD p]
-/// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, before it `Revived`
-/// when it is late.
+/// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, preceded by `Revived` when
+/// it is late.
 pub struct Heartbeat;
 
 /// `JOB.MHEARTBEAT board worker n id… [TOKENS n t…] [LEASE ms]`, or `ALL` for the ids.
 pub struct MHeartbeat;
 
-/// Applies one heartbeat: when the lease ends, and whether the worker is asked to stop.
+/// Applies one heartbeat; returns when the claim ends, and whether the worker is asked to stop.
 fn beat(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
@@ -121,7 +121,7 @@ impl Command for MHeartbeat {
                 let speaker = Speaker { worker, id, token: *token };
                 match beat(commit, &speaker, &Request { lease, report: None }) {
                     Ok(hold) => answers.push((id, *token, Ok(hold))),
-                    // What it no longer holds is not among all that it holds.
+                    // With ALL, a job that it no longer holds is simply not one of them.
                     Err(CommandError::Refused(_)) if all => {}
                     Err(CommandError::Refused(refusal)) => answers.push((id, *token, Err(refusal))),
                     Err(fault) => return Err(fault),

@@ -9,11 +9,11 @@ use crate::replies::errors::Done;
 
 /// A command with subcommands.
 pub trait Family {
-    /// What the server is told of the command itself.
+    /// How the command itself is registered.
     const SPEC: Spec;
 }
 
-/// `HELP` of a family → lines, as the server's own commands give them.
+/// `HELP` of a family → lines, in the form of the server's own commands.
 pub struct Help<F>(PhantomData<F>);
 
 impl<F: Family> Command for Help<F> {

@@ -1,17 +1,17 @@
-//! Which options may stand at a place of a call, by the syntax of its command.
+//! Which options are allowed at a place of a call, by the syntax of its command.
 
 use std::collections::BTreeSet;
 
 use crate::commands::args::Args;
 use crate::redis::command_docs::{parse, Kind, Node};
 
-/// Takes all that follows it.
+/// The option that takes all words behind it.
 const LAST: &str = "CLAIM";
 
 /// The words of a call that may be options.
 type Given = BTreeSet<String>;
 
-/// The options that may stand where a word was that none of them is.
+/// The options that are allowed in place of a word that is none of them.
 pub fn options_at(syntax: &str, args: &Args<'_>) -> Vec<String> {
     let given = args.before().filter_map(|word| std::str::from_utf8(word).ok());
     let given: Given = given.filter(|word| word.len() <= 16).map(str::to_ascii_uppercase).collect();
@@ -24,7 +24,7 @@ fn is_given(node: &Node, given: &Given) -> bool {
     node.token.as_ref().is_some_and(|token| given.contains(token))
 }
 
-/// A word that is needed parts what stands before it from what follows.
+/// A required word separates the options before it from those after it.
 fn sequence(nodes: &[Node], given: &Given, options: &mut Vec<String>) {
     let last = nodes.last().filter(|node| node.inside.first().is_some_and(|first| is_last(first, given)));
     if let Some(last) = last {
@@ -48,7 +48,7 @@ fn one(node: &Node, given: &Given, options: &mut Vec<String>) {
     match (&node.token, node.kind) {
         (Some(token), _) => options.push(token.clone()),
         (None, Kind::OneOf) => {
-            // What stands in one alternative alone says that it is this one.
+            // An option that only one alternative has selects this alternative.
             let own = |of: &Node| {
                 let mut others = BTreeSet::new();
                 node.inside.iter().filter(|other| *other != of).for_each(|other| tokens(other, &mut others));
@@ -59,7 +59,7 @@ fn one(node: &Node, given: &Given, options: &mut Vec<String>) {
             let chosen: Vec<&Node> = node.inside.iter().filter(|of| own(of)).collect();
             let all: Vec<&Node> = node.inside.iter().collect();
             let open = if chosen.is_empty() { all } else { chosen };
-            // Which of several must be there is said by the first word of it.
+            // The first word of a required choice says which one was made.
             let said = |of: &&Node| node.optional || lead(of).is_none_or(|lead| given.contains(lead));
             open.into_iter().filter(said).for_each(|of| match of.token {
                 Some(_) if !node.optional => {}

@@ -1,4 +1,4 @@
-//! `JOB.HISTORY`: what happened to a job.
+//! `JOB.HISTORY`: the history of a job.
 
 use super::{read, Command, KeyUse, Spec};
 use crate::commands::call::Call;

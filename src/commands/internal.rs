@@ -1,5 +1,5 @@
-//! Commands that are not for clients: effects from a primary or a log, parts of a snapshot
-//! from an append-only file, and the question whether the server may write.
+//! Commands that are not for clients: effects from a primary or a log, parts of a snapshot from an
+//! append-only file, and a check whether the server may write.
 
 use board::{Applied, Loader, Refusal};
 
@@ -21,7 +21,7 @@ pub struct Apply;
 /// `JOB.LOAD board part` → OK.
 pub struct Load;
 
-/// `JOB.PROBE board` → OK. Does nothing; the server's checks before it are the answer.
+/// `JOB.PROBE board` → OK. Does nothing: the checks that the server makes before it are the point.
 pub struct Probe;
 
 fn from_elsewhere(call: &Call<'_>) -> Result<(), CommandError> {
@@ -31,24 +31,24 @@ fn from_elsewhere(call: &Call<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// Why what came cannot be taken.
+/// Why a batch or a part cannot be taken.
 enum Trouble {
     /// Nothing has changed.
     Refused(String),
-    /// Something is missing for good.
+    /// The copy misses something for good.
     Breaks(String),
 }
 
-/// Works on the board under the call's key, a new one if there is none, and passes the
-/// command on as it came. Of a replay nobody hears a refusal: what cannot be taken breaks the
-/// copy. It is kept as it is, for an operator to see; every later command says so.
+/// Works on the board under the call's key, a new one if there is none, and replicates the command
+/// as it is. No client gets the refusal of a replay: what cannot be taken breaks the copy. It is
+/// kept as it is, for an operator to see, and every later command refuses.
 fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trouble>) -> Done {
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
     let value = open.value_or_new();
     blocked_waits::listen(&mut value.board);
     publish::listen_to_replay(call.ctx, &mut value.board);
-    // Without all its parts a board is broken, but may still become whole.
+    // A board without all its parts is broken, but may still become whole.
     let before = value.board.broken() && value.loader.is_none();
     let replay = call.ctx.is_replay();
     let mut done: Done = Ok(());

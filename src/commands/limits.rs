@@ -1,4 +1,4 @@
-//! `JOB.LIMITS`: the named limits of a board, page by page.
+//! `JOB.LIMITS`: the shared limits of a board, page by page.
 
 use board::{LimitOf, Setting, NEVER};
 
@@ -11,7 +11,7 @@ use crate::runtime::world;
 /// `JOB.LIMITS board [CURSOR c] [COUNT n]` → cursor and a map for each limit.
 pub struct Limits;
 
-/// What is told of each beside what counts against it.
+/// The settings in each map, beside what counts against the limit.
 const SETTINGS: [Setting; 4] = [Setting::Concurrency, Setting::Rate, Setting::RatePeriod, Setting::Burst];
 
 impl Command for Limits {

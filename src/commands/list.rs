@@ -12,11 +12,12 @@ use crate::replies::fitting::fit;
 use crate::replies::records::write_records;
 
 /// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
-/// records; with SINCE also what has gone, and the revision. Looks at ten jobs for each that it may give, and at 10,000 at least.
-/// A page ends early where its records would be longer than `max-reply`.
+/// records; with SINCE also the ids of removed jobs, and the revision. Looks at ten jobs for each
+/// that it may return, and at 10,000 at least. A page ends early where its records would be longer
+/// than `max-reply`.
 pub struct List;
 
-/// So many filters at most: each is asked of each job that is looked at.
+/// The most filters: each is checked for each job that is looked at.
 const FILTERS_MOST: usize = 100;
 
 fn state(args: &mut Args<'_>) -> Result<State, CommandError> {
@@ -57,7 +58,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
     Ok(true)
 }
 
-/// Adds the ids of jobs that have gone, to the first page, and the board's revision.
+/// Adds the ids of removed jobs, to the first page, and the board's revision.
 fn write_gone(reply: Reply, board: &Board, version: u64, first: bool) {
     match if first { board.gone_since(version) } else { Some(Vec::new()) } {
         Some(gone) => {
@@ -69,7 +70,7 @@ fn write_gone(reply: Reply, board: &Board, version: u64, first: bool) {
     reply.int(board.revision() as i64);
 }
 
-/// Lets the board remember what changes, for the next who asks.
+/// Makes the board remember changes for the next such call.
 fn follow(call: &Call<'_>) {
     let key = call.key();
     let mut open = call.ctx.open(&key).ok();

@@ -1,4 +1,4 @@
-//! The M-forms of a worker's verbs: many jobs in one command, answered one by one.
+//! The M-forms of a worker's verbs: many jobs in one command, with a reply for each.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::replies::endings::Ending;
 use crate::replies::errors::{syntax, CommandError};
 use crate::runtime::commit::Commit;
 
-/// Which jobs a worker speaks of.
+/// Which jobs a worker names.
 pub enum Targets<'a> {
     /// All that it holds.
     All,
@@ -36,7 +36,7 @@ pub fn tokens(args: &mut Args<'_>) -> Result<Vec<u64>, CommandError> {
 }
 
 impl<'a> Targets<'a> {
-    /// Whether that worker and these tokens go with them: one token for each id, none with ALL.
+    /// Whether the worker and these tokens fit: one token for each id, none with ALL.
     pub fn check(&self, worker: &[u8], tokens: &Option<Vec<u64>>) -> Result<(), CommandError> {
         if self.is_all() && worker == ANYBODY {
             return syntax("worker must not be '*' with ALL");
@@ -65,7 +65,8 @@ impl<'a> Targets<'a> {
         matches!(self, Targets::All)
     }
 
-    /// Each job with its token; those of ALL with the tokens they are held under.
+    /// Each job with its token; for ALL the jobs that the worker holds, with the tokens of their
+    /// claims.
     pub fn paired(self, tokens: Option<Vec<u64>>, worker: &[u8], commit: &mut Commit<'_>) -> Vec<Target<'a>> {
         let Targets::Ids(ids) = self else {
             let board = &*commit.board();
@@ -77,8 +78,8 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// Ends the work on each target by `each`, which answers for one. With ALL each answer is told
-/// with its id.
+/// Ends the work on each target with `each`, which replies for one job. With ALL each reply
+/// contains the job's id.
 pub fn for_each(
     commit: &mut Commit<'_>,
     targets: Vec<Target<'_>>,

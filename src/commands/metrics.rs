@@ -16,16 +16,16 @@ use crate::runtime::latency;
 use crate::runtime::timer;
 use crate::runtime::world;
 
-/// So many queues are told by name in one text.
+/// The most queues with their own name in one text.
 const QUEUES: usize = 1_000;
-/// The text is no longer than about so many bytes.
+/// About the most bytes of the text.
 const LONGEST: usize = 16 << 20;
-/// A board's name, which stands in each line, is no longer.
+/// The longest name of a board, bytes: it is in each line.
 const NAME_LONGEST: usize = 1_024;
-/// Stands in place of the label `queue`, which may have any value.
+/// Takes the place of the label `queue`, which may have any value.
 const OTHERS: (&str, &[u8]) = ("queues", b"other");
 
-/// `JOB.METRICS [board …]` → text: this server's own numbers, and those of the boards named.
+/// `JOB.METRICS [board …]` → text: this server's own numbers, and those of the named boards.
 pub struct Metrics;
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
@@ -40,7 +40,7 @@ const fn times(name: &'static str, help: &'static str) -> Family {
     Family { name, kind: Kind::Histogram, unit: "seconds", help }
 }
 
-/// All that there is, in the order of the text.
+/// All families, in the order of the text.
 static FAMILIES: [Family; 23] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
@@ -101,7 +101,7 @@ impl Command for Metrics {
         let mut text = Text::new(&FAMILIES);
         let (mut seen, mut room) = (HashSet::new(), QUEUES);
         for key in call.keys() {
-            // Twice the same sample would be no valid text.
+            // A text with the same sample twice would be invalid.
             if !seen.insert(key.bytes().to_vec()) {
                 continue;
             }
@@ -123,9 +123,9 @@ impl Command for Metrics {
     }
 }
 
-/// The names of queues have no end: those that hold jobs, or are set or paused, are told by name
-/// first, then those in which something happened today; all others together, under a label that
-/// no queue has.
+/// There is no bound for the number of queues: those that have jobs, settings or a pause get their
+/// own name first, then those in which something happened today; all others share a label that no
+/// queue has.
 fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
     let env = world::env(&config().rules);
     let own = [("board", name)];
@@ -185,7 +185,7 @@ fn queue_now(text: &mut Text, name: &[u8], board: &Board, queue: &[u8], now: i64
     }
 }
 
-/// What there is in the queues that are not told by name: all that there is, less what is in those.
+/// The jobs of the queues without their own name: all jobs, less those of the other queues.
 fn others_now(text: &mut Text, name: &[u8], board: &Board, told: &HashSet<&[u8]>, now: i64) {
     for state in State::ALL {
         let there: u64 = told.iter().map(|queue| board.count_in(queue, state)).sum();

@@ -1,7 +1,8 @@
-//! The commands, a file for each family. Each is a type with its [`Spec`] and its `run`, all of
-//! the same flow: read the arguments, decide, apply, reply.
+//! The commands, a file for each family. Each is a type with its [`Spec`] and its `run`, which all
+//! do the same: read the arguments, decide, apply, reply.
 //!
-//! `args` reads arguments, `call` is one call, `hint` finds what a misspelt option meant.
+//! `args` reads arguments, `call` is one call, `hint` suggests the option that a misspelt word
+//! meant.
 //!
 //! Uses `redis`, `replies` and `runtime`.
 
@@ -70,36 +71,36 @@ pub enum KeyUse {
     Insert,
     /// Reads and changes it.
     Update,
-    /// Takes from it; whether a call reads it as well is for [`Command::reads`] to say.
+    /// Removes something from it; [`Command::reads`] says whether a call also reads it.
     Delete,
 }
 
-/// All that the server is told of a command.
+/// How a command is registered with the server.
 pub struct Spec {
     /// Its name.
     pub name: &'static str,
-    /// Its name under a parent's.
+    /// Its name as a subcommand, behind that of its parent.
     pub sub: Option<&'static str>,
-    /// Words at least, or exactly when positive, the name included.
+    /// The number of words, the name included; negative for a minimum.
     pub arity: i32,
     /// The server's flags.
     pub flags: &'static str,
     /// What it does with its key, the first argument.
     pub key: Option<KeyUse>,
-    /// All its arguments are keys, and there may be none.
+    /// Whether all its arguments are keys, and there may be none.
     pub many_keys: bool,
-    /// One line.
+    /// A summary in one line.
     pub summary: &'static str,
-    /// What it costs.
+    /// Its complexity.
     pub complexity: &'static str,
     /// Its arguments, as commands.md shows them.
     pub syntax: &'static str,
-    /// Not for clients.
+    /// Whether it is not for clients.
     pub internal: bool,
 }
 
 impl Spec {
-    /// A spec of which nothing is said yet.
+    /// A spec with every value left out.
     pub const NONE: Spec = Spec {
         name: "",
         sub: None,
@@ -113,12 +114,12 @@ impl Spec {
         internal: false,
     };
 
-    /// Which word of a call is the key, or would be.
+    /// Which word of a call is its key, if it has one.
     pub const fn key_at(&self) -> usize {
         1 + self.sub.is_some() as usize
     }
 
-    /// Whether the server refuses, for the number of words, each call without the key.
+    /// Whether the server refuses each call without the key, by the number of words.
     pub const fn key_is_there(&self) -> bool {
         self.key.is_none() || self.many_keys || self.arity.unsigned_abs() as usize > self.key_at()
     }
@@ -126,38 +127,38 @@ impl Spec {
 
 /// A command.
 pub trait Command {
-    /// What the server is told of it.
+    /// How it is registered with the server.
     const SPEC: Spec;
-    /// Whether a call tells what is under its key. Asked of commands with [`KeyUse::Delete`]
-    /// alone, whose calls differ: others say it once, by their [`KeyUse`].
+    /// Whether a call reveals what is under its key. Only asked of commands with
+    /// [`KeyUse::Delete`], whose calls differ; for the others their [`KeyUse`] says it.
     fn reads(_args: &mut Args<'_>) -> bool {
         true
     }
-    /// Does it, and replies when it succeeds.
+    /// Runs the command, and replies when it succeeds.
     fn run(call: &mut Call<'_>) -> Done;
 }
 
-/// Takes commands one by one, to make them known.
+/// Registers commands one by one.
 pub trait Registers {
-    /// Takes a command.
+    /// Registers a command.
     fn add<C: Command>(&mut self);
-    /// Takes the parent of subcommands, and its HELP; the others follow.
+    /// Registers the parent of subcommands and its HELP; the subcommands follow.
     fn family<F: Family>(&mut self);
 }
 
 static SPECS: OnceLock<Vec<Spec>> = OnceLock::new();
 
-/// All commands, in the order in which they were made known.
+/// All commands, in the order of their registration.
 pub fn registered() -> impl Iterator<Item = &'static Spec> {
     SPECS.get().into_iter().flatten()
 }
 
-/// These are all commands.
+/// Sets the list of all commands.
 pub fn set_registered(specs: Vec<Spec>) {
     SPECS.get_or_init(|| specs);
 }
 
-/// Makes all commands known; `JOB.CLOCK` only where the clock is manual.
+/// Registers all commands; `JOB.CLOCK` only with the manual clock.
 pub fn register(to: &mut impl Registers, manual_clock: bool) {
     to.add::<post::Post>();
     to.add::<post::MPost>();
@@ -227,7 +228,7 @@ pub fn register(to: &mut impl Registers, manual_clock: bool) {
     }
 }
 
-/// Reads a board; an absent one is read like an empty one.
+/// Reads a board; an absent board reads as an empty one.
 pub fn read<R>(
     call: &Call<'_>,
     work: impl FnOnce(&Board) -> Result<R, CommandError>,
@@ -241,10 +242,10 @@ pub fn read<R>(
     }
 }
 
-/// Stands for every board that is absent.
+/// Read in place of any absent board.
 static EMPTY: MainCell<Option<Board>> = MainCell::new(None);
 
-/// A pause as replies tell it: until when, Unix ms; -1 without end, 0 for none.
+/// A pause as replies give it: until when, Unix ms; -1 without end, 0 for none.
 pub fn pause_end(until: Option<i64>) -> i64 {
     match until {
         Some(NEVER) => -1,

@@ -1,25 +1,24 @@
-//! What listings that are told page by page have in common: `[CURSOR c] [COUNT n]`, and the
-//! cursor that comes with each page.
+//! What all paged listings have in common: `[CURSOR c] [COUNT n]`, and the cursor with each page.
 
 use crate::commands::args::{once, Args, Keyword};
 use crate::redis::reply::Reply;
 use crate::replies::errors::{unexpected, CommandError};
 use crate::replies::fitting::fit_rows;
 
-/// So many are given when COUNT does not say.
+/// How many rows a page has without COUNT.
 const COUNT: usize = 100;
 
-/// Which page is asked for; `C` says where one begins.
+/// Which page a client asks for; `C` is where it begins.
 pub struct Paging<C> {
     from: Option<Option<C>>,
     count: Option<usize>,
 }
 
 impl<C> Paging<C> {
-    /// The first, of the usual length.
+    /// The first page, of the usual length.
     pub const FIRST: Paging<C> = Paging { from: None, count: None };
 
-    /// Takes an option if it is one of these; false when it is another.
+    /// Takes an option if it is one of these; otherwise returns false.
     pub fn take<'a>(
         &mut self,
         option: &str,
@@ -34,7 +33,7 @@ impl<C> Paging<C> {
         Ok(true)
     }
 
-    /// Takes all that is left, where a listing has no other options.
+    /// Takes all remaining words, for a listing without other options.
     pub fn only<'a>(
         args: &mut Args<'a>,
         read: impl Fn(&'a [u8]) -> Option<C>,
@@ -48,19 +47,19 @@ impl<C> Paging<C> {
         Ok(page)
     }
 
-    /// Where it begins and how long it is.
+    /// Where the page begins, and how many rows it has.
     pub fn bounds(self) -> (Option<C>, usize) {
         (self.from.flatten(), self.count.unwrap_or(COUNT))
     }
 }
 
-/// Reads a cursor that names the last one given.
+/// Reads a cursor that contains the last row.
 pub fn after(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b">")
 }
 
-/// Answers with a page of rows, as many of them as fit into one reply: the cursor first, which names
-/// the last when `more` stand behind them. `name` is what a row is named by.
+/// Replies with a page of rows, as many as fit into one reply: first the cursor, which contains the
+/// last row's name if `more` rows follow. `name` is the name of a row.
 pub fn write<T>(
     reply: Reply,
     mut rows: Vec<T>,
@@ -76,7 +75,7 @@ pub fn write<T>(
     rows.iter().for_each(|row| write(reply, row));
 }
 
-/// Begins the reply: the cursor of what comes behind the last one, `0` when nothing does.
+/// Begins the reply: a cursor with the last row, or `0` when nothing follows.
 pub fn begin(reply: Reply, last: Option<&[u8]>) {
     reply.array(2);
     match last {

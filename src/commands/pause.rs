@@ -1,4 +1,4 @@
-//! `JOB.PAUSE` and `JOB.RESUME`: nothing is claimed for a while.
+//! `JOB.PAUSE` and `JOB.RESUME`: an operator stops claims for a while.
 
 use board::{PauseRequest, LONGEST};
 
@@ -15,7 +15,7 @@ pub struct Pause;
 /// `JOB.RESUME board [QUEUE q [GROUP g]]` → OK. Replicates `Resumed` when there was a pause.
 pub struct Resume;
 
-/// So many jobs at most are taken back by the command itself.
+/// The most jobs that the command itself takes back.
 const RELEASES: u32 = 64;
 
 fn needs_queue(queue: Option<&[u8]>, group: Option<&[u8]>) -> Done {

@@ -1,4 +1,4 @@
-//! `JOB.POST` and `JOB.MPOST`: jobs come onto the board.
+//! `JOB.POST` and `JOB.MPOST`: post jobs.
 
 use board::{Exists, Growth, OnConflict, Post as Request, PostAnswer, LONGEST, MOST, SHARE_MOST};
 use std::collections::HashSet;
@@ -19,25 +19,25 @@ pub struct Post;
 /// `JOB.MPOST board n payload… [IDS n id…] [option …]` → ids. All or nothing.
 pub struct MPost;
 
-/// What to do when an id is taken.
+/// The options for an id that is taken.
 const MODES: &str = "NX, XX and REPLACE";
-/// When a job may begin.
+/// The options for when a job may begin.
 pub const START: &str = "DELAY and AT";
 /// The latest time that `AT` takes, Unix ms.
 pub const LATEST: i64 = 1 << 47;
 
-/// Where the options of a post stand.
+/// What the options of a post belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For one job.
+    /// One job.
     One,
-    /// For several.
+    /// Several jobs.
     Many,
-    /// For a node of a flow: up to the next node, and always for a new job.
+    /// A node of a flow: the options end at the next node, and the job is always new.
     Node,
 }
 
-/// Reads an attribute of jobs if the word begins one; false when it does not.
+/// Takes an attribute of jobs if the word begins one; otherwise returns false.
 pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) -> Result<bool, CommandError> {
     let options = &mut post.options;
     match word {
@@ -68,7 +68,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     Ok(true)
 }
 
-/// Refuses `n` jobs that would have too much in common: see [`shared`].
+/// Refuses common options that are too long for `n` jobs: see [`shared`].
 fn check_shared(n: usize, post: &Request<'_>) -> Done {
     let len = |name: Option<&[u8]>| name.map_or(0, <[u8]>::len);
     let meta = post.meta.iter().map(|(field, value)| field.len() + value.len() + PIECE).sum();
@@ -84,8 +84,8 @@ fn check_shared(n: usize, post: &Request<'_>) -> Done {
     shared::check(n, "n", &options)
 }
 
-/// Reads options up to the end, or the next node of a flow, into the post, or what each of
-/// several has in common. The ids of these, if they are named.
+/// Reads options into the post, or into what several posts share, up to the end or the next node of
+/// a flow. Returns the ids of several posts, if they are named.
 pub fn options<'a>(
     args: &mut Args<'a>,
     form: Form,
@@ -140,7 +140,7 @@ pub fn options<'a>(
     Ok(ids)
 }
 
-/// The time that is so many ms away.
+/// The time that is this many ms from now, Unix ms.
 pub fn delay(args: &mut Args<'_>) -> Result<i64, CommandError> {
     Ok(world::now().saturating_add(args.ms("DELAY", 0..=LONGEST)?))
 }
@@ -157,7 +157,7 @@ fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), CommandError> {
     }
 }
 
-/// A duration, or -1 for none.
+/// A duration, ms, or -1 for none.
 fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
     match args.ms(name, -1..=LONGEST)? {
         0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST} milliseconds")),
@@ -165,7 +165,7 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
     }
 }
 
-/// A holder of the key and a parent that time should have ended have ended.
+/// Settles the time of the key's holder and of the parent: either may have ended by now.
 fn settle_others(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(), CommandError> {
     let now = commit.env.now;
     let holder = request.unique.as_ref().and_then(|key| commit.board().holder_of(key.key, now));
@@ -259,7 +259,7 @@ impl Command for MPost {
             }
             settle_others(commit, &request)?;
             let env = commit.env;
-            // Whatever would refuse one refuses all, before anything changes.
+            // Whatever refuses one job refuses all, before anything changes.
             let bounded = commit.board().is_bounded(&request);
             let looks = if bounded { n } else { ids.len().max(1) };
             let mut growth = Growth::default();

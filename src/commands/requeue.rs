@@ -1,4 +1,4 @@
-//! `JOB.REQUEUE`: jobs that failed, were trashed or cancelled are to be done after all.
+//! `JOB.REQUEUE`: an operator makes ended jobs ready again.
 
 use board::Operation;
 

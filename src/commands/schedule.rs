@@ -29,7 +29,7 @@ impl Family for Parent {
 }
 
 const COMPLEXITY: &str = "O(log N + n) for n schedules listed";
-/// What an interval and an expression are.
+/// The options for when a schedule fires.
 const WHENS: &str = "EVERY and CRON";
 /// The highest MAX.
 const MANY: i64 = (1 << 53) - 1;
@@ -56,7 +56,7 @@ pub struct Resume;
 /// `JOB.SCHEDULE RUN board id` → the child's id, or null. Replicates `Fired`.
 pub struct Run;
 
-/// A word out of a few.
+/// One of a few words.
 fn word<T>(
     args: &mut Args<'_>,
     name: &str,
@@ -124,7 +124,7 @@ fn id<'a>(args: &mut Args<'a>) -> Result<&'a [u8], CommandError> {
     Ok(id)
 }
 
-/// The fields of a map, written when all are known.
+/// The fields of a map, which is written when their number is known.
 #[derive(Default)]
 struct Row<'a>(Vec<(&'static str, Cell<'a>)>);
 

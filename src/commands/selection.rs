@@ -1,7 +1,7 @@
-//! Selections: the jobs that an operator's verb is for, by id or by filters.
+//! Selections: the jobs that an operator's verb is for, by id or by filter.
 //!
-//! By id it is all or nothing: `n id…`. By filters it goes slice by slice: `WHERE filter…
-//! [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
+//! A selection by id (`n id…`) is all or nothing. A selection by filter goes slice by slice: `WHERE
+//! filter… [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
 
 use board::{Board, Filters, Operation, Refusal, Selection, SelectionCursor};
 
@@ -11,28 +11,28 @@ use crate::redis::reply::Reply;
 use crate::replies::errors::{syntax, CommandError};
 use crate::runtime::commit::Commit;
 
-/// So many jobs are chosen when COUNT does not say.
+/// How many jobs a slice chooses without COUNT.
 const COUNT: usize = 1000;
 
-/// A slice ends when the records that it hands back, or what it writes into its jobs, are
-/// this many bytes together.
+/// A slice ends when the records that it returns, or what it writes into its jobs, have this many
+/// bytes together.
 pub const BYTES: usize = 16 << 20;
 
 /// How an operator names jobs.
 pub enum Named<'a> {
-    /// One by one.
+    /// By id.
     Ids(Vec<&'a [u8]>),
-    /// By what they are like.
+    /// By filter.
     Where(Where<'a>),
 }
 
-/// What stands after WHERE.
+/// What follows WHERE.
 #[derive(Default)]
 pub struct Where<'a> {
     filters: Filters<'a>,
     count: Option<usize>,
     cursor: Option<Option<SelectionCursor>>,
-    /// Nothing is to be changed.
+    /// Whether nothing is to be changed.
     pub dry: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn named<'a>(args: &mut Args<'a>) -> Result<Named<'a>, CommandError> {
 }
 
 impl<'a> Named<'a> {
-    /// Reads what belongs to WHERE if the word begins it.
+    /// Reads the options of WHERE if the word begins them.
     pub fn take(&mut self, args: &mut Args<'a>, word: &[u8]) -> Result<bool, CommandError> {
         let Named::Where(chosen) = self else { return Ok(false) };
         if filter(args, word, &mut chosen.filters)? {
@@ -66,7 +66,7 @@ impl<'a> Named<'a> {
         Ok(true)
     }
 
-    /// Whether jobs are named one by one.
+    /// Whether jobs are named by id.
     pub fn by_id(&self) -> bool {
         matches!(self, Named::Ids(_))
     }
@@ -80,9 +80,9 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A slice of a selection by filters: what is to be done, and what is to be told.
+/// A slice of a selection by filter: its jobs, and what the reply says.
 pub struct Slice {
-    /// The jobs, in the order in which it is to be done.
+    /// The jobs, in the order in which the operation must take them.
     pub slots: Vec<u32>,
     held: Vec<Vec<u8>>,
     next: Option<SelectionCursor>,
@@ -112,8 +112,7 @@ impl Where<'_> {
         Ok(Slice { slots: chosen.slots, held, next: chosen.next })
     }
 
-    /// Chooses the next slice, lets `each` do its deed with each job unless this is a dry
-    /// run, and answers.
+    /// Chooses the next slice, calls `each` for each job unless this is a dry run, and replies.
     pub fn run(
         &self,
         commit: &mut Commit<'_>,
@@ -132,8 +131,7 @@ impl Where<'_> {
 }
 
 impl Slice {
-    /// Answers with three things: the count of jobs, where to go on, and the ids of those
-    /// that are held back.
+    /// Replies with three things: the count of jobs, the cursor, and the ids of the jobs held back.
     pub fn write(&self, reply: Reply) {
         reply.int(self.slots.len() as i64);
         match &self.next {
@@ -145,8 +143,8 @@ impl Slice {
     }
 }
 
-/// The slots of the ids, `None` for those that the board does not know. Time is settled for
-/// each, and `check` must refuse none of them: then nothing has changed.
+/// The slots of the ids, `None` for unknown ones. Settles the time of each job, and calls `check`
+/// for each; if that refuses one, nothing has changed.
 pub fn resolve<R>(
     commit: &mut Commit<'_>,
     ids: &[&[u8]],
@@ -174,13 +172,13 @@ pub fn distinct(slots: &[Option<u32>]) -> Vec<u32> {
     known
 }
 
-/// Answers with the count of jobs, the cursor of a finished selection, and the unknown ids.
+/// Replies with the count of jobs, the cursor of a finished selection, and the unknown ids.
 pub fn write(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
     reply.array(3);
     write_named(reply, count, ids, slots);
 }
 
-/// The three things of [`write`] alone.
+/// The three things of [`write`], without the array around them.
 pub fn write_named(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
     let unknown: Vec<&[u8]> =
         ids.iter().zip(slots).filter(|(_, slot)| slot.is_none()).map(|(id, _)| *id).collect();
@@ -192,7 +190,7 @@ pub fn write_named(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u3
     }
 }
 
-/// Bytes of these records together, about.
+/// About how many bytes these records have together.
 pub fn weight(board: &Board, slots: &[u32]) -> usize {
     slots.iter().filter_map(|slot| board.record_of(*slot)).map(|record| record.weight()).sum()
 }

@@ -1,5 +1,5 @@
 //! `JOB.SETTINGS GET`, `SET` and `RESET`: settings of a board, of its queues and their groups, and
-//! of named limits.
+//! of shared limits.
 
 use board::{
     clean, Board, Configured, EventKind, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting,
@@ -37,18 +37,18 @@ pub struct Set;
 /// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → OK. Replicates as `SET`.
 pub struct Reset;
 
-/// Whose settings.
+/// What a setting belongs to.
 #[derive(Clone, Copy)]
 enum Scope<'a> {
     Board,
     Queue(&'a [u8]),
-    /// A group, or [`board::ALL_GROUPS`] of a queue.
+    /// A group of a queue, or [`board::ALL_GROUPS`] of it.
     Group(&'a [u8], &'a [u8]),
-    /// A named limit.
+    /// A shared limit.
     Limit(&'a [u8]),
 }
 
-/// What can be set: a number, or the limits that a queue or a group names.
+/// What can be set: a number, or the shared limits that a queue or a group names.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     One(Setting),
@@ -80,7 +80,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The queue and the group, where limits can be named.
+    /// The queue and the group, where shared limits can be named.
     fn place(self) -> Option<(&'a [u8], Option<&'a [u8]>)> {
         match self {
             Scope::Queue(queue) => Some((queue, None)),
@@ -89,7 +89,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A value in force, and where it comes from.
+    /// The value in force, and where it comes from.
     fn value(self, board: &Board, setting: Setting) -> (i64, Source) {
         let rules = &config().rules;
         match self {
@@ -103,7 +103,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The limits named there, and by whom.
+    /// The shared limits in force there, and where their list comes from.
     fn limits(self, board: &Board) -> (Vec<&[u8]>, Source) {
         let Some((queue, group)) = self.place() else { return (Vec::new(), Source::Default) };
         let own = board.limits_named(queue, group);
@@ -142,7 +142,7 @@ impl<'a> Scope<'a> {
         numbers.into_iter().map(Name::One).chain(named.map(|_| Name::Limits)).collect()
     }
 
-    /// Refuses what the board has no room for, or does not know, before anything is set.
+    /// Before anything is set, refuses what the board has no room for or does not know.
     fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), CommandError> {
         match self {
             Scope::Limit(limit) => board.check_new_limit(limit)?,
@@ -230,8 +230,8 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
     }
 }
 
-/// So many groups at most are looked at by the command itself when what counts for all of them
-/// has changed; the timer does the rest.
+/// The most groups that the command itself reviews when a value for all of them has changed; the
+/// timer reviews the rest.
 const REVIEWS: u32 = 64;
 
 fn review(commit: &mut Commit<'_>) -> Done {
@@ -253,7 +253,7 @@ fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, CommandErro
     Ok(settings)
 }
 
-/// The limits that a queue or a group is to name: how many, and these.
+/// The shared limits that a queue or a group is to name: their number, then the names.
 fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     let n = args.int("limits", 0..=NAMED_MOST as i64)? as usize;
     let names = args.many(n, "limits", |args| args.name("limits"))?;
@@ -264,7 +264,7 @@ fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     }
 }
 
-/// The value of a setting: a number; of one which is on or off, and of `events`, also words.
+/// The value of a setting: a number; for switches and for `events`, words too.
 fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, CommandError> {
     let spec = setting.spec();
     let switch = (spec.min, spec.max) == (0, 1);
@@ -280,7 +280,7 @@ fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, CommandError> {
     }
 }
 
-/// The bits that names of events, joined by commas, stand for.
+/// The bits of the events whose names these words join by commas.
 fn events(words: &[u8]) -> Result<i64, CommandError> {
     let bits_of = |word: &[u8]| match word {
         _ if word.eq_ignore_ascii_case(b"all") => Some(ALL_EVENTS),

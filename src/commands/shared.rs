@@ -1,16 +1,16 @@
-//! What a command names once and gives to each of several jobs: all copies together are
-//! bounded by `max-shared`, so that a command costs no more than what it carries and that.
+//! What a command names once and gives to each of several jobs: `max-shared` bounds all copies
+//! together, so that a command cannot cost much more than the bytes it carries.
 
 use crate::config::config;
 use crate::replies::errors::{syntax, Done};
 
-/// Bytes that waiting for one job takes, about.
+/// About how many bytes one edge to a job takes.
 pub const EDGE: usize = 128;
-/// Bytes that a field of META or a tag takes beside itself, about.
+/// About how many bytes a field of META or a tag takes beside its own.
 pub const PIECE: usize = 32;
 
-/// Refuses options that are too long for so many jobs: each with its bytes, in one of them.
-/// `jobs` is the argument that names these.
+/// Refuses options that are too long for `n` jobs: each option with its bytes in one job. `jobs` is
+/// the argument that names the jobs.
 pub fn check(n: usize, jobs: &str, options: &[(&str, usize)]) -> Done {
     let each: usize = options.iter().map(|(_, bytes)| bytes).sum();
     let (all, most) = (n.saturating_mul(each), config().max_shared);
@@ -23,7 +23,7 @@ pub fn check(n: usize, jobs: &str, options: &[(&str, usize)]) -> Done {
     ))
 }
 
-/// Bytes of these and what each takes beside itself.
+/// The bytes of these, with what each takes beside its own.
 pub fn pieces(all: &[&[u8]]) -> usize {
     all.iter().map(|piece| piece.len() + PIECE).sum()
 }

@@ -1,4 +1,4 @@
-//! `JOB.STATS`: what happened on a board, by queue and day.
+//! `JOB.STATS`: counts and durations of a board, by queue and day.
 
 use board::{day_of, Histogram, Late, Stats as Day, Tally};
 
@@ -14,7 +14,7 @@ use crate::runtime::world;
 /// `JOB.STATS board [QUEUE queue] [DAY date|days]` → a map.
 pub struct Stats;
 
-/// No day further back is kept.
+/// The most days that any board keeps.
 const BACK: i64 = 3_650;
 
 impl Command for Stats {
@@ -48,7 +48,7 @@ impl Command for Stats {
     }
 }
 
-/// A date, or so many days back from today.
+/// A date, or a number of days before today.
 fn day(args: &mut Args<'_>) -> Result<i32, CommandError> {
     let word = args.value("DAY")?;
     let back = whole(word).filter(|n| (0..=BACK).contains(n));
@@ -106,7 +106,7 @@ fn write_dist(reply: Reply, dist: &Histogram) {
     reply.array(bins.len());
     for (from, to, n) in bins {
         reply.array(3);
-        // The last bin has no end.
+        // The last bin has no upper bound.
         for n in [from as i64, i64::try_from(to).unwrap_or(-1), n as i64] {
             reply.int(n);
         }

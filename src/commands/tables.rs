@@ -1,4 +1,4 @@
-//! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: what is on a board, counted.
+//! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: tables of a board, with counts.
 
 use board::{day_of, Board, Histogram, Pace, State};
 
@@ -71,7 +71,7 @@ fn write_queue(reply: Reply, board: &Board, queue: &[u8], now: i64) {
     write_late(reply, "lateness", &late);
 }
 
-/// How fast jobs come and end, four fields.
+/// Writes four fields: how fast jobs are posted and end.
 pub fn write_pace(reply: Reply, pace: &Pace) {
     reply.text("oldest");
     reply.int(pace.oldest.unwrap_or(-1));
@@ -83,7 +83,7 @@ pub fn write_pace(reply: Reply, pace: &Pace) {
     reply.int(pace.drain().unwrap_or(-1));
 }
 
-/// By how much time was late, two fields.
+/// Writes two fields: how late time was.
 pub fn write_late(reply: Reply, name: &str, late: &Histogram) {
     reply.text(&format!("{name}-p99"));
     reply.int(late.percentile(99) as i64);

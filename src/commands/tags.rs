@@ -6,11 +6,10 @@ use crate::commands::call::Call;
 use crate::integers::whole;
 use crate::replies::errors::Done;
 
-/// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that bear
-/// them.
+/// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that have them.
 pub struct Tags;
 
-/// How many jobs bear the tag that was given last, a dot, and that tag.
+/// How many jobs have the last tag of a page, and that tag, from the number, a dot, and the tag.
 fn cursor(text: &[u8]) -> Option<(usize, &[u8])> {
     let mut parts = text.splitn(2, |byte| *byte == b'.');
     let borne = parts.next().and_then(whole).and_then(|n| usize::try_from(n).ok());

@@ -1,4 +1,4 @@
-//! `JOB.TRASH`: a worker puts a job aside that nobody should try again.
+//! `JOB.TRASH`: a worker puts a job aside that nobody should attempt again.
 
 use board::Trash as Request;
 
@@ -10,9 +10,8 @@ use crate::commands::ending::end;
 use crate::replies::endings::Ending;
 use crate::replies::errors::{unexpected, Done};
 
-/// `JOB.TRASH board worker id [TOKEN t] [REASON text] [CLAIM …]` → OK; with a claim also what
-/// that gives. Replicates `Trashed`, or `Cancelled` when the worker was asked to stop, and
-/// `Claimed`.
+/// `JOB.TRASH board worker id [TOKEN t] [REASON text] [CLAIM …]` → OK; with a claim also its reply.
+/// Replicates `Trashed`, or `Cancelled` when the worker was asked to stop, and `Claimed`.
 pub struct Trash;
 
 impl Command for Trash {

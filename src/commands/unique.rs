@@ -1,4 +1,4 @@
-//! What UNIQUE, UNTIL, FOR and ONCONFLICT say: the key that a job takes.
+//! The options UNIQUE, UNTIL, FOR and ONCONFLICT: the unique key that a job takes.
 
 use board::{OnConflict, TakeKey, Until, LONGEST};
 
@@ -23,7 +23,7 @@ fn until(args: &mut Args<'_>) -> Result<Until, CommandError> {
 }
 
 impl<'a> Key<'a> {
-    /// Takes an option if it is one of these but ONCONFLICT; false when it is another.
+    /// Takes an option if it is one of these, except ONCONFLICT; otherwise returns false.
     pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
             "UNIQUE" => once(&mut self.key, "UNIQUE", args.name("UNIQUE")?)?,
@@ -46,7 +46,7 @@ impl<'a> Key<'a> {
         once(&mut self.on_conflict, "ONCONFLICT", named)
     }
 
-    /// All that was said; `None` when there was no UNIQUE.
+    /// What these options name; `None` without UNIQUE.
     pub fn finish(self) -> Result<Option<TakeKey<'a>>, CommandError> {
         let Some(key) = self.key else {
             return match (self.until.is_some(), self.time.is_some(), self.on_conflict.is_some()) {

@@ -15,7 +15,7 @@ use crate::runtime::commit::Commit;
 /// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.
 pub struct Update;
 
-/// Refuses a change of so many jobs that is too long: see [`shared`].
+/// Refuses a change that is too long for `n` jobs: see [`shared`].
 fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>) -> Done {
     let report = change.and_then(|change| change.report.as_ref());
     let meta = |report: &Report<'_>| report.meta.iter().map(|(f, v)| f.len() + v.len() + PIECE).sum();
@@ -29,7 +29,7 @@ fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>
     shared::check(n, "n", &options)
 }
 
-/// What SET names: attributes of jobs that have not ended, and labels of any.
+/// The changes after SET: attributes of jobs that have not ended, and labels of any job.
 fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), CommandError> {
     let mut change = Change::default();
     let (mut tag, mut untag, mut track) = (None, None, None);

@@ -1,4 +1,4 @@
-//! `JOB.WAIT`: waiting for something to happen on a board, without taking work.
+//! `JOB.WAIT`: a client waits for something to happen on a board, without taking work.
 
 use board::{all_fields, Board};
 

@@ -1,4 +1,4 @@
-//! `JOB.WORKER` and its subcommands: workers that register, and what becomes of them.
+//! `JOB.WORKER` and its subcommands: registrations of workers.
 
 use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
@@ -43,15 +43,15 @@ pub struct Quiet;
 /// `JOB.WORKER RESUME board worker` → OK. Replicates `Quieted`.
 pub struct Resume;
 
-/// What each of them costs.
+/// The complexity of each of them.
 const COMPLEXITY: &str = "O(log W + n log N) for n jobs given back or listed workers, of W registered ones";
 
-/// So many claims at most are ended by DEREGISTER itself.
+/// The most claims that DEREGISTER itself ends.
 const ENDS: u32 = 64;
-/// So many registrations at most are looked at for one page of a role.
+/// The most registrations that are looked at for one page of a role.
 const LOOKS: usize = 1_000;
 
-/// A time as replies tell it: -1 for none.
+/// A time as replies give it: -1 for none.
 fn told(until: i64) -> i64 {
     match until {
         NEVER => -1,
@@ -95,9 +95,10 @@ impl Command for Register {
         request.meta = meta.unwrap_or_default();
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            // One that has lapsed already begins anew.
+            // A registration that has lapsed by now begins again.
             commit.settle_due()?;
-            // Who is there says so again and again, and must not go for want of memory.
+            // A worker renews its registration again and again, and must not lose it for lack of
+            // memory.
             if commit.ctx.is_full() && !commit.board().is_renewal(&request) {
                 return Err(CommandError::Full);
             }
@@ -149,7 +150,7 @@ impl Command for Deregister {
     }
 }
 
-/// Lets a worker be quiet, or no longer.
+/// Makes a worker quiet, or ends that.
 fn set_quiet(call: &mut Call<'_>, quiet: bool) -> Done {
     let worker = call.args.worker()?;
     Commit::run(call.ctx, &call.key(), |commit| {
@@ -217,7 +218,7 @@ fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i
         ("expires", told(worker.until)),
         ("session", worker.session.into()),
         ("quiet", worker.quiet.into()),
-        // Whoever came from a file spoke when it registered, at least.
+        // A registration loaded from a file counts as a sign of life.
         ("active", (now - seen.max(worker.registered)).max(0)),
         ("claimed", claimed as i64),
         ("lapsed", worker.lapsed as i64),
