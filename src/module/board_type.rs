@@ -11,11 +11,11 @@ use crate::runtime::blocked_waits;
 use crate::runtime::board_value::{BoardValue, BOARD_TYPE};
 use crate::runtime::timer;
 
-/// The version of what [`rdb_save`] writes. It stays: a server does not start with a file that
-/// names another, while boards grow by what is in them.
+/// The version of what [`rdb_save`] writes. It must not change: a server does not start with a file
+/// of another version. Boards grow inside of their snapshots instead.
 const ENCODING: c_int = 1;
 
-/// Makes the type known to the server.
+/// Registers the type with the server.
 pub fn register(ctx: Ctx) -> bool {
     let mut methods = raw::RedisModuleTypeMethods {
         version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
@@ -46,10 +46,10 @@ pub fn register(ctx: Ctx) -> bool {
     !handle.is_null()
 }
 
-/// What is under a key of the type.
+/// What is under a key of this type.
 pub type Kept = keyspace::Kept<BoardValue>;
 
-/// A board that the server gave us.
+/// The board in a value that the server passes.
 ///
 /// # Safety
 /// The pointer is null, or one that we put under a key and that has not been freed. While the
@@ -59,7 +59,7 @@ pub unsafe fn board_of<'a>(value: *const c_void) -> Option<&'a BoardValue> {
     unsafe { Some(&*value.cast::<Kept>().as_ref()?.value()) }
 }
 
-/// A file, or a stream, that the server lets us write to or read from during a callback.
+/// A file or a stream that the server lets us write or read during a callback.
 struct Io(*mut raw::RedisModuleIO);
 
 impl Io {
@@ -79,8 +79,8 @@ impl Io {
         }
     }
 
-    /// What `read` makes of the next bytes; `None` when they are cut. The server may serve clients
-    /// before it has them all.
+    /// Calls `read` with the next bytes; `None` when they are cut. The server may serve clients
+    /// before it has read them all.
     fn load<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let mut len = 0;
         // SAFETY: during a callback that loads; the length is written into `len`.
@@ -95,8 +95,8 @@ impl Io {
         Some(read)
     }
 
-    /// Tells the timer of a board that was loaded, where it is known where it goes: in files and
-    /// full resyncs. For RESTORE the key's event tells it.
+    /// Gives the timer a hint for a loaded board, if its key is known: in files and full resyncs.
+    /// After RESTORE the event of the key does so.
     fn announce(&self, ctx: Ctx, value: &mut BoardValue) {
         // SAFETY: during a callback that loads, for which the name lives, if there is one.
         let (db, name) = unsafe {
@@ -140,8 +140,8 @@ unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     }
 }
 
-/// Loads a board. A server has to start: what cannot be read of its own files is held; RESTORE
-/// is refused.
+/// Loads a board. A server must start: what it cannot read in its own files is held. RESTORE is
+/// refused.
 fn load_board(io: &Io, encoding: c_int, own: bool) -> Result<Board, &'static str> {
     if encoding != ENCODING {
         return Err("written by a later version");
@@ -188,8 +188,9 @@ unsafe extern "C" fn digest(md: *mut raw::RedisModuleDigest, value: *mut c_void)
     }
 }
 
-/// The key is about to go, or to be another's. On the main thread; a lookup of a key that has
-/// expired comes here too, so that no state of ours may be borrowed while a key is opened.
+/// The key is about to be deleted, or its value to move to another. Runs on the main thread, and
+/// also when the lookup of an expired key deletes it: so no state of ours may be borrowed while a
+/// key is opened.
 unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *const c_void) {
     if blocked_waits::waiting() > 0 {
         // SAFETY: the context is that of the callback, and the name lives as long.
@@ -201,8 +202,8 @@ unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *cons
     }
 }
 
-/// The server frees on a background thread what takes more than 64: nothing that `free` does may
-/// touch anything but the value.
+/// The server frees values with more than 64 pieces on a background thread: `free` may touch
+/// nothing but the value.
 unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *const c_void) -> usize {
     // SAFETY: as for `mem_usage`; it is asked before the value is given away.
     unsafe { board_of(value) }.map_or(1, |value| value.board.pieces().max(1))

@@ -42,7 +42,7 @@ extern "C" fn set_switch(
     set_number(name, c_longlong::from(value), number, error)
 }
 
-/// Makes all entries known, and takes what the configuration file says of them.
+/// Registers all entries, and loads their values from the configuration file.
 pub fn register(ctx: Ctx) -> Result<(), String> {
     let flags = raw::REDISMODULE_CONFIG_DEFAULT;
     for (number, entry) in Entry::all().enumerate() {

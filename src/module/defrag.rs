@@ -1,6 +1,6 @@
-//! Lets a server that defragments its memory (Redis built with jemalloc, `activedefrag yes`)
-//! move what the jobs of a board hold. Without this it would look for ever and find nothing
-//! to move.
+//! Lets a server that defragments its memory (Redis built with jemalloc, `activedefrag yes`) move
+//! what the jobs of a board hold. Without this the server would search for ever and find nothing to
+//! move.
 
 use board::Mover;
 use redis_module::raw;
@@ -14,19 +14,19 @@ use crate::redis::api;
 struct Defrag(*mut raw::RedisModuleDefragCtx);
 
 impl Defrag {
-    /// Where the memory is now, or `None`: it is well where it is. What was there is copied,
-    /// and the old place given back. Both are of one size class, so of one alignment.
+    /// Moves an allocation. Returns where it is now, or `None` if it stays. The bytes are copied
+    /// and the old place is freed; both are of one size class, so of one alignment.
     ///
     /// # Safety
-    /// `from` is the one pointer to an allocation of [`super::alloc::ServerAlloc`]'s, and is not
-    /// used when there is a new place.
+    /// `from` is the only pointer to an allocation of [`super::alloc::ServerAlloc`]'s, and is not
+    /// used again when there is a new place.
     unsafe fn moved<T>(&self, from: *mut T) -> Option<*mut T> {
         // SAFETY: the server may move it, since all who know where it was learn it from here.
         let to = unsafe { api!(RedisModule_DefragAlloc(self.0, from.cast::<c_void>())) };
         (!to.is_null()).then_some(to.cast::<T>())
     }
 
-    /// Where to go on. A small board is done in one go, without a cursor.
+    /// The slot to continue from. A small board is done in one go, without a cursor.
     fn cursor(&self) -> u32 {
         let mut from: c_ulong = 0;
         // SAFETY: the context is that of the callback; the cursor, if any, is written into `from`.
@@ -42,7 +42,7 @@ impl Defrag {
 
 impl Mover for Defrag {
     fn bytes(&mut self, bytes: Box<[u8]>) -> Box<[u8]> {
-        // Of no capacity to spare: nothing is allocated or given back on the way.
+        // Without spare capacity: neither conversion allocates or frees.
         self.values(bytes.into_vec()).into_boxed_slice()
     }
 
@@ -72,7 +72,7 @@ impl Mover for Defrag {
     }
 }
 
-/// Moves as much as there is time for. 1: there is more, from the cursor on.
+/// Moves as much as there is time for. Returns 1 when there is more, from the cursor on.
 pub unsafe extern "C" fn defrag(
     ctx: *mut raw::RedisModuleDefragCtx,
     _key: *mut raw::RedisModuleString,

@@ -1,4 +1,4 @@
-//! The section `jobboard` of INFO. What stands here is this server's alone and cheap to tell:
+//! The section `jobboard` of INFO. It has only what this server alone knows and can read cheaply:
 //! it opens no key.
 
 use redis_module::raw;
@@ -16,14 +16,14 @@ use crate::runtime::latency;
 use crate::runtime::timer;
 use crate::runtime::world;
 
-/// Makes the section known.
+/// Registers the section.
 pub fn register(ctx: Ctx) {
     // SAFETY: the context is that of the load, the callback has the type of an info function.
     unsafe { api!(RedisModule_RegisterInfoFunc(ctx.0, Some(section))) };
 }
 
 unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
-    // In a crash nothing is locked, opened or allocated.
+    // In a crash it must not lock, open or allocate anything.
     if for_crash_report != 0 {
         return;
     }

@@ -14,10 +14,10 @@ use crate::redis::words::Words;
 use crate::redis::{api, ERR, OK};
 use crate::runtime::world;
 
-/// 0.1.0: two digits each.
+/// Version 0.1.0, two digits for each number.
 const VERSION: c_int = 100;
 
-/// Logs a panic's text, which would go to standard error alone.
+/// Logs the text of a panic, which otherwise only standard error would get.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         Ctx::nowhere().log(Level::Warning, &format!("jobboard: {panic}"));
@@ -27,7 +27,7 @@ fn log_panics() {
 /// Called by the server when it loads the module.
 ///
 /// # Safety
-/// Called by the server alone, with a valid context and `argc` valid strings.
+/// Only the server calls this, with a valid context and `argc` valid strings.
 #[no_mangle]
 #[allow(non_snake_case)]
 pub unsafe extern "C" fn RedisModule_OnLoad(
@@ -63,8 +63,8 @@ fn load(ctx: Ctx, words: &[&[u8]]) -> Result<(), String> {
         return Err("the data type cannot be registered".into());
     }
     server_config::register(ctx)?;
-    // After the configuration, so that arguments have the last word; the registration has
-    // put the values of the configuration file into force.
+    // After the configuration, so that arguments win; the registration has set the values of the
+    // configuration file.
     if config::load_arguments(words)? {
         world::use_manual_clock();
         ctx.log(Level::Warning, "the clock is manual: JOB.CLOCK is the only source of time");
@@ -85,8 +85,8 @@ fn set_options(ctx: Ctx) {
     unsafe { api!(RedisModule_SetModuleOptions(ctx.0, options)) };
 }
 
-/// Whether the server is a Valkey that migrates slots of boards if we say that we can: the
-/// same bit may mean something else to a Redis of the future.
+/// Whether the server is a Valkey that migrates slots with boards if the module allows it: in a
+/// future Redis the same bit may mean something else.
 fn moves_slots() -> bool {
     let mut function: *mut c_void = std::ptr::null_mut();
     // SAFETY: asks for a function by name and writes its address into `function`.

@@ -1,7 +1,7 @@
 //! What the server calls: the load of the module, its commands, its events, its data type.
 //!
-//! Each callback is unsafe for the server to call, says why it may trust what it is given, and
-//! hands on to the rooms below.
+//! Each callback is unsafe, and only the server calls it. It says why it may trust its arguments,
+//! and calls the rooms below.
 //!
 //! Uses `commands`, `redis` and `runtime`.
 

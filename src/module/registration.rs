@@ -1,4 +1,4 @@
-//! Making the commands known to the server: flags, arity, key specs, documents, categories.
+//! Registers the commands with the server: flags, arity, key specs, documents, categories.
 
 use redis_module::raw;
 use std::ffi::CString;
@@ -43,7 +43,7 @@ unsafe extern "C" fn handle<C: Command>(
     })
 }
 
-/// Collects commands and makes them known.
+/// Collects commands and registers them.
 pub struct Registrar<'c> {
     ctx: Ctx<'c>,
     own_category: bool,
@@ -51,7 +51,7 @@ pub struct Registrar<'c> {
     specs: Vec<Spec>,
 }
 
-/// Makes all commands known.
+/// Registers all commands.
 pub fn all(ctx: Ctx) -> Result<(), String> {
     // SAFETY: the context is that of the load. Redis 7.0 and 7.2 have no such function.
     let own_category =
@@ -110,7 +110,7 @@ impl Registrar<'_> {
         }
     }
 
-    /// A command of ours. `None` when the name is somebody else's, or nobody's.
+    /// A command of ours. `None` when there is none of this name, or it is another module's.
     fn command(&self, name: &str) -> Option<*mut raw::RedisModuleCommand> {
         let name = c(name);
         // SAFETY: the context is that of the load, and the name a C string.
@@ -118,7 +118,7 @@ impl Registrar<'_> {
         (!command.is_null()).then_some(command)
     }
 
-    /// Categories are a help, not a need: a server without them has none of ours.
+    /// Sets the categories of a command. They are optional: a server without them just lacks ours.
     fn categorise(&self, command: *mut raw::RedisModuleCommand, spec: &Spec) {
         // SAFETY: written once, when the module was loaded. Redis 7.0 has no such function.
         let Some(set) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else { return };
@@ -196,7 +196,7 @@ fn flags_of(usage: KeyUse) -> u64 {
     u64::from(flags)
 }
 
-/// Those of one call of a command that deletes.
+/// The key flags of one call of a command that deletes.
 fn delete_flags(reads: bool) -> u32 {
     let access = if reads { raw::REDISMODULE_CMD_KEY_ACCESS } else { 0 };
     raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE | access

@@ -1,6 +1,6 @@
-//! What the server tells: keys that move, databases that change places, roles, loading, the
-//! end of the event loop's turn. Callbacks only take note; the work is done at the end of the
-//! turn, where writing is allowed.
+//! The server's events: keys that move, databases that are swapped, roles, loading, the end of a
+//! turn of the event loop. Callbacks only record them; the work is done at the end of the turn,
+//! where writing is allowed.
 
 use redis_module::raw;
 use std::ffi::{c_void, CStr};
@@ -17,7 +17,7 @@ use crate::runtime::durability;
 use crate::runtime::timer;
 use crate::runtime::world;
 
-/// The events of the server that are listened to; each exists in all supported servers.
+/// The events that the module subscribes to; all supported servers have them.
 const EVENTS: [(u64, raw::RedisModuleEventCallback); 8] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
     (raw::REDISMODULE_EVENT_CRON_LOOP, Some(cron)),
@@ -29,7 +29,7 @@ const EVENTS: [(u64, raw::RedisModuleEventCallback); 8] = [
     (raw::REDISMODULE_EVENT_CLIENT_CHANGE, Some(client_changed)),
 ];
 
-/// Listens to all of them.
+/// Subscribes to all of them.
 pub fn subscribe(ctx: Ctx) -> Result<(), String> {
     for (id, callback) in EVENTS {
         let event = raw::RedisModuleEvent { id, dataver: 1 };
@@ -72,7 +72,7 @@ unsafe extern "C" fn event_loop(
     }
 }
 
-/// Some times a second, as `hz` says.
+/// Runs several times a second, as `hz` says.
 extern "C" fn cron(
     _ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
@@ -103,7 +103,7 @@ unsafe extern "C" fn flushed(
 ) {
     // SAFETY: with this event the server passes such a struct, or null.
     if let Some(flushed) = unsafe { data.cast::<raw::RedisModuleFlushInfo>().as_ref() } {
-        // -1: all databases.
+        // -1 means all databases.
         let which = flushed.dbnum;
         guard("a flush", || blocked_waits::touch_databases(|db| which < 0 || db == which));
     }
@@ -142,7 +142,7 @@ unsafe extern "C" fn client_changed(
     }
 }
 
-/// Live workers that talked to the server before get time to find it again.
+/// Holds claims: live workers of this server need time to find it again.
 fn hold_claims() {
     world::hold_claims(world::now() + config().recovery_grace);
 }
@@ -177,7 +177,7 @@ extern "C" fn loading(
     }
 }
 
-/// Keys under which something has come, by whatever way but our own commands.
+/// The events of keys that got a value by another way than our commands.
 const ARRIVALS: [&[u8]; 4] = [b"restore", b"rename_to", b"move_to", b"copy_to"];
 
 unsafe extern "C" fn key_event(

@@ -1,18 +1,18 @@
-//! The server's allocator, so that its memory accounting and limits see what boards take.
-//! Unlike the crate's it reallocates in place and takes zeroed memory where the server can.
+//! The server's allocator, so that its memory accounting and limits include boards. Unlike the
+//! crate's allocator it reallocates in place and takes zeroed memory where the server can.
 
 use redis_module::raw;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
 
-/// See the module's comment. Alignments above 16 are refused; nothing here needs one.
+/// The allocator. See the module's comment. It refuses alignments above 16; nothing here needs one.
 pub struct ServerAlloc;
 
-/// What the server's allocator aligns to, where the size is a multiple of it.
+/// The alignment of the server's allocator, for sizes that are multiples of it.
 const ALIGNMENT: usize = 16;
 
-/// A size whose memory is aligned as asked; `None` when there is none. Redis builds its jemalloc
-/// with steps of 8 bytes, where only sizes that are multiples of 16 are aligned to 16.
+/// A size whose memory has the requested alignment; `None` when there is none. Redis builds its
+/// jemalloc with steps of 8 bytes, where only sizes that are multiples of 16 are aligned to 16.
 fn padded(size: usize, align: usize) -> Option<usize> {
     (align <= ALIGNMENT).then(|| size.next_multiple_of(align))
 }

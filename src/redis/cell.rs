@@ -1,10 +1,10 @@
-//! State of the module, reached from the server's main thread alone.
+//! State of the module, which only the server's main thread touches.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 
-/// A value that only the server's main thread (or whoever holds its lock) touches.
+/// A value that only the server's main thread, or the thread that holds its lock, touches.
 pub struct MainCell<T>(RefCell<T>);
 
 // SAFETY: the server calls commands, timers and events under its global lock, one at a time;
@@ -20,15 +20,16 @@ fn on_main_thread() -> bool {
 }
 
 impl<T> MainCell<T> {
-    /// A cell with that value.
+    /// A cell with this value.
     pub const fn new(value: T) -> Self {
         MainCell(RefCell::new(value))
     }
 
-    /// Works on the value. `work` must not come back to the same cell: it calls no server
+    /// Calls `work` with the value. `work` must not use the same cell again: it may call no server
     /// function that calls us.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        // Not in a release: other modules may call our commands on threads that hold the lock.
+        // Not in a release: other modules may call our commands on threads that hold the server's
+        // lock.
         debug_assert!(on_main_thread(), "state of the module is touched on another thread");
         work(&mut self.0.borrow_mut())
     }

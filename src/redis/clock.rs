@@ -1,9 +1,9 @@
-//! The clock that boards live by: the machine's, which never goes back.
+//! The clock of boards: that of the machine, except that it never goes back.
 //!
-//! Where the machine's clock goes ahead, this one goes with it at once: a machine that slept
-//! has missed that time. Where it goes back, this one goes on, an eighth slower than time
-//! does, until the machine's has caught up. So durations stay what they are, and nothing that
-//! lies ahead moves away. A monotonic clock tells the two cases from time that simply passed.
+//! When the machine's clock steps ahead, this one follows at once: a machine that slept has missed
+//! that time. When the machine's clock steps back, this one continues, an eighth slower than time,
+//! until the machine's has caught up. So durations stay right, and no deadline moves away. A
+//! monotonic clock tells steps from time that simply passed.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -11,35 +11,36 @@ use crate::redis::api;
 use crate::redis::cell::MainCell;
 use crate::redis::ctx::{system_now, Ctx, Level};
 
-/// The time of this clock at some moment.
+/// The time of this clock at one moment.
 #[derive(Clone, Copy)]
 struct Sample {
     /// Unix microseconds.
     now: i64,
-    /// The moment, in microseconds of [`elapsed_us`].
+    /// That moment, in microseconds of [`elapsed_us`].
     at: i64,
 }
 
 static LAST: MainCell<Option<Sample>> = MainCell::new(None);
-/// The latest time that was told, Unix ms.
+/// The latest time that this clock has given, Unix ms.
 static LATEST: AtomicI64 = AtomicI64::new(0);
 /// How far this clock is ahead of the machine's, ms.
 static LEAD: AtomicI64 = AtomicI64::new(0);
-/// The machine's time at the last look, less [`elapsed_ms`] then.
+/// The machine's time at the last look, less [`elapsed_ms`] at that moment, ms.
 static OFFSET: AtomicI64 = AtomicI64::new(0);
 
-/// Steps of so many ms are told in the log.
+/// Steps of at least this many ms are logged.
 const WORTH_TELLING: i64 = 1_000;
-/// The machine's clock and the monotonic one may part by so many ms before that counts.
+/// By how many ms the machine's clock and the monotonic one may differ before that counts as a
+/// step.
 const PLAY: i64 = 5;
 
-/// Microseconds that have passed, whatever is done to the machine's clock.
+/// Microseconds that have passed, whatever happens to the machine's clock.
 fn elapsed_us() -> i64 {
     // SAFETY: takes nothing.
     unsafe { api!(RedisModule_MonotonicMicroseconds()) as i64 }
 }
 
-/// Begins at the machine's time, whatever was told before; Unix ms.
+/// Starts the clock at the machine's time, Unix ms, and returns that.
 pub fn start() -> i64 {
     LAST.with(|last| *last = None);
     LATEST.store(0, Relaxed);
@@ -47,12 +48,12 @@ pub fn start() -> i64 {
     look()
 }
 
-/// Milliseconds that have passed, whatever is done to the machine's clock.
+/// Milliseconds that have passed, whatever happens to the machine's clock.
 pub fn elapsed_ms() -> i64 {
     elapsed_us() / 1_000
 }
 
-/// Unix ms.
+/// The time, Unix ms.
 pub fn now() -> i64 {
     let wall = system_now();
     if LEAD.load(Relaxed) != 0 || wall < LATEST.load(Relaxed) {
@@ -62,10 +63,11 @@ pub fn now() -> i64 {
     wall
 }
 
-/// Compares the machine's clock with the monotonic one; Unix ms. The server calls for it some
-/// times a second, so that a step is seen whether anybody asks for the time or not.
+/// Compares the machine's clock with the monotonic one, and returns the time, Unix ms. The server's
+/// cron calls this several times a second, so that a step is seen even when nobody asks for the
+/// time.
 pub fn look() -> i64 {
-    // In this order: a pause between the two makes the time that has passed look shorter.
+    // In this order: a pause between the two makes the time passed look shorter.
     let wall = system_now();
     let at = elapsed_us();
     let (now, even) = LAST.with(|last| {
@@ -82,8 +84,8 @@ pub fn look() -> i64 {
     now
 }
 
-/// Tells the log of a step: the machine's time, what it would be without a step, and how far
-/// ahead of it this clock was.
+/// Logs a step: the machine's time, what it would be without the step, and how far this clock was
+/// ahead of it.
 fn tell(wall: i64, even: i64, lead: i64) {
     let step = wall - (even - lead);
     let now_ahead = LEAD.load(Relaxed);
@@ -102,12 +104,12 @@ pub fn lead() -> i64 {
     LEAD.load(Relaxed)
 }
 
-/// What tells whether the machine's clock makes a step from now on: see [`has_stepped`].
+/// A number by which [`has_stepped`] finds later whether the machine's clock has made a step.
 pub fn offset() -> i64 {
     OFFSET.load(Relaxed)
 }
 
-/// Whether the machine's clock has made a step since this was its [`offset`].
+/// Whether the machine's clock has made a step since its [`offset`] was `since`.
 pub fn has_stepped(since: i64) -> bool {
     (offset() - since).abs() > PLAY
 }

@@ -1,16 +1,16 @@
-//! From a line of syntax, as commands.md shows it, to what `COMMAND DOCS` tells and redis-cli
-//! hints.
+//! Parses a line of syntax, as in commands.md, into the arguments that `COMMAND DOCS` shows and
+//! redis-cli hints.
 //!
-//! The line consists of words: small ones are arguments, capitals are themselves, and what
-//! follows a capital up to the next is its value. `[ ]` is optional, `< >` is needed, `|`
-//! separates alternatives in either, `[x ...]` says that what stands before it may come again.
+//! The line consists of words: lower-case words are arguments, capitals are keywords, and what
+//! follows a keyword up to the next is its value. `[ ]` is optional, `< >` is required, `|`
+//! separates alternatives in either, `[x ...]` means that what is before it may be repeated.
 
 use redis_module::raw;
 use std::ffi::CString;
 use std::os::raw::{c_char, c_int};
 
-/// The arguments of one command, in the server's form. What the server is pointed to lives
-/// here.
+/// The arguments of one command, in the server's form. It owns everything to which the server's
+/// structs point.
 pub struct Arguments {
     list: Vec<raw::RedisModuleCommandArg>,
     _texts: Vec<CString>,
@@ -54,7 +54,7 @@ impl Node {
         }
     }
 
-    /// One thing out of several: itself when it is alone.
+    /// One node for several: the node itself if there is only one.
     fn group(kind: Kind, mut inside: Vec<Node>) -> Node {
         if inside.len() == 1 {
             return inside.remove(0);
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         self.words.get(self.at).copied()
     }
 
-    /// Everything up to the end of a group, alternatives apart.
+    /// Parses up to the end of a group, alternative by alternative.
     fn alternatives(&mut self) -> Node {
         let mut all = vec![Node::group(Kind::Block, self.sequence(true))];
         while self.peek() == Some("|") {
@@ -85,8 +85,7 @@ impl<'a> Reader<'a> {
         Node::group(Kind::OneOf, all)
     }
 
-    /// What follows up to a `|` or the end of a group; values belong to the capital before
-    /// them.
+    /// Parses up to a `|` or the end of a group; values belong to the keyword before them.
     fn sequence(&mut self, values_join: bool) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::new();
         while let Some(word) = self.peek() {
@@ -116,7 +115,7 @@ impl<'a> Reader<'a> {
         nodes
     }
 
-    /// Small words after a capital, with what may repeat.
+    /// Parses the values after a keyword, with what may be repeated.
     fn values(&mut self) -> Vec<Node> {
         let mut values: Vec<Node> = Vec::new();
         while let Some(word) = self.peek() {
@@ -134,7 +133,7 @@ impl<'a> Reader<'a> {
         values
     }
 
-    /// Takes a group that only says that as many nodes before it may come again.
+    /// Takes a group that only means that as many nodes before it may be repeated.
     fn repeats(&mut self, nodes: &mut Vec<Node>) -> bool {
         let group = self.words.get(self.at..).filter(|words| is_repeat(words));
         let Some(len) = group.and_then(|words| words.iter().position(|word| *word == "]")) else {
@@ -162,7 +161,7 @@ fn with_token(word: &str, values: Vec<Node>) -> Node {
     Node { token: Some(word.to_string()), name, ..group }
 }
 
-/// What a line of syntax consists of; its first word is the key if the command has one.
+/// The nodes of a line of syntax; its first word is the key if the command has one.
 pub(crate) fn parse(syntax: &str, keyed: bool) -> Vec<Node> {
     let spaced: String = syntax
         .chars()
@@ -180,7 +179,7 @@ pub(crate) fn parse(syntax: &str, keyed: bool) -> Vec<Node> {
 }
 
 impl Arguments {
-    /// Reads a line of syntax; its first word is the key if the command has one.
+    /// Parses a line of syntax; its first word is the key if the command has one.
     pub fn parse(syntax: &str, keyed: bool) -> Arguments {
         Arguments::of(&parse(syntax, keyed))
     }
@@ -225,7 +224,7 @@ impl Arguments {
         start
     }
 
-    /// The list as the server reads it.
+    /// The list in the form that the server reads.
     pub fn as_mut_ptr(&mut self) -> *mut raw::RedisModuleCommandArg {
         self.list.as_mut_ptr()
     }

@@ -12,26 +12,26 @@ use crate::redis::{api, OK};
 pub struct Ctx<'c>(pub(crate) *mut raw::RedisModuleCtx, PhantomData<&'c ()>);
 
 impl<'c> Ctx<'c> {
-    /// The context of a callback, whose client, if it has one, is the one that is answered.
+    /// The context of a callback. Replies go to its client, if it has one.
     ///
     /// # Safety
-    /// The server gave it to the callback that runs now, and the value is not used after that.
+    /// The server passed it to the callback that runs now, and the value is not used after that.
     pub(crate) unsafe fn of_call(ctx: *mut raw::RedisModuleCtx) -> Ctx<'c> {
         Ctx(ctx, PhantomData)
     }
 }
 
-/// How grave a log line is.
+/// The level of a log line.
 #[derive(Clone, Copy)]
 pub enum Level {
-    /// For operators to know.
+    /// Operators should know of it.
     Notice,
-    /// For operators to act on.
+    /// Operators should do something about it.
     Warning,
 }
 
 impl Ctx<'_> {
-    /// No context: good for the log alone.
+    /// No context: usable for the log alone.
     pub(crate) fn nowhere() -> Ctx<'static> {
         Ctx(std::ptr::null_mut(), PhantomData)
     }
@@ -61,7 +61,8 @@ impl Ctx<'_> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_MASTER != 0
     }
 
-    /// Whether the call is part of a transaction or a script: other clients' replies wait.
+    /// Whether the call is part of a transaction or a script: other clients get their replies after
+    /// it.
     pub fn in_transaction(self) -> bool {
         self.flags() & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
     }
@@ -74,7 +75,7 @@ impl Ctx<'_> {
         self.flags() & deny != 0
     }
 
-    /// Whether the call comes from a primary, an append-only file or a slot that is imported.
+    /// Whether the call comes from a primary, an append-only file or a slot that is being imported.
     pub fn is_replay(self) -> bool {
         let replay = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
         self.flags() & replay != 0
@@ -95,8 +96,8 @@ impl Ctx<'_> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_LOADING != 0
     }
 
-    /// Whether the server may write outside of a command now: it is a primary, is not loading,
-    /// and no client or failover has stopped the traffic to replicas.
+    /// Whether the server may write outside of a command now: it is a primary, is not loading, and
+    /// no client or failover has paused the traffic to replicas.
     pub fn may_write(self) -> bool {
         // SAFETY: takes nothing.
         let stopped = unsafe { api!(RedisModule_AvoidReplicaTraffic()) } != 0;
@@ -106,7 +107,7 @@ impl Ctx<'_> {
             && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
     }
 
-    /// The connection of the call's client; `None` in a script, or where another module calls.
+    /// The connection of the call's client; `None` in a script, or in a call by another module.
     pub fn connection(self) -> Option<u64> {
         if self.flags() & raw::REDISMODULE_CTX_FLAGS_LUA != 0 {
             return None;
@@ -119,25 +120,25 @@ impl Ctx<'_> {
         }
     }
 
-    /// Whether the server wants to know the keys of a call, and not the call made.
+    /// Whether the server only asks for the keys of a call, and does not make it.
     pub(crate) fn asks_for_keys(self) -> bool {
         // SAFETY: the context is that of a command's function.
         unsafe { api!(RedisModule_IsKeysPositionRequest(self.0)) != 0 }
     }
 
-    /// Answers such a question: which word is the key, and what is done with it.
+    /// Answers that question: which word is the key, and what the call does with it.
     pub(crate) fn tell_key(self, at: usize, flags: u32) {
         // SAFETY: likewise, and the server has asked.
         unsafe { api!(RedisModule_KeyAtPosWithFlags(self.0, at as c_int, flags as c_int)) };
     }
 
-    /// The number of the client that calls, whatever it is.
+    /// The number of the calling client, of whatever kind.
     pub(crate) fn caller(self) -> u64 {
         // SAFETY: the context is that of a call.
         unsafe { api!(RedisModule_GetClientId(self.0)) }
     }
 
-    /// The user of a connection. Another module's, for one, has none and may do everything.
+    /// The user of a connection; `None`, for example for another module, may do everything.
     pub(crate) fn user_of(self, connection: u64) -> Option<Vec<u8>> {
         // SAFETY: the context is valid.
         let name = unsafe { api!(RedisModule_GetClientUserNameById(self.0, connection)) };
@@ -167,7 +168,7 @@ impl Ctx<'_> {
         unsafe { api!(RedisModule_GetSelectedDb(self.0)) }
     }
 
-    /// Works on another database from now on.
+    /// Switches to another database.
     pub fn select(self, db: i32) -> bool {
         // SAFETY: the context is valid.
         unsafe { api!(RedisModule_SelectDb(self.0, db)) == OK }
@@ -184,25 +185,25 @@ impl Ctx<'_> {
         }
     }
 
-    /// Passes the very command on that came from the primary.
+    /// Replicates the command that came from the primary as it is.
     pub fn replicate_verbatim(self) {
         // SAFETY: the context is that of a command.
         unsafe { api!(RedisModule_ReplicateVerbatim(self.0)) };
     }
 
-    /// Asks the server whether a command could write to the key now: it refuses for a slot
-    /// that it does not own, for want of replicas, for a disk that fails.
+    /// Asks the server whether a command could write to the key now: it refuses when it does not
+    /// own the slot, has too few replicas, or its disk fails.
     pub fn allows_write_to(self, key: &Key) -> bool {
         self.allows(c"JOB.PROBE", key)
     }
 
-    /// Asks a primary of a cluster whether it serves an absent key: it refuses when the key's slot is
-    /// another's, or on its way to another.
+    /// Asks a primary of a cluster whether it serves an absent key: it refuses when another node
+    /// owns the key's slot, or the slot is being migrated.
     pub fn serves(self, key: &Key) -> bool {
         self.allows(c"EXISTS", key)
     }
 
-    /// Whether the server does not refuse a command on a key.
+    /// Whether the server would run a command on a key.
     fn allows(self, command: &CStr, key: &Key) -> bool {
         // SAFETY: the format asks for checks as in a script and for errors as replies, and
         // names one server string; the reply is freed.
@@ -218,7 +219,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// What the server's configuration says of a name; `None` when it does not tell.
+    /// A value of the server's configuration; `None` when the server does not say.
     pub fn config(self, name: &CStr) -> Option<Vec<u8>> {
         // SAFETY: the format asks for errors as replies, and names two C strings; the reply is
         // freed after its bytes were copied.
@@ -245,7 +246,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// A key's name as the server's own string, freed with it.
+    /// A key's name in a string of the server's, which is freed with the key.
     pub fn key(self, name: &[u8]) -> Key<'static> {
         // SAFETY: creates a string from bytes with their length; it belongs to the `Key`.
         let string = unsafe {
@@ -254,7 +255,7 @@ impl Ctx<'_> {
         Key(string, true, PhantomData)
     }
 
-    /// Random bits to begin a generator with.
+    /// Random bits to seed a generator with.
     pub fn entropy(self) -> u64 {
         let mut bytes = [0u8; 8];
         // SAFETY: writes 8 bytes into an array of 8.
@@ -263,7 +264,7 @@ impl Ctx<'_> {
     }
 }
 
-/// Unix ms by the machine's clock. Boards live by [`super::clock`].
+/// The time of the machine's clock, Unix ms. Boards use [`super::clock`].
 pub fn system_now() -> i64 {
     // SAFETY: takes nothing.
     unsafe { api!(RedisModule_Milliseconds()) }
@@ -273,7 +274,7 @@ pub fn system_now() -> i64 {
 pub struct Key<'k>(pub(crate) *mut raw::RedisModuleString, bool, PhantomData<&'k ()>);
 
 impl<'k> Key<'k> {
-    /// A name that belongs to somebody else.
+    /// A name in a string that somebody else owns.
     ///
     /// # Safety
     /// The string is valid, and lives longer than this value.

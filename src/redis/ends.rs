@@ -1,5 +1,5 @@
-//! When waits of parked clients end by themselves. The server ends its own by the machine's
-//! clock: a step ahead would end them all, and one back would put them all off.
+//! The timeouts of parked clients. The server's own timeouts follow the machine's clock: a step
+//! ahead would end all waits, and a step back would prolong them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::redis::park::Handle;
 
 #[derive(Default)]
 struct Ends {
-    /// Ms of [`clock::elapsed_ms`], and the client's number.
+    /// The end in ms of [`clock::elapsed_ms`], and the client's number.
     order: BTreeSet<(i64, u64)>,
     of: HashMap<u64, (i64, Handle)>,
 }
@@ -20,7 +20,7 @@ fn with<R>(work: impl FnOnce(&mut Ends) -> R) -> R {
     ENDS.with(|ends| work(ends.get_or_insert_with(Ends::default)))
 }
 
-/// Ends a client's wait after so many ms.
+/// Ends a client's wait after this many ms.
 pub fn add(number: u64, after: i64, handle: Handle) {
     let at = clock::elapsed_ms().saturating_add(after);
     with(|ends| {
@@ -29,7 +29,7 @@ pub fn add(number: u64, after: i64, handle: Handle) {
     });
 }
 
-/// The client does not wait any more.
+/// Forgets a client that no longer waits.
 pub fn remove(number: u64) {
     with(|ends| ends.remove(number));
 }
@@ -47,12 +47,12 @@ impl Ends {
     }
 }
 
-/// When the first wait ends by itself, in ms of [`clock::elapsed_ms`]; `i64::MAX` for never.
+/// When the first wait times out, in ms of [`clock::elapsed_ms`]; `i64::MAX` for never.
 pub fn first() -> i64 {
     with(|ends| ends.order.first().map_or(i64::MAX, |(at, _)| *at))
 }
 
-/// Ends the waits that have lasted long enough.
+/// Ends the waits that have timed out.
 pub fn end_overdue() {
     let now = clock::elapsed_ms();
     // No state of ours is borrowed while their callbacks run.

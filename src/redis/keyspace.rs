@@ -1,4 +1,4 @@
-//! Values of ours under keys.
+//! Our values in the server's keyspace.
 
 use redis_module::raw;
 use std::cell::UnsafeCell;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use crate::redis::ctx::{Ctx, Key};
 use crate::redis::{api, OK};
 
-/// A key that holds something of another type, or a value that somebody works on.
+/// The key holds another type, or a value that is already open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongType;
 
@@ -17,12 +17,12 @@ pub struct WrongType;
 pub struct TypeHandle(AtomicPtr<raw::RedisModuleType>);
 
 impl TypeHandle {
-    /// Of a type that the server does not know yet.
+    /// The handle of a type that is not registered yet.
     pub const fn unknown() -> TypeHandle {
         TypeHandle(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// The server knows it by this handle.
+    /// Sets the handle, when the type is registered.
     pub fn set(&self, handle: *mut raw::RedisModuleType) {
         self.0.store(handle, Ordering::Relaxed);
     }
@@ -32,31 +32,31 @@ impl TypeHandle {
     }
 }
 
-/// A value that stands under keys of one type. The server may free it on a thread of its own.
+/// A value under keys of one type. The server may free it on another thread.
 pub trait Value: Default + Send + 'static {
-    /// The type.
+    /// Its type.
     const TYPE: &'static TypeHandle;
 }
 
-/// A value and who has it: what is under a key.
+/// A value, and who uses it: what is under a key.
 pub struct Kept<V> {
-    /// [`OPEN`], [`GONE`].
+    /// A combination of [`OPEN`] and [`GONE`].
     hold: AtomicU8,
     value: UnsafeCell<V>,
 }
 
-/// Somebody works on it, and nobody else may.
+/// The value is open, and nobody else may open it.
 const OPEN: u8 = 1;
-/// The server has freed it: whoever works on it is the last who does.
+/// The server has freed the value: whoever has it open must free it.
 const GONE: u8 = 2;
 
 impl<V> Kept<V> {
-    /// Around a value, ready to be put under a key.
+    /// Wraps a value, to be put under a key.
     pub fn new(value: V) -> Box<Kept<V>> {
         Box::new(Kept { hold: AtomicU8::new(0), value: UnsafeCell::new(value) })
     }
 
-    /// Opens it, for the main thread; false when it is open already.
+    /// Opens it, on the main thread; false when it is open already.
     fn enter(&self) -> bool {
         let free = self.hold.load(Ordering::Relaxed) == 0;
         if free {
@@ -65,22 +65,22 @@ impl<V> Kept<V> {
         free
     }
 
-    /// Whether the server has freed it, though it is open.
+    /// Whether the server has freed it while it is open.
     fn is_gone(&self) -> bool {
         self.hold.load(Ordering::Relaxed) & GONE != 0
     }
 
-    /// The value, for whoever opened it.
+    /// The value, for the caller that opened it.
     pub fn value(&self) -> *mut V {
         self.value.get()
     }
 
-    /// The value, for whoever has not shared it yet.
+    /// The value, before it is shared.
     pub fn value_mut(&mut self) -> &mut V {
         self.value.get_mut()
     }
 
-    /// Closes one that is open, and frees it if the server would have.
+    /// Closes an open value, and frees it if the server has freed it meanwhile.
     ///
     /// # Safety
     /// It came from a `Box`, is open, and is not used after this.
@@ -93,11 +93,11 @@ impl<V> Kept<V> {
         }
     }
 
-    /// Frees one that the server frees; where it is open, whoever opened it frees it: another
-    /// module deleted the key in the notification of its coming, say.
+    /// Frees a value for the server. If it is open, whoever opened it frees it: for example,
+    /// another module deleted the key in the notification of its creation.
     ///
     /// # Safety
-    /// It came from a `Box`, is under no key any more, and is given back once.
+    /// It came from a `Box`, is no longer under a key, and is given back once.
     pub unsafe fn give_back(kept: *mut Kept<V>) {
         // SAFETY: as the caller promises; of the two that let go of it the later one frees it.
         unsafe {
@@ -111,9 +111,9 @@ impl<V> Kept<V> {
 /// An open key.
 pub struct Opened<'c, V: Value> {
     handle: *mut raw::RedisModuleKey,
-    /// Open, or null.
+    /// The open value, or null.
     kept: *mut Kept<V>,
-    /// A value that is not in the keyspace yet.
+    /// A new value that is not in the keyspace yet.
     fresh: Option<Box<Kept<V>>>,
     _ctx: PhantomData<Ctx<'c>>,
 }
@@ -150,7 +150,7 @@ impl<'c> Ctx<'c> {
         open(self, key, (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int)
     }
 
-    /// Tells those who watch or cache the key that it has changed.
+    /// Tells clients that watch or cache the key that it has changed.
     pub fn signal_modified(self, key: &Key) {
         // SAFETY: context and string are valid.
         unsafe { api!(RedisModule_SignalModifiedKey(self.0, key.0)) };
@@ -168,7 +168,7 @@ impl<V: Value> Opened<'_, V> {
         unsafe { Some(&mut *self.kept.as_ref()?.value()) }
     }
 
-    /// The value; a new one, not in the keyspace yet, if there is none.
+    /// The value, or a new one that is not in the keyspace yet.
     #[inline]
     pub fn value_or_new(&mut self) -> &mut V {
         if self.kept.is_null() {
@@ -190,7 +190,7 @@ impl<V: Value> Opened<'_, V> {
             // SAFETY: the key is open for writing (who only reads keeps nothing) and empty; the
             // server owns the value from now on, and gives it back to our `free`.
             unsafe {
-                // Before it is there: whoever is told of it may open it, or delete it.
+                // Opened first: a subscriber to its creation may open the key, or delete it.
                 (*kept).enter();
                 self.kept = kept;
                 if api!(RedisModule_ModuleTypeSetValue(self.handle, V::TYPE.get(), kept.cast::<c_void>()))
@@ -204,7 +204,7 @@ impl<V: Value> Opened<'_, V> {
         }
     }
 
-    /// Whether the value went while it was open.
+    /// Whether the value was freed while it was open.
     pub fn is_gone(&self) -> bool {
         // SAFETY: what is not null is open.
         unsafe { self.kept.as_ref() }.is_some_and(Kept::is_gone)

@@ -2,17 +2,17 @@
 //!
 //! | file | what of the server |
 //! |---|---|
-//! | `alloc`, `cell` | its allocator; state that its main thread alone touches |
+//! | `alloc`, `cell` | its allocator; state that only its main thread touches |
 //! | `ctx`, `words`, `reply` | the context of a call, its words, its reply |
 //! | `keyspace` | values under keys |
-//! | `park`, `ends` | clients that wait, and when that ends by itself |
-//! | `clock`, `timer` | the machine's clock, which never goes back here; the server's timer |
+//! | `park`, `ends` | clients that wait, and their timeouts |
+//! | `clock`, `timer` | the machine's clock, made never to go back; the server's timer |
 //! | `notify` | messages and keyspace notifications |
 //! | `command_docs` | the arguments of commands, as COMMAND DOCS shows them |
-//! | `guard` | no panic travels into the server |
+//! | `guard` | stops panics before they reach the server |
 //!
-//! Unsafe code stands here and in the callbacks of `module` alone. A value of this room is
-//! valid during the call that it came from, and its lifetime says so.
+//! Unsafe code is allowed only here and in the callbacks of `module`. A value of this room is valid
+//! during the call that it came from, and its lifetime says so.
 //!
 //! Uses no other room.
 
@@ -37,8 +37,7 @@ pub const OK: std::os::raw::c_int = raw::REDISMODULE_OK as std::os::raw::c_int;
 /// See [`OK`].
 pub const ERR: std::os::raw::c_int = raw::REDISMODULE_ERR as std::os::raw::c_int;
 
-/// Calls a function of the server's that every supported server has. Unsafe as the function
-/// itself is.
+/// Calls a server function that every supported server has. As unsafe as the function itself.
 macro_rules! api {
     ($name:ident($($arg:expr),* $(,)?)) => {
         match redis_module::raw::$name {
@@ -50,7 +49,7 @@ macro_rules! api {
 }
 pub(crate) use api;
 
-/// The server lacks what it must have.
+/// Ends the process: the server lacks a function that it must have.
 pub fn missing(name: &str) -> ! {
     eprintln!("jobboard: the server lacks {name}");
     std::process::abort()

@@ -7,10 +7,10 @@ use std::os::raw::c_int;
 use crate::redis::api;
 use crate::redis::ctx::{Ctx, Key};
 
-/// The class of notifications that modules have.
+/// The class of notifications for modules.
 const CLASS: c_int = raw::REDISMODULE_NOTIFY_MODULE;
 
-/// Whether the server's configuration asks for notifications of modules.
+/// Whether the server's configuration enables notifications of modules.
 pub fn is_notified() -> bool {
     const WAYS: c_int = raw::REDISMODULE_NOTIFY_KEYSPACE | raw::REDISMODULE_NOTIFY_KEYEVENT;
     // SAFETY: takes nothing.
@@ -19,14 +19,14 @@ pub fn is_notified() -> bool {
 }
 
 impl Ctx<'_> {
-    /// Tells those who listen to a key, or to keys of that event.
+    /// Notifies clients that are subscribed to a key, or to this event of any key.
     pub fn notify(self, event: &str, key: &Key) {
         let name = CString::new(event).unwrap_or_default();
         // SAFETY: context and key are valid; the server copies the name.
         unsafe { api!(RedisModule_NotifyKeyspaceEvent(self.0, CLASS, name.as_ptr(), key.0)) };
     }
 
-    /// Sends a text to those who are subscribed to a channel.
+    /// Publishes a text to the subscribers of a channel.
     pub fn publish(self, channel: &Key, text: &Key) {
         // SAFETY: context and strings are valid.
         unsafe { api!(RedisModule_PublishMessage(self.0, channel.0, text.0)) };

@@ -1,9 +1,9 @@
-//! Parking clients, so that whatever happens to the slot or the server's role ends the wait as
-//! for the server's own commands.
+//! Parking clients, so that changes of the slot or the server's role end the wait as they do for
+//! the server's own commands.
 //!
-//! The server wakes every client parked on a key that comes, one after the other (Valkey 9.1
-//! searches its list for each). So they are parked on a name beside their board's, in the same
-//! slot, under which nothing comes: who is served is chosen from lines of our own.
+//! When a key is created, the server wakes every client parked on it, one after the other (Valkey
+//! 9.1 searches its list for each). So clients are parked on a name beside their board's, in the
+//! same slot, under which no key is ever created: our own lines choose who is served.
 
 use redis_module::raw;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::redis::{api, ERR, OK};
 #[derive(Clone, Copy)]
 pub struct Handle(*mut raw::RedisModuleBlockedClient);
 
-/// The client of a call, which may be parked: on which board, and by which command.
+/// The client of a call, ready to be parked: on which board, and by which command.
 pub struct Client<'a> {
     /// The context of the call.
     pub ctx: Ctx<'a>,
@@ -30,12 +30,12 @@ pub struct Client<'a> {
     pub command: &'a [u8],
 }
 
-/// What becomes of a parked client.
+/// A kind of parked clients.
 pub trait Parked {
-    /// What they wait for, for the log.
+    /// What these clients wait for, for the log.
     const WHAT: &'static str;
 
-    /// The wait is over, by [`Handle::unblock`] or because it has lasted long enough: answers.
+    /// The wait is over, by [`Handle::unblock`] or by its timeout: replies to the client.
     fn over(ctx: Ctx, number: u64);
 
     /// The server is done with the client, however the wait ended, and with its handle.
@@ -44,22 +44,23 @@ pub trait Parked {
 
 static LAST: MainCell<u64> = MainCell::new(0);
 
-/// Whose call parked a client, and of which command.
+/// Who parked a client, and with which command.
 struct Caller {
     connection: u64,
-    /// `None`: nobody's. Connections of a user who is deleted are another's until they are closed.
+    /// `None` for no user. Connections of a deleted user belong to another user until they are
+    /// closed.
     user: Option<Vec<u8>>,
     command: Vec<u8>,
 }
 
-/// Those of the parked clients, by number.
+/// The callers of the parked clients, by number.
 static CALLERS: MainCell<BTreeMap<u64, Caller>> = MainCell::new(BTreeMap::new());
 
 /// The error for a client whose rights were taken away while it waited.
 pub const REVOKED: &str = "NOPERM the right to this command or board was taken away while the client waited";
 
-/// The number that the next to arrive gets. None is 0: the server calls [`Parked::gone`] for private
-/// data alone that is not null.
+/// The number of the next client. It is never 0: the server calls [`Parked::gone`] only for private
+/// data that is not null.
 pub fn next_number() -> u64 {
     LAST.with(|last| {
         *last += 1;
@@ -67,15 +68,15 @@ pub fn next_number() -> u64 {
     })
 }
 
-/// The name beside that of a board, in the same slot of a cluster. A board whose name gives
-/// none is parked on itself.
+/// The name beside that of a board, in the same slot of a cluster. A board whose name allows none
+/// is parked on itself.
 fn beside(board: &[u8]) -> Vec<u8> {
     let open = board.iter().position(|byte| *byte == b'{');
     let inner = open.and_then(|at| board.get(at + 1..)).unwrap_or_default();
     let tagged = open.is_some() && inner.iter().position(|byte| *byte == b'}').is_some_and(|len| len > 0);
     match tagged {
         true => [board, b":\0waiting"].concat(),
-        // The whole name is what counts for the slot, and it can stand as a tag.
+        // The slot depends on the whole name, and the name can be used as a hash tag.
         false if !board.is_empty() && !board.contains(&b'}') => [b"{", board, b"}:\0waiting"].concat(),
         false => board.to_vec(),
     }
@@ -113,8 +114,8 @@ pub fn park<P: Parked>(client: &Client, timeout: i64, number: u64) -> Option<Han
     Some(handle)
 }
 
-/// Whether the server would let a parked client make its call now, on the board of this name. A
-/// server asks that of its own blocked clients before it serves them.
+/// Whether the server would let a parked client make its call now, on the board of this name. The
+/// server checks this for its own blocked clients before it serves them.
 pub fn is_permitted(ctx: Ctx, number: u64, board: &[u8]) -> bool {
     let permits = |caller: &Caller| {
         let user = ctx.user_of(caller.connection);
@@ -123,7 +124,7 @@ pub fn is_permitted(ctx: Ctx, number: u64, board: &[u8]) -> bool {
     CALLERS.with(|callers| callers.get(&number).is_none_or(permits))
 }
 
-/// The number of the client that a callback is called for.
+/// The number of the client for which a callback runs.
 ///
 /// # Safety
 /// The context is that of the callback of a parked client that runs now.
@@ -133,8 +134,8 @@ unsafe fn number(ctx: *mut raw::RedisModuleCtx) -> u64 {
     data as usize as u64
 }
 
-/// Something has come under the name. The client stays parked: who is served is not the server's
-/// to choose, and what comes to a board is told by events.
+/// A key was created under the name. The client stays parked: the server does not choose who is
+/// served, and events report what happens to a board.
 extern "C" fn ready(
     _ctx: *mut raw::RedisModuleCtx,
     _argv: *mut *mut raw::RedisModuleString,
@@ -163,33 +164,33 @@ extern "C" fn gone<P: Parked>(_ctx: *mut raw::RedisModuleCtx, number: *mut c_voi
     });
 }
 
-/// Clients that have got what they waited for, by number, until they are told.
+/// Clients that have got what they waited for, by number, until they get their reply.
 pub struct Chosen<C> {
     fresh: BTreeMap<u64, (Handle, C)>,
-    /// The server has been asked to unblock these.
+    /// Clients that the server has been asked to unblock.
     asked: BTreeMap<u64, C>,
 }
 
 impl<C> Chosen<C> {
-    /// Nobody.
+    /// No clients.
     pub const NONE: Self = Chosen { fresh: BTreeMap::new(), asked: BTreeMap::new() };
 
-    /// Whether all have been told.
+    /// Whether all have got their reply.
     pub fn is_empty(&self) -> bool {
         self.fresh.is_empty() && self.asked.is_empty()
     }
 
-    /// One more.
+    /// Adds a client.
     pub fn insert(&mut self, number: u64, handle: Handle, client: C) {
         self.fresh.insert(number, (handle, client));
     }
 
-    /// One that is told now, or has gone.
+    /// Removes a client that gets its reply now, or has disconnected.
     pub fn remove(&mut self, number: u64) -> Option<C> {
         self.asked.remove(&number).or_else(|| self.fresh.remove(&number).map(|(_, client)| client))
     }
 
-    /// Takes out those whom the server has not been asked to unblock.
+    /// Removes and returns the clients that the server has not been asked to unblock.
     pub fn take_fresh(&mut self) -> BTreeMap<u64, (Handle, C)> {
         std::mem::take(&mut self.fresh)
     }
@@ -204,7 +205,7 @@ impl<C> Chosen<C> {
     }
 }
 
-/// Unblocks all that were chosen. At the end of the event loop's turn.
+/// Unblocks all chosen clients. At the end of a turn of the event loop.
 pub fn unblock_chosen<C>(chosen: &MainCell<Chosen<C>>) {
     let handles = chosen.with(Chosen::ask);
     // No state of ours is borrowed while their callbacks run.
@@ -212,7 +213,7 @@ pub fn unblock_chosen<C>(chosen: &MainCell<Chosen<C>>) {
 }
 
 impl Handle {
-    /// Ends the wait of a client that has not gone.
+    /// Ends the wait of a client whose handle the server has not freed.
     pub(crate) fn unblock(self) {
         // SAFETY: the server frees a handle after [`Parked::gone`] alone, when it is taken out of
         // wherever it is kept. That the client has been killed, or unblocked already, does not
@@ -225,7 +226,7 @@ impl Handle {
 mod tests {
     use super::*;
 
-    /// What the slot of a name is made from.
+    /// The part of a name that determines its slot.
     fn tag(name: &[u8]) -> &[u8] {
         let Some(open) = name.iter().position(|byte| *byte == b'{') else { return name };
         let inner = &name[open + 1..];

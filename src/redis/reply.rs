@@ -9,18 +9,18 @@ use crate::redis::api;
 use crate::redis::cell::MainCell;
 use crate::redis::ctx::Ctx;
 
-/// Writes to the client of a call. Maps and doubles are those of RESP3; to a client of RESP2
-/// the server sends flat arrays and strings. One without a context only counts bytes.
+/// Writes a reply to the client of a call. Maps and doubles are those of RESP3; the server sends a
+/// RESP2 client flat arrays and strings. A reply without a context only counts bytes.
 #[derive(Clone, Copy)]
 pub struct Reply<'c>(*mut raw::RedisModuleCtx, PhantomData<Ctx<'c>>);
 
-/// Bytes of an element beside its own, about: its length, ends of lines.
+/// About how many bytes an element has beside its own: its length, ends of lines.
 const HEAD: usize = 16;
 
-/// Bytes of what is measured now.
+/// The bytes of the current measurement.
 static MEASURED: MainCell<usize> = MainCell::new(0);
 
-/// Bytes that what `write` writes takes in a reply, about.
+/// About how many bytes the output of `write` takes in a reply.
 pub fn measure(write: impl FnOnce(Reply<'_>)) -> usize {
     MEASURED.with(|bytes| *bytes = 0);
     write(Reply(std::ptr::null_mut(), PhantomData));
@@ -28,7 +28,7 @@ pub fn measure(write: impl FnOnce(Reply<'_>)) -> usize {
 }
 
 impl<'c> Ctx<'c> {
-    /// Where the answer goes.
+    /// The reply of this call.
     pub fn reply(self) -> Reply<'c> {
         Reply(self.0, PhantomData)
     }
@@ -37,7 +37,7 @@ impl<'c> Ctx<'c> {
 // In all functions here the context is that of a command, or of a callback of a parked client, and
 // valid, since it is used during that call alone; and the server copies what it is given.
 impl Reply<'_> {
-    /// Whether this only counts, and has counted the head of an element and so many bytes.
+    /// Whether this only counts; it then has counted the head of an element and these bytes.
     fn counts(self, bytes: usize) -> bool {
         let counts = self.0.is_null();
         if counts {
@@ -57,7 +57,7 @@ impl Reply<'_> {
         };
     }
 
-    /// A word of ours.
+    /// A fixed word.
     pub fn text(self, text: &str) {
         self.bytes(text.as_bytes());
     }
@@ -71,7 +71,7 @@ impl Reply<'_> {
         unsafe { api!(RedisModule_ReplyWithSimpleString(self.0, c"OK".as_ptr())) };
     }
 
-    /// A line of ours.
+    /// A status line.
     pub fn status(self, line: &str) {
         let line = CString::new(line).unwrap_or_default();
         // SAFETY: as above; a C string.
@@ -87,7 +87,7 @@ impl Reply<'_> {
         unsafe { api!(RedisModule_ReplyWithLongLong(self.0, n)) };
     }
 
-    /// A number; to a client of RESP2 its shortest text, which the server would not give.
+    /// A number; a RESP2 client gets its shortest text, which the server would not send.
     pub fn double(self, n: f64) {
         if self.counts(0) {
             return;
@@ -123,7 +123,7 @@ impl Reply<'_> {
         unsafe { api!(RedisModule_ReplyWithNullArray(self.0)) };
     }
 
-    /// A list of `n`, which follow.
+    /// The head of a list; `n` elements must follow.
     pub fn array(self, n: usize) {
         if self.counts(0) {
             return;
@@ -132,7 +132,7 @@ impl Reply<'_> {
         unsafe { api!(RedisModule_ReplyWithArray(self.0, n as c_long)) };
     }
 
-    /// A map of `n` pairs, which follow.
+    /// The head of a map; `n` pairs must follow.
     pub fn map(self, n: usize) {
         if self.counts(0) {
             return;
@@ -141,7 +141,7 @@ impl Reply<'_> {
         unsafe { api!(RedisModule_ReplyWithMap(self.0, n as c_long)) };
     }
 
-    /// An error, one line that begins with its code.
+    /// An error: one line that begins with its code.
     pub fn error(self, line: &str) {
         if self.counts(line.len()) {
             return;

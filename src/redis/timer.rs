@@ -7,17 +7,17 @@ use crate::redis::api;
 use crate::redis::ctx::Ctx;
 use crate::redis::guard::guard;
 
-/// A timer that has been set and has not fired.
+/// A timer that is set and has not fired.
 pub struct Armed(raw::RedisModuleTimerID);
 
 /// What a timer does when it fires.
 pub trait Fires {
-    /// Does it, in the main thread between two commands.
+    /// Runs in the main thread between two commands.
     fn fire(ctx: Ctx);
 }
 
 impl Ctx<'_> {
-    /// Sets a timer: `F` fires after so many ms.
+    /// Sets a timer: `F` fires after this many ms.
     pub fn set_timer<F: Fires>(self, ms: i64) -> Armed {
         // SAFETY: the context is that of a callback or command; the callback takes no data.
         Armed(unsafe { api!(RedisModule_CreateTimer(self.0, ms, Some(fire::<F>), std::ptr::null_mut())) })

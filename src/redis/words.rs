@@ -14,7 +14,7 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The words that the server passes.
+    /// Wraps the words that the server passes.
     ///
     /// # Safety
     /// `argv` points to `argc` strings that live for `'a`.
@@ -32,13 +32,13 @@ impl<'a> Words<'a> {
         (at < self.argc).then(|| unsafe { *self.argv.add(at) })
     }
 
-    /// The bytes of one.
+    /// The bytes of one word.
     pub fn get(&self, at: usize) -> Option<&'a [u8]> {
         // SAFETY: the string lives for `'a`, as `new` was promised.
         self.string(at).map(|string| unsafe { bytes_of(string) })
     }
 
-    /// One as a key, which is not kept beyond the call.
+    /// One word as a key, which must not outlive the call.
     pub fn key(&self, at: usize) -> Option<Key<'a>> {
         // SAFETY: the string lives as long as the call, beyond which no key is kept.
         self.string(at).map(|string| unsafe { Key::borrowed(string) })

@@ -1,6 +1,6 @@
 //! Days as dates of the (proleptic Gregorian) calendar, UTC, from 1970-01-01 on.
 
-/// Days of 400 years; the calendar begins again after them.
+/// Days in 400 years, after which the calendar repeats.
 const ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const BEGIN: i64 = 719_468;
@@ -11,14 +11,14 @@ pub fn date(day: i32) -> String {
     let (era, of_era) = (days.div_euclid(ERA), days.rem_euclid(ERA));
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
-    // Months from March on: then the leap day is the last of the year.
+    // Months count from March: then the leap day is the last of the year.
     let month = (5 * of_year + 2) / 153;
     let of_month = of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     format!("{:04}-{month:02}-{of_month:02}", year + era * 400 + i64::from(month <= 2))
 }
 
-/// The day that a date of that form names, counted from 1970-01-01; `None` when it names none.
+/// The day of such a date, counted from 1970-01-01; `None` when there is no such day.
 pub fn day(text: &[u8]) -> Option<i32> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
     let number = |digits: &[u8]| {
@@ -36,7 +36,7 @@ pub fn day(text: &[u8]) -> Option<i32> {
     let of_era = year_from_march.rem_euclid(400);
     let days = of_era * 365 + of_era / 4 - of_era / 100 + (153 * from_march + 2) / 5 + of_month - 1;
     let found = (year_from_march.div_euclid(400) * ERA + days - BEGIN) as i32;
-    // A day that its month does not have is one of the next.
+    // A day beyond the end of its month is one of the next month.
     (found >= 0 && date(found).as_bytes() == text).then_some(found)
 }
 

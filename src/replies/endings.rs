@@ -1,30 +1,29 @@
-//! How work ended, in replies.
+//! The replies of verbs that end work.
 
 use board::{FailAnswer, Refusal, State};
 
 use crate::redis::reply::Reply;
 use crate::replies::records::write_refusal;
 
-/// How work ended: what its worker is told of that. It is kept while the worker waits for the
-/// next.
+/// The reply to the end of work. It is kept while the worker waits for its next job.
 pub enum Ending {
-    /// Nothing more is to be said.
+    /// `OK`.
     Ok,
-    /// In which state the job is now.
+    /// The state of the job now.
     State(State),
-    /// How a failed try left the job.
+    /// What a failure did to the job.
     Failed(FailAnswer),
-    /// Of several jobs, each by itself.
+    /// Several jobs, one reply each.
     Each {
-        /// Their ids, when the worker did not name them.
+        /// Their ids, unless the worker named them.
         ids: Vec<Vec<u8>>,
-        /// What is said of each.
+        /// The reply for each.
         answers: Vec<Result<Ending, Refusal>>,
     },
 }
 
 impl Ending {
-    /// Answers with it.
+    /// Writes it.
     pub fn write(&self, reply: Reply) {
         match self {
             Ending::Ok => reply.ok(),
@@ -63,7 +62,7 @@ impl Ending {
     }
 }
 
-/// Begins the answer to a claim: after an end of work it stands in a pair with that.
+/// Begins the reply to a claim: after an end of work the two form a pair.
 pub fn begin(reply: Reply, ending: Option<&Ending>) {
     if let Some(ending) = ending {
         reply.array(2);

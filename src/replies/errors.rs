@@ -1,28 +1,28 @@
-//! Why a command ends without its reply.
+//! Errors: why a command ends without its reply.
 
 use board::{clean, Refusal};
 
 use crate::redis::keyspace::WrongType;
 
-/// So much of a client's word is shown in an error.
+/// How many bytes of a client's word an error shows.
 const SHOWN: usize = 64;
 
-/// Ends a command; nothing has been replied yet.
+/// Why a command has failed; it has written no reply yet.
 #[derive(Debug)]
 pub enum CommandError {
-    /// Arguments that cannot be understood.
+    /// The arguments are invalid.
     Syntax(String),
-    /// A word that no option has, and where it stands.
+    /// No option has this word; and where it is.
     Unexpected(String, String),
     /// The board refuses.
     Refused(Refusal),
-    /// The key holds something else.
+    /// The key holds another type.
     WrongType,
-    /// The server has reached `maxmemory`, and this call would add.
+    /// The server has reached `maxmemory`, and this call would add to it.
     Full,
 }
 
-/// A command's outcome; its reply has been written when it is `Ok`.
+/// The outcome of a command; when it is `Ok`, the reply has been written.
 pub type Done = Result<(), CommandError>;
 
 impl From<Refusal> for CommandError {
@@ -51,17 +51,17 @@ impl std::fmt::Display for CommandError {
     }
 }
 
-/// An argument that cannot be understood.
+/// An error for invalid arguments.
 pub fn syntax<T>(text: impl Into<String>) -> Result<T, CommandError> {
     Err(CommandError::Syntax(text.into()))
 }
 
-/// A word that no option has.
+/// An error for a word that no option has.
 pub fn unexpected<T>(word: &[u8]) -> Result<T, CommandError> {
     Err(CommandError::Unexpected(shown(word), String::new()))
 }
 
-/// A name that is none of those known: the one that it resembles, or all of them.
+/// An error for an unknown name, with the known name that it resembles, or all of them.
 pub fn unknown<'n, T>(
     what: &str,
     name: &[u8],
@@ -81,14 +81,14 @@ fn shown(word: &[u8]) -> String {
 }
 
 impl CommandError {
-    /// The option that was meant, out of those that may stand there.
+    /// The option that the client probably meant, of those that are allowed there.
     pub fn hint(&self, options: impl FnOnce() -> Vec<String>) -> Option<String> {
         let CommandError::Unexpected(word, _) = self else { return None };
         nearest(word, options().iter().map(|option| &**option)).map(str::to_string)
     }
 }
 
-/// The known name that is written most like this one; `None` when it is one of them, or like none.
+/// The known name with the most similar spelling; `None` when the name is known, or resembles none.
 fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let name = name.to_ascii_lowercase();
     let far = |other: &str| strsim::osa_distance(&name, &other.to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! How much fits into one reply, by `max-reply`: one record at least.
+//! How many records fit into one reply, by `max-reply`: at least one.
 
 use board::{Board, Fields};
 
@@ -7,25 +7,25 @@ use crate::redis::reply::{measure, Reply};
 use crate::replies::errors::{syntax, Done};
 use crate::replies::records::write_record;
 
-/// No record is longer in a reply than in memory by more than this, but for `after`.
+/// A record in a reply is at most this much longer than in memory, not counting `after`.
 const NAMES: usize = 16 << 10;
 
-/// What is left of a reply for records.
+/// The room that is left in a reply for records.
 pub struct Room<'f> {
     fields: &'f [Fields],
-    /// They are measured, not guessed.
+    /// Whether records are measured instead of estimated.
     exact: bool,
     used: usize,
 }
 
 impl<'f> Room<'f> {
-    /// All of it.
+    /// An empty reply.
     pub fn new(fields: &'f [Fields]) -> Room<'f> {
         Room { fields, exact: fields.contains(&Fields::AFTER), used: 0 }
     }
 
-    /// Takes up what the last of these records needs; all others have been. False when it is
-    /// full then. Records are measured only where a guess would say so.
+    /// Takes the room for the last of these records; the others have been taken before. Returns
+    /// false when the reply is full. Measures records only when an estimate says that it is.
     pub fn take(&mut self, board: &Board, slots: &[u32]) -> bool {
         let most = config().max_reply as usize;
         let measured = |slot: &u32| measure(|reply| write_record(reply, board, *slot, self.fields));
@@ -46,14 +46,14 @@ impl<'f> Room<'f> {
     }
 }
 
-/// How many of these records, the first ones, fit into one reply.
+/// How many of these records, from the first on, fit into one reply.
 pub fn fit(board: &Board, slots: &[u32], fields: &[Fields]) -> usize {
     let mut room = Room::new(fields);
     let full = |n: &usize| !room.take(board, slots.get(..*n).unwrap_or(slots));
     (1..slots.len()).find(full).unwrap_or(slots.len())
 }
 
-/// How many of these rows, the first ones, fit into one reply.
+/// How many of these rows, from the first on, fit into one reply.
 pub fn fit_rows<T>(rows: &[T], write: impl Fn(Reply<'_>, &T)) -> usize {
     let mut used = 0;
     let full = |row: &T| {
@@ -63,7 +63,7 @@ pub fn fit_rows<T>(rows: &[T], write: impl Fn(Reply<'_>, &T)) -> usize {
     rows.iter().position(full).map_or(rows.len(), |last| last + 1)
 }
 
-/// Refuses records that are named one by one and do not fit into one reply together.
+/// Refuses records that are named by id and do not fit into one reply together.
 pub fn check_fit(board: &Board, slots: &[u32], fields: &[Fields]) -> Done {
     match fit(board, slots, fields) < slots.len() {
         true => syntax(format!(

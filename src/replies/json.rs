@@ -1,11 +1,11 @@
-//! Writing messages as JSON: one flat object. Bytes that are not UTF-8 are told in base64,
-//! under a name that ends in `64`.
+//! Messages as JSON: one flat object. Bytes that are not UTF-8 are written in base64, with a name
+//! that ends in `64`.
 
 /// An object that is being written.
 pub struct Object(String);
 
 impl Object {
-    /// One without members.
+    /// An object without members.
     pub fn new() -> Self {
         Object(String::from("{"))
     }
@@ -30,7 +30,7 @@ impl Object {
         self.plain(name, &value.to_string());
     }
 
-    /// Bytes: as text, or in base64.
+    /// Bytes, as text or in base64.
     pub fn bytes(&mut self, name: &str, value: &[u8]) {
         match std::str::from_utf8(value) {
             Ok(text) => {

@@ -3,9 +3,9 @@
 //! | file | what it writes |
 //! |---|---|
 //! | `records`, `fitting` | records of jobs, as many as fit into one reply |
-//! | `endings` | how work ended |
-//! | `errors` | why a command did nothing |
-//! | `json`, `openmetrics`, `date` | other forms |
+//! | `endings` | the replies of verbs that end work |
+//! | `errors` | why a command failed |
+//! | `json`, `openmetrics`, `date` | other formats |
 //!
 //! Uses `redis`.
 

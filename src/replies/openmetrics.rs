@@ -4,31 +4,31 @@ use std::fmt::Write;
 
 use board::Histogram;
 
-/// What kind of numbers a family has.
+/// The kinds of families.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Goes up and down.
+    /// Rises and falls.
     Gauge,
-    /// Only goes up, or begins anew.
+    /// Only rises, or starts again.
     Counter,
     /// A distribution.
     Histogram,
 }
 
-/// A family's head.
+/// The head of a family.
 pub struct Family {
     /// Its name, without suffix.
     pub name: &'static str,
-    /// Which suffixes its samples have.
+    /// Its kind, which determines the suffixes of its samples.
     pub kind: Kind,
-    /// The unit that the name ends with, or none.
+    /// The unit at the end of its name, or none.
     pub unit: &'static str,
-    /// One line.
+    /// Its help text, one line.
     pub help: &'static str,
 }
 
-/// Upper bounds of the buckets of histograms, ms. Each is one of a bin of [`Histogram`] too, so that
-/// counts are exact.
+/// Upper bounds of the buckets of histograms, ms. Each is also the bound of a bin of [`Histogram`],
+/// so that counts are exact.
 const BOUNDS: [u64; 18] = [
     1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
     21_600_000, 86_400_000,
@@ -41,11 +41,11 @@ pub struct Text {
     len: usize,
 }
 
-/// Labels of a sample: names and values, the values as they are.
+/// Labels of a sample: names and values, not escaped.
 pub type Labels<'a> = &'a [(&'a str, &'a [u8])];
 
 impl Text {
-    /// No samples yet, of these families.
+    /// A text of these families, without samples.
     pub fn new(families: &'static [Family]) -> Text {
         Text { families, samples: vec![String::new(); families.len()], len: 0 }
     }
@@ -110,7 +110,7 @@ impl Text {
         self.line(name, "_bucket", &labels, &below.to_string());
     }
 
-    /// The whole text: heads and samples, those families that have any.
+    /// The whole text: heads and samples of the families that have any.
     pub fn finish(self) -> String {
         let mut out = String::new();
         for (family, samples) in self.families.iter().zip(self.samples).filter(|(_, s)| !s.is_empty()) {
@@ -141,7 +141,7 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-/// Bytes as the value of a label. What is not UTF-8 is written `\xff`, as text.
+/// Bytes as the value of a label. Those that are not UTF-8 are written as the text `\xff`.
 fn escape(out: &mut String, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {

@@ -7,7 +7,7 @@ use crate::redis::reply::Reply;
 use crate::replies::errors::Done;
 use crate::replies::fitting;
 
-/// Answers with records, as a claim does.
+/// Replies with records, in the form of a claim.
 pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {
     reply.array(slots.len());
     for slot in slots {
@@ -15,8 +15,8 @@ pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Field
     }
 }
 
-/// Answers with records by id and nulls, in place; without a board all are null. Refused, and
-/// nothing is written, when the records do not fit into one reply.
+/// Replies with a record or null for each id; without a board all are null. Refuses, and writes
+/// nothing, when the records do not fit into one reply.
 pub fn write_found<'a>(
     reply: Reply,
     board: Option<&Board>,
@@ -38,7 +38,7 @@ pub fn write_found<'a>(
     Ok(())
 }
 
-/// Answers with the asked fields of one record that it has.
+/// Replies with those of the requested fields that the record has.
 pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
     let Some(record) = board.record_of(slot) else { return reply.null() };
     let present = record.present();
@@ -131,7 +131,7 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
     }
 }
 
-/// Answers for one id of several: the single command's reply, or code and detail.
+/// Replies for one of several ids: code and detail of a refusal.
 pub fn write_refusal(reply: Reply, refusal: &Refusal) {
     reply.array(2);
     reply.text(refusal.code());

@@ -1,15 +1,15 @@
 //! Blocked claims: parking them, and handing them work.
 //!
-//! The server parks a client beside its board's key (see `park`), so that whatever happens to
-//! the slot or the server's role ends the wait as for the server's own commands. Who is served
-//! is chosen from a line of our own: the server would ask every client, for each job.
+//! The server parks a client beside its board's key (see `park`), so that changes of the slot or
+//! the server's role end the wait as they do for the server's own commands. A line of our own
+//! chooses who is served: the server would ask every client, for each job.
 //!
-//! A command or the timer chooses at its end: the jobs are claimed for the client then. The
-//! client is told when the event loop's turn ends, by unblocking it: the server runs its
-//! timeout callback, at once or (Redis 8) a little later, and there the jobs are written.
-//! Whatever ends the wait in between finds the client blocked as before: when it has gone, or
-//! was unblocked with an error, the jobs go back; when its jobs are taken away again in the
-//! same turn, it waits on at its old place.
+//! A command or the timer chooses clients at its end: it claims the jobs for them then. The client
+//! gets its reply when the turn of the event loop ends: unblocking it makes the server run its
+//! timeout callback, at once or (Redis 8) a little later, and that writes the jobs. Whatever ends
+//! the wait in between finds the client blocked as before: when it has disconnected, or was
+//! unblocked with an error, the jobs are given back; when it loses its jobs again in the same turn,
+//! it keeps waiting at its old position.
 
 use std::collections::BTreeSet;
 
@@ -28,17 +28,17 @@ use crate::runtime::commit::Commit;
 use crate::runtime::connections;
 use crate::runtime::latency;
 
-/// What a client was chosen for, until it is told.
+/// What a client was chosen for, until it gets its reply.
 struct Served {
     waiter: Waiter<Handle>,
-    /// Slots and tokens.
+    /// The slots and tokens of its claims.
     claims: Vec<(u32, u64)>,
-    /// It is told that it may not have them any more; nothing was claimed for it.
+    /// Whether the reply is that it has lost the right to them; then nothing was claimed for it.
     revoked: bool,
 }
 
 impl Served {
-    /// Those of its jobs that it still holds.
+    /// Its jobs, as far as it still holds them.
     fn held(&self, board: &Board) -> Vec<u32> {
         let holds = |slot: u32, token: u64| board.record_of(slot).is_some_and(|r| r.token() == Some(token));
         self.claims.iter().filter(|(slot, token)| holds(*slot, *token)).map(|(slot, _)| *slot).collect()
@@ -46,11 +46,11 @@ impl Served {
 }
 
 static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
-/// Clients that were chosen and not told yet.
+/// Clients that were chosen and have no reply yet.
 static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
-/// What was meant for clients that have gone.
+/// What was meant for clients that have disconnected.
 static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
-/// Boards that somebody waits for and that something outside a plain command has touched.
+/// Boards for which clients wait and that something outside a plain command has touched.
 static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 
 fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
@@ -62,7 +62,7 @@ pub fn waiting() -> usize {
     with(|waiters| waiters.len())
 }
 
-/// How many clients wait for a job of that queue.
+/// How many clients wait for a job of this queue.
 pub fn waiting_for(ctx: Ctx, key: &Key, queue: &[u8]) -> usize {
     with(|waiters| waiters.count_for(&(ctx.db(), key.bytes().to_vec()), queue))
 }
@@ -100,7 +100,7 @@ impl Parked for BlockedClaim {
     }
 }
 
-/// Answers with the jobs that a client was chosen for, those that it still holds.
+/// Replies with the jobs that a client was chosen for, as far as it still holds them.
 fn tell(ctx: Ctx, served: &Served) {
     let (_, name) = &served.waiter.place;
     let key = ctx.key(name);
@@ -121,30 +121,30 @@ fn tell(ctx: Ctx, served: &Served) {
     }
 }
 
-/// Something outside a plain command has touched that board: looked at when the event loop's
-/// turn ends, if anybody waits for it.
+/// Something outside a plain command has touched this board: it is looked at when the turn of the
+/// event loop ends, if clients wait for it.
 pub fn touch(place: BoardKey) {
     if with(|waiters| waiters.waits_for(&place)) {
         TOUCHED.with(|touched| touched.insert(place));
     }
 }
 
-/// Touches every board of these databases that somebody waits for.
+/// Touches every board of these databases for which clients wait.
 pub fn touch_databases(dbs: &[i32]) {
     let places: Vec<BoardKey> = with(|w| w.places().filter(|(db, _)| dbs.contains(db)).cloned().collect());
     TOUCHED.with(|touched| touched.extend(places));
 }
 
-/// Puts clients that have lost all their jobs again since they were chosen back to their
-/// places in line. At the end of the event loop's turn, before others are served.
+/// Returns clients that have lost all their jobs since they were chosen to their positions in line.
+/// At the end of a turn of the event loop, before others are served.
 pub fn recall_chosen(ctx: Ctx) {
     for place in recall(|served| !still_holds(ctx, served)) {
         touch(place);
     }
 }
 
-/// Puts those clients that were chosen and not told yet, and lost what they were chosen for,
-/// back to their places in line. Gives the boards they wait for.
+/// Returns the chosen clients that have no reply yet, and lost what they were chosen for, to their
+/// positions in line. Returns the boards that they wait for.
 fn recall(lost: impl Fn(&Served) -> bool) -> Vec<BoardKey> {
     let mut places = Vec::new();
     for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
@@ -173,7 +173,7 @@ fn is_broken(ctx: Ctx, (db, name): &BoardKey) -> bool {
     ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(broken)
 }
 
-/// Serves those who wait for boards that were touched. At the end of the event loop's turn.
+/// Serves the clients that wait for touched boards. At the end of a turn of the event loop.
 pub fn serve_touched(ctx: Ctx) {
     let nothing = TOUCHED.with(|touched| touched.is_empty());
     if nothing && RETURNED.with(|returned| returned.is_empty()) {
@@ -186,7 +186,7 @@ pub fn serve_touched(ctx: Ctx) {
     if !ctx.may_write() {
         return;
     }
-    // Where the server may not write now, both are tried again in its next turn.
+    // If the server may not write now, both are tried again in its next turn.
     for untold in RETURNED.with(std::mem::take) {
         let done = on_board(ctx, &untold.waiter.place, |commit| {
             let env = commit.env;
@@ -204,7 +204,7 @@ pub fn serve_touched(ctx: Ctx) {
     for place in TOUCHED.with(std::mem::take) {
         with(|waiters| waiters.rejoin(&place));
         if is_broken(ctx, &place) {
-            // Nothing comes from it: they are told so.
+            // The board gives nothing: the clients get that as an error.
             for (number, waiter) in with(|waiters| waiters.all_at(&place)) {
                 chosen(number, waiter, Vec::new(), false);
             }
@@ -221,13 +221,13 @@ pub fn serve_touched(ctx: Ctx) {
     }
 }
 
-/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+/// Unblocks the chosen clients. At the end of a turn of the event loop.
 pub fn unblock_chosen() {
     park::unblock_chosen(&SERVED);
 }
 
-/// Works on the board at a place, if there still is one. False when the server may not write
-/// to it now.
+/// Works on the board at a place, if there still is one. Returns false when the server may not
+/// write to it now.
 fn on_board(
     ctx: Ctx,
     (db, name): &BoardKey,
@@ -239,13 +239,13 @@ fn on_board(
     }
     let allowed = ctx.allows_write_to(&key);
     if allowed {
-        // A refusal is a broken board: nothing is done on it.
+        // A refusal means a broken board: nothing is done on it.
         let _ = Commit::run(ctx, &key, work);
     }
     allowed
 }
 
-/// Hands work to those who wait for this board, in the order in which they came.
+/// Gives work to the clients that wait for this board, in the order of their arrival.
 pub fn serve(commit: &mut Commit<'_>) {
     let nobody_served = SERVED.with(|served| served.is_empty());
     if nobody_served && waiting() == 0 {
@@ -260,39 +260,40 @@ pub fn serve(commit: &mut Commit<'_>) {
         TOUCHED.with(|touched| touched.insert(place));
         return;
     }
-    // A worker that was quiet on a board that has gone is not on a new one.
+    // A worker that was quiet on a deleted board is not quiet on a new one.
     if commit.board().roused() || commit.new {
         with(|waiters| waiters.rejoin(&place));
         commit.board().wake_all();
     }
     if commit.board().taken() {
-        // Who was chosen for what has come back stands before all others.
+        // Clients that were chosen for jobs that came back are before all others.
         let board = &*commit.board();
         recall(|served| served.waiter.place == place && served.held(board).is_empty());
     }
     let mut queues = Vec::new();
     commit.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
     let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
-    // What several queues share goes to whoever came first, whichever of them it waits for.
+    // What several queues share is given to the client that came first, whichever queue it waits
+    // for.
     let mut heads: BTreeSet<(u64, Vec<u8>)> =
         queues.into_iter().filter_map(|queue| Some((first(&queue)?, queue))).collect();
     while let Some((number, queue)) = heads.pop_first() {
-        // One that has been served for another of its queues is in line no more.
+        // A client that has been served from another of its queues is no longer in line.
         let chosen = first(&queue) != Some(number) || matches!(choose(commit, number), Ok(true));
-        // Nothing left, or a board that broke under it: the queue is done with.
+        // When nothing is left, or the board broke meanwhile, the queue is done.
         if let Some(next) = first(&queue).filter(|_| chosen) {
             heads.insert((next, queue));
         }
     }
 }
 
-/// Lets one be told when the event loop's turn ends.
+/// Lets a client get its reply when the turn of the event loop ends.
 fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked: bool) {
     let handle = waiter.handle;
     SERVED.with(|served| served.insert(number, handle, Served { waiter, claims, revoked }));
 }
 
-/// Claims for one that waits. False when there is nothing for it.
+/// Claims for a waiting client. Returns false when there is nothing for it.
 fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
     if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
@@ -304,7 +305,7 @@ fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
         return Ok(true);
     }
     if connections::has_departed(&waiter.place, &waiter.wait.worker) {
-        // It comes back to its place in a later turn, if it is still there.
+        // It returns to its position in a later turn, if it still waits.
         TOUCHED.with(|touched| touched.insert(waiter.place.clone()));
         with(|waiters| waiters.set_aside(number, waiter));
         return Ok(true);

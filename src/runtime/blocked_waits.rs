@@ -1,9 +1,10 @@
 //! Clients that wait for something to happen on a board, without taking work: `JOB.WAIT`.
 //!
-//! Each command, each batch of a primary's and each turn of the timer tells at its end what
-//! has changed; whoever has got what it waited for is chosen then, and told when the event
-//! loop's turn ends. What touches a board from outside (its key goes or comes, databases are
-//! swapped, a file is loaded) is looked at when the turn ends. It all works on replicas too.
+//! Each command, each batch from a primary and each tick of the timer reports at its end what has
+//! changed; clients that have got what they waited for are chosen then, and get their reply when
+//! the turn of the event loop ends. Changes from outside (a key is deleted or created, databases
+//! are swapped, a file is loaded) are looked at when the turn ends. All of this works on replicas
+//! too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +21,17 @@ use crate::runtime::wait_index::{Sight, Want, Watcher, Watchers};
 use crate::runtime::world;
 
 static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
-/// Those who are to be told.
+/// Clients that are to get their reply.
 static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 /// Boards that something outside a command has touched.
 static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
-/// Boards that are not here, and may have gone elsewhere with their slot: since when, in ms of
+/// Boards that are absent, and may have moved to another node with their slot: since when, in ms of
 /// [`clock::elapsed_ms`].
 static AWAY: MainCell<BTreeMap<BoardKey, i64>> = MainCell::new(BTreeMap::new());
-/// A replica learns of the deletion of a board before it learns that its slot has moved. It
-/// waits these ms for the server to send its clients after the slot.
+/// A replica gets the deletion of a board before it knows that the slot has moved. For this many ms
+/// it waits for the server to redirect its clients.
 const REPLICA_PATIENCE: i64 = 5_000;
-/// Boards that a transaction has changed, and the queues that got work there.
+/// Boards that a transaction has changed, with the queues that got work there.
 static LATER: MainCell<BTreeMap<BoardKey, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
 
 fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
@@ -48,12 +49,12 @@ pub fn sight(board: &Board, id: &[u8]) -> Sight {
     Some((record.state().ended(), record.version()))
 }
 
-/// Whether a claim over these queues, none for every queue, would give something.
+/// Whether a claim over these queues, empty for every queue, would get a job.
 pub fn claimable(board: &Board, queues: &[&[u8]]) -> bool {
     board.claimable(&Claim { queues, ..Claim::default() }, world::now())
 }
 
-/// Parks a client, whose wish is not met, for `timeout` ms; 0 for ever.
+/// Parks a client whose condition is not met, for `timeout` ms; 0 for ever.
 pub fn wait(client: &Client, timeout: i64, want: Want) {
     let (ctx, key) = (client.ctx, &client.board);
     let number = park::next_number();
@@ -107,12 +108,12 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
     }
 }
 
-/// Tells a board, before it changes, whether anybody wants to know which of its jobs do.
+/// Makes a board collect its changes, before it changes, if clients wait for any of its jobs.
 pub fn listen(board: &mut Board) {
     board.watch(with(|watchers| watchers.any_follows()));
 }
 
-/// The queues of a board that have got work since it was last asked; they stay noted.
+/// The queues of a board that have got work since it was last asked; they stay marked.
 pub fn woken(board: &Board) -> Vec<Vec<u8>> {
     match waiting() {
         0 => Vec::new(),
@@ -120,8 +121,8 @@ pub fn woken(board: &Board) -> Vec<Vec<u8>> {
     }
 }
 
-/// Chooses those who have got what they waited for, after a change of a board. `woken` are the
-/// queues that may have work.
+/// Chooses the clients that have got what they waited for, after a change of a board. `woken` are
+/// the queues that may have work.
 pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
     if waiting() == 0 {
         return;
@@ -140,7 +141,7 @@ pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
     }
 }
 
-/// Chooses those who wait for something of a board's as a whole.
+/// Chooses the clients that wait for a condition of the whole board.
 fn look_at_board(board: &mut Board, place: &BoardKey, woken: impl IntoIterator<Item = Vec<u8>>) {
     let mut met = BTreeSet::new();
     if with(|watchers| watchers.waits_for_work(place)) {
@@ -176,8 +177,8 @@ pub fn touch_databases(which: impl Fn(i32) -> bool) {
     TOUCHED.with(|touched| touched.extend(places));
 }
 
-/// Looks at boards that were touched. At the end of the event loop's turn, after blocked claims
-/// have been served.
+/// Looks at touched boards. At the end of a turn of the event loop, after blocked claims have been
+/// served.
 pub fn look_at_touched(ctx: Ctx) {
     let nothing = TOUCHED.with(|touched| touched.is_empty()) && LATER.with(|later| later.is_empty());
     if nothing || ctx.is_loading() {
@@ -200,8 +201,8 @@ pub fn look_at_touched(ctx: Ctx) {
     }
 }
 
-/// Whether a board that is not here may be on another node: then the server tells its clients
-/// where, or it is looked at again.
+/// Whether an absent board may be on another node: then the server redirects its clients, or it is
+/// looked at again.
 fn may_be_away(ctx: Ctx, place: &BoardKey) -> bool {
     if !ctx.is_cluster() || !with(|watchers| watchers.waits_at(place)) {
         return false;
@@ -214,7 +215,7 @@ fn may_be_away(ctx: Ctx, place: &BoardKey) -> bool {
     }
 }
 
-/// Looks again at boards that may be away. Some times a second.
+/// Looks again at boards that may have moved. Called several times a second.
 pub fn look_again() {
     AWAY.with(|away| TOUCHED.with(|touched| touched.extend(away.keys().cloned())));
 }
@@ -236,7 +237,7 @@ fn on_board(ctx: Ctx, place: &BoardKey, work: impl FnOnce(Option<&mut Board>)) {
     }
 }
 
-/// Looks at all that is waited for at a place. No board is like one whose jobs have gone.
+/// Checks all conditions at a place. An absent board counts as one whose jobs have been removed.
 fn look_at_all(board: Option<&mut Board>, place: &BoardKey) {
     let mut met = BTreeSet::new();
     let there = board.as_deref();
@@ -252,7 +253,7 @@ fn look_at_all(board: Option<&mut Board>, place: &BoardKey) {
     }
 }
 
-/// Unblocks the clients that were chosen. At the end of the event loop's turn.
+/// Unblocks the chosen clients. At the end of a turn of the event loop.
 pub fn unblock_chosen() {
     park::unblock_chosen(&CHOSEN);
 }

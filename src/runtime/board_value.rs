@@ -1,4 +1,4 @@
-//! What is under a key: a board, and what this server alone knows of it.
+//! The value of a key: a board, and what this server alone knows of it.
 
 use board::{Board, Loader, NEVER};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,26 +10,26 @@ use crate::runtime::world;
 /// The type `jobboard1`.
 pub static BOARD_TYPE: TypeHandle = TypeHandle::unknown();
 
-/// See the module's comment.
+/// A board in the keyspace. See the module's comment.
 pub struct BoardValue {
     /// The state.
     pub board: Board,
-    /// When the timer looks at it next, or [`NEVER`].
+    /// When the timer looks at it next, Unix ms, or [`NEVER`].
     pub hint: i64,
-    /// Parts of a snapshot that come one by one, from an append-only file. Until all are there
-    /// the board says that it is broken.
+    /// Parts of a snapshot that an append-only file brings one by one. Until all are loaded the
+    /// board counts as broken.
     pub loader: Option<Loader>,
-    /// It is among [`BROKEN`].
+    /// Whether it is counted in [`BROKEN`].
     counted: bool,
 }
 
-/// How many boards there are in this process, those that wait to be freed included.
+/// How many boards this process has, including those that wait to be freed.
 pub static BOARDS: AtomicI64 = AtomicI64::new(0);
-/// How many of them cannot be trusted.
+/// How many of them are broken.
 pub static BROKEN: AtomicI64 = AtomicI64::new(0);
 
 impl BoardValue {
-    /// A value around a board.
+    /// Wraps a board.
     pub fn new(board: Board) -> Self {
         BOARDS.fetch_add(1, Ordering::Relaxed);
         if board.token() > 0 {
@@ -40,13 +40,13 @@ impl BoardValue {
         value
     }
 
-    /// Whether the board cannot be trusted: it missed something, or is not whole yet.
+    /// Whether the board is broken: it missed something, or is not whole yet.
     pub fn is_broken(&self) -> bool {
         self.board.broken()
     }
 
-    /// Counts the board among those that cannot be trusted if it is one now: to be called when
-    /// that may have changed.
+    /// Updates the count of broken boards: to be called when this board may have become one, or
+    /// stopped being one.
     pub fn count_broken(&mut self) {
         if self.counted != self.is_broken() {
             self.counted = !self.counted;
@@ -72,7 +72,7 @@ impl Value for BoardValue {
     const TYPE: &'static TypeHandle = &BOARD_TYPE;
 }
 
-/// A key that is open.
+/// An open key.
 pub type OpenKey<'c> = Opened<'c, BoardValue>;
 
 impl<'c> Ctx<'c> {

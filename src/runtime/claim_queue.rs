@@ -1,6 +1,6 @@
-//! Who waits for work: for each board a line in the order of arrival, each with its own
-//! queues. Finding the first that a job of some queue is for costs O(log waiters), however
-//! many wait. A worker to whom nothing is handed keeps its number and stands aside.
+//! Clients that wait for work: for each board a line in the order of arrival, each client with its
+//! own queues. Finding the first client for a job of a queue costs O(log waiters). A quiet worker
+//! keeps its number and waits outside the line.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,26 +8,26 @@ use board::{Claim, FieldList, Order};
 
 use crate::replies::endings::Ending;
 
-/// Where a board is.
+/// A board's database and key.
 pub type BoardKey = (i32, Vec<u8>);
 
-/// A claim that found nothing and wants to wait.
+/// A claim that found nothing and waits.
 pub struct Wait {
-    /// The claimer's name.
+    /// The worker's name.
     pub worker: Vec<u8>,
-    /// Queues, none for every queue.
+    /// The queues; empty for every queue.
     pub queues: Vec<Vec<u8>>,
-    /// In which order they are asked.
+    /// The order in which it asks them.
     pub order: Order,
-    /// How many jobs at most.
+    /// The most jobs.
     pub count: usize,
     /// The lease, ms.
     pub lease: Option<i64>,
-    /// The connection to which its claims are tied.
+    /// The connection that carries the claims, if they are session claims.
     pub session: Option<u64>,
-    /// What to tell of each job.
+    /// Which fields of each job to return.
     pub fields: FieldList,
-    /// The end of work that the same command has told of, to be answered with the claim.
+    /// The reply to the end of work in the same command, to be written with that of the claim.
     pub ending: Option<Ending>,
 }
 
@@ -35,14 +35,14 @@ pub struct Wait {
 pub struct Waiter<H> {
     /// The server's handle of the blocked client.
     pub handle: H,
-    /// The board's place.
+    /// The board.
     pub place: BoardKey,
     /// What it waits for.
     pub wait: Wait,
 }
 
 impl Wait {
-    /// Calls `work` with the claim that it waits with.
+    /// Calls `work` with the claim that it waits for.
     pub fn with_claim<R>(&self, work: impl FnOnce(&Claim<'_>) -> R) -> R {
         let queues: Vec<&[u8]> = self.queues.iter().map(|q| &**q).collect();
         work(&Claim { worker: &self.worker, queues: &queues, order: self.order, lease: self.lease })
@@ -53,11 +53,11 @@ impl Wait {
 struct WaitQueue {
     any: BTreeSet<u64>,
     queues: HashMap<Vec<u8>, BTreeSet<u64>>,
-    /// Not in the line for now.
+    /// Clients that are not in line for now.
     aside: BTreeSet<u64>,
 }
 
-/// All blocked claims. Numbers rise with arrival.
+/// All blocked claims. Numbers rise in the order of arrival.
 pub struct Waiters<H> {
     waiters: HashMap<u64, Waiter<H>>,
     lines: HashMap<BoardKey, WaitQueue>,
@@ -70,12 +70,12 @@ impl<H> Default for Waiters<H> {
 }
 
 impl<H> Waiters<H> {
-    /// How many wait.
+    /// How many clients wait.
     pub fn len(&self) -> usize {
         self.waiters.len()
     }
 
-    /// Adds one under a number of its own.
+    /// Adds a client under a number of its own.
     pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
         let line = self.lines.entry(waiter.place.clone()).or_default();
         if waiter.wait.queues.is_empty() {
@@ -87,7 +87,7 @@ impl<H> Waiters<H> {
         self.waiters.insert(number, waiter);
     }
 
-    /// Takes one out, if it is still there.
+    /// Removes a client, if it still waits.
     pub fn remove(&mut self, number: u64) -> Option<Waiter<H>> {
         let waiter = self.waiters.remove(&number)?;
         if let Some(line) = self.lines.get_mut(&waiter.place) {
@@ -108,13 +108,13 @@ impl<H> Waiters<H> {
         Some(waiter)
     }
 
-    /// Lets one that is in no line wait aside, until [`Waiters::rejoin`].
+    /// Lets a client wait outside the line until [`Waiters::rejoin`].
     pub fn set_aside(&mut self, number: u64, waiter: Waiter<H>) {
         self.lines.entry(waiter.place.clone()).or_default().aside.insert(number);
         self.waiters.insert(number, waiter);
     }
 
-    /// Puts those that wait aside for that board back to their places in line.
+    /// Returns the clients that wait outside the line of this board to their positions in it.
     pub fn rejoin(&mut self, place: &BoardKey) {
         let aside = self.lines.get_mut(place).map(|line| std::mem::take(&mut line.aside));
         for number in aside.unwrap_or_default() {
@@ -124,32 +124,32 @@ impl<H> Waiters<H> {
         }
     }
 
-    /// Takes all out that are in line for that board.
+    /// Removes and returns all clients in line for this board.
     pub fn all_at(&mut self, place: &BoardKey) -> Vec<(u64, Waiter<H>)> {
         let Some(line) = self.lines.get(place) else { return Vec::new() };
         let numbers: BTreeSet<u64> = line.queues.values().flatten().chain(&line.any).copied().collect();
         numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
     }
 
-    /// Whether anybody waits for that board.
+    /// Whether any client waits for this board.
     pub fn waits_for(&self, place: &BoardKey) -> bool {
         self.lines.contains_key(place)
     }
 
-    /// The first in line for a job of that queue.
+    /// The first client in line for a job of this queue.
     pub fn first_for(&self, place: &BoardKey, queue: &[u8]) -> Option<u64> {
         let line = self.lines.get(place)?;
         let named = line.queues.get(queue).and_then(BTreeSet::first);
         named.into_iter().chain(line.any.first()).min().copied()
     }
 
-    /// How many wait for a job of that queue, those who wait aside not counted. O(1).
+    /// How many clients are in line for a job of this queue. O(1).
     pub fn count_for(&self, place: &BoardKey, queue: &[u8]) -> usize {
         let Some(line) = self.lines.get(place) else { return 0 };
         line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len)
     }
 
-    /// The boards that somebody waits for.
+    /// The boards for which clients wait.
     pub fn places(&self) -> impl Iterator<Item = &BoardKey> {
         self.lines.keys()
     }

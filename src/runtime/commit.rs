@@ -1,6 +1,6 @@
-//! One command's, or one turn of the timer's, work on one board: decisions become effects,
-//! effects are applied and collected, and at the end they are sent on once, those who wait
-//! are served, and the timer is told.
+//! The work of one command, or one tick of the timer, on one board: decisions become effects, and
+//! effects are applied and collected. At the end they are replicated once, waiting clients are
+//! served, and the timer gets its hint.
 
 use board::{Answer, Apply, Batch, Board, Bound, Effect, Env, Refusal, Speaker, WorkerVerb};
 
@@ -17,34 +17,34 @@ use crate::runtime::publish::{self, Outgoing};
 use crate::runtime::timer;
 use crate::runtime::world;
 
-/// See the module's comment.
+/// A commit on one board. See the module's comment.
 pub struct Commit<'k> {
     /// The call.
     pub ctx: Ctx<'k>,
     /// The board's key.
     pub key: &'k Key<'k>,
-    /// The world when the turn began.
+    /// The world when the commit began.
     pub env: Env<'static>,
     open: OpenKey<'k>,
     batch: Batch,
-    /// Others were still to be told of ends when the turn began: the timer is at it.
+    /// Whether edges were still to be resolved when the commit began: the timer is at it.
     telling: bool,
-    /// There was no board under the key when the turn began.
+    /// Whether there was no board under the key when the commit began.
     pub new: bool,
-    /// The queues that have got work, as those who wait without taking it are to hear.
+    /// The queues that have got work, for clients that wait without taking it.
     woken: Vec<Vec<u8>>,
 }
 
-/// The buffer of the last batch, to be used again.
+/// The buffer of the last batch, to be reused.
 static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
 
-/// So many overdue things at most are done by a claim before it chooses.
+/// The most overdue things that a claim does before it chooses.
 const CLAIM_SETTLES: u32 = 64;
 
 impl<'k> Commit<'k> {
-    /// Works on the board under a key; an absent one is like an empty one, and comes into
-    /// being with its first effect. What `work` has done is sent on also when it fails: time
-    /// that was settled on its way stays settled.
+    /// Works on the board under a key; an absent board is like an empty one, and is created with
+    /// its first effect. What `work` has done is replicated also when it fails: time that was
+    /// settled stays settled.
     pub fn run<R>(
         ctx: Ctx<'k>,
         key: &'k Key<'k>,
@@ -88,8 +88,8 @@ impl<'k> Commit<'k> {
         Err(Refusal::Broken.into())
     }
 
-    /// Does what time should have done with a worker's job by now, and then what the worker does
-    /// with it. Gives the effect, if it has not happened before.
+    /// Does what time should have done to a worker's job by now, and then the worker's verb.
+    /// Returns the effect, unless the verb is a repetition.
     pub fn work<'a>(
         &mut self,
         speaker: &Speaker<'_>,
@@ -104,12 +104,12 @@ impl<'k> Commit<'k> {
         Ok(answer)
     }
 
-    /// Refuses `*` as a worker's name where jobs have owners.
+    /// Refuses `*` as a worker's name on a board that is not ownerless.
     pub fn check_worker_name(&mut self, worker: &[u8]) -> Result<(), CommandError> {
         Ok(self.board().check_speaker(worker)?)
     }
 
-    /// Ties the claim of a job to a connection.
+    /// Binds the claim of a job to a connection.
     pub fn bind_session(&mut self, slot: u32, connection: u64) -> Result<(), CommandError> {
         if !self.board().is_session(slot) {
             self.apply(Bound { slot })?;
@@ -118,7 +118,7 @@ impl<'k> Commit<'k> {
         Ok(())
     }
 
-    /// The client of this call carries the claim of a job from now on, if it is a session's.
+    /// The client of this call carries the claim of a job from now on, if it is a session claim.
     pub fn keep_session(&mut self, slot: u32) {
         if self.board().is_session(slot) {
             if let Some(connection) = self.ctx.connection() {
@@ -127,7 +127,7 @@ impl<'k> Commit<'k> {
         }
     }
 
-    /// A connection carries the registration of a worker from now on, if it is a session's.
+    /// A connection carries the registration of a worker from now on, if it is for a session.
     pub fn attend_session(&mut self, worker: &[u8], connection: u64) {
         if self.board().attend_session(worker, connection) {
             connections::note(connection, self.ctx.db(), self.key.bytes());
@@ -139,13 +139,13 @@ impl<'k> Commit<'k> {
         connections::note(connection, self.ctx.db(), self.key.bytes());
     }
 
-    /// Does what time should have done with the job of that id by now, so that a verb that
-    /// names it sees it as it is.
+    /// Does what time should have done to the job with this id by now, so that a verb that names it
+    /// sees its true state.
     pub fn settle(&mut self, id: &[u8]) -> Result<(), CommandError> {
         if self.board().wake() > self.env.now {
             return Ok(());
         }
-        // A delayed job may be due and at once expired: two things at most.
+        // A delayed job may be due and expired at once: at most two things.
         for _ in 0..2 {
             let env = self.env;
             let board = self.board();
@@ -155,8 +155,8 @@ impl<'k> Commit<'k> {
         Ok(())
     }
 
-    /// Does what time should have done with the schedule of that id by now, as far as a
-    /// claim's bound goes.
+    /// Does what time should have done to the schedule with this id by now, up to the bound of a
+    /// claim.
     pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), CommandError> {
         for _ in 0..CLAIM_SETTLES {
             let env = self.env;
@@ -166,13 +166,13 @@ impl<'k> Commit<'k> {
         Ok(())
     }
 
-    /// Does what time should have done by now, as far as a claim's bound goes.
+    /// Does what time should have done by now, up to the bound of a claim.
     pub fn settle_due(&mut self) -> Result<(), CommandError> {
         self.settle_some(CLAIM_SETTLES)?;
         Ok(())
     }
 
-    /// Does up to `n` things that time should have done by now. False when there were none.
+    /// Does up to `n` things that time should have done by now. Returns false when there were none.
     pub fn settle_some(&mut self, n: u32) -> Result<bool, CommandError> {
         let env = self.env;
         if self.board().wake() > env.now {
@@ -188,22 +188,22 @@ impl<'k> Commit<'k> {
         }
     }
 
-    /// Tells those who wait for jobs that this turn has ended, as far as a claim's bound goes:
-    /// whom it makes ready may be served at once.
+    /// Resolves the edges to jobs that this commit has ended, up to the bound of a claim, so that
+    /// jobs which become ready can be served at once.
     fn tell(&mut self) {
         if self.telling || !self.board().is_resolving() || self.board().broken() {
             return;
         }
         let env = self.env;
         let told = self.board().to_resolve(&env, CLAIM_SETTLES);
-        // A refusal is a board that broke: nothing more is done on it.
+        // A refusal means that the board broke: nothing more is done on it.
         if told.is_some_and(|told| self.apply(told).is_ok()) {
             self.board().reckon(&env);
         }
     }
 
-    /// Serves those who wait with what has become ready in this turn so far: they come before
-    /// whoever takes something next. In a transaction they are served after it.
+    /// Serves waiting clients with what this commit has made ready so far: they come before a
+    /// client that takes a job next. In a transaction they are served after it.
     pub fn serve(&mut self) -> Result<(), CommandError> {
         self.hand_out();
         match self.board().broken() {
@@ -215,7 +215,7 @@ impl<'k> Commit<'k> {
     fn hand_out(&mut self) {
         self.tell();
         if !self.batch.is_empty() {
-            // Before anybody is served: who is may be told from the key at once.
+            // Before anybody is served, since clients may get their reply from the key at once.
             self.open.keep();
         }
         if self.board().has_woken() {
@@ -227,7 +227,7 @@ impl<'k> Commit<'k> {
 
     fn finish(mut self) {
         self.hand_out();
-        // Of a board that went in the notification of its coming nobody is to hear.
+        // Nothing is reported of a board that was deleted in the notification of its creation.
         let changed = !self.batch.is_empty() && !self.open.is_gone();
         if changed {
             self.ctx.replicate(self.key, self.batch.finish());
@@ -237,7 +237,7 @@ impl<'k> Commit<'k> {
             latency::saw(self.board());
             world::saw_token(self.board().token(), now);
         }
-        // Tokens that time has brought wake queues without a change.
+        // Permits that time has added wake queues without a change.
         if changed || !self.woken.is_empty() {
             let (ctx, key) = (self.ctx, self.key);
             let woken = std::mem::take(&mut self.woken);

@@ -1,8 +1,8 @@
 //! Connections that carry session claims and registrations.
 //!
-//! The server tells that a client has gone in the midst of whatever it does; that is only
-//! noted. At the end of the event loop's turn the boards learn of it, and the timer's next
-//! turn, which is taken at once, ends the claims.
+//! The server reports a closed connection in the middle of other work; the callback only records
+//! it. At the end of the turn of the event loop the boards get to know it, and the next tick of the
+//! timer, which follows at once, ends the claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,37 +13,37 @@ use crate::runtime::timer;
 
 type Places = BTreeSet<BoardKey>;
 
-/// Where each connection carries claims, or did.
+/// The boards on which each connection carries claims, or did.
 static CONNECTIONS: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
 /// Connections that have closed since the last turn.
 static CLOSED: MainCell<BTreeMap<u64, Places>> = MainCell::new(BTreeMap::new());
-/// Keys under which a board has come, maybe with claims that connections carry.
+/// Keys that have got a board, which may have claims that connections carry.
 static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
-/// Boards that connections carried something of when this server was a primary.
+/// Boards of which connections carried something when this server was a primary.
 static LEFT: MainCell<Places> = MainCell::new(BTreeSet::new());
 
-/// Workers whose registrations ended in the last turn with their connections, and where.
+/// Workers whose registrations ended with their connections in the last turn, and on which boards.
 static DEPARTED: MainCell<BTreeSet<(BoardKey, Vec<u8>)>> = MainCell::new(BTreeSet::new());
 
-/// Whether the connection of a worker's registration has just closed. Those on which it waits
-/// for jobs are closing too, it may be, though the server has not noticed yet.
+/// Whether the connection of a worker's registration has just closed. The connections on which the
+/// worker waits for jobs may be closing too, although the server has not noticed yet.
 pub fn has_departed(place: &BoardKey, worker: &[u8]) -> bool {
     DEPARTED.with(|all| !all.is_empty() && all.contains(&(place.clone(), worker.to_vec())))
 }
 
-/// A connection carries a claim or a registration of that board.
+/// Records that a connection carries a claim or a registration of this board.
 pub fn note(connection: u64, db: i32, key: &[u8]) {
     CONNECTIONS.with(|all| all.entry(connection).or_default().insert((db, key.to_vec())));
 }
 
-/// Something has come under a key by another way than a command of ours.
+/// A key has got a value by another way than our commands.
 pub fn arrived(place: BoardKey) {
     if CONNECTIONS.with(|all| !all.is_empty()) || CLOSED.with(|all| !all.is_empty()) {
         ARRIVED.with(|all| all.insert(place));
     }
 }
 
-/// Two databases have changed places.
+/// Two databases have been swapped.
 pub fn swap(a: i32, b: i32) {
     let moved = |(db, key): BoardKey| match db {
         _ if db == a => (b, key),
@@ -61,7 +61,7 @@ pub fn swap(a: i32, b: i32) {
     }
 }
 
-/// The server is no primary any more: its connections end nothing.
+/// The server is no longer a primary: its connections end nothing.
 pub fn forget() {
     for all in [&CONNECTIONS, &CLOSED] {
         let places = all.with(std::mem::take).into_values().flatten();
@@ -76,8 +76,8 @@ pub fn closed(connection: u64) {
     }
 }
 
-/// Tells boards of the connections that have closed, and lets the timer see to them. At the
-/// end of the event loop's turn.
+/// Passes closed connections to their boards, and has the timer end what they carried. At the end
+/// of a turn of the event loop.
 pub fn settle(ctx: Ctx) {
     for (db, name) in LEFT.with(std::mem::take) {
         on_board(ctx, db, &name, |board| board.forget_connections());

@@ -1,6 +1,6 @@
-//! Whether the server's configuration keeps what `appendfsync always` promises: that nothing is
-//! answered before it is on disk. With more than one I/O thread servers send replies while the
-//! file is still being written.
+//! Whether the server's configuration keeps the promise of `appendfsync always`: no reply before
+//! its effects are on disk. With more than one I/O thread servers send replies while the file is
+//! still being written.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -14,14 +14,14 @@ pub fn changed() {
     CHANGED.store(true, Relaxed);
 }
 
-/// Whether replies may be sent before what they promise is on disk, although `appendfsync` says
+/// Whether replies may be sent before their effects are on disk, although `appendfsync` is
 /// `always`.
 pub fn replies_before_sync() -> bool {
     BEFORE_SYNC.load(Relaxed)
 }
 
-/// Looks at the server's configuration when it has changed, and warns. At the end of the event
-/// loop's turn.
+/// Checks the server's configuration when it has changed, and warns. At the end of a turn of the
+/// event loop.
 pub fn check(ctx: Ctx) {
     if !CHANGED.load(Relaxed) || ctx.is_loading() {
         return;

@@ -1,16 +1,16 @@
-//! What lives between commands: time, clients that wait, what is replicated and told.
+//! What lives between commands: time, waiting clients, replication and events.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | `board_value` | the board under a key, and what this server alone knows of it |
-//! | `commit` | ends a change: replicates its effects once, serves who waits, tells the timer |
-//! | `timer` | looks at each board when time does something with it |
-//! | `world` | the time, the tokens and the random bits that decisions are made with |
+//! | `commit` | ends a change: replicates its effects once, serves waiting clients, gives the timer its hint |
+//! | `timer` | looks at each board when its next time event is due |
+//! | `world` | the time, the tokens and the random bits for decisions |
 //! | `blocked_claims`, `claim_queue` | clients that wait for jobs, and who is next |
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
 //! | `connections` | which connection carries which claim |
 //! | `publish` | messages and keyspace notifications |
-//! | `durability` | whether the server keeps what `appendfsync always` promises |
+//! | `durability` | whether the server keeps the promise of `appendfsync always` |
 //! | `latency` | how late this server was |
 //!
 //! No unsafe code. No board is open, and no state of this room borrowed, while callbacks of the

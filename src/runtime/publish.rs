@@ -1,8 +1,8 @@
-//! Telling what happens on boards: messages by pub/sub, and keyspace notifications.
+//! Publishes what happens on boards: messages by pub/sub, and keyspace notifications.
 //!
-//! A message is sent when the change can be seen and its key is closed. Standalone, each server
-//! tells its own clients what it applies; in a cluster the primary alone tells, since the server
-//! carries messages to all nodes. Nothing is told of what is loaded or imported.
+//! A message is sent when clients can see the change and its key is closed. Standalone, each server
+//! sends its own clients what it applies; in a cluster only the primary publishes, since the server
+//! carries messages to all nodes. Nothing is published of what is loaded or imported.
 
 use board::{Board, Event, EventField, EventKind, Subscribers, ALL_EVENTS};
 
@@ -11,13 +11,13 @@ use crate::redis::ctx::{Ctx, Key};
 use crate::redis::notify::is_notified;
 use crate::replies::json::Object;
 
-/// What has happened on a board, to be told when its key is closed.
+/// What has happened on a board, to be published when its key is closed.
 pub struct Outgoing {
     messages: Vec<Event>,
     happened: u32,
 }
 
-/// The topics that keyspace notifications are asked for.
+/// The kinds of events for which keyspace notifications are enabled.
 fn notified() -> u32 {
     match is_notified() {
         true => ALL_EVENTS,
@@ -25,15 +25,15 @@ fn notified() -> u32 {
     }
 }
 
-/// Tells a board, before it changes by this server's own decision, what is listened to.
+/// Sets which events a board collects, before it changes by a decision of this server.
 pub fn listen(board: &mut Board) {
     let rules = &config().rules;
     let (events, tracked) = (board.events(rules), board.events_tracked(rules));
     board.listen(Subscribers { events, tracked, workers: true, names: notified() });
 }
 
-/// Tells a board, before it changes by what came from elsewhere, what is listened to: on a
-/// replica what its own clients listen to, nothing of what is loaded or imported.
+/// Sets which events a board collects, before it changes by effects from elsewhere: on a replica
+/// what its own clients subscribe to, nothing of what is loaded or imported.
 pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
     if ctx.is_primary() || ctx.is_loading() || !ctx.is_replay() {
         return board.listen(Subscribers::default());
@@ -46,12 +46,12 @@ pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
 }
 
 impl Outgoing {
-    /// What has happened on a board since it was told what is listened to.
+    /// What has happened on a board since [`listen`].
     pub fn of(board: &mut Board) -> Outgoing {
         Outgoing { messages: board.messages(), happened: board.happened() }
     }
 
-    /// Tells it, in the order in which it happened. No board may be open.
+    /// Publishes it, in the order in which it happened. No board may be open.
     pub fn send(&self, ctx: Ctx, key: &Key) {
         if !self.messages.is_empty() {
             self.publish(ctx, key);

@@ -1,9 +1,9 @@
-//! The one timer of the module, for boards and for clients whose wait has an end.
+//! The only timer of the module, for boards and for clients whose wait has a timeout.
 //!
-//! It keeps a hint for each board that time will do something with: when to look at it next.
-//! A hint may be early or out of date (the board has moved, or has gone): then looking costs
-//! little and does nothing. Setting the server's timer is left to the end of the event loop's
-//! turn, so that hints can be given from anywhere.
+//! It keeps a hint for each board with a time event to come: when to look at it next. A hint may be
+//! early or out of date (the board has moved, or was deleted): then looking costs little and does
+//! nothing. The server's timer is set at the end of the turn of the event loop, so that hints can
+//! be given from anywhere.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,57 +18,57 @@ use crate::runtime::board_value::{BoardValue, BOARDS};
 use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
-/// One turn of the timer takes no longer than this, but for the last of its slices.
+/// How long one tick of the timer takes at most, but for the last of its slices.
 const BUDGET: Duration = Duration::from_micros(900);
-/// So many jobs are done between two looks at the watch.
+/// How many jobs are done between two looks at the time.
 const SLICE: u32 = 64;
-/// So many slices are done at once after the manual clock was moved; the rest in later turns of the
-/// event loop.
+/// How many slices are done at once after the manual clock was moved; later turns of the event loop
+/// do the rest.
 const JUMP: u64 = 100_000;
-/// After so many ms the server is asked again whether it may write.
+/// After how many ms the server is asked again whether it may write.
 const ASK_AGAIN: i64 = 100;
-/// The server's timer is set no further ahead than these ms, and then looks again. Redis 7.0
-/// counts the wait for its next timer as µs in an `int`: one of 36 minutes overflows, and its
-/// loop never sleeps again. Later servers do so with ms, after 24 days.
+/// The server's timer is set at most this many ms ahead, and then looks again. Redis 7.0 counts the
+/// wait for its next timer as µs in an `int`: a wait of 36 minutes overflows, and its loop never
+/// sleeps again. Later servers do so with ms, after 24 days.
 const FURTHEST: i64 = 1_800_000;
 
-/// When to look at a board, and where it is: Unix ms, database, key. 0: as soon as possible.
+/// When to look at a board, and which: Unix ms, database, key. 0: as soon as possible.
 type Hint = (i64, i32, Vec<u8>);
 
 #[derive(Default)]
 struct Timer {
     hints: BTreeSet<Hint>,
     armed: Option<Armed>,
-    /// The server asks for a look at what is overdue.
+    /// Whether the server has asked for a look at what is overdue.
     look: bool,
     /// Where the last sweep ended.
     swept: Hint,
     stats: Stats,
-    /// Slices done.
+    /// How many slices have been done.
     steps: u64,
 }
 
-/// The server's timer as we have set it.
+/// What the server's timer is set for.
 struct Armed {
     timer: timer::Armed,
-    /// For this hint, Unix ms.
+    /// The hint, Unix ms.
     at: i64,
-    /// For this end of a wait, as in [`ends::first`].
+    /// The end of a wait, as in [`ends::first`].
     end: i64,
-    /// The machine's clock then: the server notes by it when the timer is due.
+    /// The machine's clock at that time: the server uses it to note when the timer is due.
     offset: i64,
 }
 
-/// What the timer has done since the server began.
+/// What the timer has done since the server was started.
 #[derive(Default, Clone, Copy)]
 pub struct Stats {
-    /// Turns taken.
+    /// How many ticks it has made.
     pub turns: u64,
-    /// The longest of them, microseconds.
+    /// The longest tick, microseconds.
     pub longest_us: u64,
-    /// Boards that are to be looked at.
+    /// How many boards have a hint.
     pub hints: usize,
-    /// How late the earliest of these is, ms.
+    /// How late the earliest hint is, ms.
     pub overdue_ms: i64,
 }
 
@@ -78,13 +78,13 @@ fn with<R>(work: impl FnOnce(&mut Timer) -> R) -> R {
     TIMER.with(|timer| work(timer.get_or_insert_with(Timer::default)))
 }
 
-/// Looks at a board by then.
+/// Gives a hint: look at this board at that time.
 pub fn hint(db: i32, key: &[u8], at: i64, value: &mut BoardValue) {
     value.hint = at;
     with(|timer| timer.hints.insert((at, db, key.to_vec())));
 }
 
-/// Notes the next event of an open board when it comes before the one that is noted.
+/// Gives a hint for the next event of an open board if it is before the current one.
 pub fn bring_forward(ctx: Ctx, key: &Key, value: &mut BoardValue) {
     let wake = value.board.wake();
     if wake < value.hint && wake < board::NEVER {
@@ -92,17 +92,17 @@ pub fn bring_forward(ctx: Ctx, key: &Key, value: &mut BoardValue) {
     }
 }
 
-/// A board came from a file or a primary, and is in no hurry.
+/// A board was loaded from a file or a primary; it is not urgent.
 pub fn loaded(db: i32, key: &[u8], value: &mut BoardValue) {
     hint(db, key, 0, value);
 }
 
-/// Looks at whatever is under a key as soon as it can.
+/// Has the timer look at whatever is under a key as soon as possible.
 pub fn look(db: i32, key: &[u8]) {
     with(|timer| timer.hints.insert((0, db, key.to_vec())));
 }
 
-/// Two databases have changed places, and all hints with them.
+/// Two databases have been swapped: swaps their hints.
 pub fn swap(a: i32, b: i32) {
     with(|timer| {
         let hints = std::mem::take(&mut timer.hints);
@@ -117,7 +117,7 @@ pub fn swap(a: i32, b: i32) {
     });
 }
 
-/// What the timer has done.
+/// The numbers of the timer.
 pub fn stats() -> Stats {
     let now = world::now();
     with(|timer| {
@@ -127,11 +127,11 @@ pub fn stats() -> Stats {
     })
 }
 
-/// So many hints at most are looked at by one sweep.
+/// The most hints that one sweep looks at.
 const SWEEP: usize = 32;
 
-/// Drops hints of boards that have gone or moved, a few at a time, while there are many more
-/// hints than boards. At the end of the event loop's turn.
+/// Drops hints of boards that were deleted or moved, a few at a time, while there are many more
+/// hints than boards. At the end of a turn of the event loop.
 pub fn sweep(ctx: Ctx) {
     let most = 64 + 2 * BOARDS.load(Relaxed).max(0) as usize;
     let some: Vec<Hint> = with(|timer| match timer.hints.len() > most {
@@ -148,15 +148,15 @@ pub fn sweep(ctx: Ctx) {
     with(|timer| timer.swept = last.cloned().unwrap_or_default());
 }
 
-/// The server asks some times a second. A step of the machine's clock is seen here, and
-/// whatever is overdue is looked at when the turn ends, however the server's own timers stand.
+/// The server's cron calls this several times a second. It detects a step of the machine's clock,
+/// and has the end of the turn look at whatever is overdue, whatever the server's own timers do.
 pub fn tick() {
     clock::look();
     with(|timer| timer.look = true);
 }
 
-/// Sets the server's timer for the earliest hint or end of a wait. With the manual clock what
-/// is due on boards is done here. At the end of the event loop's turn.
+/// Sets the server's timer for the earliest hint or end of a wait. With the manual clock this does
+/// what is due on boards. At the end of a turn of the event loop.
 pub fn arm(ctx: Ctx) {
     let looks = with(|timer| std::mem::take(&mut timer.look));
     if looks {
@@ -177,7 +177,7 @@ pub fn arm(ctx: Ctx) {
     let end = ends::first();
     let armed = with(|timer| timer.armed.as_ref().map(|armed| (armed.at, armed.end, armed.offset)));
     let (at, until) = armed.map_or((board::NEVER, i64::MAX), |(at, end, _)| (at, end));
-    // A replica does nothing on its boards; clients wait there too.
+    // A replica does nothing on its boards, but clients wait there too.
     let first = if first < at && !ctx.is_primary() { board::NEVER } else { first };
     let stepped = armed.is_some_and(|(.., offset)| clock::has_stepped(offset));
     if first < at || end < until || stepped {
@@ -216,14 +216,14 @@ impl Fires for Timer {
     }
 }
 
-/// Does what is due at once, if the server may write now. At the end of the event loop's turn.
+/// Does what is due at once, if the server may write now. At the end of a turn of the event loop.
 pub fn run(ctx: Ctx) {
     if ctx.may_write() {
         turn(ctx);
     }
 }
 
-/// Does what is due on the boards whose hints have passed, for no longer than the budget.
+/// Does what is due on the boards whose hints have passed, within the budget.
 fn turn(ctx: Ctx) {
     let begin = Instant::now();
     let now = world::now();
@@ -242,7 +242,7 @@ fn turn(ctx: Ctx) {
     });
 }
 
-/// Whether a hint is the one that its board goes by, and not one that was overtaken.
+/// Whether a hint is the current one of its board.
 fn is_current(ctx: Ctx, key: &Key, at: i64) -> bool {
     let goes_by = |value: &BoardValue| at == 0 || value.hint == at;
     ctx.open(key).is_ok_and(|mut open| open.value().is_some_and(|value| goes_by(value)))
@@ -260,7 +260,7 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
     if !ctx.allows_write_to(&key) {
         return hint_at(ctx, &key, db, world::now() + ASK_AGAIN);
     }
-    // The turn itself gives no hint: the board stands behind all others that are due.
+    // This gives no hint while it works: the board is behind all others that are due.
     hint_at(ctx, &key, db, LOOKED_AT);
     let next = Commit::run(ctx, &key, |commit| {
         while commit.settle_some(SLICE)? {
@@ -272,11 +272,11 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
         let env = commit.env;
         Ok(commit.board().reckon(&env))
     });
-    // Whoever was served at the end of the turn may have brought the next event forward.
+    // Clients served at the end of the commit may have brought the next event forward.
     let next = next.map(|next| next.min(wake_of(ctx, &key)));
     match next {
         Ok(next) if next < board::NEVER => hint_at(ctx, &key, db, next),
-        // Nothing to come, or nothing to be done about it.
+        // Nothing is due later, or nothing can be done about it.
         _ => hint_at(ctx, &key, db, board::NEVER),
     }
 }
@@ -287,7 +287,7 @@ fn wake_of(ctx: Ctx, key: &Key) -> i64 {
     value.map_or(board::NEVER, |value| value.board.wake())
 }
 
-/// In place of a hint while the timer looks at a board.
+/// Takes the place of a hint while the timer looks at a board.
 const LOOKED_AT: i64 = i64::MIN;
 
 fn hint_at(ctx: Ctx, key: &Key, db: i32, at: i64) {

@@ -1,6 +1,5 @@
-//! Who waits for something to happen on a board, without taking work: for each board an index
-//! by what is waited for. A change costs O(log waiters) beside what it wakes, however many
-//! wait.
+//! Clients that wait for something to happen on a board, without taking work: for each board an
+//! index by condition. A change costs O(log waiters) beside the clients that it wakes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,19 +7,19 @@ use board::FieldList;
 
 use crate::runtime::claim_queue::BoardKey;
 
-/// Until what a client waits.
+/// The condition for which a client waits.
 #[derive(Clone)]
 pub enum Want {
-    /// Something about these jobs.
+    /// A condition of these jobs.
     Jobs {
-        /// Their ids, as they are told.
+        /// Their ids, as in the reply.
         ids: Vec<Vec<u8>>,
-        /// What about them.
+        /// Which condition.
         until: Until,
-        /// What to tell of each.
+        /// Which fields of each job to return.
         fields: FieldList,
     },
-    /// A claim over these queues, none for every queue, would give something.
+    /// A claim over these queues, empty for every queue, would get a job.
     Claimable(Vec<Vec<u8>>),
     /// There is a job that has not ended.
     Present,
@@ -28,7 +27,7 @@ pub enum Want {
     Empty,
 }
 
-/// What about several jobs.
+/// Conditions of several jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
     /// All have ended.
@@ -36,37 +35,37 @@ pub enum Until {
     All,
     /// One has ended.
     Any,
-    /// One has a version above this, or has gone.
+    /// One has a version above this, or has been removed.
     Changed(i64),
 }
 
-/// One client that waits.
+/// One waiting client.
 pub struct Watcher<H> {
     /// The server's handle of the blocked client.
     pub handle: H,
-    /// The board's place.
+    /// The board.
     pub place: BoardKey,
-    /// What for.
+    /// Its condition.
     pub want: Want,
-    /// Of several jobs of which all are to end: how many have not.
+    /// When all its jobs must end: how many have not.
     left: usize,
 }
 
-/// What is known of one job: whether it has ended, and its version; `None` when it has gone.
+/// What is known of one job: whether it has ended, and its version; `None` when it has no record.
 pub type Sight = Option<(bool, i64)>;
 
-/// Those who wait for one job.
+/// The clients that wait for one job.
 #[derive(Default)]
 struct Followers {
     /// Whether the job had ended when it was last looked at.
     ended: bool,
-    /// Who waits for its end.
+    /// The clients that wait for its end.
     ends: BTreeSet<u64>,
-    /// Who waits for a version above that.
+    /// The clients that wait for a version above this.
     versions: BTreeSet<(i64, u64)>,
 }
 
-/// Those who wait at one place.
+/// The clients that wait for one board.
 #[derive(Default)]
 struct Here {
     jobs: HashMap<Vec<u8>, Followers>,
@@ -83,11 +82,11 @@ impl Here {
     }
 }
 
-/// All who wait. Numbers rise with arrival.
+/// All clients. Numbers rise in the order of arrival.
 pub struct Watchers<H> {
     watchers: HashMap<u64, Watcher<H>>,
     places: HashMap<BoardKey, Here>,
-    /// How many of them wait for jobs.
+    /// How many clients wait for jobs.
     following: usize,
 }
 
@@ -98,27 +97,27 @@ impl<H> Default for Watchers<H> {
 }
 
 impl<H> Watchers<H> {
-    /// How many wait.
+    /// How many clients wait.
     pub fn len(&self) -> usize {
         self.watchers.len()
     }
 
-    /// Whether anybody waits for jobs.
+    /// Whether any client waits for jobs.
     pub fn any_follows(&self) -> bool {
         self.following > 0
     }
 
-    /// Whether anybody waits at that place.
+    /// Whether any client waits for this board.
     pub fn waits_at(&self, place: &BoardKey) -> bool {
         self.places.contains_key(place)
     }
 
-    /// The places at which somebody waits.
+    /// The boards for which clients wait.
     pub fn places(&self) -> impl Iterator<Item = &BoardKey> {
         self.places.keys()
     }
 
-    /// Adds one whose wish is not met yet. `sight` tells what is known of a job.
+    /// Adds a client whose condition is not met yet. `sight` returns what is known of a job.
     pub fn add(
         &mut self,
         number: u64,
@@ -161,7 +160,7 @@ impl<H> Watchers<H> {
         self.watchers.insert(number, Watcher { handle, place, want, left });
     }
 
-    /// Takes one out, if it is still there.
+    /// Removes a client, if it still waits.
     pub fn remove(&mut self, number: u64) -> Option<Watcher<H>> {
         let watcher = self.watchers.remove(&number)?;
         let here = self.places.get_mut(&watcher.place)?;
@@ -202,7 +201,7 @@ impl<H> Watchers<H> {
         Some(watcher)
     }
 
-    /// A job has changed, or may have: adds to `met` those who have what they waited for.
+    /// A job has changed, or may have: adds the clients whose condition is met to `met`.
     pub fn saw_job(&mut self, place: &BoardKey, id: &[u8], sight: Sight, met: &mut BTreeSet<u64>) {
         let Some(followers) = self.places.get_mut(place).and_then(|here| here.jobs.get_mut(id)) else {
             return;
@@ -222,12 +221,12 @@ impl<H> Watchers<H> {
         }
     }
 
-    /// The ids of the jobs that are waited for at a place.
+    /// The ids of the jobs of a board for which clients wait.
     pub fn jobs_at(&self, place: &BoardKey) -> Vec<Vec<u8>> {
         self.places.get(place).map_or(Vec::new(), |here| here.jobs.keys().cloned().collect())
     }
 
-    /// All who wait at a place.
+    /// All clients that wait for a board.
     pub fn all_at(&self, place: &BoardKey) -> BTreeSet<u64> {
         let Some(here) = self.places.get(place) else { return BTreeSet::new() };
         let mut all: BTreeSet<u64> = [&here.any_queue, &here.present, &here.empty]
@@ -242,20 +241,21 @@ impl<H> Watchers<H> {
         all
     }
 
-    /// A queue has something to claim: adds those who waited for that.
+    /// A queue has a job to claim: adds the clients that waited for that to `met`.
     pub fn saw_work(&self, place: &BoardKey, queue: &[u8], met: &mut BTreeSet<u64>) {
         let Some(here) = self.places.get(place) else { return };
         met.extend(&here.any_queue);
         met.extend(here.queues.get(queue).into_iter().flatten());
     }
 
-    /// So many jobs of a board have not ended: adds those who waited for that.
+    /// A board has this many jobs that have not ended: adds the clients that waited for that to
+    /// `met`.
     pub fn saw_jobs(&self, place: &BoardKey, live: u64, met: &mut BTreeSet<u64>) {
         let Some(here) = self.places.get(place) else { return };
         met.extend(if live > 0 { &here.present } else { &here.empty });
     }
 
-    /// Whether anybody at that place waits for something to claim.
+    /// Whether any client waits for a job to claim on this board.
     pub fn waits_for_work(&self, place: &BoardKey) -> bool {
         self.places.get(place).is_some_and(|here| !here.any_queue.is_empty() || !here.queues.is_empty())
     }

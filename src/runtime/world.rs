@@ -15,19 +15,19 @@ static HOLD: AtomicI64 = AtomicI64::new(0);
 static STARTED: AtomicI64 = AtomicI64::new(0);
 static TURN: AtomicU64 = AtomicU64::new(0);
 
-/// The latest time that the manual clock takes: of later ones no tokens would be left that fit
+/// The latest time of the manual clock, Unix ms: later ones would leave no fencing tokens that fit
 /// into the numbers of all clients.
 pub const LATEST: i64 = (1 << 42) - (1 << 32);
-/// A board's tokens count for others no further ahead of the clock than this, ms: one that came
-/// from elsewhere may be at any.
+/// A board's tokens raise those of other boards only up to this far ahead of the clock, ms: a token
+/// from another server may have any value.
 const AHEAD: i64 = DAY;
-/// One command gives out no more tokens than this.
+/// The most tokens that one command gives out.
 const OWN: u64 = GIVERS << 15;
-/// So far ahead of all that it has seen a new primary begins, ms: for so long its tokens are above
-/// those of one that still gives some out.
+/// How far ahead of all tokens that it has seen a new primary begins, ms: for so long its tokens
+/// are above those of a former primary that still gives some out.
 const LEAD: i64 = 60_000;
 
-/// Unix ms, by the clock of boards or the manual one.
+/// The time, Unix ms, of the clock of boards or the manual one.
 pub fn now() -> i64 {
     match MANUAL.load(Relaxed) {
         true => MANUAL_NOW.load(Relaxed),
@@ -40,13 +40,13 @@ pub fn clock_is_manual() -> bool {
     MANUAL.load(Relaxed)
 }
 
-/// Makes the manual clock the source of time, standing at the machine's.
+/// Makes the manual clock the source of time, starting at the machine's time.
 pub fn use_manual_clock() {
     MANUAL_NOW.store(clock::now(), Relaxed);
     MANUAL.store(true, Relaxed);
 }
 
-/// Remembers when the module was loaded.
+/// Records when the module was loaded.
 pub fn start() {
     STARTED.store(clock::start(), Relaxed);
 }
@@ -61,13 +61,14 @@ pub fn set_clock(now: i64) {
     MANUAL_NOW.store(now, Relaxed);
 }
 
-/// Remembers the last token of a board, whoever gave it out.
+/// Records the last token of a board, whoever gave it out.
 pub fn saw_token(token: u64, now: i64) {
     let seen = TOKEN.load(Relaxed);
     if token <= seen {
         return;
     }
-    // What follows closely is this server's own, also when its clock was put back by more than that.
+    // A token that follows closely is this server's own, also when its clock was set back by more
+    // than that.
     let counts = match token - seen <= OWN {
         true => token,
         false => token.min(token_at(now.saturating_add(AHEAD))),
@@ -75,7 +76,7 @@ pub fn saw_token(token: u64, now: i64) {
     TOKEN.fetch_max(counts, Relaxed);
 }
 
-/// This server has become a primary, and another may not know yet that it is none any more.
+/// This server has become a primary, and the former one may not know that yet.
 pub fn promoted() {
     let seen = TOKEN.load(Relaxed);
     let others = mix(random()) % (GIVERS - 1);
@@ -83,7 +84,7 @@ pub fn promoted() {
     TOKEN.store(seen.max(token_at(now())).saturating_add(token_at(LEAD)), Relaxed);
 }
 
-/// Begins the random numbers, and with them the tokens.
+/// Seeds the random numbers, and with them the tokens.
 pub fn seed(entropy: u64) {
     SEED.store(entropy, Relaxed);
     GIVER.store(random() % GIVERS, Relaxed);
@@ -93,12 +94,12 @@ fn random() -> u64 {
     mix(SEED.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed))
 }
 
-/// Ends no claim before that time.
+/// Holds all claims until this time, Unix ms.
 pub fn hold_claims(until: i64) {
     HOLD.store(until, Relaxed);
 }
 
-/// The turn of the next claim in rotation.
+/// The number of the next claim in rotation.
 pub fn next_rotation() -> u64 {
     TURN.fetch_add(1, Relaxed)
 }
