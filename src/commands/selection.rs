@@ -1,7 +1,7 @@
 //! Selections: the jobs that an operator's verb is for, by id or by filter.
 //!
-//! A selection by id (`n id…`) is all or nothing. A selection by filter goes slice by slice: `WHERE
-//! filter… [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
+//! A selection by id (`n id…`) is all or nothing. A selection by filter takes one slice after the
+//! other: `WHERE filter… [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
 
 use board::{Board, Filters, Operation, Refusal, Selection, SelectionCursor};
 

@@ -1,6 +1,6 @@
-//! Token buckets: a bucket holds at most `burst` permits and gains `rate` permits in each period.
-//! It counts in whole units so that nothing is ever rounded: a permit is as many units as its
-//! period has ms, and each ms adds `rate` units.
+//! Buckets of permits, as in the token bucket algorithm: a bucket holds at most `burst` permits and
+//! gains `rate` permits in each period. It counts in whole units so that nothing is ever rounded: a
+//! permit is as many units as its period has ms, and each ms adds `rate` units.
 
 use crate::job::{is_time, NEVER};
 use crate::settings::{Overrides, Setting, MOST};

@@ -45,8 +45,8 @@ pub(crate) struct Group {
     pub paused: i64,
     pub seat: Seat,
     pub bucket: Option<Bucket>,
-    /// Its key in [`Board::rests`]: until when it lacks permits or, when nothing else needs it,
-    /// until when its bucket is not full, Unix ms.
+    /// Its key in [`crate::dispatch::Dispatch::rests`]: until when it lacks permits or, when
+    /// nothing else needs it, until when its bucket is not full, Unix ms.
     pub rest: Option<i64>,
     /// The shared limits that it names itself; `None` when those of all groups count.
     pub limits: Option<List>,

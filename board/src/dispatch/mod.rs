@@ -3,7 +3,7 @@
 //! | file | what it decides | invariant |
 //! |---|---|---|
 //! | `groups` | what a group of a queue is | |
-//! | `fair`, `rounds` | whose turn it is | a group stands in one round at most |
+//! | `fair`, `rounds` | whose turn it is | a group has at most one place in the rounds |
 //! | `concurrency` | how many jobs may run at once | every claim checks it |
 //! | `limits` | shared limits, which queues and groups name | a running job counts wherever its limits are named |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |

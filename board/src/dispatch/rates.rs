@@ -3,7 +3,7 @@
 //!
 //! Each claim asks the buckets of the board and of the queue for the job that the queue would give;
 //! a waiting client is woken when that job can have its permits. A group whose next job lacks
-//! permits is in no round until it can have them ([`Group::rest`]): many waiting groups cost a
+//! permits is in no round until it can have them ([`Group::rest`](crate::dispatch::groups::Group::rest)): many waiting groups cost a
 //! claim nothing.
 
 use crate::board::Board;
