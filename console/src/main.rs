@@ -31,6 +31,7 @@ mod pages;
 mod query;
 mod recent;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -38,7 +39,6 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::Router;
 use clap::Parser;
-use tokio::net::TcpListener;
 
 use crate::app::{with_session, App};
 use crate::connection::Link;
@@ -60,8 +60,8 @@ async fn serve(options: Options) -> Result<(), String> {
     // Of the libraries that can do TLS we bring one; it has to be named once.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (place, user) = options.place()?;
-    let listener = TcpListener::bind((options.bind, options.port));
-    let listener = listener.await.map_err(|error| format!("{}:{}: {error}", options.bind, options.port))?;
+    let address = SocketAddr::new(options.bind, options.port);
+    let listener = access::serving::listen(address).map_err(|error| format!("{address}: {error}"))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     if options.is_exposed() && !options.secure {
         eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");

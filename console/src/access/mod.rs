@@ -3,5 +3,6 @@
 pub mod guard;
 pub mod serving;
 pub mod sessions;
+pub mod stalled;
 pub mod turns;
 pub mod visitors;

@@ -1,7 +1,8 @@
-//! Taking connections: no more than so many, and none that only half asks.
+//! Taking connections: a limited number, and none whose client stops sending or reading halfway.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,21 +15,34 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tower_service::Service;
 
+use crate::access::stalled::Stalled;
 use crate::access::visitors::Peer;
 
 /// How long the head of a request may take, and what comes after it. A connection that asks for nothing is
-/// closed after that as well.
+/// closed after that as well, and so is one whose client reads nothing of what waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So much of an answer waits in the system for its reader, and no more. That the reader takes some is seen
+/// late where much waits.
+const UNREAD: u32 = 64 << 10;
 
 /// No form of ours is larger.
 const MOST_BYTES: usize = 1 << 20;
 
 /// So many at once are told that there are too many; more are closed without a word.
 const TURNED_AWAY: usize = 16;
+
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(UNREAD)?;
+    socket.bind(address)?;
+    socket.listen(1024)
+}
 
 /// Serves for ever, at most so many connections at once.
 pub async fn serve(listener: TcpListener, router: Router, most: usize) {
@@ -64,7 +78,8 @@ where
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(again);
     // That somebody has gone, or sends what is no request, is no concern of ours.
-    let _ = server.serve_connection(TokioIo::new(stream), service_fn(ask)).await;
+    let stream = TokioIo::new(Stalled::new(stream, PATIENCE));
+    let _ = server.serve_connection(stream, service_fn(ask)).await;
 }
 
 async fn pass_on(

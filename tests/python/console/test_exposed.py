@@ -95,6 +95,23 @@ def test_a_request_that_is_too_large_is_refused(reading: Console):
     assert sign_in(reading, "default", "x" * (1 << 21)) == 413
 
 
+def test_a_connection_that_takes_no_answer_is_closed(consoles, store: Server):
+    """Clients that ask again and again and never read hold no connection for long."""
+    console = consoles(store, "--connections", "4")
+    asked = b"GET /static/style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 500
+    with contextlib.ExitStack() as held:
+        for _ in range(4):
+            link = held.enter_context(socket.socket())
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            link.connect(("127.0.0.1", console.port))
+            link.setblocking(False)
+            # Until the console reads no more: it cannot write either.
+            with contextlib.suppress(BlockingIOError, ConnectionError):
+                while True:
+                    link.send(asked)
+        wait_until(lambda: console.ask("/static/style.css").status == 200, 60)
+
+
 # Too many
 
 
