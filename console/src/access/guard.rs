@@ -24,8 +24,7 @@ pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next
     let mut response = if !host_is_ours(headers, &app.options.host) {
         let text = "This console does not answer under that host name: start it with --host <name>.\n";
         (StatusCode::MISDIRECTED_REQUEST, text).into_response()
-    } else if request.method() != Method::GET && request.method() != Method::HEAD && !is_same_origin(headers)
-    {
+    } else if !may_come_from_its_site(request.method(), headers) {
         (StatusCode::FORBIDDEN, "Refused: this request comes from another site.\n").into_response()
     } else {
         match whole(request).await {
@@ -55,16 +54,30 @@ fn host_is_ours(headers: &HeaderMap, ours: &[String]) -> bool {
         || ours.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
+/// Whether a request may come from where it comes. Another site may link to a page. It may not send a form,
+/// nor make a page a part of its own: each such request would begin a session where no password is needed.
+fn may_come_from_its_site(method: &Method, headers: &HeaderMap) -> bool {
+    match *method {
+        Method::GET | Method::HEAD => {
+            is_own_site(headers) || headers.get("sec-fetch-dest").is_some_and(|dest| dest == "document")
+        }
+        _ => is_same_origin(headers),
+    }
+}
+
+/// As far as the browser names the site.
+fn is_own_site(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_none_or(|site| site == "same-origin" || site == "none")
+}
+
 /// Whether what changes something comes from our own pages, as far as the browser tells. Programs tell
 /// nothing; the forms' secret is asked of everybody.
 fn is_same_origin(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    if let Some(site) = text("sec-fetch-site") {
-        if site != "same-origin" && site != "none" {
-            return false;
-        }
+    if !is_own_site(headers) {
+        return false;
     }
-    match (headers.get(header::ORIGIN), text("host")) {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    match (headers.get(header::ORIGIN), host) {
         (None, _) => true,
         (Some(origin), Some(host)) => origin
             .to_str()

@@ -123,6 +123,18 @@ def test_a_page_of_another_site_gets_no_cookie(page: Page, writing: Console, boa
     assert board.info()["paused"] == 0
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_part_of_a_foreign_page_begins_no_session(reading: Console, site: str):
+    """An image or a script's request that another site names; a link from there is followed."""
+    for part in ["image", "empty", "iframe"]:
+        answer = reading.ask("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": part})
+        assert (answer.status, answer.cookie) == (403, "")
+    link = reading.ask("/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": "document"})
+    assert link.status == 200 and link.cookie
+    own = reading.ask("/", headers={"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty"})
+    assert own.status == 200
+
+
 # Browsers are told to be strict
 
 
