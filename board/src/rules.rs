@@ -10,10 +10,16 @@ impl Board {
         self.settings.get(setting).unwrap_or(setting.spec().default)
     }
 
-    /// The value for the jobs of a queue: that of the queue, the board or the server.
-    pub(crate) fn rule(&self, setting: Setting, queue: u32, rules: &Rules) -> i64 {
-        let own = self.queues.get(queue).and_then(|q| q.settings.get(setting));
-        own.or_else(|| self.settings.get(setting)).unwrap_or_else(|| rules.get(setting))
+    /// The value for the board: its own, or that of the server.
+    pub(crate) fn rule(&self, setting: Setting, rules: &Rules) -> i64 {
+        self.settings.get(setting).unwrap_or_else(|| rules.get(setting))
+    }
+
+    /// The value for the jobs of a queue, which need not exist: that of the queue, the board or the
+    /// server.
+    pub(crate) fn queue_rule(&self, setting: Setting, queue: impl Into<Option<u32>>, rules: &Rules) -> i64 {
+        let own = queue.into().and_then(|queue| self.queues.get(queue)?.settings.get(setting));
+        own.unwrap_or_else(|| self.rule(setting, rules))
     }
 
     /// Every so many ms of waiting raise the priority of the queue's jobs by one; 0: never.
@@ -36,7 +42,7 @@ impl Board {
             Setting::RetainComplete | Setting::RetainResult => options.retain,
             _ => None,
         };
-        own.unwrap_or_else(|| self.rule(setting, self.queue_number(job), rules))
+        own.unwrap_or_else(|| self.queue_rule(setting, self.queue_number(job), rules))
     }
 
     /// How long the record of a job that ends in this state is retained, ms.
@@ -47,6 +53,6 @@ impl Board {
             State::Cancelled => Setting::RetainCancelled,
             _ => Setting::RetainComplete,
         };
-        self.rule(setting, u32::MAX, rules)
+        self.rule(setting, rules)
     }
 }

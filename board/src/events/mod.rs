@@ -199,12 +199,12 @@ impl Board {
 
     /// The kinds that the setting `events` names, as bits.
     pub fn events(&self, rules: &Rules) -> u32 {
-        self.rule(Setting::Events, u32::MAX, rules) as u32
+        self.rule(Setting::Events, rules) as u32
     }
 
     /// Whether the setting `events-tracked` limits events to tracked jobs.
     pub fn events_tracked(&self, rules: &Rules) -> bool {
-        self.rule(Setting::EventsTracked, u32::MAX, rules) != 0
+        self.rule(Setting::EventsTracked, rules) != 0
     }
 
     /// The events since the last call, in order.

@@ -56,9 +56,10 @@ written! {
     }
 }
 
-/// The sorts of items in their order, each with its tag. A tag is never reused.
+/// The sorts of items in their order, each with its tag and its name in errors. A tag is never
+/// reused.
 macro_rules! items {
-    ($($tag:literal $image:ident,)*) => {
+    ($($tag:literal $image:ident: $name:literal,)*) => {
         impl Board {
             /// Writes all but the end, and returns the part to which the end belongs.
             fn write_items(&self, part: &mut impl FnMut(&[u8])) -> Writer {
@@ -76,9 +77,9 @@ macro_rules! items {
             fn item(&mut self, tag: u8, from: &mut Decoder<'_>) -> Result<(), SnapshotError> {
                 match tag {
                     $($tag => $image::read(from)
-                        .or(Err(SnapshotError(stringify!($image))))?
+                        .or(Err(SnapshotError($name)))?
                         .load(&mut self.board, &mut self.loading),)*
-                    END => self.end(EndImage::read(from).or(Err(SnapshotError("end")))?),
+                    END => self.end(EndImage::read(from).or(Err(SnapshotError("the end")))?),
                     _ => Err(SnapshotError("an item that this version does not know")),
                 }
             }
@@ -94,21 +95,21 @@ macro_rules! items {
 }
 
 items! {
-    1 Head,
-    14 LimitImage,
-    15 QueueImage,
-    16 PauseImage,
-    13 RoundsImage,
-    12 GroupImage,
-    2 JobImage,
-    3 Tombstone,
-    5 Schedule,
-    6 Resolution,
-    7 Taken,
-    9 WorkerImage,
-    10 DayImage,
-    11 Parting,
-    8 Gone,
+    1 Head: "the head",
+    14 LimitImage: "a limit",
+    15 QueueImage: "a queue",
+    16 PauseImage: "a pause",
+    13 RoundsImage: "the groups of a queue",
+    12 GroupImage: "a group",
+    2 JobImage: "a job",
+    3 Tombstone: "a tombstone",
+    5 Schedule: "a schedule",
+    6 Resolution: "an end to be resolved",
+    7 Taken: "a unique key",
+    9 WorkerImage: "a worker",
+    10 DayImage: "statistics of a day",
+    11 Parting: "a parent to be let go",
+    8 Gone: "a removed record",
 }
 
 /// The parts of a snapshot that this version cannot read, to be written again unchanged.

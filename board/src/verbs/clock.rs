@@ -330,7 +330,7 @@ impl Board {
             (State::Trashed, Setting::KeepTrashed),
         ];
         kept.into_iter().find_map(|(state, setting)| {
-            let most = self.rule(setting, u32::MAX, rules).max(0) as u64;
+            let most = self.rule(setting, rules).max(0) as u64;
             let kept = self.places.ended.get(ended_line(state)).map_or(0, |line| line.len() as u64);
             let over = kept.saturating_sub(most);
             (over > 0).then_some((state, over.min(u64::from(u32::MAX)) as u32))

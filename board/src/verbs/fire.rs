@@ -193,8 +193,7 @@ impl Board {
         let numbers = (0..53).map(|power| schedule.last + (1 << power));
         let n = numbers.clone().find(|n| *n >= NUMBERS || !taken(n)).unwrap_or(schedule.last + 1);
         let queue = schedule.template.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
-        let number = self.queues.find(queue).unwrap_or(u32::MAX);
-        let expire = self.rule(Setting::Expire, number, env.rules);
+        let expire = self.queue_rule(Setting::Expire, self.queues.find(queue), env.rules);
         let replaces = live.filter(|_| schedule.overlap == Overlap::Replace);
         Fired {
             id: schedule.id.clone(),

@@ -183,7 +183,7 @@ impl Board {
             self.check_queue_at(queue)?;
         }
         if taken.is_none() && post.options.expire.is_none() {
-            let expire = self.rule(Setting::Expire, queue.unwrap_or(u32::MAX), env.rules);
+            let expire = self.queue_rule(Setting::Expire, queue, env.rules);
             if expire > 0 {
                 options.get_or_insert_default().expire = Some(expire);
             }

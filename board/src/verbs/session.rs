@@ -94,7 +94,7 @@ impl Board {
     pub fn disconnects(&self, env: &Env<'_>, n: u32) -> Option<Disconnected> {
         let slots = self.local.sessions.of_closed(n as usize);
         let mut workers = Vec::new();
-        let mut grace = self.rule(Setting::SessionGrace, u32::MAX, env.rules);
+        let mut grace = self.rule(Setting::SessionGrace, env.rules);
         if slots.is_empty() {
             workers = self.local.sessions.workers_of_closed(n as usize);
         }
