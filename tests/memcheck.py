@@ -27,9 +27,11 @@ sys.path.insert(0, str(TESTS))
 from harness import MODULE  # noqa: E402
 
 LEFT_OUT = {
+    "clock_steps": "preloads a library of its own",
     "cluster": "needs servers that answer in time",
     "defrag": "needs Redis's own jemalloc",
     "docs": "looks at documents",
+    "largest": "counts what is allocated",
     "reference": "looks at documents",
     "roles": "asks the server alone",
     "truthful": "needs servers that answer in time",
