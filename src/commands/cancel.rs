@@ -63,6 +63,7 @@ impl Command for Cancel {
                 commit.board().cancel(&env, slot, force)
             })?;
             let chosen = distinct(&slots);
+            commit.board().check_ties(&chosen)?;
             for (id, slot) in ids.iter().zip(&slots) {
                 let Some(slot) = slot else { continue };
                 if commit.board().cancel(&env, *slot, force)? != CancelAnswer::Already {

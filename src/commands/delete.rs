@@ -51,6 +51,7 @@ fn by_ids(
 ) -> Result<Vec<u32>, CommandError> {
     let slots = resolve(commit, ids, |_, _| Ok(()))?;
     let known = distinct(&slots);
+    commit.board().check_ties(&known)?;
     for (id, slot) in ids.iter().zip(&slots) {
         if let Some(slot) = slot {
             commit.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;

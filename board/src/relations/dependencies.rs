@@ -26,6 +26,9 @@ use crate::job::{End, State, U48};
 use crate::retry::Next;
 use crate::settings::Rules;
 
+/// Jobs that one command removes have no more dependencies together than this, both ways: some
+/// tens of milliseconds.
+const TIES_MOST: usize = 100_000;
 /// The most edges that the search for a cycle looks at: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
 
@@ -376,6 +379,16 @@ impl Board {
         }
         self.leave(slot)?;
         self.fail_job(slot, HistoryKind::Dependency, b"dependency", &text, Next::End { retain }, now)
+    }
+
+    /// Refuses to remove several jobs at once that have too many dependencies together. O(n).
+    pub fn check_ties(&self, slots: &[u32]) -> Result<(), Refusal> {
+        let ties =
+            |slot: &u32| self.extras(*slot).map_or(0, |extras| extras.after.len() + extras.awaited as usize);
+        match slots.len() > 1 && slots.iter().map(ties).sum::<usize>() > TIES_MOST {
+            true => Err(Refusal::Limit("named dependencies")),
+            false => Ok(()),
+        }
     }
 
     /// Refuses to remove a job when another outside of `chosen` (sorted) waits for it. O(n) for n

@@ -153,6 +153,27 @@ def test_what_others_wait_for_is_taken_away_only_with_them(board):
     assert board.info()["jobs"] == 0
 
 
+def test_many_dependencies_are_taken_away_slice_by_slice(board):
+    layers = [[f"{layer}-{n}" for n in range(230)] for layer in range(3)]
+    board.mpost([""] * 230, ids=layers[0])
+    for before, layer in zip(layers, layers[1:]):
+        board.mpost([""] * 230, ids=layer, after=before)
+    every = [id for layer in layers for id in layer]
+    for call in [board.cancel, board.delete]:
+        with refused("LIMIT named dependencies", board):
+            call(*every)
+    assert set(board.cancel(*layers[2][:200])) == {"cancelled"}
+    cursor, cancelled = None, 0
+    while cursor != "0":
+        count, cursor, held = board.call(
+            "CANCEL", "WHERE", "STATE", "blocked", *(["CURSOR", cursor] if cursor else [])
+        )
+        cancelled += count
+        assert held == []
+    assert cancelled == 260
+    check_consistent(board)
+
+
 def test_a_replacing_post_keeps_dependencies_unless_named(board):
     pair(board)
     board.post("new", id_="b", replace=True)
