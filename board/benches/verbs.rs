@@ -166,7 +166,7 @@ fn resident() -> f64 {
 fn run(waiting: u64, named: bool, counted: bool, grouped: bool) {
     let mut site = Site { grouped, ..Site::new() };
     if !counted {
-        site.act(Configured { queue: None, setting: Setting::StatsDays, value: Some(0) });
+        site.act(Configured { scope: Scope::Board, setting: Setting::StatsDays, value: Some(0) });
     }
     let name = |n: u64| format!("job:{n:012}");
     let worker = b"worker-1".as_slice();

@@ -270,14 +270,10 @@ effects! {
     62 ScheduleMoved,
     /// A schedule posted a child.
     63 Fired,
-    /// A setting of a group was set or reset.
-    64 GroupConfigured<'a>,
     /// Groups were reviewed after a setting of all groups had changed.
     65 Reviewed,
     /// Groups that waited for permits can give jobs again.
     66 Rested,
-    /// A setting of a shared limit was set or reset.
-    90 LimitConfigured<'a>,
     /// A queue or a group names other shared limits.
     91 LimitsNamed<'a>,
 }
@@ -401,6 +397,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::Scope;
 
     #[test]
     fn a_batch_is_read_as_it_was_written() {
@@ -439,8 +436,9 @@ mod tests {
 
     #[test]
     fn what_breaks_a_copy_is_said() {
-        let set =
-            |value| Effect::from(Configured { queue: None, setting: crate::settings::Setting::Lease, value });
+        let set = |value| {
+            Effect::from(Configured { scope: Scope::Board, setting: crate::settings::Setting::Lease, value })
+        };
         let replayed = |change: fn(&mut Vec<u8>)| {
             let mut batch = Batch::default();
             batch.begin(0, 1);
@@ -480,7 +478,11 @@ mod tests {
         let mut board = Board::default();
         let mut batch = Batch::default();
         batch.begin(0, 1);
-        batch.push(&Configured { queue: None, setting: crate::settings::Setting::Lease, value: Some(9) });
+        batch.push(&Configured {
+            scope: Scope::Board,
+            setting: crate::settings::Setting::Lease,
+            value: Some(9),
+        });
         let first = batch.finish().to_vec();
         assert_eq!(board.replay(&first), Applied::Done);
         assert_eq!(board.replay(&first), Applied::Skipped);

@@ -51,7 +51,7 @@
 //! |---|---|
 //! | `board`, `queue` | a board and a queue, made of what the rooms keep |
 //! | `local` | what one copy knows by itself: in no snapshot, no digest |
-//! | `settings`, `rules`, `policy` | every setting; which value is in force; the values that effects of time carry |
+//! | `settings`, `scope`, `rules`, `policy` | every setting; what it counts for; which value is in force; the values that effects of time carry |
 //! | `effect`, `format` | effects and batches; how they and snapshots are written |
 //! | `env`, `error`, `retry` | the world of a decision; refusals; the pause after a failure |
 //! | `check` | the invariants, for tests and loads |
@@ -80,6 +80,7 @@ mod relations;
 mod retry;
 mod rules;
 mod schedules;
+mod scope;
 mod settings;
 mod snapshot;
 mod statistics;
@@ -110,6 +111,7 @@ pub use reading::filters::{Cursor, Filter, Filters, Page, Start};
 pub use reading::record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use schedules::cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use schedules::{Backlog, Overlap, Schedule, Template, SCHEDULE_ID_LONGEST};
+pub use scope::{Scope, ALL_GROUPS};
 pub use settings::{Level, Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};
 pub use snapshot::Loader;
 pub use statistics::days::{day_of, DAY};

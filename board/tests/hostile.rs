@@ -174,8 +174,8 @@ fn changed_batches_break_a_copy_or_leave_it_whole() {
 fn a_batch_cut_at_any_byte_breaks_the_copy() {
     let w = World::default();
     let effects = [
-        Configured { queue: None, setting: Setting::Lease, value: Some(9) }.into(),
-        Configured { queue: Some(b"mail"), setting: Setting::Jitter, value: Some(3) }.into(),
+        Configured { scope: Scope::Board, setting: Setting::Lease, value: Some(9) }.into(),
+        Configured { scope: Scope::Queue(b"mail"), setting: Setting::Jitter, value: Some(3) }.into(),
     ];
     let bytes = batch(&w, &effects);
     for at in 0..bytes.len() {
@@ -216,9 +216,9 @@ fn effects_that_do_not_fit_break_the_copy() {
         .into(),
         Deleted { slot: 999 }.into(),
         Deleted { slot: u32::MAX }.into(),
-        Configured { queue: None, setting: Setting::Lease, value: Some(0) }.into(),
-        Configured { queue: Some(b"mail"), setting: Setting::KeepFailed, value: Some(1) }.into(),
-        Configured { queue: Some(b""), setting: Setting::Lease, value: Some(1) }.into(),
+        Configured { scope: Scope::Board, setting: Setting::Lease, value: Some(0) }.into(),
+        Configured { scope: Scope::Queue(b"mail"), setting: Setting::KeepFailed, value: Some(1) }.into(),
+        Configured { scope: Scope::Queue(b""), setting: Setting::Lease, value: Some(1) }.into(),
     ];
     for effect in cases {
         let mut board = w.board.copy().unwrap();
@@ -289,7 +289,7 @@ fn clocks_out_of_range_are_no_batch() {
     for now in [-1, i64::MIN, NEVER, NEVER + 1, i64::MAX] {
         let mut batch = Batch::default();
         batch.begin(0, now);
-        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(9) });
+        batch.push(&Configured { scope: Scope::Board, setting: Setting::Lease, value: Some(9) });
         assert_eq!(Board::default().replay(batch.finish()), Applied::Malformed);
     }
 }

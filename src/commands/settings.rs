@@ -2,8 +2,8 @@
 //! of shared limits.
 
 use board::{
-    clean, Board, Configured, EventKind, GroupConfigured, Level, LimitConfigured, LimitsNamed, Setting,
-    Source, ALL_EVENTS, LONGEST, NAMED_MOST, SPECS,
+    clean, Board, Configured, EventKind, Level, LimitsNamed, Scope, Setting, Source, ALL_EVENTS, LONGEST,
+    NAMED_MOST, SPECS,
 };
 
 use super::{read, Command, Family, KeyUse, Spec};
@@ -31,22 +31,11 @@ impl Family for Parent {
 pub struct Get;
 
 /// `JOB.SETTINGS SET board [QUEUE q [GROUP g|*] | LIMIT l] name value …` → OK. Replicates
-/// `Configured`, `GroupConfigured`, `LimitConfigured` or `LimitsNamed` for each.
+/// `Configured` or `LimitsNamed` for each.
 pub struct Set;
 
 /// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → OK. Replicates as `SET`.
 pub struct Reset;
-
-/// What a setting belongs to.
-#[derive(Clone, Copy)]
-enum Scope<'a> {
-    Board,
-    Queue(&'a [u8]),
-    /// A group of a queue, or [`board::ALL_GROUPS`] of it.
-    Group(&'a [u8], &'a [u8]),
-    /// A shared limit.
-    Limit(&'a [u8]),
-}
 
 /// What can be set: a number, or the shared limits that a queue or a group names.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,126 +59,87 @@ enum Value<'a> {
     Limits(Vec<&'a [u8]>),
 }
 
-impl<'a> Scope<'a> {
-    fn level(self) -> Level {
-        match self {
-            Scope::Board => Level::Board,
-            Scope::Queue(_) => Level::Queue,
-            Scope::Group(..) => Level::Group,
-            Scope::Limit(_) => Level::Limit,
-        }
+/// The queue and the group, where shared limits can be named.
+fn place(scope: Scope<'_>) -> Option<(&[u8], Option<&[u8]>)> {
+    match scope {
+        Scope::Queue(queue) => Some((queue, None)),
+        Scope::Group(queue, group) => Some((queue, Some(group))),
+        Scope::Board | Scope::Limit(_) => None,
     }
+}
 
-    /// The queue and the group, where shared limits can be named.
-    fn place(self) -> Option<(&'a [u8], Option<&'a [u8]>)> {
-        match self {
-            Scope::Queue(queue) => Some((queue, None)),
-            Scope::Group(queue, group) => Some((queue, Some(group))),
-            Scope::Board | Scope::Limit(_) => None,
-        }
+/// The shared limits in force there, and where their list comes from.
+fn limits_in_force<'b>(scope: Scope<'_>, board: &'b Board) -> (Vec<&'b [u8]>, Source) {
+    let Some((queue, group)) = place(scope) else { return (Vec::new(), Source::Default) };
+    let own = board.limits_named(queue, group);
+    let groups = || board.limits_named(queue, Some(board::ALL_GROUPS));
+    match (own, group) {
+        (Some(own), None) => (own, Source::Queue),
+        (Some(own), Some(board::ALL_GROUPS)) => (own, Source::Groups),
+        (Some(own), Some(_)) => (own, Source::Group),
+        (None, Some(_)) => match groups() {
+            Some(names) => (names, Source::Groups),
+            None => (Vec::new(), Source::Default),
+        },
+        (None, None) => (Vec::new(), Source::Default),
     }
+}
 
-    /// The value in force, and where it comes from.
-    fn value(self, board: &Board, setting: Setting) -> (i64, Source) {
-        let rules = &config().rules;
-        match self {
-            Scope::Board => board.setting(None, setting, rules),
-            Scope::Queue(queue) => board.setting(Some(queue), setting, rules),
-            Scope::Group(queue, group) => board.group_setting(queue, group, setting),
-            Scope::Limit(limit) => match board.limit(limit).map(|limit| limit.setting(setting)) {
-                Some((value, true)) => (value, Source::Limit),
-                _ => (setting.spec().default, Source::Default),
-            },
+/// What can be set there.
+fn all(scope: Scope<'_>) -> Vec<Name> {
+    let here = SPECS.iter().filter(|spec| spec.at(scope.level()));
+    let limits = place(scope).map(|_| Name::Limits);
+    here.map(|spec| Name::One(spec.setting)).chain(limits).collect()
+}
+
+fn own(scope: Scope<'_>, board: &Board) -> Vec<Name> {
+    let named = place(scope).and_then(|(queue, group)| board.limits_named(queue, group));
+    board.own_settings(scope).into_iter().map(Name::One).chain(named.map(|_| Name::Limits)).collect()
+}
+
+/// Refuses what the board has no room for, or does not know, before anything is set.
+fn check(scope: Scope<'_>, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), CommandError> {
+    match scope {
+        Scope::Limit(limit) => board.check_new_limit(limit)?,
+        Scope::Queue(queue) => board.check_queue(queue)?,
+        Scope::Group(queue, group) => {
+            board.check_queue(queue)?;
+            board.check_new_group(queue, Some(group).filter(|group| *group != board::ALL_GROUPS))?;
         }
+        Scope::Board => {}
     }
-
-    /// The shared limits in force there, and where their list comes from.
-    fn limits(self, board: &Board) -> (Vec<&[u8]>, Source) {
-        let Some((queue, group)) = self.place() else { return (Vec::new(), Source::Default) };
-        let own = board.limits_named(queue, group);
-        let groups = || board.limits_named(queue, Some(board::ALL_GROUPS));
-        match (own, group) {
-            (Some(own), None) => (own, Source::Queue),
-            (Some(own), Some(board::ALL_GROUPS)) => (own, Source::Groups),
-            (Some(own), Some(_)) => (own, Source::Group),
-            (None, Some(_)) => match groups() {
-                Some(names) => (names, Source::Groups),
-                None => (Vec::new(), Source::Default),
-            },
-            (None, None) => (Vec::new(), Source::Default),
+    for (_, value) in values {
+        let (Value::Limits(names), Some((queue, group))) = (value, place(scope)) else { continue };
+        if let Some(name) = names.iter().find(|name| board.limit(name).is_none()) {
+            return syntax(format!("limits names '{}', which is not a limit of this board", clean(name)));
         }
+        board.check_limits_named(queue, group, names)?;
     }
+    Ok(())
+}
 
-    /// What can be set there.
-    fn all(self) -> Vec<Name> {
-        let here = SPECS.iter().filter(|spec| spec.at(self.level()));
-        let limits = self.place().map(|_| Name::Limits);
-        here.map(|spec| Name::One(spec.setting)).chain(limits).collect()
-    }
-
-    fn own(self, board: &Board) -> Vec<Name> {
-        let numbers = match self {
-            Scope::Board => board.own_settings(None),
-            Scope::Queue(queue) => board.own_settings(Some(queue)),
-            Scope::Group(queue, group) => board.own_group_settings(queue, group),
-            Scope::Limit(limit) => {
-                let limit = board.limit(limit);
-                let all = SPECS.iter().map(|spec| spec.setting);
-                all.filter(|s| limit.as_ref().is_some_and(|limit| limit.setting(*s).1)).collect()
-            }
-        };
-        let named = self.place().and_then(|(queue, group)| board.limits_named(queue, group));
-        numbers.into_iter().map(Name::One).chain(named.map(|_| Name::Limits)).collect()
-    }
-
-    /// Before anything is set, refuses what the board has no room for or does not know.
-    fn check(self, board: &Board, values: &[(Name, Value<'_>)]) -> Result<(), CommandError> {
-        match self {
-            Scope::Limit(limit) => board.check_new_limit(limit)?,
-            Scope::Queue(queue) => board.check_queue(queue)?,
-            Scope::Group(queue, group) => {
-                board.check_queue(queue)?;
-                board.check_new_group(queue, Some(group).filter(|group| *group != board::ALL_GROUPS))?;
-            }
-            Scope::Board => {}
+fn set(
+    scope: Scope<'_>,
+    commit: &mut Commit<'_>,
+    name: Name,
+    value: Option<&Value<'_>>,
+) -> Result<(), CommandError> {
+    match (name, place(scope)) {
+        (Name::One(setting), _) => {
+            let value = value.and_then(|value| match value {
+                Value::Number(number) => Some(*number),
+                Value::Limits(_) => None,
+            });
+            commit.apply(Configured { scope, setting, value })
         }
-        for (_, value) in values {
-            let (Value::Limits(names), Some((queue, group))) = (value, self.place()) else { continue };
-            if let Some(name) = names.iter().find(|name| board.limit(name).is_none()) {
-                return syntax(format!("limits names '{}', which is not a limit of this board", clean(name)));
-            }
-            board.check_limits_named(queue, group, names)?;
+        (Name::Limits, Some((queue, group))) => {
+            let names = value.and_then(|value| match value {
+                Value::Limits(names) => Some(&names[..]),
+                Value::Number(_) => None,
+            });
+            commit.apply(LimitsNamed::new(queue, group, names))
         }
-        Ok(())
-    }
-
-    fn set(self, commit: &mut Commit<'_>, name: Name, value: Option<Value<'_>>) -> Result<(), CommandError> {
-        match (name, value) {
-            (Name::One(setting), Some(Value::Number(value))) => self.apply(commit, setting, Some(value)),
-            (Name::One(setting), _) => self.apply(commit, setting, None),
-            (Name::Limits, value) => {
-                let Some((queue, group)) = self.place() else { return Ok(()) };
-                let names = match &value {
-                    Some(Value::Limits(names)) => Some(&names[..]),
-                    _ => None,
-                };
-                commit.apply(LimitsNamed::new(queue, group, names))
-            }
-        }
-    }
-
-    fn apply(
-        self,
-        commit: &mut Commit<'_>,
-        setting: Setting,
-        value: Option<i64>,
-    ) -> Result<(), CommandError> {
-        match self {
-            Scope::Board => commit.apply(Configured { queue: None, setting, value }),
-            Scope::Queue(queue) => commit.apply(Configured { queue: Some(queue), setting, value }),
-            Scope::Group(queue, group) => commit.apply(GroupConfigured { queue, group, setting, value }),
-            Scope::Limit(limit) => commit.apply(LimitConfigured { limit, setting, value }),
-        }
+        (Name::Limits, None) => Ok(()),
     }
 }
 
@@ -212,13 +162,13 @@ fn scope<'a>(args: &mut Args<'a>) -> Result<Scope<'a>, CommandError> {
 
 fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
     if name.eq_ignore_ascii_case(b"limits") {
-        return match scope.place() {
+        return match place(scope) {
             Some(_) => Ok(Name::Limits),
             None => syntax("'limits' is a setting of queues and groups"),
         };
     }
     let Some(setting) = Setting::named(name) else {
-        return unknown("setting", name, scope.all().iter().map(|name| name.text()));
+        return unknown("setting", name, all(scope).iter().map(|name| name.text()));
     };
     let spec = setting.spec();
     match scope.level() {
@@ -230,8 +180,8 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
     }
 }
 
-/// The most groups that the command itself reviews when a value for all of them has changed; the
-/// timer reviews the rest.
+/// So many groups at most are looked at by the command itself when what counts for all of them
+/// has changed; the timer does the rest.
 const REVIEWS: u32 = 64;
 
 fn review(commit: &mut Commit<'_>) -> Done {
@@ -253,7 +203,7 @@ fn names(args: &mut Args<'_>, scope: Scope<'_>) -> Result<Vec<Name>, CommandErro
     Ok(settings)
 }
 
-/// The shared limits that a queue or a group is to name: their number, then the names.
+/// The limits that a queue or a group is to name: how many, and these.
 fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     let n = args.int("limits", 0..=NAMED_MOST as i64)? as usize;
     let names = args.many(n, "limits", |args| args.name("limits"))?;
@@ -264,7 +214,7 @@ fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     }
 }
 
-/// The value of a setting: a number; for switches and for `events`, words too.
+/// The value of a setting: a number; of one which is on or off, and of `events`, also words.
 fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, CommandError> {
     let spec = setting.spec();
     let switch = (spec.min, spec.max) == (0, 1);
@@ -280,7 +230,7 @@ fn value(args: &mut Args<'_>, setting: Setting) -> Result<i64, CommandError> {
     }
 }
 
-/// The bits of the events whose names these words join by commas.
+/// The bits that names of events, joined by commas, stand for.
 fn events(words: &[u8]) -> Result<i64, CommandError> {
     let bits_of = |word: &[u8]| match word {
         _ if word.eq_ignore_ascii_case(b"all") => Some(ALL_EVENTS),
@@ -318,7 +268,7 @@ impl Command for Get {
         let scope = scope(&mut call.args)?;
         let mut settings = names(&mut call.args, scope)?;
         if settings.is_empty() {
-            settings = scope.all();
+            settings = all(scope);
         }
         let reply = call.ctx.reply();
         read(call, |board| {
@@ -328,12 +278,12 @@ impl Command for Get {
                 reply.array(2);
                 let source = match setting {
                     Name::One(setting) => {
-                        let (value, source) = scope.value(board, *setting);
+                        let (value, source) = board.setting(scope, *setting, &config().rules);
                         reply.int(value);
                         source
                     }
                     Name::Limits => {
-                        let (names, source) = scope.limits(board);
+                        let (names, source) = limits_in_force(scope, board);
                         reply.array(names.len());
                         names.into_iter().for_each(|name| reply.bytes(name));
                         source
@@ -378,9 +328,9 @@ impl Command for Set {
             return syntax("a name and a value are needed");
         }
         Commit::run(call.ctx, &call.key(), |commit| {
-            scope.check(commit.board(), &values)?;
+            check(scope, commit.board(), &values)?;
             for (name, value) in values {
-                scope.set(commit, name, Some(value))?;
+                set(scope, commit, name, Some(&value))?;
             }
             review(commit)
         })?;
@@ -406,9 +356,9 @@ impl Command for Reset {
         let scope = scope(&mut call.args)?;
         let asked = names(&mut call.args, scope)?;
         Commit::run(call.ctx, &call.key(), |commit| {
-            for name in scope.own(commit.board()) {
+            for name in own(scope, commit.board()) {
                 if asked.is_empty() || asked.contains(&name) {
-                    scope.set(commit, name, None)?;
+                    set(scope, commit, name, None)?;
                 }
             }
             review(commit)

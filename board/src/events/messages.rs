@@ -4,6 +4,7 @@ use crate::board::Board;
 use crate::dispatch::pauses::Place;
 use crate::events::{text_field, token_field, EventField, EventFields, EventKind};
 use crate::job::{Claim, NEVER};
+use crate::scope::Scope;
 
 impl Board {
     /// A job was posted.
@@ -81,16 +82,6 @@ impl Board {
         });
     }
 
-    /// A shared limit has another value.
-    pub(crate) fn emit_limit(&mut self, name: &'static str, limit: &[u8], value: Option<i64>) {
-        self.emit_of_board(EventKind::Settings, || {
-            let mut facts = vec![EventField::Word("setting", name)];
-            text_field(&mut facts, "limit", Some(limit));
-            facts.push(value.map_or(EventField::Null("value"), |value| EventField::Number("value", value)));
-            facts
-        });
-    }
-
     /// A queue or a group names this many shared limits from now on.
     pub(crate) fn emit_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<usize>) {
         self.emit_of_board(EventKind::Settings, || {
@@ -104,18 +95,14 @@ impl Board {
         });
     }
 
-    /// The board, a queue or a group of it has another value of a setting.
-    pub(crate) fn emit_setting(
-        &mut self,
-        name: &'static str,
-        queue: Option<&[u8]>,
-        group: Option<&[u8]>,
-        value: Option<i64>,
-    ) {
+    /// The board, a queue, a group or a shared limit has another value of a setting.
+    pub(crate) fn emit_setting(&mut self, name: &'static str, scope: Scope<'_>, value: Option<i64>) {
+        let [queue, group, limit] = scope.names();
         self.emit_of_board(EventKind::Settings, || {
             let mut facts = vec![EventField::Word("setting", name)];
             text_field(&mut facts, "queue", queue);
             text_field(&mut facts, "group", group);
+            text_field(&mut facts, "limit", limit);
             facts.push(value.map_or(EventField::Null("value"), |value| EventField::Number("value", value)));
             facts
         });
@@ -123,7 +110,11 @@ impl Board {
 
     /// The place is paused until then, Unix ms; 0 when its pause has ended.
     pub(crate) fn emit_pause(&mut self, place: &Place, until: i64) {
-        let (queue, group) = place.as_ref().map_or((None, None), |(q, g)| (Some(&**q), g.as_deref()));
-        self.emit_setting("paused", queue, group, Some(if until == NEVER { -1 } else { until }));
+        let scope = match place {
+            None => Scope::Board,
+            Some((queue, None)) => Scope::Queue(queue),
+            Some((queue, Some(group))) => Scope::Group(queue, group),
+        };
+        self.emit_setting("paused", scope, Some(if until == NEVER { -1 } else { until }));
     }
 }

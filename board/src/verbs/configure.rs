@@ -1,12 +1,10 @@
-//! Settings of a board and of its queues.
+//! Settings of a board, of its queues and groups, and of shared limits.
 
 use crate::board::Board;
 use crate::dispatch::buckets::Refill;
-use crate::effect::{is_name, ApplyError, Validate};
-use crate::settings::{Rules, Setting};
-
-/// A queue, or the whole board.
-pub type Scope<'a> = Option<&'a [u8]>;
+use crate::effect::{ApplyError, Validate};
+use crate::scope::{Scope, ALL_GROUPS};
+use crate::settings::{Overrides, Rules, Setting, SPECS};
 
 /// Where a value in force comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +26,16 @@ pub enum Source {
 }
 
 impl Source {
+    fn of(scope: Scope<'_>) -> Source {
+        match scope {
+            Scope::Board => Source::Board,
+            Scope::Queue(_) => Source::Queue,
+            Scope::Group(_, ALL_GROUPS) => Source::Groups,
+            Scope::Group(..) => Source::Group,
+            Scope::Limit(_) => Source::Limit,
+        }
+    }
+
     /// Its name in replies.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,8 +54,8 @@ written! {
     /// A setting was set, or reset.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Configured<'a> {
-        /// The queue, or the whole board.
-        1 pub queue: Scope<'a>,
+        /// What it counts for.
+        1 pub scope: Scope<'a> = Scope::Board,
         /// The setting.
         2 pub setting: Setting,
         /// Its new value, or `None` for the value of the level above.
@@ -57,7 +65,7 @@ written! {
 
 impl Validate for Configured<'_> {
     fn is_valid(&self, _board: &Board) -> bool {
-        self.queue.is_none_or(is_name)
+        self.scope.is_valid()
     }
 }
 
@@ -69,78 +77,100 @@ fn wakes(setting: Setting) -> bool {
 
 impl Configured<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        let spec = self.setting.spec();
-        if self.value.is_some_and(|v| !(spec.min..=spec.max).contains(&v)) {
+        let (setting, spec) = (self.setting, self.setting.spec());
+        let in_range = self.value.is_none_or(|value| (spec.min..=spec.max).contains(&value));
+        if !in_range || !spec.at(self.scope.level()) {
             return Err(ApplyError);
         }
-        board.emit_setting(spec.name, self.queue, None, self.value);
-        let Some(name) = self.queue else {
-            if !spec.board {
-                return Err(ApplyError);
-            }
-            board.settings.set(self.setting, self.value);
-            board.set_stats();
-            board.wake_at(0);
-            board.dispatch.refill = Refill::set_by(&board.settings);
-            if wakes(self.setting) {
-                board.wake_all();
-            }
-            if !spec.inherited {
-                board.find_bounds();
-            }
-            return Ok(());
-        };
-        if !spec.queue {
-            return Err(ApplyError);
-        }
-        let number = board.queue(name);
-        let queue = board.queues.get_mut(number).ok_or(ApplyError)?;
-        let before = queue.settings.is_empty();
-        queue.settings.set(self.setting, self.value);
-        let after = queue.settings.is_empty();
-        queue.refill = Refill::set_by(&queue.settings);
-        if wakes(self.setting) {
-            board.wake_queue(number);
-        }
-        match (before, after) {
-            (true, false) => board.queues.hold(number),
-            (false, true) => {
-                board.queues.release(number);
-            }
-            _ => {}
-        }
-        if !spec.inherited {
-            board.find_bounds();
+        board.emit_setting(spec.name, self.scope, self.value);
+        match self.scope {
+            Scope::Board => board.configure_board(setting, self.value),
+            Scope::Queue(queue) => return board.configure_queue(queue, setting, self.value),
+            Scope::Group(queue, group) => return board.configure_group(queue, group, setting, self.value),
+            Scope::Limit(limit) => return board.configure_limit(limit, setting, self.value),
         }
         Ok(())
     }
 }
 
 impl Board {
-    /// The value in force, and where it comes from.
-    pub fn setting(&self, scope: Scope<'_>, setting: Setting, rules: &Rules) -> (i64, Source) {
-        let spec = setting.spec();
-        let queue = scope.and_then(|name| self.queues.get(self.queues.find(name)?));
-        if let Some(value) = queue.and_then(|q| q.settings.get(setting)) {
-            return (value, Source::Queue);
+    fn configure_board(&mut self, setting: Setting, value: Option<i64>) {
+        self.settings.set(setting, value);
+        self.set_stats();
+        self.wake_at(0);
+        self.dispatch.refill = Refill::set_by(&self.settings);
+        if wakes(setting) {
+            self.wake_all();
         }
-        let here = scope.is_none() || spec.inherited;
-        if let Some(value) = self.settings.get(setting).filter(|_| here) {
-            return (value, Source::Board);
-        }
-        match rules.get(setting) {
-            value if spec.module && value != spec.default => (value, Source::Module),
-            _ => (spec.default, Source::Default),
+        if !setting.spec().inherited {
+            self.find_bounds();
         }
     }
 
-    /// The settings that a board or a queue has of its own.
-    pub fn own_settings(&self, scope: Scope<'_>) -> Vec<Setting> {
-        let own = match scope {
-            None => Some(&self.settings),
-            Some(name) => self.queues.find(name).and_then(|q| self.queues.get(q)).map(|q| &q.settings),
+    fn configure_queue(
+        &mut self,
+        name: &[u8],
+        setting: Setting,
+        value: Option<i64>,
+    ) -> Result<(), ApplyError> {
+        let number = self.queue(name);
+        let queue = self.queues.get_mut(number).ok_or(ApplyError)?;
+        let before = queue.settings.is_empty();
+        queue.settings.set(setting, value);
+        let after = queue.settings.is_empty();
+        queue.refill = Refill::set_by(&queue.settings);
+        if wakes(setting) {
+            self.wake_queue(number);
+        }
+        self.hold_for(number, before, after);
+        if !setting.spec().inherited {
+            self.find_bounds();
+        }
+        Ok(())
+    }
+
+    fn settings_of(&self, scope: Scope<'_>) -> Option<&Overrides> {
+        let queue = |name: &[u8]| self.queues.get(self.queues.find(name)?);
+        match scope {
+            Scope::Board => Some(&self.settings),
+            Scope::Queue(name) => Some(&queue(name)?.settings),
+            Scope::Group(name, group) => {
+                let fair = queue(name)?.fair.as_deref()?;
+                match group {
+                    ALL_GROUPS => Some(&fair.settings),
+                    _ => Some(&fair.groups.get(fair.find(group)?)?.settings),
+                }
+            }
+            Scope::Limit(name) => {
+                let limits = &self.dispatch.limits;
+                Some(&limits.get(limits.find(name)?)?.settings)
+            }
+        }
+    }
+
+    /// The value in force, and where it comes from.
+    pub fn setting(&self, scope: Scope<'_>, setting: Setting, rules: &Rules) -> (i64, Source) {
+        let spec = setting.spec();
+        let above = match scope {
+            Scope::Queue(_) if spec.inherited => Some(Scope::Board),
+            Scope::Group(queue, _) => Some(Scope::Group(queue, ALL_GROUPS)),
+            _ => None,
         };
-        let all = crate::settings::SPECS.iter().map(|s| s.setting);
-        all.filter(|s| own.is_some_and(|o| o.get(*s).is_some())).collect()
+        let mut set = [Some(scope), above].into_iter().flatten().filter_map(|scope| {
+            let value = self.settings_of(scope)?.get(setting)?;
+            Some((value, Source::of(scope)))
+        });
+        let of_server = matches!(scope, Scope::Board | Scope::Queue(_)) && spec.module;
+        set.next().unwrap_or_else(|| match rules.get(setting) {
+            value if of_server && value != spec.default => (value, Source::Module),
+            _ => (spec.default, Source::Default),
+        })
+    }
+
+    /// The settings that the scope has of its own.
+    pub fn own_settings(&self, scope: Scope<'_>) -> Vec<Setting> {
+        let own = self.settings_of(scope);
+        let all = SPECS.iter().map(|spec| spec.setting);
+        all.filter(|setting| own.is_some_and(|own| own.get(*setting).is_some())).collect()
     }
 }

@@ -6,46 +6,8 @@ use crate::dispatch::limits::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
-use crate::settings::{Level, Setting};
-use crate::verbs::configure::Scope;
-use crate::verbs::groups::ALL_GROUPS;
-
-written! {
-    /// A setting of a shared limit was set, or reset.
-    #[derive(Debug, Clone, PartialEq)]
-    pub struct LimitConfigured<'a> {
-        /// The limit.
-        1 pub limit: &'a [u8],
-        /// The setting.
-        2 pub setting: Setting,
-        /// Its new value, or `None` for the default.
-        3 pub value: Option<i64>,
-    }
-}
-
-impl Validate for LimitConfigured<'_> {
-    fn is_valid(&self, _board: &Board) -> bool {
-        is_name(self.limit)
-    }
-}
-
-impl LimitConfigured<'_> {
-    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        let spec = self.setting.spec();
-        let fits = self.value.is_none_or(|value| (spec.min..=spec.max).contains(&value));
-        if !fits || !spec.at(Level::Limit) || board.check_new_limit(self.limit).is_err() {
-            return Err(ApplyError);
-        }
-        board.emit_limit(spec.name, self.limit, self.value);
-        let number = board.dispatch.limits.at(self.limit);
-        let limit = board.dispatch.limits.get_mut(number).ok_or(ApplyError)?;
-        limit.settings.set(self.setting, self.value);
-        limit.refill = Refill::set_by(&limit.settings);
-        board.wake_limited(number);
-        board.dispatch.limits.tidy(number);
-        Ok(())
-    }
-}
+use crate::scope::ALL_GROUPS;
+use crate::settings::Setting;
 
 written! {
     /// A queue, a group or all groups of a queue name these shared limits from now on.
@@ -53,7 +15,7 @@ written! {
     pub struct LimitsNamed<'a> {
         1 queue: &'a [u8],
         /// The group, or [`ALL_GROUPS`]; `None` for the queue itself.
-        2 group: Scope<'a>,
+        2 group: Option<&'a [u8]>,
         /// The limits; `None` removes the list.
         3 limits: Option<Vec<&'a [u8]>>,
     }
@@ -68,7 +30,7 @@ impl Validate for LimitsNamed<'_> {
 
 impl<'a> LimitsNamed<'a> {
     /// A list of these limits, which exist.
-    pub fn new(queue: &'a [u8], group: Scope<'a>, limits: Option<&[&'a [u8]]>) -> Self {
+    pub fn new(queue: &'a [u8], group: Option<&'a [u8]>, limits: Option<&[&'a [u8]]>) -> Self {
         let limits = limits.map(<[_]>::to_vec);
         LimitsNamed { queue, group, limits }
     }
@@ -104,7 +66,23 @@ impl LimitsNamed<'_> {
 }
 
 impl Board {
-    /// Refuses a new limit when there are as many as allowed. O(log n).
+    pub(crate) fn configure_limit(
+        &mut self,
+        name: &[u8],
+        setting: Setting,
+        value: Option<i64>,
+    ) -> Result<(), ApplyError> {
+        self.check_new_limit(name).map_err(|_| ApplyError)?;
+        let number = self.dispatch.limits.at(name);
+        let limit = self.dispatch.limits.get_mut(number).ok_or(ApplyError)?;
+        limit.settings.set(setting, value);
+        limit.refill = Refill::set_by(&limit.settings);
+        self.wake_limited(number);
+        self.dispatch.limits.tidy(number);
+        Ok(())
+    }
+
+    /// Refuses a limit that would be one too many. O(log n).
     pub fn check_new_limit(&self, name: &[u8]) -> Result<(), Refusal> {
         match self.dispatch.limits.find(name).is_none() && self.dispatch.limits.len() >= LIMITS_MOST {
             true => Err(Refusal::Limit("limits")),
@@ -116,7 +94,7 @@ impl Board {
     pub fn check_limits_named(
         &self,
         queue: &[u8],
-        group: Scope<'_>,
+        group: Option<&[u8]>,
         limits: &[&[u8]],
     ) -> Result<(), Refusal> {
         let Some(group) = group.filter(|group| *group != ALL_GROUPS) else { return Ok(()) };

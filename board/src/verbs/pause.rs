@@ -7,7 +7,6 @@ use crate::effect::{is_name, ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::job::{End, State, NEVER};
 use crate::structures::byte_string::ByteString;
-use crate::verbs::configure::Scope;
 use crate::verbs::release::Released;
 
 /// How many claims are looked at for each one that may be taken back.
@@ -17,9 +16,9 @@ const LOOKS: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct PauseRequest<'a> {
     /// The queue, or the whole board.
-    pub queue: Scope<'a>,
+    pub queue: Option<&'a [u8]>,
     /// A group of that queue alone.
-    pub group: Scope<'a>,
+    pub group: Option<&'a [u8]>,
     /// For how long, ms; otherwise until it is resumed.
     pub time: Option<i64>,
     /// Whether running jobs are taken back.
@@ -30,18 +29,18 @@ written! {
     /// The place is paused until then.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Paused<'a> {
-        1 queue: Scope<'a>,
+        1 queue: Option<&'a [u8]>,
         2 until: i64,
         3 release: bool,
-        4 group: Scope<'a>,
+        4 group: Option<&'a [u8]>,
     }
 }
 
-fn place(queue: Scope<'_>, group: Scope<'_>) -> Place {
+fn place(queue: Option<&[u8]>, group: Option<&[u8]>) -> Place {
     queue.map(|queue| (queue.into(), group.map(ByteString::from)))
 }
 
-fn is_place(queue: Scope<'_>, group: Scope<'_>) -> bool {
+fn is_place(queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
     queue.is_none_or(is_name) && group.is_none_or(|group| queue.is_some() && is_name(group))
 }
 
@@ -66,8 +65,8 @@ written! {
     /// An operator ended a pause.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Resumed<'a> {
-        1 queue: Scope<'a>,
-        2 group: Scope<'a>,
+        1 queue: Option<&'a [u8]>,
+        2 group: Option<&'a [u8]>,
     }
 }
 
@@ -184,7 +183,7 @@ impl Board {
     }
 
     /// Decides the end of a pause; `None` when there is none. O(log pauses).
-    pub fn resume<'a>(&self, queue: Scope<'a>, group: Scope<'a>) -> Option<Resumed<'a>> {
+    pub fn resume<'a>(&self, queue: Option<&'a [u8]>, group: Option<&'a [u8]>) -> Option<Resumed<'a>> {
         self.dispatch.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
     }
 
@@ -206,7 +205,7 @@ impl Board {
 
     /// Until when a queue is paused, by itself or with the whole board: Unix ms, [`NEVER`] without
     /// end, `None` when it is not paused. Without a queue, the whole board. O(1).
-    pub fn paused(&self, queue: Scope<'_>, now: i64) -> Option<i64> {
+    pub fn paused(&self, queue: Option<&[u8]>, now: i64) -> Option<i64> {
         let lane = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
         let until = self.dispatch.pauses.whole().max(lane.map_or(0, |lane| lane.paused));
         (until > now).then_some(until)

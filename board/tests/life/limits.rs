@@ -125,7 +125,7 @@ fn a_board_and_a_queue_bound_each_their_own_total() {
     w.put("b");
     w.put("c");
     assert_eq!(w.post(&Post::default()), refused("LIMIT max-jobs"));
-    assert_eq!(w.board.setting(Some(b"other"), Setting::MaxJobs, &w.rules).0, -1);
+    assert_eq!(w.board.setting(Scope::Queue(b"other"), Setting::MaxJobs, &w.rules).0, -1);
     let moved = Update { queue: MAIL, ..Update::default() };
     assert_eq!(w.update(b"b", &moved), Some(refused("LIMIT max-jobs")));
     assert_eq!(w.update(b"a", &moved), Some(Ok(())));

@@ -159,8 +159,8 @@ fn the_rate_of_the_board_is_that_of_all_its_queues_together() {
     w.configure(None, Setting::Rate, Some(1));
     w.configure(None, Setting::Burst, Some(2));
     let rules = w.rules.clone();
-    assert_eq!(w.board.setting(MAIL, Setting::Burst, &rules), (9, Source::Queue));
-    assert_eq!(w.board.setting(Some(b"default"), Setting::Burst, &rules), (1, Source::Default));
+    assert_eq!(w.board.setting(Scope::of_queue(MAIL), Setting::Burst, &rules), (9, Source::Queue));
+    assert_eq!(w.board.setting(Scope::Queue(b"default"), Setting::Burst, &rules), (1, Source::Default));
     assert_eq!(w.take_all(ANN).len(), 2);
     w.pass(1_000);
     assert_eq!(w.take_all(ANN).len(), 1);

@@ -34,7 +34,7 @@ fn the_job_its_queue_its_board_and_the_server_are_asked_in_this_order() {
 fn a_value_tells_where_it_comes_from_and_goes_back_when_it_is_reset() {
     let mut w = World::default();
     let get = |w: &World, scope: Option<&[u8]>| {
-        let (value, source) = w.board.setting(scope, Setting::Retries, &w.rules);
+        let (value, source) = w.board.setting(Scope::of_queue(scope), Setting::Retries, &w.rules);
         (value, source.name())
     };
     let mail = Some(&b"mail"[..]);
@@ -46,13 +46,13 @@ fn a_value_tells_where_it_comes_from_and_goes_back_when_it_is_reset() {
     w.configure(mail, Setting::Retries, Some(5));
     assert_eq!((get(&w, mail), get(&w, None)), ((5, "queue"), (6, "board")));
     assert_eq!(w.board.queue_names(), [b"mail"]);
-    assert_eq!(w.board.own_settings(mail), [Setting::Retries]);
+    assert_eq!(w.board.own_settings(Scope::of_queue(mail)), [Setting::Retries]);
     w.reload();
     w.configure(mail, Setting::Retries, None);
     assert_eq!((get(&w, mail), w.board.queue_names().len()), ((6, "board"), 0));
     w.configure(None, Setting::Retries, None);
     assert_eq!(get(&w, mail), (7, "module"));
-    assert!(w.board.own_settings(None).is_empty());
+    assert!(w.board.own_settings(Scope::Board).is_empty());
     w.is_valid();
 }
 

@@ -222,7 +222,7 @@ fn a_change_for_all_groups_is_looked_at_in_slices_and_keeps_to_the_limit_meanwhi
     let claim = Claim { worker: ANN, ..Claim::default() };
     assert_eq!(w.claim(&claim, 40).len(), 40);
     let (queue, group, setting) = (QUEUE, ALL_GROUPS, Setting::Concurrency);
-    w.act(GroupConfigured { queue, group, setting, value: Some(1) });
+    w.act(Configured { scope: Scope::Group(queue, group), setting, value: Some(1) });
     w.commit();
     w.is_valid();
     assert!(w.claim(&claim, 40).is_empty());
@@ -233,7 +233,7 @@ fn a_change_for_all_groups_is_looked_at_in_slices_and_keeps_to_the_limit_meanwhi
     assert!(w.claim(&claim, 40).is_empty());
     w.pass(0);
     w.is_valid();
-    w.act(GroupConfigured { queue, group, setting, value: Some(2) });
+    w.act(Configured { scope: Scope::Group(queue, group), setting, value: Some(2) });
     w.commit();
     w.pass(0);
     assert_eq!(w.claim(&claim, 99).len(), 40);

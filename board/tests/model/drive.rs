@@ -373,7 +373,11 @@ impl Pair {
                 self.model.configure(queue, *setting, *value);
                 let in_force = queue
                     .map_or_else(|| self.model.board_rule(*setting), |q| self.model.queue_rule(q, *setting));
-                same("setting", self.world.board.setting(queue, *setting, &self.world.rules).0, in_force)
+                same(
+                    "setting",
+                    self.world.board.setting(Scope::of_queue(queue), *setting, &self.world.rules).0,
+                    in_force,
+                )
             }
             Command::ConfigureGroup { queue, group, setting, value } => {
                 let queue = QUEUES[*queue as usize];
@@ -384,7 +388,11 @@ impl Pair {
                 self.world.configure_group(queue, group, *setting, *value);
                 self.model.configure_group(queue, group, *setting, *value);
                 let in_force = self.model.group_rule(queue, group, *setting);
-                same("setting", self.world.board.group_setting(queue, group, *setting).0, in_force)
+                same(
+                    "setting",
+                    self.world.board.setting(Scope::Group(queue, group), *setting, &self.world.rules).0,
+                    in_force,
+                )
             }
             Command::ConfigureLimit { limit, setting, value } => {
                 let limit = LIMITS[*limit as usize];
@@ -743,7 +751,7 @@ impl Pair {
         let mut copy = self.world.board.copy().map_err(|e| e.0.to_string())?;
         let mut batch = Batch::default();
         batch.begin(copy.revision() + 1, self.world.now);
-        batch.push(&Configured { queue: None, setting: Setting::Lease, value: Some(1) });
+        batch.push(&Configured { scope: Scope::Board, setting: Setting::Lease, value: Some(1) });
         let gap = ReplayError::Gap(copy.revision(), copy.revision() + 1);
         same("a gap", copy.replay(batch.finish()), Applied::Broken(gap))?;
         same("broken", copy.broken(), true)?;

@@ -194,7 +194,7 @@ impl World {
 
     /// Sets or resets a setting of a group, or of all, and looks at these.
     pub fn configure_group(&mut self, queue: &[u8], group: &[u8], setting: Setting, value: Option<i64>) {
-        self.act(GroupConfigured { queue, group, setting, value });
+        self.act(Configured { scope: Scope::Group(queue, group), setting, value });
         while let Some(reviewed) = self.board.review(2) {
             self.act(reviewed);
         }
@@ -202,7 +202,7 @@ impl World {
     }
 
     pub fn configure_limit(&mut self, limit: &[u8], setting: Setting, value: Option<i64>) {
-        self.act(LimitConfigured { limit, setting, value });
+        self.act(Configured { scope: Scope::Limit(limit), setting, value });
         self.commit();
     }
 
@@ -213,7 +213,7 @@ impl World {
     }
 
     pub fn configure(&mut self, queue: Option<&[u8]>, setting: Setting, value: Option<i64>) {
-        self.act(Configured { queue, setting, value });
+        self.act(Configured { scope: Scope::of_queue(queue), setting, value });
         self.commit();
     }
 
