@@ -178,7 +178,7 @@ pub fn write(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
     write_named(reply, count, ids, slots);
 }
 
-/// The three things of [`write`], without the array around them.
+/// The three things of [`write()`], without the array around them.
 pub fn write_named(reply: Reply, count: usize, ids: &[&[u8]], slots: &[Option<u32>]) {
     let unknown: Vec<&[u8]> =
         ids.iter().zip(slots).filter(|(_, slot)| slot.is_none()).map(|(id, _)| *id).collect();

@@ -18,7 +18,7 @@ impl Defrag {
     /// and the old place is freed; both are of one size class, so of one alignment.
     ///
     /// # Safety
-    /// `from` is the only pointer to an allocation of [`super::alloc::ServerAlloc`]'s, and is not
+    /// `from` is the only pointer to an allocation of [`crate::redis::alloc::ServerAlloc`]'s, and is not
     /// used again when there is a new place.
     unsafe fn moved<T>(&self, from: *mut T) -> Option<*mut T> {
         // SAFETY: the server may move it, since all who know where it was learn it from here.
