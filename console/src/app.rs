@@ -45,11 +45,11 @@ impl App {
     pub fn new(options: Options, place: Place, user: Option<User>, port: u16) -> Self {
         Self {
             live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
+            sessions: Sessions::new(options.sessions),
             options,
             place,
             metrics: Metrics::new(user),
             port,
-            sessions: Sessions::default(),
             trends: Trends::default(),
             sign_ins: Turns::new(),
             open: Mutex::default(),
@@ -94,7 +94,7 @@ impl App {
     /// The server no longer takes the user: the session, or what all share, ends.
     pub fn sign_out(&self, session: &Arc<Session>) {
         self.sessions.end_session(session);
-        if session.open {
+        if session.is_open() {
             *lock(&self.open) = None;
         }
     }
@@ -108,16 +108,15 @@ pub async fn with_session(
     next: Next,
 ) -> Response {
     let known = app.session_id(request.headers()).and_then(|id| app.sessions.get(id));
-    let known = known.filter(|session| !(session.open && visitor.is_exposed));
+    let known = known.filter(|session| !(session.is_open() && visitor.is_exposed));
     let mut begun = None;
     let session = match known {
         Some(session) => Some(session),
         None => match app.open_link(&visitor).await {
-            Ok(Some(link)) => {
-                let (id, session) = app.sessions.begin("default".into(), true, link);
+            Ok(Some(link)) => app.sessions.begin("default".into(), None, link).map(|(id, session)| {
                 begun = Some(id);
-                Some(session)
-            }
+                session
+            }),
             Ok(None) => None,
             Err(failure) => return crate::pages::failure_page(&app, request.headers(), None, &failure),
         },

@@ -39,6 +39,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::Router;
 use clap::Parser;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
 use crate::app::{with_session, App};
 use crate::connection::Link;
@@ -47,13 +48,21 @@ use crate::options::Options;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match serve(Options::parse()).await {
+    let options = Options::parse();
+    raise_descriptors();
+    match serve(options).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
             eprintln!("jobboard-console: {text}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Each connection and each session needs a file descriptor: takes as many as the system lets us.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 async fn serve(options: Options) -> Result<(), String> {

@@ -37,6 +37,10 @@ pub struct Options {
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(2..))]
     pub connections: u16,
 
+    /// So many sessions of users who have signed in, a tenth of them of one user.
+    #[arg(long, hide = true, default_value_t = 1000)]
+    pub sessions: usize,
+
     /// Show these boards and look for no others (SCAN). May be given again.
     #[arg(long)]
     pub board: Vec<String>,

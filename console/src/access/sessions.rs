@@ -16,8 +16,8 @@ use crate::names::hex;
 /// A session that nobody uses for so long ends.
 const IDLE: Duration = Duration::from_secs(8 * 3600);
 
-/// When there are so many, the one that was used longest ago ends.
-const MOST: usize = 1000;
+/// Of all sessions one user has one part in so many at most.
+const SHARE: usize = 10;
 
 /// So many pages of one session are told anew by themselves.
 const MOST_LIVE: usize = 20;
@@ -26,8 +26,8 @@ pub const COOKIE: &str = "jobboard-console";
 
 pub struct Session {
     pub user: String,
-    /// Whether the server asked for no password: then there is nothing to sign out of.
-    pub open: bool,
+    /// None where the server asked for none.
+    password: Option<String>,
     pub link: Link,
     pub runs: Runs,
     pub finder: Arc<Finder>,
@@ -38,6 +38,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// Whether the server asked for no password: then there is nothing to sign out of.
+    pub fn is_open(&self) -> bool {
+        self.password.is_none()
+    }
+
     pub fn csrf(&self) -> &str {
         &self.csrf
     }
@@ -57,19 +62,41 @@ impl Session {
     }
 }
 
-#[derive(Default)]
 pub struct Sessions {
     known: Mutex<HashMap<String, (Arc<Session>, Instant)>>,
     finders: Finders,
+    most: usize,
 }
 
 impl Sessions {
-    /// Begins a session and gives its id.
-    pub fn begin(&self, user: String, open: bool, link: Link) -> (String, Arc<Session>) {
+    /// So many sessions with a password, and as many without.
+    pub fn new(most: usize) -> Self {
+        Self { known: Mutex::default(), finders: Finders::default(), most }
+    }
+
+    /// Begins a session and gives its id. Where there is no room, the one that the user used longest ago
+    /// ends; `None` when the user has none: no session ends for that of another.
+    pub fn begin(
+        &self,
+        user: String,
+        password: Option<String>,
+        link: Link,
+    ) -> Option<(String, Arc<Session>)> {
+        let mut known = lock(&self.known);
+        known.retain(|_, (_, used)| used.elapsed() < IDLE);
+        let is_open = password.is_none();
+        let alike = known.iter().filter(|(_, (other, _))| other.is_open() == is_open);
+        let own = alike.clone().filter(|(_, (other, _))| other.user == user);
+        // Those without a password all have one user.
+        let most_own = if is_open { self.most } else { (self.most / SHARE).max(1) };
+        if alike.count() >= self.most || own.clone().count() >= most_own {
+            let oldest = own.min_by_key(|(_, (_, used))| *used).map(|(id, _)| id.clone())?;
+            known.remove(&oldest);
+        }
         let session = Arc::new(Session {
             finder: self.finders.of(&user),
             user,
-            open,
+            password,
             link,
             runs: Runs::default(),
             live: Arc::new(Semaphore::new(MOST_LIVE)),
@@ -77,14 +104,8 @@ impl Sessions {
             message: Mutex::default(),
         });
         let id = random();
-        let mut known = lock(&self.known);
-        known.retain(|_, (_, used)| used.elapsed() < IDLE);
-        if known.len() >= MOST {
-            let oldest = known.iter().min_by_key(|(_, (_, used))| *used).map(|(id, _)| id.clone());
-            known.remove(&oldest.unwrap_or_default());
-        }
         known.insert(id.clone(), (Arc::clone(&session), Instant::now()));
-        (id, session)
+        Some((id, session))
     }
 
     pub fn get(&self, id: &str) -> Option<Arc<Session>> {

@@ -136,7 +136,7 @@ fn banner(frame: &Frame) -> Markup {
 
 fn who(session: &Session) -> Markup {
     html! {
-        @if !session.open {
+        @if !session.is_open() {
             span.who { (shown(session.user.as_bytes())) }
             form method="post" action="/sign-out" { (secret(session)) button { "Sign out" } }
         }

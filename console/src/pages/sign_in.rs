@@ -61,7 +61,10 @@ pub async fn post(
             if let Some(old) = app.session_id(&headers) {
                 app.sessions.end(old);
             }
-            let (id, _) = app.sessions.begin(user.to_owned(), false, link);
+            let Some((id, _)) = app.sessions.begin(user.to_owned(), Some(password.to_owned()), link) else {
+                let text = "Too many users are signed in to this console. Try again later.";
+                return refused(StatusCode::SERVICE_UNAVAILABLE, text);
+            };
             ([(header::SET_COOKIE, app.set_cookie(&id))], Redirect::to(to)).into_response()
         }
         Err(Failure::SignedOut) => {

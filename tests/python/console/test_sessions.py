@@ -1,0 +1,67 @@
+"""How many sessions there may be, and which of them ends for a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Iterator
+
+import pytest
+from harness import Server
+
+from .process import Answer, Console
+from .test_security import user
+
+RULES = ("+@all", "~*")
+
+
+def sign_in(console: Console, name: str) -> Answer:
+    return console.ask("/sign-in", "POST", {"user": name, "password": "secret"})
+
+
+def is_in(console: Console, signed_in: Answer) -> bool:
+    """Whether the session is known: else there is a new one, or the page to sign in."""
+    answer = console.ask("/nowhere", headers={"Cookie": signed_in.cookie})
+    return answer.status == 404 and not answer.cookie
+
+
+def test_a_user_ends_no_session_of_another(consoles, store: Server):
+    """Of 20 sessions each user has two: a third ends the user's own oldest."""
+    with user(store, "ann", *RULES), user(store, "bob", *RULES):
+        console = consoles(store, "--sessions", "20")
+        ann = sign_in(console, "ann")
+        bobs = [sign_in(console, "bob") for _ in range(30)]
+        assert is_in(console, ann)
+        assert [is_in(console, one) for one in bobs] == [False] * 28 + [True] * 2
+
+
+def test_no_session_ends_for_a_new_one_of_another_user(consoles, store: Server):
+    with contextlib.ExitStack() as users:
+        names = [f"user-{number}" for number in range(11)]
+        for name in names:
+            users.enter_context(user(store, name, *RULES))
+        console = consoles(store, "--sessions", "10")
+        known = [sign_in(console, name) for name in names[:10]]
+        refused = sign_in(console, names[10])
+        assert refused.status == 503 and "Too many users are signed in" in refused.body
+        assert not refused.cookie
+        assert all(is_in(console, one) for one in known)
+        # Who is signed in may do so again, and without a password others still come in.
+        again = sign_in(console, names[0])
+        assert is_in(console, again) and not is_in(console, known[0])
+        assert console.ask("/").status == 200
+        assert all(is_in(console, one) for one in known[1:])
+
+
+@pytest.fixture
+def few_descriptors() -> Iterator[None]:
+    """Programs that are started begin with a soft limit below the hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, hard - 1), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_console_may_open_as_many_files_as_the_system_lets_it(few_descriptors, consoles, store: Server):
+    soft, hard = resource.prlimit(consoles(store).process.pid, resource.RLIMIT_NOFILE)
+    assert soft == hard
