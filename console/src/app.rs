@@ -12,7 +12,7 @@ use axum::Extension;
 use tokio::sync::Semaphore;
 
 use crate::access::guard::cookie;
-use crate::access::sessions::{lock, Session, Sessions, COOKIE};
+use crate::access::sessions::{lock, Credentials, Session, Sessions, COOKIE};
 use crate::access::turns::Turns;
 use crate::access::visitors::Visitor;
 use crate::connection::place::{Place, User};
@@ -97,6 +97,14 @@ impl App {
         if session.is_open() {
             *lock(&self.open) = None;
         }
+    }
+
+    /// The same of all sessions that began with these.
+    pub fn sign_out_all(&self, credentials: &Credentials) {
+        if credentials.1.is_none() {
+            *lock(&self.open) = None;
+        }
+        self.sessions.end_all(credentials);
     }
 }
 

@@ -77,6 +77,7 @@ async fn serve(options: Options) -> Result<(), String> {
     }
     let app = Arc::new(App::new(options, place, user, address.port()));
     tokio::spawn(warn_of_server(Arc::clone(&app)));
+    tokio::spawn(access::recheck::recheck(Arc::clone(&app)));
     println!("http://{address}/");
     tokio::select! {
         () = access::serving::serve(listener, routes(&app), app.options.connections.into()) => {}

@@ -41,6 +41,10 @@ pub struct Options {
     #[arg(long, hide = true, default_value_t = 1000)]
     pub sessions: usize,
 
+    /// After so many seconds the server is asked again whether it still takes those who are signed in.
+    #[arg(long, hide = true, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    pub recheck: u64,
+
     /// Show these boards and look for no others (SCAN). May be given again.
     #[arg(long)]
     pub board: Vec<String>,

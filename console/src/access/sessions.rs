@@ -1,5 +1,6 @@
 //! Who is signed in. A session is a random number in a cookie, and here a link with the user's rights.
-//! The password is known to that link alone, which needs it to connect again; nothing is written anywhere.
+//! Both know the password: the link to connect again, the session to ask whether the server still takes it.
+//! Nothing is written anywhere.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,6 +25,9 @@ const MOST_LIVE: usize = 20;
 
 pub const COOKIE: &str = "jobboard-console";
 
+/// A user, and the password where the server asked for one.
+pub type Credentials = (String, Option<String>);
+
 pub struct Session {
     pub user: String,
     /// None where the server asked for none.
@@ -41,6 +45,10 @@ impl Session {
     /// Whether the server asked for no password: then there is nothing to sign out of.
     pub fn is_open(&self) -> bool {
         self.password.is_none()
+    }
+
+    fn credentials(&self) -> Credentials {
+        (self.user.clone(), self.password.clone())
     }
 
     pub fn csrf(&self) -> &str {
@@ -117,6 +125,18 @@ impl Sessions {
         }
         *used = Instant::now();
         Some(Arc::clone(session))
+    }
+
+    /// What the sessions began with that have not ended by now, and a link of one that began so.
+    pub fn credentials(&self) -> HashMap<Credentials, Link> {
+        let mut known = lock(&self.known);
+        known.retain(|_, (_, used)| used.elapsed() < IDLE);
+        known.values().map(|(session, _)| (session.credentials(), session.link.clone())).collect()
+    }
+
+    /// Ends all sessions that began with these.
+    pub fn end_all(&self, credentials: &Credentials) {
+        lock(&self.known).retain(|_, (session, _)| session.credentials() != *credentials);
     }
 
     pub fn end(&self, id: &str) {

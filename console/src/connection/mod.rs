@@ -76,6 +76,14 @@ impl Link {
         }
     }
 
+    /// Whether the server still takes this user, which it tells a new connection alone.
+    pub async fn check(&self, place: &Place, user: Option<(&str, &str)>) -> Result<(), Failure> {
+        if let Place::At(server) = self.place(place).await? {
+            connect(&Client::open(signed_in(&server, user))?, AsyncConnectionConfig::new()).await?;
+        }
+        Ok(())
+    }
+
     async fn open_cluster(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<Self, Failure> {
         let mut builder = ClusterClientBuilder::new([server.clone()])
             .use_protocol(ProtocolVersion::RESP3)

@@ -1,4 +1,4 @@
-"""How many sessions there may be, and which of them ends for a new one."""
+"""How many sessions there may be, and which of them end by themselves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import resource
 from collections.abc import Iterator
 
 import pytest
-from harness import Server
+from harness import Server, wait_until
 
 from .process import Answer, Console
+from .test_exposed import live
 from .test_security import user
 
 RULES = ("+@all", "~*")
@@ -65,3 +66,28 @@ def few_descriptors() -> Iterator[None]:
 def test_the_console_may_open_as_many_files_as_the_system_lets_it(few_descriptors, consoles, store: Server):
     soft, hard = resource.prlimit(consoles(store).process.pid, resource.RLIMIT_NOFILE)
     assert soft == hard
+
+
+@pytest.mark.parametrize("change", [("off",), ("resetpass", ">other")], ids=" ".join)
+def test_a_session_ends_when_the_server_no_longer_takes_its_user(consoles, store: Server, change: tuple):
+    """Also one whose page is open, over a connection that the server has not closed."""
+    with user(store, "ann", *RULES), user(store, "bob", *RULES), store.connect() as client:
+        console = consoles(store, "--recheck", "1")
+        ann, bob = sign_in(console, "ann"), sign_in(console, "bob")
+        with live(console, bob.cookie) as page:
+            assert is_in(console, bob)
+            client.execute_command("ACL", "SETUSER", "bob", *change)
+            assert "You are signed out" in page.read().decode()
+        assert not is_in(console, bob)
+        assert is_in(console, ann)
+
+
+def test_those_without_a_password_are_out_when_one_is_asked_for(consoles):
+    """A server of its own: others use the default user."""
+    with contextlib.closing(Server("redis70")) as server, server.connect() as client:
+        console = consoles(server, "--recheck", "1")
+        visitor = console.ask("/")
+        assert is_in(console, visitor)
+        client.execute_command("CONFIG", "SET", "requirepass", "secret")
+        wait_until(lambda: not is_in(console, visitor), 30)
+        assert console.ask("/").status == 303
