@@ -1,8 +1,9 @@
 //! Taking connections: a limited number, and none whose client stops sending or reading halfway.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 
 use crate::access::stalled::Stalled;
-use crate::access::visitors::Peer;
+use crate::access::visitors::{network, Peer};
 
 /// How long the head of a request may take, and what comes after it. A connection that asks for nothing is
 /// closed after that as well, and so is one whose client reads nothing of what waits for it.
@@ -44,9 +45,31 @@ pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(1024)
 }
 
+/// Room for connections. One address takes three quarters of it at most, so that others find some too. A
+/// proxy on this machine speaks for many, and may take all.
+struct Room {
+    most: usize,
+    all: Arc<Semaphore>,
+    by_address: HashMap<IpAddr, Arc<Semaphore>>,
+}
+
+impl Room {
+    fn new(most: usize) -> Self {
+        Self { most, all: Arc::new(Semaphore::new(most)), by_address: HashMap::new() }
+    }
+
+    fn take(&mut self, peer: IpAddr) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        self.by_address.retain(|_, own| Arc::strong_count(own) > 1);
+        let most = if peer.to_canonical().is_loopback() { self.most } else { self.most - self.most / 4 };
+        let own = self.by_address.entry(network(peer)).or_insert_with(|| Arc::new(Semaphore::new(most)));
+        let own = Arc::clone(own).try_acquire_owned().ok()?;
+        Some((own, Arc::clone(&self.all).try_acquire_owned().ok()?))
+    }
+}
+
 /// Serves for ever, at most so many connections at once.
 pub async fn serve(listener: TcpListener, router: Router, most: usize) {
-    let (room, lobby) = (Arc::new(Semaphore::new(most)), Arc::new(Semaphore::new(TURNED_AWAY)));
+    let (mut room, lobby) = (Room::new(most), Arc::new(Semaphore::new(TURNED_AWAY)));
     loop {
         let Ok((stream, address)) = listener.accept().await else {
             // No descriptor is left, say: others have to close first.
@@ -54,7 +77,7 @@ pub async fn serve(listener: TcpListener, router: Router, most: usize) {
             continue;
         };
         let peer = Peer(address);
-        if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
+        if let Some(place) = room.take(address.ip()) {
             let router = router.clone();
             tokio::spawn(async move {
                 answer(stream, true, move |request| pass_on(router.clone(), peer, request)).await;
@@ -110,6 +133,36 @@ pub async fn whole(request: Request) -> Result<Request, Response> {
         Err(_) => {
             Err((StatusCode::REQUEST_TIMEOUT, "The rest of the request has not come in time.\n")
                 .into_response())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What twenty connections take that come from these addresses in turn.
+    fn taken(room: &mut Room, addresses: &[&str]) -> Vec<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        addresses.iter().cycle().take(20).filter_map(|address| room.take(address.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn one_address_leaves_room_for_others() {
+        let mut room = Room::new(8);
+        let first = taken(&mut room, &["10.0.0.1", "::ffff:10.0.0.1"]);
+        let second = taken(&mut room, &["10.0.0.2"]);
+        assert_eq!((first.len(), second.len()), (6, 2));
+        drop(first);
+        assert_eq!(taken(&mut room, &["2001:db8::1", "2001:db8::2"]).len(), 6);
+        drop(second);
+        assert_eq!(taken(&mut room, &["10.0.0.1"]).len(), 6);
+        assert!(room.by_address.len() <= 3);
+    }
+
+    #[test]
+    fn this_machine_takes_all_room() {
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(taken(&mut Room::new(8), &[address]).len(), 8);
         }
     }
 }

@@ -66,7 +66,7 @@ fn sender(headers: &HeaderMap, peer: IpAddr) -> IpAddr {
 }
 
 /// Whoever has one IPv6 address has all of its network.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         address => address,
