@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust test-python run bench bench-quick bench-workers instructions instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist deny lock console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust test-python run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist deny lock console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -75,7 +75,7 @@ check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
 test: check test-python ## All that a change needs: make check and pytest
 
-ci: instructions ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
+ci: instructions largest ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so
 	$(MAKE) fuzz SECONDS=10
 	$(MAKE) deny
@@ -113,6 +113,9 @@ bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis
 
 instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by 3 % [WRITE=1: note them]
 	$(VENV)/python benches/instructions.py $(if $(filter-out 0 no,$(WRITE)),--write)
+
+largest: setup build ## Count the instructions of the largest call of every option of every command; fail above a thousand million [WRITE=1: into docs/reports/largest.md]
+	$(VENV)/python benches/largest.py $(if $(filter-out 0 no,$(WRITE)),--write)
 
 instructions-beside: setup build ## Count those of a whole job's life beside the peers [PEERS=jobboard,streams] [WRITE=1: into docs/reports/instructions.md]
 	@scripts/peers

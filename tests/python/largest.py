@@ -6,8 +6,15 @@ A word that an argument's name does not lead to is missed with an error: a new s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+import redis
+from harness import Board, Server
+
+T = TypeVar("T")
 
 N = 2_000
 """As many jobs as one command may name here (`max-batch`)."""
@@ -16,6 +23,21 @@ TEXT = 4096
 PAYLOAD = 16 << 20
 MOST = {"TAGS": 64, "TAG": 64, "UNTAG": 64, "META": 64, "QUEUES": 1000, "WHERE": 200}
 """Lists that are shorter than `max-batch`, by their option."""
+
+NAMED = 1_000
+"""So many names of each sort there are for commands that tell of them."""
+NAMES = {
+    *("QUEUES", "GROUPS", "LIMITS", "WORKERS", "KINDS", "TAGS", "INFO", "STATS", "METRICS"),
+    *("SCHEDULE LIST", "WORKER LIST"),
+}
+"""Commands that tell of names."""
+READS = {*NAMES, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
+"""Commands that leave the board as it is."""
+REFUSED = (
+    "STRICT needs AFTER|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
+    "ALL excludes RESULTS|UNIQUE goes with a single payload"
+)
+"""Why an option does not stand alone, or not for many jobs."""
 
 CLAIMED = "CONSUME MCONSUME FAIL ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT RELEASE".split()
 """Verbs on claimed jobs."""
@@ -205,3 +227,81 @@ class Words:
 
     def n(self, token: str, at: int) -> int:
         return N if token == "COUNT" else 1 << 20
+
+
+def tried(
+    server: Server, name: str, call: Call, measured: Callable[[Server, list], tuple[str | None, T]]
+) -> tuple[str | None, T]:
+    """What `measured` says of a call, or of a shorter one when it is refused as too long.
+
+    And its error, unless that says that the option does not stand alone.
+    """
+    for _ in range(8):
+        tokens = prepare(server, name)
+        words = [tokens[word] if isinstance(word, Token) else word for word in call.words]
+        error, result = measured(server, [*name.split(), *words])
+        shared = re.search(r"(\d+) (?:bytes|jobs), more than (?:max-shared \()?(\d+)", error or "")
+        if not shared:
+            break
+        call = call.smaller(0.8 * int(shared[2]) / int(shared[1]))
+    return None if error is None or re.match(f"ERR ({REFUSED})", error) else error, result
+
+
+def fields_of(board: Board) -> list[str]:
+    with pytest.raises(redis.ResponseError) as error:
+        board.call("LIST", "FIELDS", 1, "?")
+    return str(error.value).split("one of ")[1].split(", ")
+
+
+def few(server: Server) -> None:
+    """Lets one command do a fifth of what it may by default: the test is quicker, and shows the same."""
+    server.client().config_set("jobboard.max-batch", N)
+    server.client().config_set("jobboard.max-shared", (8 << 20) * N // 10_000)
+
+
+def prepare(server: Server, name: str) -> list[int]:
+    """A board on which the command has most to do; the tokens of its claimed jobs."""
+    board = server.board()
+    run = board.client.execute_command
+    if name.removeprefix("JOB.") in READS and board.client.exists("board"):
+        return []
+    run("FLUSHALL", "SYNC")
+    user = ["QUEUE", "awaited", "USER", FIXED["user"]]
+    verb, numbers = name.removeprefix("JOB."), range(N)
+    if verb in NAMES:
+        return name_much(board)
+    board.call("MPOST", N, *["x"] * N, "IDS", N, *[f"a{at}" for at in numbers], *user)
+    run("JOB.SETTINGS", "SET", "board", "LIMIT", "l", "concurrency", 5)
+    run("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", 1 << 40)
+    run("JOB.WORKER", "REGISTER", "board", "w1")
+    ids = [f"j{at}" for at in numbers]
+    if verb == "GET":
+        board.post(id="j0")
+        board.call("MPOST", N, *["x"] * N, "PARENT", "j0")
+        return []
+    board.call("MPOST", N, *["x"] * N, "IDS", N, *ids, *user[2:])
+    if verb == "REQUEUE":
+        board.call("CANCEL", N, *ids)
+    if verb not in CLAIMED:
+        return []
+    return [job["token"] for job in board.claim("w1", count=N, fields=["token"])]
+
+
+def name_much(board: Board) -> list[int]:
+    """As many queues, groups, tags, kinds, workers, limits and schedules, with long names."""
+    pipe = board.client.pipeline(transaction=False)
+    for at in range(NAMED):
+        long = f"{at:0>255}"
+        short = f"s{at}"
+        pipe.execute_command(
+            "JOB.POST", "board", "x", "QUEUE", long, "GROUP", long, "TAGS", 1, long, "ID", short
+        )
+        pipe.execute_command("JOB.CLAIM", "board", "w", "QUEUE", long, "FIELDS", 1, "id")
+        pipe.execute_command("JOB.FAIL", "board", "w", short, long, "m", "NORETRY")
+        pipe.execute_command("JOB.POST", "board", "x", "QUEUE", long)
+        pipe.execute_command("JOB.CLAIM", "board", long, "QUEUE", long, "FIELDS", 1, "id")
+        pipe.execute_command("JOB.SCHEDULE", "SET", "board", short, "x" * TEXT, "EVERY", 1 << 40)
+        pipe.execute_command("JOB.WORKER", "REGISTER", "board", long, "META", 1, "f", "v" * TEXT)
+        pipe.execute_command("JOB.SETTINGS", "SET", "board", "LIMIT", long, "concurrency", 5)
+    pipe.execute()
+    return []
