@@ -319,6 +319,15 @@ impl Board {
         Ok(())
     }
 
+    /// Schedules a job that is in no place until it is due, or makes it ready at once; blocked while
+    /// it waits for others.
+    pub(crate) fn make_due(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
+        match due > now {
+            true => self.make_scheduled(slot, due, now),
+            false => self.make_ready(slot, now),
+        }
+    }
+
     /// Schedules a job that is in no place until it is due; blocked while it waits for others.
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
         let state = match self.edges(slot).is_empty() {

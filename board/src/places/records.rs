@@ -112,6 +112,25 @@ impl Board {
         Ok(())
     }
 
+    /// Takes a job out of its place and closes its run: that of its claim, or the last one when the
+    /// worker is late.
+    pub(crate) fn close_run(&mut self, slot: u32, end: End, now: i64) -> Result<(), ApplyError> {
+        if self.job(slot)?.state.ended() {
+            return Err(ApplyError);
+        }
+        let claim = self.leave(slot)?;
+        self.count_run(slot, claim.as_ref(), now);
+        match claim {
+            Some(claim) => self.settle_claim(slot, claim, end, now),
+            None => self.edit(slot, |job| {
+                if let Some(last) = job.extras_mut().last_claim.as_mut() {
+                    last.end = end;
+                }
+                Ok(())
+            }),
+        }
+    }
+
     /// Writes into a job's record that a claim of it has ended, and emits an event to its worker if
     /// the worker did not end it.
     pub(crate) fn settle_claim(

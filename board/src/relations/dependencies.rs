@@ -295,10 +295,7 @@ impl Board {
         }
         let due = job.at.get();
         self.leave(slot)?;
-        match due > now {
-            true => self.make_scheduled(slot, due, now),
-            false => self.make_ready(slot, now),
-        }
+        self.make_due(slot, due, now)
     }
 
     /// Queues the edges to an ended job to be resolved, from an order of posting on.

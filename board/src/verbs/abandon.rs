@@ -8,8 +8,7 @@ use crate::events::{text_field, EventField, EventKind};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
 use crate::statistics::stats::Tally;
-use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, WorkerVerb};
+use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to give its job back.
 #[derive(Debug, Clone, Default)]
@@ -23,14 +22,8 @@ pub struct Abandon<'a> {
 impl<'a> WorkerVerb<'a> for Abandon<'a> {
     const END: End = End::Abandoned;
 
-    fn at_cancel(
-        &self,
-        board: &Board,
-        env: &Env<'_>,
-        slot: u32,
-        end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal> {
-        Ok(Some(Cancelled::at_end(board, env, slot, end, self.reason).into()))
+    fn at_cancel(&self) -> AtCancel<'a> {
+        AtCancel::Cancel(self.reason)
     }
 
     fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
@@ -60,22 +53,10 @@ impl<'a> Abandoned<'a> {
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        if board.job(self.slot)?.state.ended() {
-            return Err(ApplyError);
-        }
-        let end = end_of(End::Abandoned, self.apart);
-        let claim = board.leave(self.slot)?;
-        board.count_run(self.slot, claim.as_ref(), now);
+        board.close_run(self.slot, end_of(End::Abandoned, self.apart), now)?;
         board.count_stat(self.slot, Tally::Abandoned, now);
-        if let Some(claim) = claim {
-            board.settle_claim(self.slot, claim, end, now)?;
-        }
         board.edit(self.slot, |job| {
-            let extras = job.extras_mut();
-            extras.reports.set(|said| &mut said.reason, self.reason);
-            if let Some(last) = extras.last_claim.as_mut() {
-                last.end = end;
-            }
+            job.extras_mut().reports.set(|said| &mut said.reason, self.reason);
             Ok(())
         })?;
         let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.apart);
@@ -86,9 +67,6 @@ impl<'a> Abandoned<'a> {
             text_field(facts, "reason", self.reason);
             facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
         });
-        match self.due {
-            Some(due) if due > now => board.make_scheduled(self.slot, due, now),
-            _ => board.make_ready(self.slot, now),
-        }
+        board.make_due(self.slot, self.due.unwrap_or(now), now)
     }
 }

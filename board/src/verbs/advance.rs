@@ -8,9 +8,9 @@ use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
 use crate::job::awaited::Edge;
 use crate::job::history::{Entry, HistoryKind};
-use crate::job::{End, State, NEVER, U48};
+use crate::job::{End, NEVER, U48};
 use crate::verbs::depend::After;
-use crate::verbs::holder::{end_of, WorkerVerb};
+use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to move its job.
 #[derive(Debug, Clone, Default)]
@@ -32,14 +32,8 @@ pub struct Advance<'a> {
 impl<'a> WorkerVerb<'a> for Advance<'a> {
     const END: End = End::Advanced;
 
-    fn at_cancel(
-        &self,
-        _board: &Board,
-        _env: &Env<'_>,
-        _slot: u32,
-        _end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal> {
-        Err(Refusal::Cancelled(State::Claimed))
+    fn at_cancel(&self) -> AtCancel<'a> {
+        AtCancel::Refuse
     }
 
     /// O(log n + m log m) for m jobs to wait for, plus the search for a cycle when others wait for
@@ -83,14 +77,7 @@ impl Validate for Advanced<'_> {
 impl Advanced<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
-        if board.job(slot)?.state.ended() {
-            return Err(ApplyError);
-        }
-        let claim = board.leave(slot)?;
-        board.count_run(slot, claim.as_ref(), now);
-        if let Some(claim) = claim {
-            board.settle_claim(slot, claim, end_of(End::Advanced, self.apart), now)?;
-        }
+        board.close_run(slot, end_of(End::Advanced, self.apart), now)?;
         let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);
         let text = Some(self.queue.into());
@@ -118,9 +105,6 @@ impl Advanced<'_> {
             }
             extras.modified = now;
             extras.advanced = (!self.apart).then(|| Box::new((worker, token)));
-            if let Some(last) = extras.last_claim.as_mut() {
-                last.end = end_of(End::Advanced, self.apart);
-            }
             Ok(())
         })?;
         board.index_labels(slot)?;
@@ -128,10 +112,7 @@ impl Advanced<'_> {
             board.attach(slot, *edge, now)?;
         }
         board.renew_ageing(slot)?;
-        match self.due {
-            Some(due) if due > now => board.make_scheduled(slot, due, now)?,
-            _ => board.make_ready(slot, now)?,
-        }
+        board.make_due(slot, self.due.unwrap_or(now), now)?;
         board.begin_in_family(slot, false, now)
     }
 }

@@ -8,7 +8,7 @@ use crate::events::{token_field, EventField, EventKind};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
 use crate::settings::Setting;
-use crate::verbs::holder::{end_of, WorkerVerb};
+use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's report that its job is done.
 #[derive(Debug, Clone, Default)]
@@ -26,16 +26,10 @@ pub struct Consume<'a> {
 impl<'a> WorkerVerb<'a> for Consume<'a> {
     const END: End = End::Consumed;
 
-    fn at_cancel(
-        &self,
-        _board: &Board,
-        _env: &Env<'_>,
-        _slot: u32,
-        _end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal> {
+    fn at_cancel(&self) -> AtCancel<'a> {
         match self.force {
-            true => Ok(None),
-            false => Err(Refusal::Cancelled(State::Claimed)),
+            true => AtCancel::Ignore,
+            false => AtCancel::Refuse,
         }
     }
 

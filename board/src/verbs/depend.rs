@@ -61,10 +61,7 @@ impl Depended {
         for edge in &self.add {
             board.attach(slot, *edge, now)?;
         }
-        match due > now {
-            true => board.make_scheduled(slot, due, now)?,
-            false => board.make_ready(slot, now)?,
-        }
+        board.make_due(slot, due, now)?;
         board.record(slot, Entry { at: now, event: HistoryKind::Depends, worker: None, text: None })?;
         board.touch(slot)
     }

@@ -10,8 +10,7 @@ use crate::job::{End, State};
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::Tally;
-use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, WorkerVerb};
+use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// Whether and when another attempt follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,14 +40,8 @@ pub struct Fail<'a> {
 impl<'a> WorkerVerb<'a> for Fail<'a> {
     const END: End = End::Failed;
 
-    fn at_cancel(
-        &self,
-        board: &Board,
-        env: &Env<'_>,
-        slot: u32,
-        end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal> {
-        Ok(Some(Cancelled::at_end(board, env, slot, end, Some(self.message)).into()))
+    fn at_cancel(&self) -> AtCancel<'a> {
+        AtCancel::Cancel(Some(self.message))
     }
 
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
@@ -94,21 +87,7 @@ impl Validate for Failed<'_> {}
 
 impl Failed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        if board.job(self.slot)?.state.ended() {
-            return Err(ApplyError);
-        }
-        let claim = board.leave(self.slot)?;
-        let end = end_of(End::Failed, self.apart);
-        board.count_run(self.slot, claim.as_ref(), now);
-        match claim {
-            Some(claim) => board.settle_claim(self.slot, claim, end, now)?,
-            None => board.edit(self.slot, |job| {
-                if let Some(last) = job.extras_mut().last_claim.as_mut() {
-                    last.end = end;
-                }
-                Ok(())
-            })?,
-        }
+        board.close_run(self.slot, end_of(End::Failed, self.apart), now)?;
         board.edit(self.slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
@@ -186,8 +165,7 @@ impl Board {
             }
         });
         match next {
-            Next::Retry { due } if due > now => self.make_scheduled(slot, due, now),
-            Next::Retry { .. } => self.make_ready(slot, now),
+            Next::Retry { due } => self.make_due(slot, due, now),
             Next::End { retain } => {
                 let token = self.last_token(slot);
                 self.make_ended(slot, State::Failed, token, retain, now)

@@ -108,10 +108,7 @@ impl Fired {
         board.emit_post(self.slot, (due > now).then_some(due), |facts| {
             facts.push(EventField::Number("intended", self.intended));
         });
-        match due > now {
-            true => board.make_scheduled(self.slot, due, now)?,
-            false => board.make_ready(self.slot, now)?,
-        }
+        board.make_due(self.slot, due, now)?;
         match parent {
             Some((parent, share)) => board.make_child(self.slot, parent, share, now),
             None => Ok(()),

@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
 use crate::settings::Setting;
+use crate::verbs::cancel::Cancelled;
 
 /// Takes the place of a worker's name on an ownerless board: means the holder, or nobody.
 pub const ANYBODY: &[u8] = b"*";
@@ -21,21 +22,25 @@ pub struct Speaker<'a> {
     pub token: Option<u64>,
 }
 
-/// A verb with which a worker ends its claim.
+/// What a worker's verb does with a job that is to be cancelled.
+pub enum AtCancel<'a> {
+    /// It cancels the job, for this reason.
+    Cancel(Option<&'a [u8]>),
+    /// It is refused.
+    Refuse,
+    /// The same as with any other job.
+    Ignore,
+}
+
+/// What a worker does with a job to end its claim.
 pub trait WorkerVerb<'a> {
     /// How the claim ends.
     const END: End;
 
-    /// What happens to a job that is to be cancelled; `None` when it ends as any other does.
-    fn at_cancel(
-        &self,
-        board: &Board,
-        env: &Env<'_>,
-        slot: u32,
-        end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal>;
+    /// What it does when the job is to be cancelled.
+    fn at_cancel(&self) -> AtCancel<'a>;
 
-    /// What happens to any other job. `apart` as in [`Standing::Late`].
+    /// The effect on a job. `apart` as in [`Standing::Late`].
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal>;
 }
 
@@ -175,12 +180,14 @@ impl Board {
         verb: &V,
     ) -> Result<Answer<Effect<'a>>, Refusal> {
         let (slot, apart) = match self.standing(env, speaker, Some(V::END))? {
-            Standing::Holds { slot, cancel: true, apart } => {
-                match verb.at_cancel(self, env, slot, end_of(V::END, apart))? {
-                    Some(effect) => return Ok(Answer::Do(effect)),
-                    None => (slot, apart),
+            Standing::Holds { slot, cancel: true, apart } => match verb.at_cancel() {
+                AtCancel::Cancel(reason) => {
+                    let end = end_of(V::END, apart);
+                    return Ok(Answer::Do(Cancelled::at_end(self, env, slot, end, reason).into()));
                 }
-            }
+                AtCancel::Refuse => return Err(Refusal::Cancelled(State::Claimed)),
+                AtCancel::Ignore => (slot, apart),
+            },
             Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };

@@ -51,7 +51,7 @@ pub use fire::{Fired, LATE};
 pub use flow::{Flow, Node};
 pub use groups::Reviewed;
 pub use heartbeat::{Beaten, Heartbeat, Report, Revived};
-pub use holder::{Answer, Speaker, WorkerVerb, ANYBODY};
+pub use holder::{Answer, AtCancel, Speaker, WorkerVerb, ANYBODY};
 pub use label::{Label, Labelled};
 pub use limit::LimitsNamed;
 pub use pause::{Lifted, PauseRequest, Paused, Reclaimed, Resumed};

@@ -169,10 +169,7 @@ impl Posted<'_> {
         board.emit_post(self.slot, due, |facts| {
             facts.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
         });
-        match due {
-            Some(due) => board.make_scheduled(self.slot, due, now)?,
-            _ => board.make_ready(self.slot, now)?,
-        }
+        board.make_due(self.slot, due.unwrap_or(now), now)?;
         match self.replaces {
             true => board.begin_in_family(self.slot, ended, now),
             false => Ok(()),

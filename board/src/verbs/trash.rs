@@ -7,8 +7,7 @@ use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
 use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State};
-use crate::verbs::cancel::Cancelled;
-use crate::verbs::holder::{end_of, WorkerVerb};
+use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to trash its job.
 #[derive(Debug, Clone, Default)]
@@ -20,14 +19,8 @@ pub struct Trash<'a> {
 impl<'a> WorkerVerb<'a> for Trash<'a> {
     const END: End = End::Trashed;
 
-    fn at_cancel(
-        &self,
-        board: &Board,
-        env: &Env<'_>,
-        slot: u32,
-        end: End,
-    ) -> Result<Option<Effect<'a>>, Refusal> {
-        Ok(Some(Cancelled::at_end(board, env, slot, end, self.reason).into()))
+    fn at_cancel(&self) -> AtCancel<'a> {
+        AtCancel::Cancel(self.reason)
     }
 
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
