@@ -26,12 +26,12 @@ MOST = {"TAGS": 64, "TAG": 64, "UNTAG": 64, "META": 64, "QUEUES": 1000, "WHERE":
 
 NAMED = 1_000
 """So many names of each sort there are for commands that tell of them."""
-NAMES = {
+LISTING = {
     *("QUEUES", "GROUPS", "LIMITS", "WORKERS", "KINDS", "TAGS", "INFO", "STATS", "METRICS"),
     *("SCHEDULE LIST", "WORKER LIST"),
 }
 """Commands that tell of names."""
-READS = {*NAMES, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
+READS = {*LISTING, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
 """Commands that leave the board as it is."""
 REFUSED = (
     "STRICT needs AFTER|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
@@ -268,7 +268,7 @@ def prepare(server: Server, name: str) -> list[int]:
     run("FLUSHALL", "SYNC")
     user = ["QUEUE", "awaited", "USER", FIXED["user"]]
     verb, numbers = name.removeprefix("JOB."), range(N)
-    if verb in NAMES:
+    if verb in LISTING:
         return name_much(board)
     board.call("MPOST", N, *["x"] * N, "IDS", N, *[f"a{at}" for at in numbers], *user)
     run("JOB.SETTINGS", "SET", "board", "LIMIT", "l", "concurrency", 5)
