@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import json
 import os
@@ -154,6 +155,7 @@ def test_top_is_live_in_a_terminal(server, jobs) -> None:
         jobs.post(1, queue="second")
         seen = read_until(terminal, b"second")
         os.write(terminal, b"\x03")
+        read_to_end(terminal)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
         pid = 0
     finally:
@@ -162,6 +164,13 @@ def test_top_is_live_in_a_terminal(server, jobs) -> None:
             os.waitpid(pid, 0)
         os.close(terminal)
     assert seen
+
+
+def read_to_end(terminal: int) -> None:
+    """What a program still writes has to be read, or it never ends."""
+    with contextlib.suppress(OSError):
+        while os.read(terminal, 65536):
+            pass
 
 
 def read_until(terminal: int, text: bytes, within: float = 40.0) -> bytes:

@@ -56,8 +56,8 @@ class Job:
 class Model:
     """A board, naively."""
 
-    def __init__(self) -> None:
-        self.now = START
+    def __init__(self, now: int) -> None:
+        self.now = now
         self.jobs: dict[str, Job] = {}
         self.posts = 0
 
@@ -93,7 +93,8 @@ class Pair:
 
     def empty(self) -> None:
         self.primary.flush()
-        self.set_clock(START)
+        # Never back: a promoted server holds claims that end before it was promoted.
+        self.set_clock(self.now + 1)
 
     def set_clock(self, now: int) -> None:
         self.now = now
@@ -151,7 +152,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.pair.empty()
-        self.model = Model()
+        self.model = Model(self.pair.now)
         self.last_token = 0
         self.lost: list[tuple[str, str, int]] = []
 
