@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(2..))]
     pub connections: u16,
 
-    /// So many sessions of users who have signed in, a tenth of them of one user.
+    /// At most this many users are signed in at once; one user has at most a tenth of the sessions.
     #[arg(long, hide = true, default_value_t = 1000)]
     pub sessions: usize,
 

@@ -180,8 +180,8 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
     }
 }
 
-/// So many groups at most are looked at by the command itself when what counts for all of them
-/// has changed; the timer does the rest.
+/// The command itself reviews at most this many groups after a setting of all groups has changed; the
+/// timer reviews the rest.
 const REVIEWS: u32 = 64;
 
 fn review(commit: &mut Commit<'_>) -> Done {

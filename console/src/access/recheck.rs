@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::connection::Link;
 use crate::failure::Failure;
 
-/// So many users are asked about at once.
+/// The console asks the server about at most this many users at once.
 const AT_ONCE: usize = 16;
 
 /// Asks again and again, once for all sessions of one user with one password.

@@ -77,7 +77,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// So many sessions with a password, and as many without.
+    /// At most this many sessions with a password, and as many without.
     pub fn new(most: usize) -> Self {
         Self { known: Mutex::default(), finders: Finders::default(), most }
     }

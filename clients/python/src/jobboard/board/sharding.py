@@ -87,7 +87,7 @@ def each(merge: Callable[[list[Any]], Any]) -> Spread:
 
 
 def each_slices(board: ShardedVerbs, call: Call) -> Steps[Slice[Any]]:
-    """All slices of all shards, added up; `progress` is told of all that was done so far."""
+    """Adds up the slices of all shards, and calls `progress` with the sum so far."""
     whole: Slice[Any] = Slice(0)
     progress = call["progress"]
     for shard in board.requests():
