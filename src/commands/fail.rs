@@ -1,6 +1,6 @@
 //! `JOB.FAIL`: an attempt did not work.
 
-use board::{Answer, Effect, Fail as Request, Retry, State, LONGEST};
+use board::{Answer, Fail as Request, Retry, State, LONGEST};
 
 use super::claim::{next_claim, ClaimRequest};
 use super::{Command, KeyUse, Spec};
@@ -56,7 +56,7 @@ impl Command for Fail {
         end(call, next, |commit| {
             let ended = match commit.work(&speaker, &request)? {
                 Answer::Again(state) => state,
-                Answer::Do(Effect::Cancelled(_)) => State::Cancelled,
+                Answer::Cancel(_) => State::Cancelled,
                 Answer::Do(_) => State::Failed,
             };
             let env = commit.env;

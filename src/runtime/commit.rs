@@ -2,7 +2,7 @@
 //! effects are applied and collected. At the end they are replicated once, waiting clients are
 //! served, and the timer gets its hint.
 
-use board::{Answer, Apply, Batch, Board, Bound, Effect, Env, Refusal, Speaker, WorkerVerb};
+use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, WorkerVerb};
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
@@ -90,16 +90,18 @@ impl<'k> Commit<'k> {
 
     /// Does what time should have done to a worker's job by now, and then the worker's verb.
     /// Returns the effect, unless the verb is a repetition.
-    pub fn work<'a>(
+    pub fn work<'a, V: WorkerVerb<'a>>(
         &mut self,
         speaker: &Speaker<'_>,
-        verb: &impl WorkerVerb<'a>,
-    ) -> Result<Answer<Effect<'a>>, CommandError> {
+        verb: &V,
+    ) -> Result<Answer<'a, V::Effect>, CommandError> {
         self.settle(speaker.id)?;
         let env = self.env;
         let answer = self.board().work(&env, speaker, verb)?;
-        if let Answer::Do(effect) = &answer {
-            self.apply(effect)?;
+        match &answer {
+            Answer::Do(effect) => self.apply(effect)?,
+            Answer::Cancel(effect) => self.apply(effect)?,
+            Answer::Again(_) => {}
         }
         Ok(answer)
     }

@@ -1,7 +1,7 @@
 //! Abandoning: a worker gives a job back, at no cost to the job.
 
 use crate::board::{after, Board};
-use crate::effect::{ApplyError, Effect, Validate};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
@@ -21,14 +21,15 @@ pub struct Abandon<'a> {
 
 impl<'a> WorkerVerb<'a> for Abandon<'a> {
     const END: End = End::Abandoned;
+    type Effect = Abandoned<'a>;
 
     fn at_cancel(&self) -> AtCancel<'a> {
         AtCancel::Cancel(self.reason)
     }
 
-    fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+    fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
         let due = self.delay.map(|ms| after(env.now, ms));
-        Ok(Abandoned { slot, due, reason: self.reason, apart }.into())
+        Ok(Abandoned { slot, due, reason: self.reason, apart })
     }
 }
 

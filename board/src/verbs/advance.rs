@@ -2,7 +2,7 @@
 //! Jobs that wait for it keep waiting.
 
 use crate::board::Board;
-use crate::effect::{is_name, ApplyError, Effect, Validate};
+use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
@@ -31,6 +31,7 @@ pub struct Advance<'a> {
 
 impl<'a> WorkerVerb<'a> for Advance<'a> {
     const END: End = End::Advanced;
+    type Effect = Advanced<'a>;
 
     fn at_cancel(&self) -> AtCancel<'a> {
         AtCancel::Refuse
@@ -38,7 +39,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
 
     /// O(log n + m log m) for m jobs to wait for, plus the search for a cycle when others wait for
     /// the job.
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
         board.check_queue(self.queue)?;
         let after = match &self.after {
             Some(after) => board.decide_edges(env, slot, None, after)?,
@@ -46,7 +47,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         };
         board.check_edge_count(&[], &after)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, apart }.into())
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, apart })
     }
 }
 

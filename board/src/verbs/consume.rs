@@ -1,7 +1,7 @@
 //! Consuming: the work is done.
 
 use crate::board::Board;
-use crate::effect::{ApplyError, Effect, Validate};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_field, EventField, EventKind};
@@ -25,6 +25,7 @@ pub struct Consume<'a> {
 
 impl<'a> WorkerVerb<'a> for Consume<'a> {
     const END: End = End::Consumed;
+    type Effect = Consumed<'a>;
 
     fn at_cancel(&self) -> AtCancel<'a> {
         match self.force {
@@ -33,14 +34,14 @@ impl<'a> WorkerVerb<'a> for Consume<'a> {
         }
     }
 
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
         let job = board.job(slot).map_err(|_| Refusal::NoJob)?;
         let setting = match self.result {
             Some(_) => Setting::RetainResult,
             None => Setting::RetainComplete,
         };
         let retain = self.retain.unwrap_or_else(|| board.job_rule(job, setting, env.rules));
-        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, apart }.into())
+        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, apart })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Failing: an attempt did not work. Another follows, or the job has failed.
 
 use crate::board::{after, Board};
-use crate::effect::{ApplyError, Effect, Validate};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
@@ -39,12 +39,13 @@ pub struct Fail<'a> {
 
 impl<'a> WorkerVerb<'a> for Fail<'a> {
     const END: End = End::Failed;
+    type Effect = Failed<'a>;
 
     fn at_cancel(&self) -> AtCancel<'a> {
         AtCancel::Cancel(Some(self.message))
     }
 
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
         let policy = board.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
         let (due, retain) = match (policy, self.retry) {
             (Next::End { retain }, _) => (None, retain),
@@ -53,7 +54,7 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
             (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
         };
         let Fail { kind, message, payload, .. } = *self;
-        Ok(Failed { slot, kind, message, due, retain, payload, apart }.into())
+        Ok(Failed { slot, kind, message, due, retain, payload, apart })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Holders: the check with which all verbs of a worker begin.
 
 use crate::board::Board;
-use crate::effect::Effect;
+use crate::effect::{Apply, Effect};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
@@ -36,19 +36,23 @@ pub enum AtCancel<'a> {
 pub trait WorkerVerb<'a> {
     /// How the claim ends.
     const END: End;
+    /// What happens to the job.
+    type Effect: Apply + Into<Effect<'a>>;
 
     /// What it does when the job is to be cancelled.
     fn at_cancel(&self) -> AtCancel<'a>;
 
     /// The effect on a job. `apart` as in [`Standing::Late`].
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal>;
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal>;
 }
 
 /// The outcome of a worker's verb.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer<E> {
+pub enum Answer<'a, E> {
     /// The caller must apply this.
     Do(E),
+    /// The job was to be cancelled: the caller must apply this instead.
+    Cancel(Cancelled<'a>),
     /// The same verb with the same token has succeeded before. Nothing happens; the state is that
     /// of the job, or the last it had.
     Again(State),
@@ -178,12 +182,12 @@ impl Board {
         env: &Env<'_>,
         speaker: &Speaker<'_>,
         verb: &V,
-    ) -> Result<Answer<Effect<'a>>, Refusal> {
+    ) -> Result<Answer<'a, V::Effect>, Refusal> {
         let (slot, apart) = match self.standing(env, speaker, Some(V::END))? {
             Standing::Holds { slot, cancel: true, apart } => match verb.at_cancel() {
                 AtCancel::Cancel(reason) => {
                     let end = end_of(V::END, apart);
-                    return Ok(Answer::Do(Cancelled::at_end(self, env, slot, end, reason).into()));
+                    return Ok(Answer::Cancel(Cancelled::at_end(self, env, slot, end, reason)));
                 }
                 AtCancel::Refuse => return Err(Refusal::Cancelled(State::Claimed)),
                 AtCancel::Ignore => (slot, apart),

@@ -1,7 +1,7 @@
 //! Trashing: a worker puts a job aside that nobody should attempt again.
 
 use crate::board::Board;
-use crate::effect::{ApplyError, Effect, Validate};
+use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField, EventKind};
@@ -18,14 +18,15 @@ pub struct Trash<'a> {
 
 impl<'a> WorkerVerb<'a> for Trash<'a> {
     const END: End = End::Trashed;
+    type Effect = Trashed<'a>;
 
     fn at_cancel(&self) -> AtCancel<'a> {
         AtCancel::Cancel(self.reason)
     }
 
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Effect<'a>, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
         let retain = board.retention(State::Trashed, env.rules);
-        Ok(Trashed { slot, reason: self.reason, retain, apart }.into())
+        Ok(Trashed { slot, reason: self.reason, retain, apart })
     }
 }
 

@@ -120,6 +120,10 @@ impl World {
                 self.act(effect);
                 Ok(Done::Did)
             }
+            Ok(Answer::Cancel(effect)) => {
+                self.act(effect);
+                Ok(Done::Did)
+            }
             Ok(Answer::Again(state)) => Ok(Done::Again(state)),
             Err(refusal) => Err(refusal.to_string()),
         };
