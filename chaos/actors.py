@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any
 
 import redis
 from expect import error_text
@@ -34,7 +35,7 @@ class Actor:
         self.folder, self.name, self.replicated = Path(folder), name, replicated
         self.random = random.Random(f"{seed} {name}")
         self.journal = Journal(self.folder / f"{name}.jsonl").open()
-        self.board: Optional[Board] = None
+        self.board: Board | None = None
         self.port = 0
 
     def connect(self) -> Board:
@@ -153,7 +154,7 @@ def work(folder: str, name: str, seed: int, replicated: bool, sort: str) -> None
             jobs += end_one(actor, about, job["id"], job["token"], words if sort == "chained" else None)
 
 
-def end_one(actor: Actor, about: dict, id: str, token: int, chain: Optional[list]) -> list:
+def end_one(actor: Actor, about: dict, id: str, token: int, chain: list | None) -> list:
     """Ends a job, or forgets it. With the words of a claim, the jobs that its consume has taken."""
     draw, worker, lease = actor.random, about["worker"], about["lease"]
     time.sleep(draw.choice([0, 0, 0.002, 0.02, lease / 1000 * 0.4]))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Call:
     begin: float
     end: float = float("inf")
     reply: Any = None
-    error: Optional[str] = None
+    error: str | None = None
     durable: bool = False
 
     @property

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Coroutine
-from typing import Any, Optional
+from typing import Any
 
 PIECE = 1 << 16
 
@@ -55,7 +55,7 @@ class Link:
     """One port, and all connections through it."""
 
     def __init__(self) -> None:
-        self.target: Optional[int] = None
+        self.target: int | None = None
         self.delay = 0.0
         self.shut = False
         self.flows = asyncio.Event()
@@ -83,7 +83,7 @@ class Link:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until either side ends it."""
-        there: Optional[asyncio.StreamWriter] = None
+        there: asyncio.StreamWriter | None = None
         try:
             if self.shut or self.target is None:
                 return

@@ -7,9 +7,11 @@ import random
 import signal
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import redis
+from harness import wait_until
 
 if TYPE_CHECKING:
     from run import Run
@@ -147,12 +149,17 @@ class Nemesis:
             client.config_set("maxmemory", "0")
 
     def save(self) -> None:
-        self._ask("BGSAVE", "SCHEDULE")
+        self._ask("BGSAVE")  # not scheduled: `reload` has to know when one runs
 
     def rewrite(self) -> None:
         self._ask("BGREWRITEAOF")
 
     def reload(self) -> None:
+        """Not while a child saves: the server would load the child's file, older than the last answers, and
+        write DEBUG RELOAD itself to its log, which then cannot be replayed.
+        """
+        server = self.run.site.primary
+        wait_until(lambda: not server.info("persistence")["rdb_bgsave_in_progress"], 60, what="the save")
         self._ask("DEBUG", "RELOAD")
 
     def kill_primary(self) -> None:

@@ -5,7 +5,7 @@
 First on one server that writes every command to disk, then on one whose machine's clock makes steps, then on
 a primary with two replicas and three Sentinels. All of them talk over links that are made slow, stand still
 or break. The seed draws every deed and every client's choices; the moments are the machine's. Ends with 1
-when a promise was broken, and then leaves the journals where it says.
+when a promise was broken, and then leaves the journals, and the servers' logs and files, where it says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -154,6 +155,8 @@ class Run:
         return wrong
 
     def close(self, keep: bool) -> None:
+        if keep:
+            self.site.keep(self.folder)
         self.site.close()
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -194,7 +197,7 @@ def main() -> int:
         print(text, flush=True)
         page.append(text)
         if wrong:
-            print(f"the journals are in {run.folder}", flush=True)
+            print(f"the journals, logs and files of the servers are in {run.folder}", flush=True)
             broken = True
     if arguments.report:
         arguments.report.write_text("\n".join(page))

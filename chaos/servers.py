@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -11,7 +12,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional
 
 import redis
 from clock import Steps
@@ -53,7 +53,7 @@ class Sentinel:
                 preexec_fn=die_with_parent,
             )
 
-    def primary(self) -> Optional[int]:
+    def primary(self) -> int | None:
         """The port of the primary, as this Sentinel sees it."""
         with contextlib.suppress(redis.RedisError), redis.Redis(port=self.port, socket_timeout=1) as client:
             found = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
@@ -96,7 +96,7 @@ class Site:
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
-    def _start(self, primary: Optional[Server] = None) -> Server:
+    def _start(self, primary: Server | None = None) -> Server:
         door, peer = self.links.open(), self.links.open()
         config = [
             *ALWAYS,
@@ -121,7 +121,7 @@ class Site:
         fresh.write_text(str(self.doors[self.primary]))
         fresh.rename(self.address)
 
-    def _agreed(self) -> Optional[int]:
+    def _agreed(self) -> int | None:
         told = [sentinel.primary() for sentinel in self.sentinels]
         return next((port for port in told if port is not None and told.count(port) >= 2), None)
 
@@ -166,6 +166,11 @@ class Site:
             return False
 
         wait_until(whole, 60, 0.05, what="the servers have healed")
+
+    def keep(self, folder: Path) -> None:
+        """Copies the logs and files of the servers: a broken promise is understood from them."""
+        for number, server in enumerate(self.servers):
+            shutil.copytree(server.folder, folder / f"server-{number}", dirs_exist_ok=True)
 
     def close(self) -> None:
         self._stop.set()

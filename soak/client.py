@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 import redis
 from expect import error_text
@@ -73,7 +74,7 @@ class Client:
             self.counts["refused", code] += 1
             return None
 
-    def live(self, turn: Callable[[], None], farewell: Optional[Callable[[], None]] = None) -> None:
+    def live(self, turn: Callable[[], None], farewell: Callable[[], None] | None = None) -> None:
         """Takes turns until it is stopped; what went wrong is told as text."""
         wrong = None
         try:

@@ -12,8 +12,8 @@ import argparse
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 ROOT = Path(__file__).resolve().parents[1]
 for folder in ("tests/python", "chaos", "soak"):

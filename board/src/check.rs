@@ -171,16 +171,16 @@ impl Board {
         if let Some(slot) = left.keys().next() {
             return Err(format!("slot {slot} waits in a circle"));
         }
-        let mut told: BTreeMap<(u32, i64), i64> = BTreeMap::new();
+        let mut informed: BTreeMap<(u32, i64), i64> = BTreeMap::new();
         for tell in &self.relations.waits.resolutions {
-            let from = told.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
+            let from = informed.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
             *from = tell.from.min(*from);
         }
         for (slot, job) in waiting() {
             for edge in self.edges(slot).iter().filter(|edge| self.outcome(edge) != Outcome::Waits) {
                 let seq = self.store.jobs.get(edge.slot).map_or(0, |other| other.seq.get());
-                if told.get(&(edge.slot, seq)).is_none_or(|from| *from > job.seq.get()) {
-                    return Err(format!("slot {slot} is never told of the end of {}", edge.slot));
+                if informed.get(&(edge.slot, seq)).is_none_or(|from| *from > job.seq.get()) {
+                    return Err(format!("slot {slot} is never informed of the end of {}", edge.slot));
                 }
             }
         }
@@ -247,7 +247,7 @@ impl Board {
                     *rounds.entry(level).or_default() += 1;
                 }
             }
-            if turns != fair.turns.len() + fair.apart.len()
+            if turns != fair.turns.len() + fair.own_limits.len()
                 || !rounds.iter().eq(fair.rounds.iter().map(|(l, r)| (l, &r.groups)))
             {
                 return fail("rounds of nobody");

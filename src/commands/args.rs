@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use board::Speaker;
 
 use crate::config::config;
-use crate::integers::whole;
+use crate::integers::{duration, whole};
 use crate::redis::words::Words;
 use crate::replies::errors::{syntax, unexpected, CommandError};
 
@@ -49,6 +49,17 @@ impl Keyword {
     /// The word as text to match on.
     pub fn text(&self) -> &str {
         self.0.get(..self.1).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("")
+    }
+}
+
+/// What a duration is counted in, for errors.
+pub const MS: &str = " milliseconds, or a duration such as 30s or 1h30m";
+
+#[inline]
+fn within(n: Option<i64>, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, CommandError> {
+    match n.filter(|n| range.contains(n)) {
+        Some(n) => Ok(n),
+        None => out_of_range(name, range, unit),
     }
 }
 
@@ -147,26 +158,18 @@ impl<'a> Args<'a> {
 
     /// A whole number.
     pub fn int(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
-        self.integer(name, range, "")
+        within(whole(self.value(name)?), name, range, "")
     }
 
-    /// A duration, ms.
+    /// A duration, in ms or with units.
     pub fn ms(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
-        self.integer(name, range, " milliseconds")
+        let word = self.value(name)?;
+        within(whole(word).or_else(|| duration(word)), name, range, MS)
     }
 
     /// A time, Unix ms.
     pub fn time(&mut self, name: &str, range: RangeInclusive<i64>) -> Result<i64, CommandError> {
-        self.integer(name, range, " Unix milliseconds")
-    }
-
-    #[inline]
-    fn integer(&mut self, name: &str, range: RangeInclusive<i64>, unit: &str) -> Result<i64, CommandError> {
-        let word = self.value(name)?;
-        match whole(word).filter(|n| range.contains(n)) {
-            Some(n) => Ok(n),
-            None => out_of_range(name, range, unit),
-        }
+        within(whole(self.value(name)?), name, range, " Unix milliseconds")
     }
 
     /// A name: 1 to 255 bytes.

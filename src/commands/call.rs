@@ -1,8 +1,9 @@
 //! One call of a command.
 
 use crate::commands::args::Args;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::park::Client;
+use crate::redis::strings::Key;
 use crate::redis::words::Words;
 
 /// One call: context and arguments.

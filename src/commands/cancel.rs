@@ -3,29 +3,18 @@
 use board::{CancelAnswer, Operation};
 
 use super::selection::{distinct, named, resolve, Named};
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.CANCEL board n id… [BY user] [FORCE]` → for each id `cancelled`, `requested`, `already`
-/// or null; or `WHERE … [BY user] [FORCE]` → count, cursor, ids held back. Replicates `Cancelled`
-/// or `CancelRequested` for each.
+/// `JOB.CANCEL` → for each id `cancelled`, `requested`, `already` or null; with WHERE → count,
+/// cursor, ids held back. Replicates `Cancelled` or `CancelRequested` for each.
 pub struct Cancel;
 
 impl Command for Cancel {
-    const SPEC: Spec = Spec {
-        name: "job.cancel",
-        arity: -4,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Cancels jobs, and asks workers of claimed ones to stop.",
-        complexity: "O(n log N)",
-        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
-            [BY user] [FORCE]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_CANCEL.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

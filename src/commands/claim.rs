@@ -4,7 +4,7 @@ use board::{Claim as Request, FieldList, Fields, Order, ANYBODY, CLAIM_FIELDS, L
 
 use smallvec::{smallvec, SmallVec};
 
-use super::{fields, Command, KeyUse, Spec};
+use super::{fields, reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword, Queues};
 use crate::commands::call::Call;
 use crate::config::config;
@@ -18,9 +18,8 @@ use crate::runtime::claim_queue::Wait;
 use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
-/// `JOB.CLAIM board worker [QUEUE q|QUEUES n q…] [ORDER o] [COUNT n] [LEASE ms] [BLOCK ms] [SEEN t]
-/// [SESSION] [FIELDS n f…] | [ID id]` → records, or a null array. Replicates `Claimed` for each
-/// job, and `Beaten` for each job that SEEN returns. Settles up to 64 overdue things first.
+/// `JOB.CLAIM` → records, or a null array. Replicates `Claimed` for each job, and `Beaten` for each
+/// job that SEEN returns. Settles up to 64 overdue things first.
 pub struct Claim;
 
 /// Most claims are for one job, and need no allocation for its number.
@@ -75,34 +74,13 @@ fn order(args: &mut Args<'_>) -> Result<Order, CommandError> {
 }
 
 impl Command for Claim {
-    const SPEC: Spec = Spec {
-        name: "job.claim",
-        arity: -3,
-        flags: "write blocking",
-        key: Some(KeyUse::Update),
-        summary: "Claims ready jobs under a lease, or waits for some.",
-        complexity: "O(n (Q + log N)) for n jobs from Q queues",
-        syntax:
-            "board worker <[QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] \
-            [BLOCK ms] [SEEN token] [SESSION] [FIELDS n field [field ...]]|ID id [LEASE ms] [SESSION] \
-            [FIELDS n field [field ...]]>",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_CLAIM.with("write blocking", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
         ClaimRequest::read(&mut call.args, call.ctx, worker)?.take(call, |_| Ok(None))
     }
 }
-
-/// The options of a claim in the syntax of a verb that ends work.
-macro_rules! next_claim {
-    () => {
-        "[CLAIM [QUEUE queue|QUEUES n queue [queue ...]] [ORDER <best|listed|rotate>] [COUNT n] [LEASE ms] [BLOCK ms] \
-        [SEEN token] [SESSION] [FIELDS n field [field ...]]]"
-    };
-}
-pub(super) use next_claim;
 
 /// A worker's request for jobs.
 pub struct ClaimRequest<'a> {

@@ -3,11 +3,11 @@
 use board::{Advance, Answer, Consume as Request, Speaker, State, LONGEST};
 
 use super::after::Waits;
-use super::claim::{next_claim, ClaimRequest};
-use super::many::{for_each, targets, tokens};
+use super::claim::ClaimRequest;
+use super::many::{end_each, targets, tokens};
 use super::post::delay;
-use super::shared::{self, EDGE};
-use super::{Command, KeyUse, Spec};
+use super::shared::EDGE;
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
@@ -15,14 +15,11 @@ use crate::replies::endings::Ending;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.CONSUME board worker id [TOKEN t] [RESULT r] [RETAIN ms] [PAYLOAD p] [FORCE]` → `complete`;
-/// with `NEXT queue [DELAY ms] [PRIORITY p] [AFTER …]` → the new state of the job. With `CLAIM …`
-/// also the reply of the claim. Replicates `Consumed` or `Advanced`, nothing for a repetition, and
-/// `Claimed`.
+/// `JOB.CONSUME` → `complete`; with NEXT → the new state of the job. With CLAIM also the reply of
+/// the claim. Replicates `Consumed` or `Advanced`, nothing for a repetition, and `Claimed`.
 pub struct Consume;
 
-/// `JOB.MCONSUME board worker n id… [TOKENS n t…] [RESULT r|RESULTS n r…] [RETAIN ms] [FORCE]`,
-/// or `ALL`, or with `NEXT …`; last `CLAIM …`.
+/// `JOB.MCONSUME` → the same for many jobs.
 pub struct MConsume;
 
 /// The options of both.
@@ -94,16 +91,14 @@ enum Completion<'a> {
     On(Advance<'a>),
 }
 
-/// Refuses a completion that is too long for `n` jobs: see [`shared`].
-fn check_shared(n: usize, jobs: &str, completion: &Completion<'_>) -> Done {
+/// What a completion gives to each job: see [`shared`](super::shared).
+fn shared<'n>(completion: &Completion<'_>) -> Vec<(&'n str, usize)> {
     match completion {
-        Completion::Done(request) => {
-            shared::check(n, jobs, &[("RESULT", request.result.map_or(0, <[u8]>::len))])
-        }
+        Completion::Done(request) => vec![("RESULT", request.result.map_or(0, <[u8]>::len))],
         Completion::On(advance) => {
             let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
             let name = advance.name.map_or(0, <[u8]>::len);
-            shared::check(n, jobs, &[("AFTER", edges), ("NEXT", advance.queue.len()), ("NAME", name)])
+            vec![("AFTER", edges), ("NEXT", advance.queue.len()), ("NAME", name)]
         }
     }
 }
@@ -135,20 +130,7 @@ fn results<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
 }
 
 impl Command for Consume {
-    const SPEC: Spec = Spec {
-        name: "job.consume",
-        arity: -4,
-        flags: "write blocking",
-        key: Some(KeyUse::Update),
-        summary: "Completes a job, or moves it to its next queue.",
-        complexity: "O(log N), and that of the claim",
-        syntax: concat!(
-            "board worker id [TOKEN token] [PAYLOAD payload] [[RESULT result] [RETAIN ms] [FORCE]|NEXT queue \
-            [NAME name] [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
-            next_claim!()
-        ),
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_CONSUME.with("write blocking", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -169,21 +151,7 @@ impl Command for Consume {
 }
 
 impl Command for MConsume {
-    const SPEC: Spec = Spec {
-        name: "job.mconsume",
-        arity: -4,
-        flags: "write blocking",
-        key: Some(KeyUse::Update),
-        summary: "Completes several jobs, or all of a worker.",
-        complexity: "O(n log N), and that of the claim",
-        syntax: concat!(
-            "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [[RESULT result|RESULTS n result [result ...]] \
-            [RETAIN ms] [FORCE]|NEXT queue \
-            [NAME name] [DELAY ms] [PRIORITY priority] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT]] ",
-            next_claim!()
-        ),
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_MCONSUME.with("write blocking", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -200,24 +168,18 @@ impl Command for MConsume {
                 _ => return unexpected(word),
             }
         }
-        targets.check(worker, &given)?;
         targets.check_each("RESULTS", "results", &results)?;
         if results.is_some() && (options.result.is_some() || options.next.is_some()) {
             return syntax("RESULTS excludes RESULT and NEXT");
         }
         let mut completion = options.finish()?;
-        let all = targets.is_all();
-        end(call, next, |commit| {
-            commit.check_worker_name(worker)?;
-            let targets = targets.paired(given, worker, commit);
-            check_shared(targets.len(), if all { "ALL" } else { "n" }, &completion)?;
-            let mut results = results.into_iter().flatten();
-            for_each(commit, targets, all, |commit, id, token| {
-                if let (Completion::Done(request), Some(result)) = (&mut completion, results.next()) {
-                    request.result = Some(result);
-                }
-                consume(commit, &Speaker { worker, id, token }, &completion).map(Ending::State)
-            })
+        let shared = shared(&completion);
+        let mut results = results.into_iter().flatten();
+        end_each(call, worker, (targets, given), next, &shared, |commit, speaker| {
+            if let (Completion::Done(request), Some(result)) = (&mut completion, results.next()) {
+                request.result = Some(result);
+            }
+            consume(commit, speaker, &completion).map(Ending::State)
         })
     }
 }

@@ -3,32 +3,20 @@
 use board::{Filters, Page, Start};
 
 use super::list::filter;
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, Done};
 
-/// `JOB.COUNT board [filter…]` → how many; without filters those that have not ended. With `CURSOR
-/// c` → cursor, and how many of the jobs looked at.
+/// `JOB.COUNT` → how many; without filters those that have not ended. With CURSOR → cursor, and how
+/// many of the jobs looked at.
 pub struct Count;
 
 /// The most jobs that one call looks at.
 const LOOKS: usize = 100_000;
 
 impl Command for Count {
-    const SPEC: Spec = Spec {
-        name: "job.count",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Counts jobs by filters.",
-        complexity: "O(1) by states and queues, or by names, kinds, users, one tag or TRACKED alone, O(Q) by groups for Q queues; \
-            else O(n) for n jobs of the smallest set named, 100,000 at most",
-        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version] \
-            [CURSOR cursor]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_COUNT.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

@@ -3,7 +3,7 @@
 use board::{all_fields, Deleted, FieldList, Forgotten, Operation, Refusal};
 
 use super::selection::{distinct, named, resolve, weight, write_named, Named, Where, BYTES};
-use super::{fields, Command, KeyUse, Spec};
+use super::{fields, reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -12,9 +12,9 @@ use crate::replies::records::write_record;
 use crate::replies::records::write_records;
 use crate::runtime::commit::Commit;
 
-/// `JOB.DELETE board n id… [RETURN [FIELDS n f…]]` → count, cursor, unknown ids, and with RETURN
-/// the records; or `WHERE …`: those held back in place of unknown ids. Replicates `Deleted` for
-/// each record, and `Forgotten` for each tombstone.
+/// `JOB.DELETE` → count, cursor, unknown ids, and with RETURN the records; with WHERE those held
+/// back in place of unknown ids. Replicates `Deleted` for each record, and `Forgotten` for each
+/// tombstone.
 pub struct Delete;
 
 /// A job to delete, with what identifies it: deleting one job may remove another record that was
@@ -115,17 +115,7 @@ fn read<'a>(args: &mut Args<'a>) -> Result<(Named<'a>, Option<FieldList>), Comma
 }
 
 impl Command for Delete {
-    const SPEC: Spec = Spec {
-        name: "job.delete",
-        arity: -4,
-        flags: "write getkeys-api",
-        key: Some(KeyUse::Delete),
-        summary: "Deletes jobs in any state.",
-        complexity: "O(n log N)",
-        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> \
-            [RETURN [FIELDS n field [field ...]]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_DELETE.with("write getkeys-api", KeyUse::Delete);
 
     /// By ids, the reply says only which of them exist. Filters would reveal what is in records,
     /// and which jobs they hold back.

@@ -3,7 +3,7 @@
 use board::{After, Depend, Refusal};
 
 use super::after::on_failure;
-use super::{Command, Family, KeyUse, Spec};
+use super::{reference, Command, Family, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, Done};
@@ -13,32 +13,17 @@ use crate::runtime::commit::Commit;
 pub struct Parent;
 
 impl Family for Parent {
-    const SPEC: Spec = Spec {
-        name: "job.depend",
-        arity: -2,
-        flags: "",
-        summary: "Changes which jobs a job waits for.",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_DEPEND;
 }
 
-/// `JOB.DEPEND ADD board id n id… [ONFAILURE p] [STRICT]` → state. Replicates `Depended`.
+/// `JOB.DEPEND ADD` → state. Replicates `Depended`.
 pub struct Add;
 
-/// `JOB.DEPEND REMOVE board id n id…` → state. Replicates `Depended`.
+/// `JOB.DEPEND REMOVE` → state. Replicates `Depended`.
 pub struct Remove;
 
-/// `JOB.DEPEND CLEAR board id` → state. Replicates `Depended`.
+/// `JOB.DEPEND CLEAR` → state. Replicates `Depended`.
 pub struct Clear;
-
-const SPEC: Spec = Spec {
-    name: "job.depend",
-    arity: -6,
-    flags: "write",
-    key: Some(KeyUse::Update),
-    complexity: "O(n log N)",
-    ..Spec::NONE
-};
 
 fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
     let reply = call.ctx.reply();
@@ -59,13 +44,7 @@ fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
 }
 
 impl Command for Add {
-    const SPEC: Spec = Spec {
-        sub: Some("add"),
-        flags: "write deny-oom",
-        summary: "Adds jobs that a job waits for.",
-        syntax: "board id n other [other ...] [ONFAILURE <hold|cancel|fail|run>] [STRICT]",
-        ..SPEC
-    };
+    const SPEC: Spec = reference::JOB_DEPEND_ADD.with("write deny-oom", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -87,12 +66,7 @@ impl Command for Add {
 }
 
 impl Command for Remove {
-    const SPEC: Spec = Spec {
-        sub: Some("remove"),
-        summary: "Removes some jobs that a job waits for.",
-        syntax: "board id n other [other ...]",
-        ..SPEC
-    };
+    const SPEC: Spec = reference::JOB_DEPEND_REMOVE.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;
@@ -104,13 +78,7 @@ impl Command for Remove {
 }
 
 impl Command for Clear {
-    const SPEC: Spec = Spec {
-        sub: Some("clear"),
-        arity: 4,
-        summary: "Removes all jobs that a job waits for.",
-        syntax: "board id",
-        ..SPEC
-    };
+    const SPEC: Spec = reference::JOB_DEPEND_CLEAR.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;

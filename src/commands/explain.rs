@@ -2,7 +2,7 @@
 
 use board::{Board, Detail, Details, Explanation, Reason, State};
 
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::redis::reply::Reply;
@@ -10,7 +10,7 @@ use crate::replies::errors::Done;
 use crate::runtime::blocked_claims::waiting_for;
 use crate::runtime::world;
 
-/// `JOB.EXPLAIN board id` → a map with the reasons, or null.
+/// `JOB.EXPLAIN` → a map with the reasons, or null.
 pub struct Explain;
 
 fn write_details(reply: Reply, details: &Details) {
@@ -83,18 +83,7 @@ fn write_gone(reply: Reply, board: &Board, id: &[u8], now: i64) {
 }
 
 impl Command for Explain {
-    const SPEC: Spec = Spec {
-        name: "job.explain",
-        arity: 3,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Explains why a job is not running.",
-        complexity: "O(log N + n) for n jobs that it waits for; for a ready job also at most 8,000 steps of some 200 \
-            jobs along its line, 1,000 turns, and 4,000 claims, delayed and blocked jobs where a limit or its \
-            group holds it",
-        syntax: "board id",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_EXPLAIN.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;

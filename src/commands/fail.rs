@@ -1,66 +1,103 @@
-//! `JOB.FAIL`: an attempt did not work.
+//! `JOB.FAIL` and `JOB.MFAIL`: an attempt did not work.
 
-use board::{Answer, Fail as Request, Retry, State, LONGEST};
+use board::{Answer, Fail as Request, Retry, Speaker, State, LONGEST};
 
-use super::claim::{next_claim, ClaimRequest};
-use super::{Command, KeyUse, Spec};
-use crate::commands::args::{once, one_of, Keyword};
+use super::claim::ClaimRequest;
+use super::many::{end_each, targets, tokens};
+use super::{reference, Command, KeyUse, Spec};
+use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{unexpected, Done};
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
 
-/// `JOB.FAIL board worker id kind message [TOKEN t] [RETRY ms|NORETRY] [PAYLOAD p] [CLAIM …]` →
-/// state, due, left; with a claim also its reply. Replicates `Failed`, or `Cancelled` when the
-/// worker was asked to stop, and `Claimed`.
+/// `JOB.FAIL` → state, due, left; with a claim also its reply. Replicates `Failed`, or `Cancelled`
+/// when the worker was asked to stop, and `Claimed`.
 pub struct Fail;
+
+/// `JOB.MFAIL` → the same for many jobs.
+pub struct MFail;
 
 /// The options for what follows a failure.
 const RETRY: &str = "RETRY and NORETRY";
 
-impl Command for Fail {
-    const SPEC: Spec = Spec {
-        name: "job.fail",
-        arity: -6,
-        flags: "write blocking",
-        key: Some(KeyUse::Update),
-        summary: "Reports a failed try: the job is retried or fails.",
-        complexity: "O(log N), and that of the claim",
-        syntax: concat!(
-            "board worker id kind message [TOKEN token] [RETRY ms|NORETRY] [PAYLOAD payload] ",
-            next_claim!()
-        ),
-        ..Spec::NONE
+/// Takes an option for what follows a failure; otherwise returns false.
+fn retry(
+    option: &str,
+    args: &mut Args<'_>,
+    retry: &mut Option<(&'static str, Retry)>,
+) -> Result<bool, CommandError> {
+    match option {
+        "RETRY" => {
+            let ms = args.ms("RETRY", 0..=LONGEST)?;
+            one_of(retry, RETRY, "RETRY", Retry::After(ms))?;
+        }
+        "NORETRY" => one_of(retry, RETRY, "NORETRY", Retry::No)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn fail(
+    commit: &mut Commit<'_>,
+    speaker: &Speaker<'_>,
+    request: &Request<'_>,
+) -> Result<Ending, CommandError> {
+    let ended = match commit.work(speaker, request)? {
+        Answer::Again(state) => state,
+        Answer::Cancel(_) => State::Cancelled,
+        Answer::Do(_) => State::Failed,
     };
+    let env = commit.env;
+    Ok(Ending::Failed(commit.board().after_fail(&env, speaker.id, ended)))
+}
+
+impl Command for Fail {
+    const SPEC: Spec = reference::JOB_FAIL.with("write blocking", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut speaker = args.speaker()?;
         let (kind, message) = (args.name("kind")?, args.text("message")?);
         let mut request = Request { kind, message, ..Request::default() };
-        let (mut retry, mut next) = (None, None);
+        let (mut retried, mut next) = (None, None);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
-                "RETRY" => {
-                    let ms = args.ms("RETRY", 0..=LONGEST)?;
-                    one_of(&mut retry, RETRY, "RETRY", Retry::After(ms))?;
-                }
-                "NORETRY" => one_of(&mut retry, RETRY, "NORETRY", Retry::No)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
+                option if retry(option, args, &mut retried)? => {}
                 _ => return unexpected(word),
             }
         }
-        request.retry = retry.map(|(_, retry)| retry).unwrap_or_default();
-        end(call, next, |commit| {
-            let ended = match commit.work(&speaker, &request)? {
-                Answer::Again(state) => state,
-                Answer::Cancel(_) => State::Cancelled,
-                Answer::Do(_) => State::Failed,
-            };
-            let env = commit.env;
-            Ok(Ending::Failed(commit.board().after_fail(&env, speaker.id, ended)))
+        request.retry = retried.map(|(_, retry)| retry).unwrap_or_default();
+        end(call, next, |commit| fail(commit, &speaker, &request))
+    }
+}
+
+impl Command for MFail {
+    const SPEC: Spec = reference::JOB_MFAIL.with("write blocking", KeyUse::Update);
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let worker = args.any_worker()?;
+        let (kind, message) = (args.name("kind")?, args.text("message")?);
+        let targets = targets(args)?;
+        let mut request = Request { kind, message, ..Request::default() };
+        let (mut given, mut retried, mut next) = (None, None, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
+                option if retry(option, args, &mut retried)? => {}
+                _ => return unexpected(word),
+            }
+        }
+        request.retry = retried.map(|(_, retry)| retry).unwrap_or_default();
+        let shared = [("kind", kind.len()), ("message", message.len())];
+        end_each(call, worker, (targets, given), next, &shared, |commit, speaker| {
+            fail(commit, speaker, &request)
         })
     }
 }

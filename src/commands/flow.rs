@@ -5,14 +5,14 @@ use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
 
 use super::post::{options, Form};
 use super::shared::EDGE;
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::replies::errors::{syntax, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.FLOW board n NODE label payload [option …] …` → ids. All or nothing. Replicates
-/// `Posted` for each node, then `Adopted` for each that has a parent.
+/// `JOB.FLOW` → ids. All or nothing. Replicates `Posted` for each node, then `Adopted` for each
+/// that has a parent.
 pub struct Flow;
 
 fn node<'a>(call: &mut Call<'a>) -> Result<Node<'a>, CommandError> {
@@ -53,20 +53,7 @@ fn post(commit: &mut Commit<'_>, mut plan: Plan<'_>) -> Result<Vec<Vec<u8>>, Com
 }
 
 impl Command for Flow {
-    const SPEC: Spec = Spec {
-        name: "job.flow",
-        arity: -6,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Posts jobs that depend on each other, all or none.",
-        complexity: "O(n log N) for n nodes and all that they wait for",
-        syntax: "board n NODE label payload [ID id] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
-            [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] \
-            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
-            [UNIQUE key [UNTIL <start|end>] [FOR ms]] [NODE label payload options]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_FLOW.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let n = call.args.length("n", 1)?;

@@ -2,7 +2,7 @@
 
 use board::{all_fields, Board, FieldList, NEVER};
 
-use super::{fields, read, selection, Command, KeyUse, Spec};
+use super::{fields, read, reference, selection, Command, KeyUse, Spec};
 use crate::commands::args::{once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -12,11 +12,11 @@ use crate::replies::records::write_found;
 use crate::replies::records::write_record;
 use crate::replies::records::write_records;
 
-/// `JOB.GET board id [FIELDS n f…] [CHILDREN [CURSOR c] [COUNT n]]` → record or null; with CHILDREN
-/// record, cursor and records of children in the order of their posts.
+/// `JOB.GET` → record or null; with CHILDREN record, cursor and records of children in the order of
+/// their posts.
 pub struct Get;
 
-/// `JOB.MGET board n id… [FIELDS n f…]` → a record or null for each id.
+/// `JOB.MGET` → a record or null for each id.
 pub struct MGet;
 
 fn options(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
@@ -65,16 +65,7 @@ impl Children {
 }
 
 impl Command for Get {
-    const SPEC: Spec = Spec {
-        name: "job.get",
-        arity: -3,
-        flags: "readonly fast",
-        key: Some(KeyUse::Read),
-        summary: "Returns the record of a job.",
-        complexity: "O(1); with CHILDREN O(log N + n) for n children returned",
-        syntax: "board id [FIELDS n field [field ...]] [CHILDREN [CURSOR cursor] [COUNT n]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_GET.with("readonly fast", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -106,16 +97,7 @@ impl Command for Get {
 }
 
 impl Command for MGet {
-    const SPEC: Spec = Spec {
-        name: "job.mget",
-        arity: -4,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns the records of several jobs.",
-        complexity: "O(n)",
-        syntax: "board n id [id ...] [FIELDS n field [field ...]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_MGET.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let ids = selection::ids(&mut call.args)?;

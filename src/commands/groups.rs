@@ -3,7 +3,7 @@
 use board::{Board, GroupOf, Setting, State, ALL_GROUPS};
 
 use super::pages::{self, Paging};
-use super::{pause_end, read, Command, KeyUse, Spec};
+use super::{pause_end, read, reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -11,7 +11,7 @@ use crate::replies::errors::{unexpected, Done};
 use crate::replies::fitting::fit_rows;
 use crate::runtime::world;
 
-/// `JOB.GROUPS board [QUEUE q] [CURSOR c] [COUNT n]` → cursor and a map for each group.
+/// `JOB.GROUPS` → cursor and a map for each group.
 pub struct Groups;
 
 /// The settings in each map, beside counts and pause.
@@ -47,16 +47,7 @@ pub fn write_limits(reply: Reply, board: &Board, queue: &[u8], group: Option<&[u
 }
 
 impl Command for Groups {
-    const SPEC: Spec = Spec {
-        name: "job.groups",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists groups with their jobs by state.",
-        complexity: "O(Q log Q + n) for Q queues and n groups returned",
-        syntax: "board [QUEUE queue] [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_GROUPS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (mut queue, mut paging) = (None, Paging::FIRST);

@@ -3,7 +3,7 @@
 use board::{Heartbeat as Request, Report, Speaker, LONGEST};
 
 use super::many::{targets, tokens};
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -11,12 +11,11 @@ use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::replies::records::write_refusal;
 use crate::runtime::commit::Commit;
 
-/// `JOB.HEARTBEAT board worker id [TOKEN t] [LEASE ms] [PROGRESS pct] [STAGE text] [PAYLOAD p]
-/// [META n f v…] [LOG text]` → deadline and cancel. Replicates `Beaten`, preceded by `Revived` when
-/// it is late.
+/// `JOB.HEARTBEAT` → deadline and cancel. Replicates `Beaten`, preceded by `Revived` when it is
+/// late.
 pub struct Heartbeat;
 
-/// `JOB.MHEARTBEAT board worker n id… [TOKENS n t…] [LEASE ms]`, or `ALL` for the ids.
+/// `JOB.MHEARTBEAT` → the same for many jobs.
 pub struct MHeartbeat;
 
 /// Applies one heartbeat; returns when the claim ends, and whether the worker is asked to stop.
@@ -45,17 +44,7 @@ fn write(reply: Reply, (deadline, cancel): (i64, bool)) {
 }
 
 impl Command for Heartbeat {
-    const SPEC: Spec = Spec {
-        name: "job.heartbeat",
-        arity: -4,
-        flags: "write fast",
-        key: Some(KeyUse::Update),
-        summary: "Extends a lease and reports progress.",
-        complexity: "O(log N)",
-        syntax: "board worker id [TOKEN token] [LEASE ms] [PROGRESS percent] [STAGE text] [PAYLOAD payload] \
-            [META n field value [field value ...]] [LOG text]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_HEARTBEAT.with("write fast", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -87,16 +76,7 @@ impl Command for Heartbeat {
 }
 
 impl Command for MHeartbeat {
-    const SPEC: Spec = Spec {
-        name: "job.mheartbeat",
-        arity: -4,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Extends several leases, or all of a worker.",
-        complexity: "O(n log N)",
-        syntax: "board worker <n id [id ...] [TOKENS n token [token ...]]|ALL> [LEASE ms]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_MHEARTBEAT.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

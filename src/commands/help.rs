@@ -18,12 +18,12 @@ pub struct Help<F>(PhantomData<F>);
 
 impl<F: Family> Command for Help<F> {
     const SPEC: Spec = Spec {
-        name: F::SPEC.name,
         sub: Some("help"),
         arity: 2,
         flags: "fast",
         summary: "Lists the subcommands.",
-        ..Spec::NONE
+        complexity: "O(1)",
+        ..F::SPEC
     };
 
     fn run(call: &mut Call<'_>) -> Done {

@@ -1,23 +1,14 @@
 //! `JOB.HISTORY`: the history of a job.
 
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::replies::errors::Done;
 
-/// `JOB.HISTORY board id` → entries, oldest first, or null.
+/// `JOB.HISTORY` → entries, oldest first, or null.
 pub struct History;
 
 impl Command for History {
-    const SPEC: Spec = Spec {
-        name: "job.history",
-        arity: 3,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns what happened to a job, oldest first.",
-        complexity: "O(n) for n entries",
-        syntax: "board id",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_HISTORY.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;

@@ -3,27 +3,18 @@
 use board::{day_of, Histogram, Late, State, NEVER};
 
 use super::tables::{write_late, write_pace};
-use super::{pause_end, Command, KeyUse, Spec};
+use super::{pause_end, reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, Keyword};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::replies::errors::{unexpected, Done};
 use crate::runtime::world;
 
-/// `JOB.INFO board [DIGEST]` → a map, or null when there is no board.
+/// `JOB.INFO` → a map, or null when there is no board.
 pub struct Info;
 
 impl Command for Info {
-    const SPEC: Spec = Spec {
-        name: "job.info",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns counts and condition of a board.",
-        complexity: "O(Q + W) for Q queues and W workers; with DIGEST O(N)",
-        syntax: "board [DIGEST]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_INFO.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let mut digest = false;

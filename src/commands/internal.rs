@@ -3,7 +3,7 @@
 
 use board::{Applied, Loader, Refusal};
 
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::redis::ctx::Level;
@@ -15,13 +15,13 @@ use crate::runtime::publish::{self, Outgoing};
 use crate::runtime::timer;
 use crate::runtime::world;
 
-/// `JOB.APPLY board batch` → OK.
+/// `JOB.APPLY` → OK.
 pub struct Apply;
 
-/// `JOB.LOAD board part` → OK.
+/// `JOB.LOAD` → OK.
 pub struct Load;
 
-/// `JOB.PROBE board` → OK. Does nothing: the checks that the server makes before it are the point.
+/// `JOB.PROBE` → OK. Does nothing: the checks that the server makes before it are the point.
 pub struct Probe;
 
 fn from_elsewhere(call: &Call<'_>) -> Result<(), CommandError> {
@@ -32,7 +32,7 @@ fn from_elsewhere(call: &Call<'_>) -> Result<(), CommandError> {
 }
 
 /// Why a batch or a part cannot be taken.
-enum Trouble {
+enum NotTaken {
     /// Nothing has changed.
     Refused(String),
     /// The copy misses something for good.
@@ -42,7 +42,7 @@ enum Trouble {
 /// Works on the board under the call's key, a new one if there is none, and replicates the command
 /// as it is. No client gets the refusal of a replay: what cannot be taken breaks the copy. It is
 /// kept as it is, for an operator to see, and every later command refuses.
-fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trouble>) -> Done {
+fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), NotTaken>) -> Done {
     let key = call.key();
     let mut open = call.ctx.open_writable(&key)?;
     let value = open.value_or_new();
@@ -54,8 +54,8 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
     let mut done: Done = Ok(());
     match work(value) {
         Ok(()) => {}
-        Err(Trouble::Refused(what)) if !replay => return syntax(what),
-        Err(Trouble::Refused(what) | Trouble::Breaks(what)) => {
+        Err(NotTaken::Refused(what)) if !replay => return syntax(what),
+        Err(NotTaken::Refused(what) | NotTaken::Breaks(what)) => {
             value.board.set_broken();
             value.loader = None;
             if !before || !replay {
@@ -91,41 +91,21 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), Trou
 }
 
 impl Command for Apply {
-    const SPEC: Spec = Spec {
-        name: "job.apply",
-        arity: 3,
-        flags: "write",
-        key: Some(KeyUse::Insert),
-        summary: "Internal: applies effects that a primary or a log sends.",
-        complexity: "O(n log N) for n effects",
-        syntax: "board batch",
-        internal: true,
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_APPLY.with("write", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         from_elsewhere(call)?;
         let batch = call.args.value("batch")?;
         change(call, |value| match value.board.replay(batch) {
             Applied::Done | Applied::Skipped => Ok(()),
-            Applied::Malformed => Err(Trouble::Refused("batch is not a batch of effects".into())),
-            Applied::Broken(flaw) => Err(Trouble::Breaks(flaw.to_string())),
+            Applied::Malformed => Err(NotTaken::Refused("batch is not a batch of effects".into())),
+            Applied::Broken(flaw) => Err(NotTaken::Breaks(flaw.to_string())),
         })
     }
 }
 
 impl Command for Load {
-    const SPEC: Spec = Spec {
-        name: "job.load",
-        arity: 3,
-        flags: "write",
-        key: Some(KeyUse::Insert),
-        summary: "Internal: loads a part of a snapshot.",
-        complexity: "O(n log N) for n jobs",
-        syntax: "board part",
-        internal: true,
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_LOAD.with("write", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         from_elsewhere(call)?;
@@ -137,24 +117,25 @@ impl Command for Load {
                 return Ok(());
             }
             if value.loader.is_none() && (value.board.revision() > 0 || value.board.broken()) {
-                return Err(Trouble::Refused("there is a board already".into()));
+                return Err(NotTaken::Refused("there is a board already".into()));
             }
             let begins = value.loader.is_none();
             let new = || if replay { Loader::holding() } else { Loader::default() };
             let mut loader = value.loader.take().unwrap_or_else(new);
             if let Err(damage) = loader.part(part) {
                 let what = format!("part: {}", damage.0);
-                return Err(if begins { Trouble::Refused(what) } else { Trouble::Breaks(what) });
+                return Err(if begins { NotTaken::Refused(what) } else { NotTaken::Breaks(what) });
             }
             if !loader.is_whole() {
                 value.board.set_broken();
                 value.loader = Some(loader);
                 return Ok(());
             }
-            value.board = loader.finish().map_err(|damage| Trouble::Breaks(format!("part: {}", damage.0)))?;
+            value.board =
+                loader.finish().map_err(|damage| NotTaken::Breaks(format!("part: {}", damage.0)))?;
             blocked_waits::touch((call.ctx.db(), call.key().bytes().to_vec()));
             match value.board.why_held() {
-                Some(why) => Err(Trouble::Breaks(format!("{why}, it is kept as it is"))),
+                Some(why) => Err(NotTaken::Breaks(format!("{why}, it is kept as it is"))),
                 None => Ok(()),
             }
         })
@@ -162,16 +143,7 @@ impl Command for Load {
 }
 
 impl Command for Probe {
-    const SPEC: Spec = Spec {
-        name: "job.probe",
-        arity: 2,
-        flags: "write fast",
-        key: Some(KeyUse::Update),
-        summary: "Internal: asks whether the server would let a command write.",
-        syntax: "board",
-        internal: true,
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_PROBE.with("write fast", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         call.ctx.reply().ok();

@@ -3,28 +3,19 @@
 use board::{LimitOf, Setting, NEVER};
 
 use super::pages::{self, Paging};
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::replies::errors::Done;
 use crate::runtime::world;
 
-/// `JOB.LIMITS board [CURSOR c] [COUNT n]` → cursor and a map for each limit.
+/// `JOB.LIMITS` → cursor and a map for each limit.
 pub struct Limits;
 
 /// The settings in each map, beside what counts against the limit.
 const SETTINGS: [Setting; 4] = [Setting::Concurrency, Setting::Rate, Setting::RatePeriod, Setting::Burst];
 
 impl Command for Limits {
-    const SPEC: Spec = Spec {
-        name: "job.limits",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists shared limits and what counts against them.",
-        complexity: "O(log L + n) for L limits and n returned",
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_LIMITS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();

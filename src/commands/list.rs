@@ -3,7 +3,7 @@
 use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
 use super::pages::Paging;
-use super::{fields, read, Command, KeyUse, Spec};
+use super::{fields, read, reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -11,10 +11,9 @@ use crate::replies::errors::{syntax, unexpected, unknown, CommandError, Done};
 use crate::replies::fitting::fit;
 use crate::replies::records::write_records;
 
-/// `JOB.LIST board [filter…] [REV] [CURSOR c] [COUNT n] [JUSTID] [FIELDS n f…]` → cursor and
-/// records; with SINCE also the ids of removed jobs, and the revision. Looks at ten jobs for each
-/// that it may return, and at 10,000 at least. A page ends early where its records would be longer
-/// than `max-reply`.
+/// `JOB.LIST` → cursor and records; with SINCE also the ids of removed jobs, and the revision.
+/// Looks at ten jobs for each that it may return, and at 10,000 at least. A page ends early where
+/// its records would be longer than `max-reply`.
 pub struct List;
 
 /// The most filters: each is checked for each job that is looked at.
@@ -80,18 +79,7 @@ fn follow(call: &Call<'_>) {
 }
 
 impl Command for List {
-    const SPEC: Spec = Spec {
-        name: "job.list",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists jobs by filters, page by page.",
-        complexity: "O(log N + n) for n jobs looked at",
-        syntax: "board [[NOT] STATE state] [[NOT] QUEUE queue] [[NOT] GROUP group] [[NOT] WORKER worker] [[NOT] NAME name] \
-            [[NOT] TAG tag] [[NOT] KIND kind] [[NOT] TRACKED] [[NOT] USER user] [[NOT] LAPSED] [[NOT] SINCE version] \
-            [REV] [CURSOR cursor] [COUNT n] [JUSTID] [FIELDS n field [field ...]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_LIST.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

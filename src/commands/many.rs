@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
-use board::ANYBODY;
+use board::{Speaker, ANYBODY};
 
+use super::claim::ClaimRequest;
+use super::ending::end;
+use super::shared;
 use crate::commands::args::Args;
+use crate::commands::call::Call;
 use crate::replies::endings::Ending;
-use crate::replies::errors::{syntax, CommandError};
+use crate::replies::errors::{syntax, CommandError, Done};
 use crate::runtime::commit::Commit;
 
 /// Which jobs a worker names.
@@ -78,21 +82,30 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// Ends the work on each target with `each`, which replies for one job. With ALL each reply
-/// contains the job's id.
-pub fn for_each(
-    commit: &mut Commit<'_>,
-    targets: Vec<Target<'_>>,
-    all: bool,
-    mut each: impl FnMut(&mut Commit<'_>, &[u8], Option<u64>) -> Result<Ending, CommandError>,
-) -> Result<Ending, CommandError> {
-    let mut answers = Vec::with_capacity(targets.len());
-    for (id, token) in &targets {
-        answers.push(match each(commit, id, *token) {
-            Err(CommandError::Refused(refusal)) => Err(refusal),
-            answer => Ok(answer?),
-        });
-    }
-    let told = targets.into_iter().filter(|_| all);
-    Ok(Ending::Each { ids: told.map(|(id, _)| id.into_owned()).collect(), answers })
+/// Ends the work on each of several jobs and replies; claims the next jobs if a claim follows. With
+/// `ALL` each reply contains the job's id. `shared` is what the command gives to each job.
+pub fn end_each(
+    call: &Call<'_>,
+    worker: &[u8],
+    (targets, tokens): (Targets<'_>, Option<Vec<u64>>),
+    next: Option<ClaimRequest<'_>>,
+    shared: &[(&str, usize)],
+    mut each: impl FnMut(&mut Commit<'_>, &Speaker<'_>) -> Result<Ending, CommandError>,
+) -> Done {
+    targets.check(worker, &tokens)?;
+    let all = targets.is_all();
+    end(call, next, |commit| {
+        commit.check_worker_name(worker)?;
+        let targets = targets.paired(tokens, worker, commit);
+        shared::check(targets.len(), if all { "ALL" } else { "n" }, shared)?;
+        let mut answers = Vec::with_capacity(targets.len());
+        for (id, token) in &targets {
+            answers.push(match each(commit, &Speaker { worker, id, token: *token }) {
+                Err(CommandError::Refused(refusal)) => Err(refusal),
+                answer => Ok(answer?),
+            });
+        }
+        let ids = targets.into_iter().filter(|_| all);
+        Ok(Ending::Each { ids: ids.map(|(id, _)| id.into_owned()).collect(), answers })
+    })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use board::{day_of, Board, Late, Setting, State, Stats, Tally, DAY};
 
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::replies::errors::{syntax, Done};
@@ -25,7 +25,7 @@ const NAME_LONGEST: usize = 1_024;
 /// Takes the place of the label `queue`, which may have any value.
 const OTHERS: (&str, &[u8]) = ("queues", b"other");
 
-/// `JOB.METRICS [board …]` → text: this server's own numbers, and those of the named boards.
+/// `JOB.METRICS` → text: this server's own numbers, and those of the named boards.
 pub struct Metrics;
 
 const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
@@ -77,18 +77,7 @@ static FAMILIES: [Family; 23] = [
 ];
 
 impl Command for Metrics {
-    const SPEC: Spec = Spec {
-        name: "job.metrics",
-        arity: -1,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        many_keys: true,
-        summary: "Returns the numbers of boards as OpenMetrics text.",
-        complexity:
-            "O(Q + W) for the Q queues and W workers of the boards named, and the text of at most 1,000 queues",
-        syntax: "[board [board ...]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_METRICS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let most = config().max_batch;
@@ -134,9 +123,9 @@ fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
     text.gauge("jobboard_overdue", &own, f64::from(u8::from(board.soonest(&env) <= env.now)));
     text.gauge("jobboard_memory_bytes", &own, board.bytes() as f64);
     let today = day_of(env.now);
-    let (mut told, more) = board.queues_after(None, *room);
+    let (mut named, more) = board.queues_after(None, *room);
     let mut by_name: HashSet<&[u8]> = HashSet::new();
-    told.retain(|queue| {
+    named.retain(|queue| {
         let fits = text.len() < LONGEST / 2;
         if fits {
             queue_now(text, name, board, queue, env.now);
@@ -144,7 +133,7 @@ fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
         }
         fits
     });
-    if more || told.len() < board.queue_count() {
+    if more || named.len() < board.queue_count() {
         others_now(text, name, board, &by_name, env.now);
     }
     limits(text, name, board);
@@ -186,13 +175,13 @@ fn queue_now(text: &mut Text, name: &[u8], board: &Board, queue: &[u8], now: i64
 }
 
 /// The jobs of the queues without their own name: all jobs, less those of the other queues.
-fn others_now(text: &mut Text, name: &[u8], board: &Board, told: &HashSet<&[u8]>, now: i64) {
+fn others_now(text: &mut Text, name: &[u8], board: &Board, named: &HashSet<&[u8]>, now: i64) {
     for state in State::ALL {
-        let there: u64 = told.iter().map(|queue| board.count_in(queue, state)).sum();
+        let there: u64 = named.iter().map(|queue| board.count_in(queue, state)).sum();
         let labels = [("board", name), OTHERS, ("state", state.name().as_bytes())];
         text.gauge("jobboard_jobs", &labels, board.count(state).saturating_sub(there) as f64);
     }
-    let queues = board.queue_names().into_iter().filter(|queue| !told.contains(queue));
+    let queues = board.queue_names().into_iter().filter(|queue| !named.contains(queue));
     let oldest = queues.filter_map(|queue| board.pace(Some(queue), now).oldest).max();
     if let Some(ms) = oldest {
         text.gauge("jobboard_oldest_ready_age_seconds", &[("board", name), OTHERS], ms as f64 / 1e3);

@@ -1,5 +1,6 @@
 //! The commands, a file for each family. Each is a type with its [`Spec`] and its `run`, which all
-//! do the same: read the arguments, decide, apply, reply.
+//! do the same: read the arguments, decide, apply, reply. Its comment says what it replies and
+//! replicates; the syntax stands in commands.md, from which `build.rs` makes [`reference`].
 //!
 //! `args` reads arguments, `call` is one call, `hint` suggests the option that a misspelt word
 //! meant.
@@ -75,6 +76,13 @@ pub enum KeyUse {
     Delete,
 }
 
+/// What commands.md says of each command, as build.rs reads it.
+mod reference {
+    use super::Spec;
+
+    include!(concat!(env!("OUT_DIR"), "/reference.rs"));
+}
+
 /// How a command is registered with the server.
 pub struct Spec {
     /// Its name.
@@ -93,6 +101,8 @@ pub struct Spec {
     pub summary: &'static str,
     /// Its complexity.
     pub complexity: &'static str,
+    /// The version that introduced it.
+    pub since: &'static str,
     /// Its arguments, as commands.md shows them.
     pub syntax: &'static str,
     /// Whether it is not for clients.
@@ -101,18 +111,24 @@ pub struct Spec {
 
 impl Spec {
     /// A spec with every value left out.
-    pub const NONE: Spec = Spec {
+    const NONE: Spec = Spec {
         name: "",
         sub: None,
-        arity: -2,
+        arity: 0,
         flags: "",
         key: None,
         many_keys: false,
         summary: "",
-        complexity: "O(1)",
+        complexity: "",
+        since: "",
         syntax: "",
         internal: false,
     };
+
+    /// The spec of a command with a key.
+    const fn with(self, flags: &'static str, key: KeyUse) -> Spec {
+        Spec { flags, key: Some(key), ..self }
+    }
 
     /// Which word of a call is its key, if it has one.
     pub const fn key_at(&self) -> usize {
@@ -169,9 +185,11 @@ pub fn register(to: &mut impl Registers, manual_clock: bool) {
     to.add::<consume::Consume>();
     to.add::<consume::MConsume>();
     to.add::<fail::Fail>();
+    to.add::<fail::MFail>();
     to.add::<abandon::Abandon>();
     to.add::<abandon::MAbandon>();
     to.add::<trash::Trash>();
+    to.add::<trash::MTrash>();
     to.add::<cancel::Cancel>();
     to.add::<release::Release>();
     to.add::<requeue::Requeue>();

@@ -2,17 +2,17 @@
 
 use board::{PauseRequest, LONGEST};
 
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.PAUSE board [QUEUE q [GROUP g]] [FOR ms] [RELEASE]` → OK. Replicates `Paused`, with RELEASE also
-/// a first `Reclaimed`; the timer does the rest.
+/// `JOB.PAUSE` → OK. Replicates `Paused`, with RELEASE also a first `Reclaimed`; the timer does the
+/// rest.
 pub struct Pause;
 
-/// `JOB.RESUME board [QUEUE q [GROUP g]]` → OK. Replicates `Resumed` when there was a pause.
+/// `JOB.RESUME` → OK. Replicates `Resumed` when there was a pause.
 pub struct Resume;
 
 /// The most jobs that the command itself takes back.
@@ -26,16 +26,7 @@ fn needs_queue(queue: Option<&[u8]>, group: Option<&[u8]>) -> Done {
 }
 
 impl Command for Pause {
-    const SPEC: Spec = Spec {
-        name: "job.pause",
-        arity: -2,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Stops claims from a board, a queue or a group.",
-        complexity: "O(log N); with RELEASE O(n log N) for n running jobs, in slices",
-        syntax: "board [QUEUE queue [GROUP group]] [FOR ms] [RELEASE]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_PAUSE.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -69,16 +60,7 @@ impl Command for Pause {
 }
 
 impl Command for Resume {
-    const SPEC: Spec = Spec {
-        name: "job.resume",
-        arity: -2,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Ends a pause.",
-        complexity: "O(log N) for a queue or group, O(Q) for a board with Q queues that have ready jobs",
-        syntax: "board [QUEUE queue [GROUP group]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_RESUME.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

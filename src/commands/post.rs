@@ -6,17 +6,17 @@ use std::collections::HashSet;
 use super::after::Waits;
 use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
-use super::{Command, KeyUse, Spec};
-use crate::commands::args::{once, one_of, Args, Keyword};
+use super::{reference, Command, KeyUse, Spec};
+use crate::commands::args::{once, one_of, Args, Keyword, MS};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
-/// `JOB.POST board payload [option …]` → id, or null. Replicates `Posted`.
+/// `JOB.POST` → id, or null. Replicates `Posted`.
 pub struct Post;
 
-/// `JOB.MPOST board n payload… [IDS n id…] [option …]` → ids. All or nothing.
+/// `JOB.MPOST` → ids. All or nothing.
 pub struct MPost;
 
 /// The options for an id that is taken.
@@ -160,7 +160,7 @@ fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), CommandError> {
 /// A duration, ms, or -1 for none.
 fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
     match args.ms(name, -1..=LONGEST)? {
-        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST} milliseconds")),
+        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST}{MS}")),
         ms => Ok(ms),
     }
 }
@@ -175,20 +175,7 @@ fn settle_others(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(), C
 }
 
 impl Command for Post {
-    const SPEC: Spec = Spec {
-        name: "job.post",
-        arity: -3,
-        flags: "write deny-oom fast",
-        key: Some(KeyUse::Insert),
-        summary: "Posts a job.",
-        complexity: "O(log N)",
-        syntax: "board payload [ID id [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] [COST cost] [PRIORITY priority] \
-            [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] \
-            [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] \
-            [TAGS n tag [tag ...]] [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
-            [UNIQUE key [UNTIL <start|end>] [FOR ms] [ONCONFLICT <reject|return|replace|debounce>]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_POST.with("write deny-oom fast", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let mut request = Request { payload: call.args.payload("payload")?, ..Request::default() };
@@ -204,10 +191,8 @@ impl Command for Post {
                 PostAnswer::Skip => reply.null(),
                 PostAnswer::Holds(id) => id.borrowed().text(|id| reply.bytes(id)),
                 PostAnswer::Do(posted) => {
-                    let adopted = commit.board().adopt(&request, posted)?;
                     posted.text(|id| reply.bytes(id));
                     commit.apply(posted)?;
-                    adopted.map_or(Ok(()), |adopted| commit.apply(adopted))?;
                 }
             }
             Ok(())
@@ -216,22 +201,7 @@ impl Command for Post {
 }
 
 impl Command for MPost {
-    const SPEC: Spec = Spec {
-        name: "job.mpost",
-        arity: -4,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Posts several jobs with the same options, all or none.",
-        complexity: "O(n log N)",
-        syntax:
-            "board n payload [payload ...] [IDS n id [id ...] [NX|XX|REPLACE]] [NAME name] [QUEUE queue] [GROUP group] \
-            [COST cost] [PRIORITY priority] [DELAY ms|AT unix-ms] [RETRIES n] [LAPSES n] \
-            [BACKOFF <FIXED ms|EXPONENTIAL base max>] [JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] \
-            [RETAIN ms] [USER user [MAXLIVE n]] [META n field value [field value ...]] [TAGS n tag [tag ...]] \
-            [AFTER n other [other ...] [ONFAILURE <hold|cancel|fail|run>]] [STRICT] [PARENT parent [SHARE share]] \
-            [UNIQUE key [UNTIL <start|end>] [FOR ms] [ONCONFLICT <reject|return|replace|debounce>]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_MPOST.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let n = call.args.length("n", 1)?;
@@ -267,24 +237,19 @@ impl Command for MPost {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
                 let answer = commit.board().post_unbounded(&env, &request, i as u64)?;
-                if let PostAnswer::Do(posted) = &answer {
-                    commit.board().adopt(&request, posted)?;
-                }
                 if bounded {
                     commit.board().grow(&mut growth, &request, &answer);
                 }
             }
-            commit.board().check_posts(&growth, &request)?;
+            commit.board().check_posts(&growth, &request, n)?;
             reply.array(n);
             for (i, payload) in payloads.iter().enumerate() {
                 request.id = ids.get(i).copied();
                 request.payload = payload;
                 match &commit.board().post_unbounded(&env, &request, i as u64) {
                     Ok(PostAnswer::Do(posted)) => {
-                        let adopted = commit.board().adopt(&request, posted)?;
                         posted.text(|id| reply.bytes(id));
                         commit.apply(posted)?;
-                        adopted.map_or(Ok(()), |adopted| commit.apply(adopted))?;
                     }
                     Ok(PostAnswer::Holds(id)) => id.borrowed().text(|id| reply.bytes(id)),
                     _ => reply.null(),

@@ -3,26 +3,17 @@
 use board::Operation;
 
 use super::selection::{distinct, named, resolve, write, Named};
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.RELEASE board n id…` → count, cursor, unknown ids; or `WHERE …`. Replicates `Released` for each, or
-/// `Cancelled` where the worker was asked to stop.
+/// `JOB.RELEASE` → count, cursor, unknown ids. Replicates `Released` for each, or `Cancelled` where
+/// the worker was asked to stop.
 pub struct Release;
 
 impl Command for Release {
-    const SPEC: Spec = Spec {
-        name: "job.release",
-        arity: -4,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Takes claimed jobs from their workers.",
-        complexity: "O(n log N)",
-        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]>",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_RELEASE.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let mut jobs = named(&mut call.args)?;

@@ -3,28 +3,18 @@
 use board::Operation;
 
 use super::selection::{distinct, named, resolve, write, Named};
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.REQUEUE board n id… [QUEUE q]` → count, cursor, unknown ids; or `WHERE … [TO q]`,
-/// where QUEUE is a filter. Replicates `Requeued` for each, oldest first.
+/// `JOB.REQUEUE` → count, cursor, unknown ids; after WHERE, QUEUE is a filter and TO the new queue.
+/// Replicates `Requeued` for each, oldest first.
 pub struct Requeue;
 
 impl Command for Requeue {
-    const SPEC: Spec = Spec {
-        name: "job.requeue",
-        arity: -4,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Makes failed, trashed and cancelled jobs ready again.",
-        complexity: "O(n log N)",
-        syntax: "board <n id [id ...] [QUEUE queue]|WHERE filter [filter ...] [TO queue] [COUNT n] [CURSOR cursor] \
-            [DRYRUN]>",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_REQUEUE.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

@@ -8,7 +8,7 @@ use board::{
 use super::pages::{self, Paging};
 use super::post::{attribute, LATEST};
 use super::unique::Key;
-use super::{read, Command, Family, KeyUse, Spec};
+use super::{read, reference, Command, Family, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -19,41 +19,33 @@ use crate::runtime::commit::Commit;
 pub struct Parent;
 
 impl Family for Parent {
-    const SPEC: Spec = Spec {
-        name: "job.schedule",
-        arity: -2,
-        flags: "",
-        summary: "Posts a job at each of its times.",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SCHEDULE;
 }
 
-const COMPLEXITY: &str = "O(log N + n) for n schedules listed";
 /// The options for when a schedule fires.
 const WHENS: &str = "EVERY and CRON";
 /// The highest MAX.
 const MANY: i64 = (1 << 53) - 1;
 
-/// `JOB.SCHEDULE SET board id payload [EVERY ms|CRON expression] [option …]` → OK. Replicates
-/// `ScheduleSet`.
+/// `JOB.SCHEDULE SET` → OK. Replicates `ScheduleSet`.
 pub struct Set;
 
-/// `JOB.SCHEDULE GET board id` → a map, or null.
+/// `JOB.SCHEDULE GET` → a map, or null.
 pub struct Get;
 
-/// `JOB.SCHEDULE LIST board [CURSOR c] [COUNT n]` → cursor and maps, by id.
+/// `JOB.SCHEDULE LIST` → cursor and maps, by id.
 pub struct List;
 
-/// `JOB.SCHEDULE DEL board id` → OK. Replicates `ScheduleDeleted`.
+/// `JOB.SCHEDULE DEL` → OK. Replicates `ScheduleDeleted`.
 pub struct Del;
 
-/// `JOB.SCHEDULE PAUSE board id` → OK. Replicates `ScheduleMoved`.
+/// `JOB.SCHEDULE PAUSE` → OK. Replicates `ScheduleMoved`.
 pub struct Pause;
 
-/// `JOB.SCHEDULE RESUME board id` → OK. Replicates `ScheduleMoved`.
+/// `JOB.SCHEDULE RESUME` → OK. Replicates `ScheduleMoved`.
 pub struct Resume;
 
-/// `JOB.SCHEDULE RUN board id` → the child's id, or null. Replicates `Fired`.
+/// `JOB.SCHEDULE RUN` → the child's id, or null. Replicates `Fired`.
 pub struct Run;
 
 /// One of a few words.
@@ -224,23 +216,7 @@ fn write(reply: Reply, schedule: &Schedule) {
 }
 
 impl Command for Set {
-    const SPEC: Spec = Spec {
-        name: "job.schedule",
-        sub: Some("set"),
-        arity: -5,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Creates a schedule, or changes one.",
-        complexity: COMPLEXITY,
-        syntax:
-            "board id payload [EVERY ms|CRON expression] [TZ zone] [START unix-ms] [END unix-ms] [MAX n] \
-            [BACKLOG <SKIP|ONE|ALL>] [OVERLAP <ALLOW|SKIP|REPLACE>] [JITTER ms] [NAME name] [QUEUE queue] \
-            [GROUP group] [COST cost] [PRIORITY priority] [DELAY ms] [RETRIES n] [LAPSES n] [BACKOFF <FIXED ms|EXPONENTIAL base max>] \
-            [BACKOFF-JITTER percent] [LEASE ms] [TIMEOUT ms] [EXPIRE ms] [RETAIN ms] \
-            [USER user [MAXLIVE n]] [META n field value [field value ...]] [TAGS n tag [tag ...]] [PARENT parent] [SHARE share] \
-            [UNIQUE key [UNTIL <start|end>] [FOR ms]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SCHEDULE_SET.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = new_id(&mut call.args)?;
@@ -260,17 +236,7 @@ impl Command for Set {
 }
 
 impl Command for Get {
-    const SPEC: Spec = Spec {
-        name: "job.schedule",
-        sub: Some("get"),
-        arity: 4,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns a schedule.",
-        complexity: COMPLEXITY,
-        syntax: "board id",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SCHEDULE_GET.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;
@@ -286,17 +252,7 @@ impl Command for Get {
 }
 
 impl Command for List {
-    const SPEC: Spec = Spec {
-        name: "job.schedule",
-        sub: Some("list"),
-        arity: -3,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists schedules in the order of their ids, page by page.",
-        complexity: COMPLEXITY,
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SCHEDULE_LIST.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
@@ -317,19 +273,8 @@ impl Command for List {
     }
 }
 
-/// What the subcommands that change one schedule have in common.
-const CHANGE: Spec = Spec {
-    name: "job.schedule",
-    arity: 4,
-    flags: "write",
-    key: Some(KeyUse::Update),
-    complexity: COMPLEXITY,
-    syntax: "board id",
-    ..Spec::NONE
-};
-
 impl Command for Del {
-    const SPEC: Spec = Spec { sub: Some("del"), summary: "Deletes a schedule; its jobs stay.", ..CHANGE };
+    const SPEC: Spec = reference::JOB_SCHEDULE_DEL.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;
@@ -358,8 +303,7 @@ fn pause(call: &mut Call<'_>, paused: bool) -> Done {
 }
 
 impl Command for Pause {
-    const SPEC: Spec =
-        Spec { sub: Some("pause"), summary: "Stops a schedule from posting until it is resumed.", ..CHANGE };
+    const SPEC: Spec = reference::JOB_SCHEDULE_PAUSE.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         pause(call, true)
@@ -367,8 +311,7 @@ impl Command for Pause {
 }
 
 impl Command for Resume {
-    const SPEC: Spec =
-        Spec { sub: Some("resume"), summary: "Continues a schedule with its next time.", ..CHANGE };
+    const SPEC: Spec = reference::JOB_SCHEDULE_RESUME.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         pause(call, false)
@@ -376,13 +319,7 @@ impl Command for Resume {
 }
 
 impl Command for Run {
-    const SPEC: Spec = Spec {
-        sub: Some("run"),
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Posts a job of a schedule now, beside its times.",
-        ..CHANGE
-    };
+    const SPEC: Spec = reference::JOB_SCHEDULE_RUN.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;

@@ -6,7 +6,7 @@ use board::{
     NAMED_MOST, SPECS,
 };
 
-use super::{read, Command, Family, KeyUse, Spec};
+use super::{read, reference, Command, Family, KeyUse, Spec};
 use crate::commands::args::Args;
 use crate::commands::call::Call;
 use crate::config::config;
@@ -18,23 +18,16 @@ use crate::runtime::commit::Commit;
 pub struct Parent;
 
 impl Family for Parent {
-    const SPEC: Spec = Spec {
-        name: "job.settings",
-        arity: -2,
-        flags: "",
-        summary: "Reads, sets and resets settings.",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SETTINGS;
 }
 
-/// `JOB.SETTINGS GET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → for each name value and source.
+/// `JOB.SETTINGS GET` → for each name value and source.
 pub struct Get;
 
-/// `JOB.SETTINGS SET board [QUEUE q [GROUP g|*] | LIMIT l] name value …` → OK. Replicates
-/// `Configured` or `LimitsNamed` for each.
+/// `JOB.SETTINGS SET` → OK. Replicates `Configured` or `LimitsNamed` for each.
 pub struct Set;
 
-/// `JOB.SETTINGS RESET board [QUEUE q [GROUP g|*] | LIMIT l] [name …]` → OK. Replicates as `SET`.
+/// `JOB.SETTINGS RESET` → OK. Replicates as `SET`.
 pub struct Reset;
 
 /// What can be set: a number, or the shared limits that a queue or a group names.
@@ -252,17 +245,7 @@ fn events(words: &[u8]) -> Result<i64, CommandError> {
 }
 
 impl Command for Get {
-    const SPEC: Spec = Spec {
-        name: "job.settings",
-        sub: Some("get"),
-        arity: -3,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns settings in force and where they come from.",
-        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
-        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] [name [name ...]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SETTINGS_GET.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let scope = scope(&mut call.args)?;
@@ -297,17 +280,7 @@ impl Command for Get {
 }
 
 impl Command for Set {
-    const SPEC: Spec = Spec {
-        name: "job.settings",
-        sub: Some("set"),
-        arity: -5,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Insert),
-        summary: "Sets settings of a board, of one of its queues, of groups or of a limit.",
-        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
-        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] name value [name value ...]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SETTINGS_SET.with("write deny-oom", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -340,17 +313,7 @@ impl Command for Set {
 }
 
 impl Command for Reset {
-    const SPEC: Spec = Spec {
-        name: "job.settings",
-        sub: Some("reset"),
-        arity: -3,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Removes settings of a board, of one of its queues, of groups or of a limit.",
-        complexity: "O(n) for n settings; of a limit, and of `limits`, O(queues and groups that name it)",
-        syntax: "board [QUEUE queue [GROUP <group|*>]|LIMIT limit] [name [name ...]]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_SETTINGS_RESET.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let scope = scope(&mut call.args)?;

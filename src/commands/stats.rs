@@ -2,7 +2,7 @@
 
 use board::{day_of, Histogram, Late, Stats as Day, Tally};
 
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::integers::whole;
@@ -11,23 +11,14 @@ use crate::replies::date;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::world;
 
-/// `JOB.STATS board [QUEUE queue] [DAY date|days]` → a map.
+/// `JOB.STATS` → a map.
 pub struct Stats;
 
 /// The most days that any board keeps.
 const BACK: i64 = 3_650;
 
 impl Command for Stats {
-    const SPEC: Spec = Spec {
-        name: "job.stats",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Returns the counts and times of one day.",
-        complexity: "O(log N) for N queues and days with QUEUE; else O(Q) for the Q queues of that day",
-        syntax: "board [QUEUE queue] [DAY day]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_STATS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (mut queue, mut named) = (None, None);

@@ -4,34 +4,23 @@ use board::{day_of, Board, Histogram, Pace, State};
 
 use super::groups::write_limits;
 use super::pages::{self, Paging};
-use super::{pause_end, read, Command, KeyUse, Spec};
+use super::{pause_end, read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
 use crate::replies::errors::Done;
 use crate::runtime::world;
 
-/// `JOB.QUEUES board [CURSOR c] [COUNT n]` → cursor, and queues with their counts by state.
+/// `JOB.QUEUES` → cursor, and queues with their counts by state.
 pub struct Queues;
 
-/// `JOB.WORKERS board [CURSOR c] [COUNT n]` → cursor, and workers with the number of jobs that they
-/// hold.
+/// `JOB.WORKERS` → cursor, and workers with the number of jobs that they hold.
 pub struct Workers;
 
-/// `JOB.KINDS board [CURSOR c] [COUNT n]` → cursor, and kinds of failure with the number of failed
-/// jobs of each.
+/// `JOB.KINDS` → cursor, and kinds of failure with the number of failed jobs of each.
 pub struct Kinds;
 
 impl Command for Queues {
-    const SPEC: Spec = Spec {
-        name: "job.queues",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists queues with their jobs by state.",
-        complexity: "O(Q + n log n) for Q queues and n returned",
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_QUEUES.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
@@ -92,16 +81,7 @@ pub fn write_late(reply: Reply, name: &str, late: &Histogram) {
 }
 
 impl Command for Workers {
-    const SPEC: Spec = Spec {
-        name: "job.workers",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists the workers that hold jobs.",
-        complexity: "O(W + n log n) for W workers that hold jobs and n returned",
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WORKERS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
@@ -130,16 +110,7 @@ impl Command for Workers {
 }
 
 impl Command for Kinds {
-    const SPEC: Spec = Spec {
-        name: "job.kinds",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Counts failed jobs by kind of failure.",
-        complexity: "O(log K + n) for n kinds returned out of K",
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_KINDS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();

@@ -1,12 +1,12 @@
 //! `JOB.TAGS`: the tags of a board, most used first.
 
 use super::pages::Paging;
-use super::{read, Command, KeyUse, Spec};
+use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::integers::whole;
 use crate::replies::errors::Done;
 
-/// `JOB.TAGS board [COUNT n] [CURSOR c]` → cursor, and tags with the number of jobs that have them.
+/// `JOB.TAGS` → cursor, and tags with the number of jobs that have them.
 pub struct Tags;
 
 /// How many jobs have the last tag of a page, and that tag, from the number, a dot, and the tag.
@@ -17,16 +17,7 @@ fn cursor(text: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 impl Command for Tags {
-    const SPEC: Spec = Spec {
-        name: "job.tags",
-        arity: -2,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists tags, most used first.",
-        complexity: "O(log T + n) for n tags given out of T",
-        syntax: "board [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_TAGS.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (from, count) = Paging::only(&mut call.args, cursor)?.bounds();

@@ -1,30 +1,25 @@
-//! `JOB.TRASH`: a worker puts a job aside that nobody should attempt again.
+//! `JOB.TRASH` and `JOB.MTRASH`: a worker puts jobs aside that nobody should attempt again.
 
 use board::Trash as Request;
 
-use super::claim::{next_claim, ClaimRequest};
-use super::{Command, KeyUse, Spec};
+use super::claim::ClaimRequest;
+use super::many::{end_each, targets, tokens};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
 use crate::replies::endings::Ending;
 use crate::replies::errors::{unexpected, Done};
 
-/// `JOB.TRASH board worker id [TOKEN t] [REASON text] [CLAIM …]` → OK; with a claim also its reply.
-/// Replicates `Trashed`, or `Cancelled` when the worker was asked to stop, and `Claimed`.
+/// `JOB.TRASH` → OK; with a claim also its reply. Replicates `Trashed`, or `Cancelled` when the
+/// worker was asked to stop, and `Claimed`.
 pub struct Trash;
 
+/// `JOB.MTRASH` → the same for many jobs.
+pub struct MTrash;
+
 impl Command for Trash {
-    const SPEC: Spec = Spec {
-        name: "job.trash",
-        arity: -4,
-        flags: "write blocking",
-        key: Some(KeyUse::Update),
-        summary: "Sets a job aside that can never succeed.",
-        complexity: "O(log N), and that of the claim",
-        syntax: concat!("board worker id [TOKEN token] [REASON text] ", next_claim!()),
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_TRASH.with("write blocking", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -39,6 +34,30 @@ impl Command for Trash {
         }
         end(call, next, |commit| {
             commit.work(&speaker, &request)?;
+            Ok(Ending::Ok)
+        })
+    }
+}
+
+impl Command for MTrash {
+    const SPEC: Spec = reference::JOB_MTRASH.with("write blocking", KeyUse::Update);
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let (worker, mut request) = (args.any_worker()?, Request::default());
+        let targets = targets(args)?;
+        let (mut given, mut next) = (None, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
+                "REASON" => once(&mut request.reason, "REASON", args.text("REASON")?)?,
+                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
+                _ => return unexpected(word),
+            }
+        }
+        let shared = [("REASON", request.reason.map_or(0, <[u8]>::len))];
+        end_each(call, worker, (targets, given), next, &shared, |commit, speaker| {
+            commit.work(speaker, &request)?;
             Ok(Ending::Ok)
         })
     }

@@ -5,14 +5,14 @@ use board::{Label, Operation, Report, Update as Change, LONGEST, MOST};
 use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
 use super::shared::{self, pieces, PIECE};
-use super::{Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
-/// `JOB.UPDATE board n id… SET option…` → count, cursor, unknown ids; or `WHERE … SET
-/// option…`. Replicates `Updated`, or `UpdatedAll` for several, and `Labelled` for each.
+/// `JOB.UPDATE` → count, cursor, unknown ids. Replicates `Updated`, or `UpdatedAll` for several,
+/// and `Labelled` for each.
 pub struct Update;
 
 /// Refuses a change that is too long for `n` jobs: see [`shared`].
@@ -77,18 +77,7 @@ fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'
 }
 
 impl Command for Update {
-    const SPEC: Spec = Spec {
-        name: "job.update",
-        arity: -4,
-        flags: "write deny-oom",
-        key: Some(KeyUse::Update),
-        summary: "Changes jobs: priority, queue, payload, tags and more.",
-        complexity: "O(n log N)",
-        syntax: "board <n id [id ...]|WHERE filter [filter ...] [COUNT n] [CURSOR cursor] [DRYRUN]> SET [PRIORITY priority] [QUEUE queue] [DELAY ms|AT unix-ms] [PAYLOAD payload] \
-            [RETRIES n] [LEASE ms] [META n field value [field value ...]] [LOG text] [PROGRESS percent] \
-            [TAG n tag [tag ...]] [UNTAG n tag [tag ...]] [TRACK|UNTRACK]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = Spec { arity: -4, ..reference::JOB_UPDATE.with("write deny-oom", KeyUse::Update) };
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;

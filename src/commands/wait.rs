@@ -2,7 +2,7 @@
 
 use board::{all_fields, Board};
 
-use super::{fields, read, selection, Command, KeyUse, Spec};
+use super::{fields, read, reference, selection, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
@@ -10,9 +10,7 @@ use crate::replies::records::write_found;
 use crate::runtime::blocked_waits::{claimable, sight, wait};
 use crate::runtime::wait_index::{Until, Want};
 
-/// `JOB.WAIT board ms JOBS n id… [ALL|ANY|CHANGED version] [FIELDS n f…]` → records and nulls,
-/// in place; `JOB.WAIT board ms FOR claimable|present|empty [QUEUE q|QUEUES n q…]` → OK. Null at the
-/// timeout.
+/// `JOB.WAIT` → records and nulls, in place; with FOR → OK. Null at the timeout.
 pub struct Wait;
 
 /// The longest wait, ms.
@@ -87,17 +85,7 @@ fn is_met(board: &Board, want: &Want) -> bool {
 }
 
 impl Command for Wait {
-    const SPEC: Spec = Spec {
-        name: "job.wait",
-        arity: -5,
-        flags: "readonly blocking",
-        key: Some(KeyUse::Read),
-        summary: "Waits until jobs end or change, or work arrives.",
-        complexity: "O(n) for n ids or queues",
-        syntax: "board ms <JOBS n id [id ...] [ALL|ANY|CHANGED version] [FIELDS n field [field ...]]|\
-            FOR <claimable|present|empty> [QUEUE queue|QUEUES n queue [queue ...]]>",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WAIT.with("readonly blocking", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let timeout = call.args.ms("ms", 0..=LONGEST)?;

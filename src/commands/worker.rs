@@ -4,7 +4,7 @@ use board::{Board, Register as Request, Registration, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
 use super::pages::{self, Paging};
-use super::{read, Command, Family, KeyUse, Spec};
+use super::{read, reference, Command, Family, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -17,34 +17,24 @@ use crate::runtime::world;
 pub struct Parent;
 
 impl Family for Parent {
-    const SPEC: Spec = Spec {
-        name: "job.worker",
-        arity: -2,
-        flags: "",
-        summary: "Registers workers, lists them, and makes them quiet.",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WORKER;
 }
 
-/// `JOB.WORKER REGISTER board worker [ROLE r] [META n f v…] [FOR ms|SESSION]` → until when, and
-/// whether it is quiet. Replicates `Registered`.
+/// `JOB.WORKER REGISTER` → until when, and whether it is quiet. Replicates `Registered`.
 pub struct Register;
 
-/// `JOB.WORKER DEREGISTER board worker` → 1, or 0 when it was not registered. Replicates
-/// `Deregistered` and a first `Departed`; the timer does the rest.
+/// `JOB.WORKER DEREGISTER` → 1, or 0 when it was not registered. Replicates `Deregistered` and a
+/// first `Departed`; the timer does the rest.
 pub struct Deregister;
 
-/// `JOB.WORKER LIST board [ROLE r] [CURSOR c] [COUNT n]` → cursor and maps, by name.
+/// `JOB.WORKER LIST` → cursor and maps, by name.
 pub struct List;
 
-/// `JOB.WORKER QUIET board worker` → OK. Replicates `Quieted`.
+/// `JOB.WORKER QUIET` → OK. Replicates `Quieted`.
 pub struct Quiet;
 
-/// `JOB.WORKER RESUME board worker` → OK. Replicates `Quieted`.
+/// `JOB.WORKER RESUME` → OK. Replicates `Quieted`.
 pub struct Resume;
-
-/// The complexity of each of them.
-const COMPLEXITY: &str = "O(log W + n log N) for n jobs given back or listed workers, of W registered ones";
 
 /// The most claims that DEREGISTER itself ends.
 const ENDS: u32 = 64;
@@ -52,7 +42,7 @@ const ENDS: u32 = 64;
 const LOOKS: usize = 1_000;
 
 /// A time as replies give it: -1 for none.
-fn told(until: i64) -> i64 {
+fn shown(until: i64) -> i64 {
     match until {
         NEVER => -1,
         until => until,
@@ -60,17 +50,7 @@ fn told(until: i64) -> i64 {
 }
 
 impl Command for Register {
-    const SPEC: Spec = Spec {
-        name: "job.worker",
-        sub: Some("register"),
-        arity: -4,
-        flags: "write",
-        key: Some(KeyUse::Insert),
-        summary: "Registers a worker, or refreshes its registration.",
-        complexity: COMPLEXITY,
-        syntax: "board worker [ROLE role] [META n field value [field value ...]] [FOR ms|SESSION]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WORKER_REGISTER.with("write", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
@@ -111,7 +91,7 @@ impl Command for Register {
             }
             reply.map(2);
             reply.text("expires");
-            reply.int(told(until));
+            reply.int(shown(until));
             reply.text("quiet");
             reply.int(commit.board().is_quiet(request.worker).into());
             Ok(())
@@ -120,17 +100,7 @@ impl Command for Register {
 }
 
 impl Command for Deregister {
-    const SPEC: Spec = Spec {
-        name: "job.worker",
-        sub: Some("deregister"),
-        arity: 4,
-        flags: "write",
-        key: Some(KeyUse::Update),
-        summary: "Ends a worker's registration and gives its jobs back.",
-        complexity: COMPLEXITY,
-        syntax: "board worker",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WORKER_DEREGISTER.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
@@ -164,23 +134,8 @@ fn set_quiet(call: &mut Call<'_>, quiet: bool) -> Done {
     Ok(())
 }
 
-/// What QUIET and RESUME have in common.
-const HUSH: Spec = Spec {
-    name: "job.worker",
-    arity: 4,
-    flags: "write",
-    key: Some(KeyUse::Update),
-    complexity: COMPLEXITY,
-    syntax: "board worker",
-    ..Spec::NONE
-};
-
 impl Command for Quiet {
-    const SPEC: Spec = Spec {
-        sub: Some("quiet"),
-        summary: "Stops handing jobs to a worker, which keeps those that it holds.",
-        ..HUSH
-    };
+    const SPEC: Spec = reference::JOB_WORKER_QUIET.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         set_quiet(call, true)
@@ -188,7 +143,7 @@ impl Command for Quiet {
 }
 
 impl Command for Resume {
-    const SPEC: Spec = Spec { sub: Some("resume"), summary: "Hands jobs to a quiet worker again.", ..HUSH };
+    const SPEC: Spec = reference::JOB_WORKER_RESUME.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         set_quiet(call, false)
@@ -215,7 +170,7 @@ fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i
     }
     let numbers = [
         ("registered", worker.registered),
-        ("expires", told(worker.until)),
+        ("expires", shown(worker.until)),
         ("session", worker.session.into()),
         ("quiet", worker.quiet.into()),
         // A registration loaded from a file counts as a sign of life.
@@ -230,17 +185,7 @@ fn write(reply: Reply, board: &Board, name: &[u8], worker: &Registration, now: i
 }
 
 impl Command for List {
-    const SPEC: Spec = Spec {
-        name: "job.worker",
-        sub: Some("list"),
-        arity: -3,
-        flags: "readonly",
-        key: Some(KeyUse::Read),
-        summary: "Lists registered workers in the order of their names, page by page.",
-        complexity: COMPLEXITY,
-        syntax: "board [ROLE role] [CURSOR cursor] [COUNT n]",
-        ..Spec::NONE
-    };
+    const SPEC: Spec = reference::JOB_WORKER_LIST.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
         let (mut role, mut paging) = (None, Paging::FIRST);

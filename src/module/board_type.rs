@@ -5,8 +5,9 @@ use redis_module::raw;
 use std::os::raw::{c_char, c_int, c_void};
 
 use crate::redis::api;
-use crate::redis::ctx::{bytes_of, Ctx, Level};
+use crate::redis::ctx::{Ctx, Level};
 use crate::redis::keyspace;
+use crate::redis::strings::bytes_of;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::{BoardValue, BOARD_TYPE};
 use crate::runtime::timer;

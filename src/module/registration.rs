@@ -152,7 +152,7 @@ fn describe(command: *mut raw::RedisModuleCommand, spec: &Spec, key_at: c_int) -
         sizeof_keyspec: std::mem::size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: std::mem::size_of::<raw::RedisModuleCommandArg>(),
     };
-    let (summary, complexity, since) = (c(spec.summary), c(spec.complexity), c("0.1.0"));
+    let (summary, complexity, since) = (c(spec.summary), c(spec.complexity), c(spec.since));
     let mut arguments = Arguments::parse(spec.syntax, spec.key.is_some());
     // SAFETY: these structs are made of pointers and numbers; zeroes say nothing, and end a list.
     let (mut keys, mut info) = unsafe {

@@ -7,8 +7,9 @@ use std::ffi::{c_void, CStr};
 use std::os::raw::{c_char, c_int};
 
 use crate::config::config;
-use crate::redis::ctx::{bytes_of, Ctx};
+use crate::redis::ctx::Ctx;
 use crate::redis::guard::guard;
+use crate::redis::strings::bytes_of;
 use crate::redis::{api, ERR};
 use crate::runtime::blocked_claims;
 use crate::runtime::blocked_waits;

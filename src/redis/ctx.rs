@@ -1,10 +1,11 @@
-//! The server's context of a call, and strings of its keys.
+//! The server's context of a call.
 
 use redis_module::raw;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_int};
 
+use crate::redis::strings::{Key, ServerString};
 use crate::redis::{api, OK};
 
 /// The context of one call from the server. Valid during that call only.
@@ -142,16 +143,16 @@ impl Ctx<'_> {
     pub(crate) fn user_of(self, connection: u64) -> Option<Vec<u8>> {
         // SAFETY: the context is valid.
         let name = unsafe { api!(RedisModule_GetClientUserNameById(self.0, connection)) };
-        (!name.is_null()).then(|| Key(name, true, PhantomData).bytes().to_vec())
+        (!name.is_null()).then(|| ServerString::owned(name).bytes().to_vec())
     }
 
     /// Whether a user may run a command on a key now.
     pub(crate) fn permits(self, user: &[u8], command: &[u8], key: &[u8]) -> bool {
-        let (user, command, key) = (self.key(user), self.key(command), self.key(key));
-        let mut words = [command.0, key.0];
+        let (user, command, key) = (self.string(user), self.string(command), self.key(key));
+        let mut words = [command.raw(), key.raw()];
         // SAFETY: the strings live during the calls; the user is ours to free.
         unsafe {
-            let user = api!(RedisModule_GetModuleUserFromUserName(user.0));
+            let user = api!(RedisModule_GetModuleUserFromUserName(user.raw()));
             if user.is_null() {
                 return false;
             }
@@ -180,7 +181,7 @@ impl Ctx<'_> {
         unsafe {
             if let Some(replicate) = raw::RedisModule_Replicate {
                 let (bytes, len) = (batch.as_ptr().cast::<c_char>(), batch.len());
-                replicate(self.0, c"JOB.APPLY".as_ptr(), c"sb".as_ptr(), key.0, bytes, len);
+                replicate(self.0, c"JOB.APPLY".as_ptr(), c"sb".as_ptr(), key.raw(), bytes, len);
             }
         }
     }
@@ -209,7 +210,7 @@ impl Ctx<'_> {
         // names one server string; the reply is freed.
         unsafe {
             let Some(call) = raw::RedisModule_Call else { return false };
-            let reply = call(self.0, command.as_ptr(), c"SEs".as_ptr(), key.0);
+            let reply = call(self.0, command.as_ptr(), c"SEs".as_ptr(), key.raw());
             if reply.is_null() {
                 return false;
             }
@@ -246,13 +247,17 @@ impl Ctx<'_> {
         }
     }
 
-    /// A key's name in a string of the server's, which is freed with the key.
+    /// The name of a key.
     pub fn key(self, name: &[u8]) -> Key<'static> {
-        // SAFETY: creates a string from bytes with their length; it belongs to the `Key`.
-        let string = unsafe {
-            api!(RedisModule_CreateString(std::ptr::null_mut(), name.as_ptr().cast::<c_char>(), name.len()))
-        };
-        Key(string, true, PhantomData)
+        Key(self.string(name))
+    }
+
+    /// A string of the server's with these bytes.
+    pub fn string(self, text: &[u8]) -> ServerString<'static> {
+        // SAFETY: creates a string from bytes with their length; it belongs to the returned value.
+        ServerString::owned(unsafe {
+            api!(RedisModule_CreateString(std::ptr::null_mut(), text.as_ptr().cast::<c_char>(), text.len()))
+        })
     }
 
     /// Random bits to seed a generator with.
@@ -268,51 +273,4 @@ impl Ctx<'_> {
 pub fn system_now() -> i64 {
     // SAFETY: takes nothing.
     unsafe { api!(RedisModule_Milliseconds()) }
-}
-
-/// The name of a key, as the server's string.
-pub struct Key<'k>(pub(crate) *mut raw::RedisModuleString, bool, PhantomData<&'k ()>);
-
-impl<'k> Key<'k> {
-    /// A name in a string that somebody else owns.
-    ///
-    /// # Safety
-    /// The string is valid, and lives longer than this value.
-    pub(crate) unsafe fn borrowed(string: *mut raw::RedisModuleString) -> Key<'k> {
-        Key(string, false, PhantomData)
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the string lives as long as `self`.
-        unsafe { bytes_of(self.0) }
-    }
-}
-
-impl Drop for Key<'_> {
-    fn drop(&mut self) {
-        if self.1 {
-            // SAFETY: the string was created without a context for this value alone.
-            unsafe { api!(RedisModule_FreeString(std::ptr::null_mut(), self.0)) };
-        }
-    }
-}
-
-/// The bytes of a server's string.
-///
-/// # Safety
-/// The string is valid and lives for `'a`.
-pub(crate) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a [u8] {
-    if string.is_null() {
-        return &[];
-    }
-    let mut len = 0;
-    // SAFETY: the string is valid; its length is written into `len`.
-    let start = unsafe { api!(RedisModule_StringPtrLen(string, &mut len)) };
-    if start.is_null() {
-        return &[];
-    }
-    // SAFETY: the server's strings do not change while somebody holds them, and this one is
-    // held for `'a`.
-    unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) }
 }

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use std::os::raw::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
+use crate::redis::strings::Key;
 use crate::redis::{api, OK};
 
 /// The key holds another type, or a value that is already open.
@@ -122,7 +123,7 @@ fn open<'c, V: Value>(ctx: Ctx<'c>, key: &Key, mode: c_int) -> Result<Opened<'c,
     // SAFETY: the context is that of a callback or command, and the string is valid; the handle is
     // closed when the value is dropped. What is under a key of our type was put there by us.
     unsafe {
-        let handle = api!(RedisModule_OpenKey(ctx.0, key.0, mode));
+        let handle = api!(RedisModule_OpenKey(ctx.0, key.raw(), mode));
         let mut open = Opened { handle, kept: std::ptr::null_mut(), fresh: None, _ctx: PhantomData };
         if handle.is_null() || api!(RedisModule_KeyType(handle)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
             return Ok(open);
@@ -153,7 +154,7 @@ impl<'c> Ctx<'c> {
     /// Tells clients that watch or cache the key that it has changed.
     pub fn signal_modified(self, key: &Key) {
         // SAFETY: context and string are valid.
-        unsafe { api!(RedisModule_SignalModifiedKey(self.0, key.0)) };
+        unsafe { api!(RedisModule_SignalModifiedKey(self.0, key.raw())) };
     }
 }
 

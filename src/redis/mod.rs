@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `alloc`, `cell` | its allocator; state that only its main thread touches |
 //! | `ctx`, `words`, `reply` | the context of a call, its words, its reply |
+//! | `strings` | its strings; names of keys |
 //! | `keyspace` | values under keys |
 //! | `park`, `ends` | clients that wait, and their timeouts |
 //! | `clock`, `timer` | the machine's clock, made never to go back; the server's timer |
@@ -27,6 +28,7 @@ pub mod keyspace;
 pub mod notify;
 pub mod park;
 pub mod reply;
+pub mod strings;
 pub mod timer;
 pub mod words;
 

@@ -5,7 +5,8 @@ use std::ffi::CString;
 use std::os::raw::c_int;
 
 use crate::redis::api;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
+use crate::redis::strings::{Key, ServerString};
 
 /// The class of notifications for modules.
 const CLASS: c_int = raw::REDISMODULE_NOTIFY_MODULE;
@@ -23,12 +24,12 @@ impl Ctx<'_> {
     pub fn notify(self, event: &str, key: &Key) {
         let name = CString::new(event).unwrap_or_default();
         // SAFETY: context and key are valid; the server copies the name.
-        unsafe { api!(RedisModule_NotifyKeyspaceEvent(self.0, CLASS, name.as_ptr(), key.0)) };
+        unsafe { api!(RedisModule_NotifyKeyspaceEvent(self.0, CLASS, name.as_ptr(), key.raw())) };
     }
 
     /// Publishes a text to the subscribers of a channel.
-    pub fn publish(self, channel: &Key, text: &Key) {
+    pub fn publish(self, channel: &ServerString, text: &ServerString) {
         // SAFETY: context and strings are valid.
-        unsafe { api!(RedisModule_PublishMessage(self.0, channel.0, text.0)) };
+        unsafe { api!(RedisModule_PublishMessage(self.0, channel.raw(), text.raw())) };
     }
 }

@@ -11,9 +11,10 @@ use std::ffi::c_void;
 use std::os::raw::c_int;
 
 use crate::redis::cell::MainCell;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::ends;
 use crate::redis::guard::guard;
+use crate::redis::strings::Key;
 use crate::redis::{api, ERR, OK};
 
 /// The server's handle of a parked client.
@@ -86,7 +87,7 @@ fn beside(board: &[u8]) -> Vec<u8> {
 pub fn park<P: Parked>(client: &Client, timeout: i64, number: u64) -> Option<Handle> {
     let ctx = client.ctx;
     let beside = ctx.key(&beside(client.board.bytes()));
-    let mut keys = [beside.0];
+    let mut keys = [beside.raw()];
     // SAFETY: the context is that of a command; the server copies the one key. The private data
     // is a number and no pointer, so that nobody has to free it.
     let handle = unsafe {

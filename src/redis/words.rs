@@ -3,7 +3,7 @@
 use redis_module::raw;
 use std::marker::PhantomData;
 
-use crate::redis::ctx::{bytes_of, Key};
+use crate::redis::strings::{bytes_of, Key, ServerString};
 
 /// The words of a call, the command's name first.
 #[derive(Clone, Copy)]
@@ -41,6 +41,6 @@ impl<'a> Words<'a> {
     /// One word as a key, which must not outlive the call.
     pub fn key(&self, at: usize) -> Option<Key<'a>> {
         // SAFETY: the string lives as long as the call, beyond which no key is kept.
-        self.string(at).map(|string| unsafe { Key::borrowed(string) })
+        self.string(at).map(|string| unsafe { Key(ServerString::borrowed(string)) })
     }
 }

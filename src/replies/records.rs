@@ -42,10 +42,10 @@ pub fn write_found<'a>(
 pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
     let Some(record) = board.record_of(slot) else { return reply.null() };
     let present = record.present();
-    let told = || fields.iter().filter(|field| present.contains(**field));
-    reply.map(told().count());
+    let shown = || fields.iter().filter(|field| present.contains(**field));
+    reply.map(shown().count());
     let rules = &config().rules;
-    for field in told() {
+    for field in shown() {
         write_field(reply, &record, *field, rules);
     }
 }

@@ -16,8 +16,9 @@ use std::collections::BTreeSet;
 use board::{Board, Refusal};
 
 use crate::redis::cell::MainCell;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::park::{self, Chosen, Client, Handle, Parked};
+use crate::redis::strings::Key;
 use crate::replies::endings::begin;
 use crate::replies::errors::CommandError;
 use crate::replies::fitting::Room;

@@ -12,8 +12,9 @@ use board::{Board, Claim, Refusal};
 
 use crate::redis::cell::MainCell;
 use crate::redis::clock;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::park::{self, Chosen, Client, Handle, Parked};
+use crate::redis::strings::Key;
 use crate::replies::records::write_found;
 use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::timer;

@@ -3,8 +3,9 @@
 use board::{Board, Loader, NEVER};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::keyspace::{Opened, TypeHandle, Value, WrongType};
+use crate::redis::strings::Key;
 use crate::runtime::world;
 
 /// The type `jobboard1`.

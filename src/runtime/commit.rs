@@ -6,7 +6,8 @@ use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, WorkerVer
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
-use crate::redis::ctx::{Ctx, Key, Level};
+use crate::redis::ctx::{Ctx, Level};
+use crate::redis::strings::Key;
 use crate::replies::errors::CommandError;
 use crate::runtime::blocked_claims;
 use crate::runtime::blocked_waits;
@@ -197,9 +198,9 @@ impl<'k> Commit<'k> {
             return;
         }
         let env = self.env;
-        let told = self.board().to_resolve(&env, CLAIM_SETTLES);
+        let resolved = self.board().to_resolve(&env, CLAIM_SETTLES);
         // A refusal means that the board broke: nothing more is done on it.
-        if told.is_some_and(|told| self.apply(told).is_ok()) {
+        if resolved.is_some_and(|resolved| self.apply(resolved).is_ok()) {
             self.board().reckon(&env);
         }
     }

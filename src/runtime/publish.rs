@@ -7,8 +7,9 @@
 use board::{Board, Event, EventField, EventKind, Subscribers, ALL_EVENTS};
 
 use crate::config::config;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::notify::is_notified;
+use crate::redis::strings::Key;
 use crate::replies::json::Object;
 
 /// What has happened on a board, to be published when its key is closed.
@@ -48,7 +49,7 @@ pub fn listen_to_replay(ctx: Ctx, board: &mut Board) {
 impl Outgoing {
     /// What has happened on a board since [`listen`].
     pub fn of(board: &mut Board) -> Outgoing {
-        Outgoing { messages: board.messages(), happened: board.happened() }
+        Outgoing { messages: board.messages(), happened: board.take_kinds() }
     }
 
     /// Publishes it, in the order in which it happened. No board may be open.
@@ -59,22 +60,22 @@ impl Outgoing {
         if self.happened == 0 {
             return;
         }
-        for topic in EventKind::ALL.into_iter().filter(|topic| self.happened & topic.bit() != 0) {
-            ctx.notify(&format!("job.{}", topic.name()), key);
+        for kind in EventKind::ALL.into_iter().filter(|kind| self.happened & kind.bit() != 0) {
+            ctx.notify(&format!("job.{}", kind.name()), key);
         }
     }
 
     fn publish(&self, ctx: Ctx, key: &Key) {
         let board = key.bytes();
         let db = ctx.db();
-        let events = ctx.key(&[b"job.events:", board].concat());
+        let events = ctx.string(&[b"job.events:", board].concat());
         for message in &self.messages {
-            let text = ctx.key(text(message, db, board).as_bytes());
+            let text = ctx.string(text(message, db, board).as_bytes());
             if message.public {
                 ctx.publish(&events, &text);
             }
-            if let (true, Some(worker)) = (message.topic.for_worker(), &message.worker) {
-                ctx.publish(&ctx.key(&[b"job.worker:", board, b":", worker].concat()), &text);
+            if let (true, Some(worker)) = (message.kind.for_worker(), &message.worker) {
+                ctx.publish(&ctx.string(&[b"job.worker:", board, b":", worker].concat()), &text);
             }
         }
     }
@@ -82,7 +83,7 @@ impl Outgoing {
 
 fn text(message: &Event, db: i32, board: &[u8]) -> String {
     let mut object = Object::new();
-    object.bytes("event", message.topic.name().as_bytes());
+    object.bytes("event", message.kind.name().as_bytes());
     object.number("db", db.into());
     object.bytes("board", board);
     if let Some(id) = &message.id {
@@ -93,7 +94,7 @@ fn text(message: &Event, db: i32, board: &[u8]) -> String {
     if let Some(worker) = &message.worker {
         object.bytes("worker", worker);
     }
-    for fact in &message.facts {
+    for fact in &message.fields {
         match fact {
             EventField::Text(name, text) => object.bytes(name, text),
             EventField::Word(name, word) => object.bytes(name, word.as_bytes()),

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::redis::cell::MainCell;
 use crate::redis::clock;
-use crate::redis::ctx::{Ctx, Key};
+use crate::redis::ctx::Ctx;
 use crate::redis::ends;
+use crate::redis::strings::Key;
 use crate::redis::timer::{self, Fires};
 use crate::runtime::board_value::{BoardValue, BOARDS};
 use crate::runtime::commit::Commit;

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Optional
 
 import redis
 from harness import Board
+
+MS = " milliseconds, or a duration such as 30s or 1h30m"
+"""How errors name the unit of a duration."""
 
 
 def error_text(error: Exception) -> str:
@@ -38,7 +40,7 @@ def refused_like(pattern: str, *boards: Board) -> Iterator[None]:
     assert [board.digest() for board in boards] == before, "a refused command has changed the board"
 
 
-def error_of(board: Board, command: str, *words: object) -> Optional[str]:
+def error_of(board: Board, command: str, *words: object) -> str | None:
     """The error line with which a command is refused; None when it is accepted."""
     try:
         board.call(command, *words)

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`Seat::top`] | the level of the group's next job, and its tag there |
 //! | [`Seat::parked`] | its tags at other levels, from before a better job came |
-//! | [`Seat::place`] | its place in [`Fair::turns`] or [`Fair::apart`]: at `top`, unless something holds it ([`Hold`]) |
+//! | [`Seat::place`] | its place in [`Fair::turns`] or [`Fair::own_limits`]: at `top`, unless something holds it ([`Hold`]) |
 //! | [`Fair::rounds`] | the levels at which any group has a tag: how many groups, and the tag of the last turn |
 //!
 //! Tags do not wrap within 2^44 turns of one level that never runs empty; after that, weights would
@@ -72,7 +72,7 @@ pub(crate) struct Fair {
     pub turns: BTreeSet<Turn>,
     /// The groups with limits of their own, and the jobs without a group: limits of all groups do
     /// not hold them.
-    pub apart: BTreeSet<Turn>,
+    pub own_limits: BTreeSet<Turn>,
     pub rounds: BTreeMap<i32, Round>,
     pub plain: Seat,
     /// The settings of groups that have none of their own.
@@ -208,7 +208,7 @@ impl Fair {
         group.candidate(&group.terms(&self.settings))
     }
 
-    /// The next job and its turn, once of the groups apart, and once of the groups that count
+    /// The next job and its turn, once of the groups with limits of their own, and once of the groups that count
     /// against the limits of all groups. O(log n).
     pub fn firsts(&self, plain: &SortedSlots<ReadyKey>) -> [Option<(Turn, u32)>; 2] {
         let looks = if self.review.is_some() { PASSED } else { 1 };
@@ -221,7 +221,7 @@ impl Fair {
                 slot.map(|slot| (*turn, slot))
             }
         };
-        [&self.apart, &self.turns].map(|turns| turns.iter().take(looks).find_map(gives))
+        [&self.own_limits, &self.turns].map(|turns| turns.iter().take(looks).find_map(gives))
     }
 
     /// The shared limits of the jobs of a group, by number.
@@ -259,7 +259,7 @@ impl Fair {
         let place = self.groups.get_mut(at).and_then(|group| group.seat.place.take());
         if let Some(place) = place {
             self.turns.remove(&place);
-            self.apart.remove(&place);
+            self.own_limits.remove(&place);
         }
     }
 
@@ -318,7 +318,7 @@ impl Fair {
         jobs: &Slab<Job>,
         given: &mut u64,
     ) -> bool {
-        let Fair { groups, plain: plain_seat, rounds, turns, apart, settings, .. } = self;
+        let Fair { groups, plain: plain_seat, rounds, turns, own_limits, settings, .. } = self;
         let (seat, line, first, weight, free, alone) = match at {
             PLAIN => (plain_seat, plain, plain.first(), 1, true, true),
             at => match groups.get_mut(at) {
@@ -331,7 +331,7 @@ impl Fair {
                 None => return false,
             },
         };
-        let turns = if alone { apart } else { turns };
+        let turns = if alone { own_limits } else { turns };
         let wanted = first.map(|slot| level(ready_key_of(jobs, slot)));
         if seat.top.map(|(level, _)| level) != wanted {
             if let Some((level, tag)) = seat.top.take() {
@@ -387,7 +387,7 @@ impl Fair {
         let mut tags = seat.parked.values().chain(seat.top.iter().map(|(_, tag)| tag));
         let known = tags.all(|tag| (1..=given).contains(&tag.1));
         let alone = group.is_none_or(|group| group.limits.is_some());
-        let turns = if alone { &self.apart } else { &self.turns };
+        let turns = if alone { &self.own_limits } else { &self.turns };
         match known && stands.is_none_or(|turn| turns.contains(&turn)) {
             true => Ok(()),
             false => Err("a group is not known to its round"),

@@ -329,10 +329,10 @@ impl Board {
             let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
                 continue;
             };
-            let Fair { groups, turns, apart, rounds, plain, .. } = fair;
+            let Fair { groups, turns, own_limits, rounds, plain, .. } = fair;
             let seats = groups.iter().map(|(_, group)| (&group.seat, group.limits.is_some()));
             for (seat, alone) in seats.chain([(&*plain, true)]) {
-                if alone { &mut *apart } else { &mut *turns }.extend(seat.place);
+                if alone { &mut *own_limits } else { &mut *turns }.extend(seat.place);
                 for level in seat.parked.keys().copied().chain(seat.top.map(|(level, _)| level)) {
                     if let Some(round) = rounds.get_mut(&level) {
                         round.groups += 1;

@@ -160,15 +160,15 @@ impl Board {
     /// The slot of the job that a queue gives next. O(log groups), O(1) without groups.
     pub(crate) fn next_of(&self, lane: &Queue, now: i64) -> Option<u32> {
         let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
-        let [apart, shared] = fair.firsts(&lane.ready);
+        let [own, shared] = fair.firsts(&lane.ready);
         let open = |slot| {
             self.dispatch.limits.first_full(&fair.limits).is_none()
                 && self.dispatch.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
         };
-        let first = match (apart, shared) {
-            (Some(apart), Some(shared)) if apart.0 < shared.0 => Some(apart),
-            (apart, Some(shared)) if !fair.limits.is_empty() && !open(shared.1) => apart,
-            (apart, shared) => shared.or(apart),
+        let first = match (own, shared) {
+            (Some(own), Some(shared)) if own.0 < shared.0 => Some(own),
+            (own, Some(shared)) if !fair.limits.is_empty() && !open(shared.1) => own,
+            (own, shared) => shared.or(own),
         };
         first.map(|(_, slot)| slot)
     }
@@ -178,9 +178,9 @@ impl Board {
     fn opens_at(&self, lane: &Queue) -> Option<i64> {
         let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
         let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
-        let [apart, shared] = fair.firsts(&lane.ready);
+        let [own, shared] = fair.firsts(&lane.ready);
         let shared = shared.filter(|_| self.dispatch.limits.first_full(&fair.limits).is_none());
-        [apart, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
+        [own, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
     }
 
     /// A client waits for a job of these queues, or of every queue when none is named: schedules

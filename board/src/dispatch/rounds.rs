@@ -149,7 +149,7 @@ impl Board {
 
     /// The number of a group of this class's queue, with a reference held to it.
     pub(crate) fn hold_group_of(&mut self, class: u32, name: &[u8]) -> Result<u32, ApplyError> {
-        let queue = self.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
+        let queue = self.store.classes.key(class).ok_or(ApplyError)?.queue;
         self.hold_group(queue, name)
     }
 

@@ -10,12 +10,12 @@ impl Board {
     /// A job was posted.
     pub(crate) fn emit_post(&mut self, slot: u32, due: Option<i64>, more: impl FnOnce(&mut EventFields)) {
         self.emit_of(EventKind::Posted, slot, |board, job| {
-            let mut facts = vec![board.queue_field(job)];
-            text_field(&mut facts, "name", board.class_of(job).map(|class| &*class.name));
-            facts.push(EventField::Number("priority", job.priority.into()));
-            facts.extend(due.map(|due| EventField::Number("due", due)));
-            more(&mut facts);
-            (None, facts)
+            let mut fields = vec![board.queue_field(job)];
+            text_field(&mut fields, "name", board.class_of(job).map(|class| &*class.name));
+            fields.push(EventField::Number("priority", job.priority.into()));
+            fields.extend(due.map(|due| EventField::Number("due", due)));
+            more(&mut fields);
+            (None, fields)
         });
     }
 
@@ -28,70 +28,70 @@ impl Board {
     pub(crate) fn emit_claim(&mut self, slot: u32) {
         self.emit_of(EventKind::Claimed, slot, |board, job| {
             let Some(claim) = board.claim_of(job) else { return (None, Vec::new()) };
-            let facts = vec![
+            let fields = vec![
                 token_field(claim.token),
                 board.queue_field(job),
                 EventField::Number("attempt", claim.attempt.into()),
                 EventField::Number("deadline", claim.deadline()),
             ];
-            (Some(board.worker_name(claim).into()), facts)
+            (Some(board.worker_name(claim).into()), fields)
         });
     }
 
     /// A worker lost its claim.
     pub(crate) fn emit_lost(&mut self, slot: u32, claim: &Claim, reason: &'static str) {
         self.emit_of(EventKind::Lost, slot, |board, job| {
-            let facts =
+            let fields =
                 vec![token_field(claim.token), board.queue_field(job), EventField::Word("reason", reason)];
-            (Some(board.worker_name(claim).into()), facts)
+            (Some(board.worker_name(claim).into()), fields)
         });
     }
 
     /// A worker or an operator reported how far a job is.
     pub(crate) fn emit_progress(&mut self, slot: u32, worker: Option<&[u8]>) {
         self.emit_of(EventKind::Progress, slot, |board, job| {
-            let mut facts = vec![board.queue_field(job)];
+            let mut fields = vec![board.queue_field(job)];
             if let Some(extras) = &job.extras {
-                facts.extend(extras.progress.map(|progress| EventField::Percent("progress", progress)));
-                text_field(&mut facts, "stage", extras.reports.stage.as_deref());
+                fields.extend(extras.progress.map(|progress| EventField::Percent("progress", progress)));
+                text_field(&mut fields, "stage", extras.reports.stage.as_deref());
             }
-            (worker.map(|worker| worker.into()), facts)
+            (worker.map(|worker| worker.into()), fields)
         });
     }
 
     /// A job, or one run of it, ended; the event names the worker that held it last.
-    pub(crate) fn emit_end(&mut self, topic: EventKind, slot: u32, more: impl FnOnce(&mut EventFields)) {
-        self.emit_of(topic, slot, |board, job| {
+    pub(crate) fn emit_end(&mut self, kind: EventKind, slot: u32, more: impl FnOnce(&mut EventFields)) {
+        self.emit_of(kind, slot, |board, job| {
             let last = job.extras.as_ref().and_then(|extras| extras.last_claim.as_ref());
-            let mut facts: EventFields = last.map(|last| token_field(last.token)).into_iter().collect();
-            facts.push(board.queue_field(job));
-            more(&mut facts);
-            (last.map(|last| last.worker.clone()), facts)
+            let mut fields: EventFields = last.map(|last| token_field(last.token)).into_iter().collect();
+            fields.push(board.queue_field(job));
+            more(&mut fields);
+            (last.map(|last| last.worker.clone()), fields)
         });
     }
 
     /// A record is about to be removed.
     pub(crate) fn emit_deleted(&mut self, slot: u32, by: &'static str) {
         self.emit_of(EventKind::Deleted, slot, |board, job| {
-            let facts = vec![
+            let fields = vec![
                 board.queue_field(job),
                 EventField::Word("state", job.state.name()),
                 EventField::Word("by", by),
             ];
-            (None, facts)
+            (None, fields)
         });
     }
 
     /// A queue or a group names this many shared limits from now on.
     pub(crate) fn emit_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<usize>) {
         self.emit_of_board(EventKind::Settings, || {
-            let mut facts = vec![EventField::Word("setting", "limits")];
-            text_field(&mut facts, "queue", Some(queue));
-            text_field(&mut facts, "group", group);
-            facts.push(
+            let mut fields = vec![EventField::Word("setting", "limits")];
+            text_field(&mut fields, "queue", Some(queue));
+            text_field(&mut fields, "group", group);
+            fields.push(
                 limits.map_or(EventField::Null("value"), |count| EventField::Number("value", count as i64)),
             );
-            facts
+            fields
         });
     }
 
@@ -99,12 +99,12 @@ impl Board {
     pub(crate) fn emit_setting(&mut self, name: &'static str, scope: Scope<'_>, value: Option<i64>) {
         let [queue, group, limit] = scope.names();
         self.emit_of_board(EventKind::Settings, || {
-            let mut facts = vec![EventField::Word("setting", name)];
-            text_field(&mut facts, "queue", queue);
-            text_field(&mut facts, "group", group);
-            text_field(&mut facts, "limit", limit);
-            facts.push(value.map_or(EventField::Null("value"), |value| EventField::Number("value", value)));
-            facts
+            let mut fields = vec![EventField::Word("setting", name)];
+            text_field(&mut fields, "queue", queue);
+            text_field(&mut fields, "group", group);
+            text_field(&mut fields, "limit", limit);
+            fields.push(value.map_or(EventField::Null("value"), |value| EventField::Number("value", value)));
+            fields
         });
     }
 

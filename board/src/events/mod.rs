@@ -118,7 +118,7 @@ pub struct Subscribers {
     pub tracked: bool,
     /// Whether workers get the events that concern them.
     pub workers: bool,
-    /// Kinds that are reported by name alone, see [`Board::happened`].
+    /// Kinds that are reported by name alone, see [`Board::take_kinds`].
     pub names: u32,
 }
 
@@ -143,7 +143,7 @@ pub enum EventField {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// Its kind.
-    pub topic: EventKind,
+    pub kind: EventKind,
     /// Whether every subscriber gets it, or a worker alone.
     pub public: bool,
     /// The job that it happened to; `None` for the board itself.
@@ -155,7 +155,7 @@ pub struct Event {
     /// The worker that it concerns.
     pub worker: Option<ByteString>,
     /// Its other fields.
-    pub facts: Vec<EventField>,
+    pub fields: Vec<EventField>,
 }
 
 /// What subscribers have not yet collected.
@@ -164,7 +164,7 @@ pub(crate) struct Events {
     /// Whether somebody asks which records change.
     watched: bool,
     /// The latest changes, while somebody asks for them.
-    pub(crate) recent: Option<Box<Recent>>,
+    recent: Option<Box<Recent>>,
     /// Ids of records that were changed or removed.
     changed: Vec<Id<ByteString>>,
     subscribers: Subscribers,
@@ -213,7 +213,7 @@ impl Board {
     }
 
     /// The kinds of which anything has happened since the last call, as bits.
-    pub fn happened(&mut self) -> u32 {
+    pub fn take_kinds(&mut self) -> u32 {
         std::mem::take(&mut self.local.events.happened)
     }
 
@@ -268,55 +268,55 @@ impl Board {
     #[inline]
     pub(crate) fn emit_of(
         &mut self,
-        topic: EventKind,
+        kind: EventKind,
         slot: u32,
         more: impl FnOnce(&Board, &Job) -> (Option<ByteString>, EventFields),
     ) {
-        if !self.hears(topic) {
+        if !self.hears(kind) {
             return;
         }
-        let public = self.is_public(topic, slot);
-        let heard = public || self.local.events.subscribers.workers && topic.for_worker();
+        let public = self.is_public(kind, slot);
+        let heard = public || self.local.events.subscribers.workers && kind.for_worker();
         let job = self.store.jobs.get(slot).filter(|_| heard);
-        let told = job.map(|job| (job.id().owned(), more(self, job)));
-        if let Some((id, (worker, facts))) = told {
-            self.send(topic, public, Some(id), worker, facts);
+        let event = job.map(|job| (job.id().owned(), more(self, job)));
+        if let Some((id, (worker, fields))) = event {
+            self.send(kind, public, Some(id), worker, fields);
         }
     }
 
     /// Marks the kind as happened, and returns whether anybody wants the whole event.
     #[inline]
-    fn hears(&mut self, topic: EventKind) -> bool {
+    fn hears(&mut self, kind: EventKind) -> bool {
         let subscribers = self.local.events.subscribers;
-        self.local.events.happened |= topic.bit() & subscribers.names;
-        subscribers.events & topic.bit() != 0 || subscribers.workers && topic.for_worker()
+        self.local.events.happened |= kind.bit() & subscribers.names;
+        subscribers.events & kind.bit() != 0 || subscribers.workers && kind.for_worker()
     }
 
     /// Whether every subscriber gets an event of this kind of this job.
-    fn is_public(&self, topic: EventKind, slot: u32) -> bool {
+    fn is_public(&self, kind: EventKind, slot: u32) -> bool {
         let subscribers = self.local.events.subscribers;
-        subscribers.events & topic.bit() != 0 && (!subscribers.tracked || self.places.labels.tracked(slot))
+        subscribers.events & kind.bit() != 0 && (!subscribers.tracked || self.places.labels.tracked(slot))
     }
 
     /// Emits an event of the board.
     #[inline]
-    pub(crate) fn emit_of_board(&mut self, topic: EventKind, facts: impl FnOnce() -> EventFields) {
-        if self.hears(topic) {
-            self.send(topic, true, None, None, facts());
+    pub(crate) fn emit_of_board(&mut self, kind: EventKind, fields: impl FnOnce() -> EventFields) {
+        if self.hears(kind) {
+            self.send(kind, true, None, None, fields());
         }
     }
 
     #[cold]
     fn send(
         &mut self,
-        topic: EventKind,
+        kind: EventKind,
         public: bool,
         id: Option<Id<ByteString>>,
         worker: Option<ByteString>,
-        facts: EventFields,
+        fields: EventFields,
     ) {
         let (version, at) = (self.revision, self.local.moment);
-        self.local.events.messages.push(Event { topic, public, id, version, at, worker, facts });
+        self.local.events.messages.push(Event { kind, public, id, version, at, worker, fields });
     }
 
     pub(crate) fn queue_field(&self, job: &Job) -> EventField {
@@ -334,8 +334,8 @@ pub(crate) fn token_field(token: u64) -> EventField {
 }
 
 /// Adds a text to the fields of an event if there is one.
-pub(crate) fn text_field(facts: &mut EventFields, name: &'static str, text: Option<&[u8]>) {
-    facts.extend(text.filter(|text| !text.is_empty()).map(|text| EventField::Text(name, text.into())));
+pub(crate) fn text_field(fields: &mut EventFields, name: &'static str, text: Option<&[u8]>) {
+    fields.extend(text.filter(|text| !text.is_empty()).map(|text| EventField::Text(name, text.into())));
 }
 
 impl End {

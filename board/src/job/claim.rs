@@ -31,7 +31,7 @@ pub struct Claim {
     /// Somebody asked to cancel the job.
     pub cancel: bool,
     /// Whether the job's history has its begin.
-    pub told: bool,
+    pub in_history: bool,
     /// Whether it ends when a connection closes.
     pub session: Session,
     /// When the run began, Unix ms.

@@ -76,7 +76,7 @@ impl Board {
         self.lane_loses(old, bytes);
         self.lane_gains(fresh, bytes);
         // The group of the same name in the new queue replaces its group.
-        let to = self.store.classes.key(fresh).map_or(u32::MAX, |class| class.queue);
+        let to = self.store.classes.key(fresh).ok_or(ApplyError)?.queue;
         if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {
             let number = self.hold_group(to, &name)?;
             self.job_mut(slot)?.set_group(Some(number));

@@ -78,6 +78,7 @@ impl Board {
         self.store.classes.key(job.class)
     }
 
+    /// The number of a job's queue; one that no queue has for a job without a class, which no board has.
     pub(crate) fn queue_number(&self, job: &Job) -> u32 {
         self.class_of(job).map_or(u32::MAX, |c| c.queue)
     }

@@ -16,7 +16,7 @@ written! {
         2 pub(crate) token: u64,
         3 pub(crate) attempt: u32 = 1,
         4 pub(crate) cancel: bool,
-        5 pub(crate) told: bool,
+        5 pub(crate) in_history: bool,
         6 pub(crate) claimed: i64,
         7 pub(crate) lease: i64 = 30_000,
         8 pub(crate) lease_end: i64,
@@ -47,7 +47,7 @@ impl ClaimImage<'_> {
             token: self.token,
             attempt: self.attempt,
             cancel: self.cancel,
-            told: self.told,
+            in_history: self.in_history,
             claimed: self.claimed,
             lease: self.lease,
             lease_end: self.lease_end,
@@ -131,7 +131,7 @@ impl<'a> Item<'a> for JobImage<'a> {
         let options = self.options.unwrap_or_default();
         let class = board.hold_class(self.queue, self.name, options);
         if let Some(at) = self.group {
-            let queue = board.store.classes.key(class).map_or(u32::MAX, |class| class.queue);
+            let queue = board.store.classes.key(class).ok_or(SnapshotError("class"))?.queue;
             let lane = board.queues.get_mut(queue);
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
             fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(SnapshotError("group"))?.refs += 1;
@@ -182,7 +182,7 @@ impl Board {
                 token: c.token,
                 attempt: c.attempt,
                 cancel: c.cancel,
-                told: c.told,
+                in_history: c.in_history,
                 claimed: c.claimed,
                 lease: c.lease,
                 lease_end: c.lease_end,

@@ -18,6 +18,7 @@
 //! |---|---|---|
 //! | `by_queue` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
 //! | `labels` | jobs by name, tag, kind of failure, user, and tracked ones | a job in the line of each label that it has |
+//! | `lifecycle` | how a run ends, where its job goes next, and what follows: history, statistics, events | a run ends once |
 //! | `records` | adding, changing and removing records | the sum of their sizes |
 //! | `pins` | what keeps records of ended jobs | |
 //! | `tombstones` | jobs whose records have been removed | bounded in number and age |
@@ -25,11 +26,12 @@
 //! | `ready_queues` | which queues have ready jobs, and which have just got some | each once |
 //! | `relocate` | moves of records in memory | the state stays |
 //!
-//! Uses `dispatch`, `job`, `statistics` and `structures`.
+//! Uses `dispatch`, `events`, `job`, `statistics` and `structures`.
 
 pub(crate) mod by_queue;
 pub(crate) mod items;
 pub(crate) mod labels;
+pub(crate) mod lifecycle;
 pub(crate) mod next_event;
 pub(crate) mod pins;
 pub(crate) mod ready_queues;
@@ -40,11 +42,10 @@ pub(crate) mod tombstones;
 use crate::job::order::TimeKey;
 use std::collections::BTreeMap;
 
-use crate::board::{after, duration, ended_line, Board};
+use crate::board::{ended_line, Board};
 use crate::dispatch::fair::{ready_key_of, Fair};
 use crate::effect::ApplyError;
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
-use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 use labels::Labels;
@@ -87,7 +88,7 @@ impl Board {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
-        let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let queue = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
         if !state.ended() && job.extras.as_ref().is_some_and(|extras| extras.user.is_some()) {
             self.owner_loses(slot);
         }
@@ -195,7 +196,7 @@ impl Board {
         self.mark_changed(slot);
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let group = job.group();
-        let queue = self.store.classes.key(job.class).map_or(u32::MAX, |c| c.queue);
+        let queue = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
         let owned = job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
         let jobs = &self.store.jobs;
         let at_key = |s| jobs.get(s).map(Job::at_key).unwrap_or_default();
@@ -286,126 +287,5 @@ impl Board {
         self.token = self.token.max(claim.token);
         let number = self.store.claims.insert(claim);
         self.enter(slot, State::Claimed, i64::from(number))
-    }
-
-    /// Makes a job that is in no place ready, in its former order; blocked while it waits for
-    /// others.
-    pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
-        let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
-        if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
-            return self.make_waiting(slot, State::Blocked, 0, now);
-        }
-        let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
-        let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
-        let first = job.since.get() == NEVER;
-        if first {
-            job.since = U48::new(now);
-        }
-        let mut at = expire.map_or(NEVER, |ms| after(job.since.get(), ms));
-        if job.extras.is_some() {
-            self.edit(slot, |job| {
-                let back = !first && job.state != State::Ready;
-                let (since, extras) = (job.since.get(), job.extras_mut());
-                if back {
-                    extras.retrying.ready = now;
-                }
-                extras.end_idle(now);
-                at = expire.map_or(NEVER, |ms| after(since.saturating_add(extras.retrying.idle), ms));
-                Ok(())
-            })?;
-        }
-        self.enter(slot, State::Ready, at)?;
-        self.emit_ready(slot);
-        Ok(())
-    }
-
-    /// Schedules a job that is in no place until it is due, or makes it ready at once; blocked while
-    /// it waits for others.
-    pub(crate) fn make_due(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
-        match due > now {
-            true => self.make_scheduled(slot, due, now),
-            false => self.make_ready(slot, now),
-        }
-    }
-
-    /// Schedules a job that is in no place until it is due; blocked while it waits for others.
-    pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
-        let state = match self.edges(slot).is_empty() {
-            true => State::Scheduled,
-            false => State::Blocked,
-        };
-        self.make_waiting(slot, state, due, now)
-    }
-
-    pub(crate) fn make_waiting(
-        &mut self,
-        slot: u32,
-        state: State,
-        due: i64,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        if self.job(slot)?.since.get() != NEVER {
-            self.edit(slot, |job| {
-                let extras = job.extras_mut();
-                if extras.retrying.idle_from == NEVER {
-                    extras.retrying.idle_from = now;
-                }
-                Ok(())
-            })?;
-        }
-        self.enter(slot, state, due)
-    }
-
-    /// Ends the life of a job that is in no place: its record is retained for `retain` ms, or
-    /// removed.
-    pub(crate) fn make_ended(
-        &mut self,
-        slot: u32,
-        state: State,
-        token: u64,
-        retain: i64,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        let tally = match state {
-            State::Complete => Tally::Completed,
-            State::Failed => Tally::Failed,
-            State::Cancelled => Tally::Cancelled,
-            _ => Tally::Trashed,
-        };
-        self.count_stat(slot, tally, now);
-        let extras = self.extras(slot);
-        let waits = extras.is_some_and(|extras| !extras.after.is_empty());
-        let awaited = extras.is_some_and(|extras| extras.awaited > 0);
-        let related = extras.is_some_and(|extras| extras.family.is_some());
-        let frees = extras.and_then(|extras| extras.unique.as_ref()).is_some_and(|unique| unique.at_end());
-        if waits {
-            self.detach_all(slot, now)?;
-        }
-        if frees {
-            self.free_key(slot);
-        }
-        if related {
-            self.end_in_family(slot, state, retain != 0, now)?;
-        }
-        if awaited {
-            self.resolve_from(slot, 0)?;
-        }
-        let pinned = awaited || related && self.pinned(slot);
-        if !pinned && retain == 0 {
-            return self.drop_with_tombstone(slot, state, token, now, now);
-        }
-        let (at, revision) = (after(now, retain), self.revision as i64);
-        self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.ended = now;
-            extras.closed = revision;
-            extras.modified = now;
-            if let Some(tried) = extras.retrying.there() {
-                tried.idle_from = NEVER;
-            }
-            extras.drop_at = if pinned { at } else { 0 };
-            Ok(())
-        })?;
-        self.enter(slot, state, if pinned { NEVER } else { at })
     }
 }

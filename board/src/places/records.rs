@@ -2,11 +2,9 @@
 
 use crate::board::Board;
 use crate::effect::ApplyError;
-use crate::job::history::{Entry, HistoryKind};
-use crate::job::{Claim, End, Extras, Job, LastClaim, State};
+use crate::job::{End, Extras, Job, State};
 use crate::places::tombstones::Tombstone;
 use crate::settings::Setting;
-use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// Removes a record that is in no place, and keeps a tombstone of it.
@@ -110,106 +108,6 @@ impl Board {
             None => self.lane_loses(class, before - after),
         }
         Ok(())
-    }
-
-    /// Takes a job out of its place and closes its run: that of its claim, or the last one when the
-    /// worker is late.
-    pub(crate) fn close_run(&mut self, slot: u32, end: End, now: i64) -> Result<(), ApplyError> {
-        if self.job(slot)?.state.ended() {
-            return Err(ApplyError);
-        }
-        let claim = self.leave(slot)?;
-        self.count_run(slot, claim.as_ref(), now);
-        match claim {
-            Some(claim) => self.settle_claim(slot, claim, end, now),
-            None => self.edit(slot, |job| {
-                if let Some(last) = job.extras_mut().last_claim.as_mut() {
-                    last.end = end;
-                }
-                Ok(())
-            }),
-        }
-    }
-
-    /// Writes into a job's record that a claim of it has ended, and emits an event to its worker if
-    /// the worker did not end it.
-    pub(crate) fn settle_claim(
-        &mut self,
-        slot: u32,
-        claim: Claim,
-        end: End,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        if let Some(reason) = end.loss() {
-            self.emit_lost(slot, &claim, reason);
-        }
-        self.write_end(slot, claim, end, now)
-    }
-
-    /// Writes into a job's record that a claim of it has ended.
-    pub(crate) fn write_end(
-        &mut self,
-        slot: u32,
-        claim: Claim,
-        end: End,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        let worker = ByteString::from(self.worker_name(&claim));
-        if !claim.told {
-            self.push_history(slot, self.begin_of(&claim))?;
-        }
-        match end {
-            End::Lapsed | End::TimedOut => {}
-            End::Taken => self.local.taken = true,
-            _ => self.saw_worker(claim.worker, now),
-        }
-        self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.attempt = claim.attempt;
-            extras.modified = now;
-            extras.last_claim = Some(Box::new(LastClaim {
-                worker,
-                token: claim.token,
-                end,
-                claimed: claim.claimed,
-                lease: claim.lease,
-                run_end: claim.run_end,
-            }));
-            Ok(())
-        })
-    }
-
-    /// The history entry for the begin of a claim.
-    pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
-        let worker = Some(self.worker_name(claim).into());
-        Entry { at: claim.claimed, event: HistoryKind::Claimed, worker, text: None }
-    }
-
-    /// Adds an entry to a job's history; the first entry during a claim is preceded by the claim's
-    /// begin.
-    pub(crate) fn record(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
-        let untold = self.claim_of(self.job(slot)?).filter(|claim| !claim.told);
-        if let Some(begin) = untold.map(|claim| self.begin_of(claim)) {
-            self.claim_mut(slot)?.told = true;
-            self.push_history(slot, begin)?;
-        }
-        self.push_history(slot, entry)
-    }
-
-    /// How many entries of a history are kept: of the first, and of the last.
-    pub(crate) fn history_bounds(&self) -> (usize, usize) {
-        let bound = |setting| self.own(setting).max(0) as usize;
-        (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
-    }
-
-    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
-        let (first, last) = self.history_bounds();
-        self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.modified = entry.at;
-            extras.history.push(entry, first, last);
-            Ok(())
-        })
     }
 
     /// What few jobs have, of this job; `None` when it has nothing of it.

@@ -161,9 +161,9 @@ impl Board {
             ]
         };
         let held = jobs().find(|(edge, job)| job.state.ended() && self.outcome(edge) == Outcome::Waits);
-        let told = jobs().any(|(edge, _)| self.outcome(edge) != Outcome::Waits);
+        let ended = jobs().any(|(edge, _)| self.outcome(edge) != Outcome::Waits);
         let change = match held {
-            _ if told => "One of them has ended: the next turn of the timer handles that.".into(),
+            _ if ended => "One of them has ended: the next turn of the timer handles that.".into(),
             Some((_, job)) => format!(
                 "{} is {}: requeue it, or remove it with JOB.DEPEND REMOVE.",
                 shown(job),

@@ -269,10 +269,10 @@ impl Board {
             }
         };
         if let Some(fair) = &lane.fair {
-            details.push(("groups", count(fair.turns.len() + fair.apart.len())));
+            details.push(("groups", count(fair.turns.len() + fair.own_limits.len())));
             let seat = fair.seat(job.group().unwrap_or(PLAIN)).and_then(|seat| seat.place);
             if let Some(place) = seat {
-                let both = [&fair.turns, &fair.apart].into_iter();
+                let both = [&fair.turns, &fair.own_limits].into_iter();
                 let turns = both.flat_map(|turns| turns.range(..place)).take(TURNS).count();
                 details.push(("turn", count(turns)));
                 text.push_str(&format!(" {turns} other turns come before its group's."));

@@ -356,7 +356,7 @@ impl<'a> Record<'a> {
         let kept = self.extras.map_or(&[][..], |r| r.history.entries());
         let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));
         let posted = Entry { at: begin, event: HistoryKind::Posted, worker: None, text: None };
-        let run = self.claim.filter(|claim| !claim.told).map(|claim| self.board.begin_of(claim));
+        let run = self.claim.filter(|claim| !claim.in_history).map(|claim| self.board.begin_of(claim));
         let mut all = History::default();
         let (first, last) = self.board.history_bounds();
         for entry in std::iter::once(posted).chain(kept.iter().cloned()).chain(run) {

@@ -145,6 +145,15 @@ impl Board {
         Ok(())
     }
 
+    /// Refuses `n` more children of a job when the sum of all weights could become too large. O(1).
+    pub(crate) fn check_shares(&self, parent: u32, n: usize) -> Result<(), Refusal> {
+        let most = SHARES_MOST.saturating_sub((n as u64).saturating_mul(SHARE_MOST as u64));
+        match self.children(parent).is_some_and(|children| children.shares > most) {
+            true => Err(Refusal::Limit("shares")),
+            false => Ok(()),
+        }
+    }
+
     fn height(&self, slot: u32) -> u8 {
         self.children(slot).map_or(0, |children| children.height)
     }

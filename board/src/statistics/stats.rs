@@ -124,9 +124,9 @@ impl Late {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     counts: Counts,
-    pub(crate) wait: Histogram,
-    pub(crate) run: Histogram,
-    pub(crate) late: Option<Box<[Histogram; 3]>>,
+    pub(super) wait: Histogram,
+    pub(super) run: Histogram,
+    pub(super) late: Option<Box<[Histogram; 3]>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use crate::board::{after, Board};
 use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_field, EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::events::{text_field, EventField};
+use crate::job::history::HistoryKind;
 use crate::job::End;
-use crate::statistics::stats::Tally;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to give its job back.
@@ -27,9 +26,9 @@ impl<'a> WorkerVerb<'a> for Abandon<'a> {
         AtCancel::Cancel(self.reason)
     }
 
-    fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
+    fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         let due = self.delay.map(|ms| after(env.now, ms));
-        Ok(Abandoned { slot, due, reason: self.reason, apart })
+        Ok(Abandoned { slot, due, reason: self.reason, taken })
     }
 }
 
@@ -41,7 +40,7 @@ written! {
         2 due: Option<i64>,
         3 reason: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
-        4 apart: bool,
+        4 taken: bool,
     }
 }
 
@@ -50,24 +49,21 @@ impl Validate for Abandoned<'_> {}
 impl<'a> Abandoned<'a> {
     /// Abandons a job in the name of its holder.
     pub(crate) fn of(slot: u32, reason: Option<&'a [u8]>) -> Self {
-        Abandoned { slot, due: None, reason, apart: false }
+        Abandoned { slot, due: None, reason, taken: false }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        board.close_run(self.slot, end_of(End::Abandoned, self.apart), now)?;
-        board.count_stat(self.slot, Tally::Abandoned, now);
+        board.close_run(self.slot, end_of(End::Abandoned, self.taken), now)?;
         board.edit(self.slot, |job| {
             job.extras_mut().reports.set(|said| &mut said.reason, self.reason);
             Ok(())
         })?;
-        let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.apart);
+        let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
         let worker = last.map(|l| l.worker.clone());
-        let text = self.reason.map(|r| r.into());
-        board.record(self.slot, Entry { at: now, event: HistoryKind::Abandoned, worker, text })?;
-        board.emit_end(EventKind::Abandoned, self.slot, |facts| {
-            text_field(facts, "reason", self.reason);
-            facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
-        });
+        board.happened_with(self.slot, HistoryKind::Abandoned, worker, self.reason, |fields| {
+            text_field(fields, "reason", self.reason);
+            fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
+        })?;
         board.make_due(self.slot, self.due.unwrap_or(now), now)
     }
 }

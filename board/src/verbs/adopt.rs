@@ -5,24 +5,21 @@ use crate::board::Board;
 use crate::effect::{ApplyError, Validate};
 use crate::error::Refusal;
 use crate::job::kin::SHARE_MOST;
-use crate::verbs::post::Post;
-use crate::verbs::posted::Posted;
 
 written! {
-    /// A job became the child of another.
-    #[derive(Debug, Clone, PartialEq)]
+    /// A job of a flow became the child of another.
+    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Adopted {
         1 slot: u32,
-        2 parent: u32,
-        3 share: u32,
+        2 pub(super) parent: u32,
+        3 pub(super) share: u32,
     }
 }
 
 impl Validate for Adopted {
     fn is_valid(&self, board: &Board) -> bool {
         let live = board.job(self.slot).is_ok_and(|job| !job.state.ended());
-        let share = (1..=SHARE_MOST).contains(&i64::from(self.share));
-        live && share && board.check_parent(self.slot, self.parent).is_ok()
+        live && board.is_tie(self.slot, (self.parent, self.share))
     }
 }
 
@@ -50,14 +47,13 @@ impl Parted {
 }
 
 impl Board {
-    /// Decides whose child the posted job becomes; `None` when the post names no parent. The caller
-    /// must decide this before it applies the post, and apply it after. O(generations).
-    pub fn adopt(&self, post: &Post<'_>, posted: &Posted<'_>) -> Result<Option<Adopted>, Refusal> {
-        post.parent.map(|parent| self.adopt_by(posted.slot(), parent, post.share)).transpose()
+    /// Whether a job may become a child of this parent with this share.
+    pub(super) fn is_tie(&self, slot: u32, (parent, share): (u32, u32)) -> bool {
+        (1..=SHARE_MOST).contains(&i64::from(share)) && self.check_parent(slot, parent).is_ok()
     }
 
     /// Decides that a job becomes the child of the job with this id. O(generations).
-    pub(crate) fn adopt_by(&self, slot: u32, id: &[u8], share: Option<u32>) -> Result<Adopted, Refusal> {
+    pub(crate) fn adopt(&self, slot: u32, id: &[u8], share: Option<u32>) -> Result<Adopted, Refusal> {
         let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
         self.check_parent(slot, parent).map_err(|refusal| refusal.of(id))?;
         let share = share.or_else(|| self.tie(slot).map(|tie| tie.share)).unwrap_or(1);

@@ -5,9 +5,9 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_field, EventField, EventKind};
+use crate::events::{text_field, EventField};
 use crate::job::awaited::Edge;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{End, NEVER, U48};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
@@ -39,7 +39,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
 
     /// O(log n + m log m) for m jobs to wait for, plus the search for a cycle when others wait for
     /// the job.
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         board.check_queue(self.queue)?;
         let after = match &self.after {
             Some(after) => board.decide_edges(env, slot, None, after)?,
@@ -47,7 +47,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         };
         board.check_edge_count(&[], &after)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, apart })
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken })
     }
 }
 
@@ -63,7 +63,7 @@ written! {
         6 payload: Option<&'a [u8]>,
         7 after: Vec<Edge>,
         /// Whether the speaker may not be the holder.
-        8 apart: bool,
+        8 taken: bool,
     }
 }
 
@@ -78,18 +78,19 @@ impl Validate for Advanced<'_> {
 impl Advanced<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
-        board.close_run(slot, end_of(End::Advanced, self.apart), now)?;
+        board.close_run(slot, end_of(End::Advanced, self.taken), now)?;
         let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);
-        let text = Some(self.queue.into());
-        board.record(
+        board.happened_with(
             slot,
-            Entry { at: now, event: HistoryKind::Advanced, worker: Some(worker.clone()), text },
+            HistoryKind::Advanced,
+            Some(worker.clone()),
+            Some(self.queue),
+            |fields| {
+                text_field(fields, "next", Some(self.queue));
+                fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
+            },
         )?;
-        board.emit_end(EventKind::Advanced, slot, |facts| {
-            text_field(facts, "next", Some(self.queue));
-            facts.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
-        });
         // The kind of the last failure, which is a label, is removed.
         board.unindex_labels(slot)?;
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
@@ -105,7 +106,7 @@ impl Advanced<'_> {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }
             extras.modified = now;
-            extras.advanced = (!self.apart).then(|| Box::new((worker, token)));
+            extras.advanced = (!self.taken).then(|| Box::new((worker, token)));
             Ok(())
         })?;
         board.index_labels(slot)?;

@@ -5,7 +5,7 @@ use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_field, EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{is_time, End, State};
 use crate::settings::Setting;
 
@@ -37,22 +37,19 @@ impl Validate for CancelRequested {
 }
 
 impl CancelRequested {
-    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+    pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
         board.retime(self.slot, |claim| {
             claim.cancel = true;
             claim.cancel_end = self.end;
         })?;
         board.emit_of(EventKind::Cancel, self.slot, |board, job| match board.claim_of(job) {
             Some(claim) => {
-                let facts = vec![token_field(claim.token), EventField::Number("deadline", claim.deadline())];
-                (Some(board.worker_name(claim).into()), facts)
+                let fields = vec![token_field(claim.token), EventField::Number("deadline", claim.deadline())];
+                (Some(board.worker_name(claim).into()), fields)
             }
             None => (None, Vec::new()),
         });
-        board.record(
-            self.slot,
-            Entry { at: now, event: HistoryKind::CancelRequested, worker: None, text: None },
-        )
+        board.happened(self.slot, HistoryKind::CancelRequested, None, None)
     }
 }
 

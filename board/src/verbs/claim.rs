@@ -106,7 +106,7 @@ impl Claimed<'_> {
             token: self.token,
             attempt,
             cancel: false,
-            told: false,
+            in_history: false,
             session: job::Session::None,
             claimed: now,
             lease: self.lease,

@@ -5,8 +5,7 @@
 use crate::board::{ended_line, Board};
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
-use crate::events::{EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{End, State, NEVER};
 use crate::policy::Policy;
 use crate::retry::Next;
@@ -168,7 +167,6 @@ impl Board {
                 self.make_ready(slot, due)
             }
             State::Ready => {
-                self.count_stat(slot, Tally::Expired, now);
                 self.leave(slot)?;
                 let next = Next::End { retain: self.retention(State::Failed, rules) };
                 self.fail_job(slot, HistoryKind::Expired, b"expired", b"", next, now)
@@ -219,12 +217,8 @@ impl Board {
             false => self.settle_claim(slot, claim, end, now)?,
         }
         if cancel {
-            self.record(slot, Entry { at: now, event: HistoryKind::Cancelled, worker, text: None })?;
             let retain = self.retention(State::Cancelled, rules);
-            let kept = self.keeps(slot, retain);
-            self.emit_end(EventKind::Cancelled, slot, |facts| facts.push(EventField::Flag("kept", kept)));
-            let token = self.last_token(slot);
-            return self.make_ended(slot, State::Cancelled, token, retain, now);
+            return self.conclude(slot, State::Cancelled, worker, None, retain, now);
         }
         if timed_out {
             let seq = self.job(slot)?.seq.get() as u64;
@@ -243,7 +237,7 @@ impl Board {
             let next = Next::End { retain: self.retention(State::Failed, rules) };
             return self.fail_job(slot, HistoryKind::Lapsed, b"lapsed", b"", next, now);
         }
-        self.record(slot, Entry { at: now, event: HistoryKind::Lapsed, worker, text: None })?;
+        self.happened(slot, HistoryKind::Lapsed, worker, None)?;
         self.make_ready(slot, now)
     }
 
@@ -269,8 +263,8 @@ impl Board {
         if self.wake() > env.now {
             return None;
         }
-        if let Some(told) = self.to_resolve(env, n) {
-            return Some(told.into());
+        if let Some(resolved) = self.to_resolve(env, n) {
+            return Some(resolved.into());
         }
         if let Some(parted) = self.to_part(n) {
             return Some(parted.into());

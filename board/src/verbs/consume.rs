@@ -5,7 +5,7 @@ use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_field, EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{End, State};
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
@@ -34,14 +34,14 @@ impl<'a> WorkerVerb<'a> for Consume<'a> {
         }
     }
 
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         let job = board.job(slot).map_err(|_| Refusal::NoJob)?;
         let setting = match self.result {
             Some(_) => Setting::RetainResult,
             None => Setting::RetainComplete,
         };
         let retain = self.retain.unwrap_or_else(|| board.job_rule(job, setting, env.rules));
-        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, apart })
+        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, taken })
     }
 }
 
@@ -54,7 +54,7 @@ written! {
         3 retain: i64,
         4 payload: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
-        5 apart: bool,
+        5 taken: bool,
     }
 }
 
@@ -67,15 +67,15 @@ impl Consumed<'_> {
             return Err(ApplyError);
         }
         let claim = board.leave(slot)?;
-        let end = end_of(End::Consumed, self.apart);
+        let end = end_of(End::Consumed, self.taken);
         board.count_run(slot, claim.as_ref(), now);
         let token = match (&claim, board.extras(slot).and_then(|r| r.last_claim.as_ref())) {
-            _ if self.apart => 0,
+            _ if self.taken => 0,
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
         };
         match &claim {
-            Some(_) if self.apart => board.local.taken = true,
+            Some(_) if self.taken => board.local.taken = true,
             Some(claim) => board.saw_worker(claim.worker, now),
             None => {}
         }
@@ -103,9 +103,9 @@ impl Consumed<'_> {
                 }
                 Ok(())
             })?;
-            let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.apart);
+            let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
             let worker = last.map(|l| l.worker.clone());
-            board.record(slot, Entry { at: now, event: HistoryKind::Complete, worker, text: None })?;
+            board.happened(slot, HistoryKind::Complete, worker, None)?;
         }
         board.make_ended(slot, State::Complete, token, self.retain, now)
     }

@@ -5,7 +5,7 @@ use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::State;
 
 /// The jobs that a job is to wait for.
@@ -62,7 +62,7 @@ impl Depended {
             board.attach(slot, *edge, now)?;
         }
         board.make_due(slot, due, now)?;
-        board.record(slot, Entry { at: now, event: HistoryKind::Depends, worker: None, text: None })?;
+        board.happened(slot, HistoryKind::Depends, None, None)?;
         board.touch(slot)
     }
 }

@@ -4,12 +4,10 @@ use crate::board::{after, Board};
 use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_field, EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{End, State};
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
-use crate::statistics::stats::Tally;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// Whether and when another attempt follows.
@@ -45,7 +43,7 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
         AtCancel::Cancel(Some(self.message))
     }
 
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal> {
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         let policy = board.next_try(slot, env.rules, env.draw(0), env.now).map_err(|_| Refusal::NoJob)?;
         let (due, retain) = match (policy, self.retry) {
             (Next::End { retain }, _) => (None, retain),
@@ -54,7 +52,7 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
             (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
         };
         let Fail { kind, message, payload, .. } = *self;
-        Ok(Failed { slot, kind, message, due, retain, payload, apart })
+        Ok(Failed { slot, kind, message, due, retain, payload, taken })
     }
 }
 
@@ -69,7 +67,7 @@ written! {
         5 retain: i64,
         6 payload: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
-        7 apart: bool,
+        7 taken: bool,
     }
 }
 
@@ -88,7 +86,7 @@ impl Validate for Failed<'_> {}
 
 impl Failed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        board.close_run(self.slot, end_of(End::Failed, self.apart), now)?;
+        board.close_run(self.slot, end_of(End::Failed, self.taken), now)?;
         board.edit(self.slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
@@ -120,58 +118,6 @@ impl Board {
         let jitter = self.job_rule(job, Setting::Jitter, rules);
         let pause = retry::pause(fails.saturating_add(1), base, max, jitter, random);
         Ok(Next::Retry { due: after(now, pause) })
-    }
-
-    /// Writes a failure into a job that is in no place, and puts it where it belongs.
-    pub(crate) fn fail_job(
-        &mut self,
-        slot: u32,
-        event: HistoryKind,
-        kind: &[u8],
-        message: &[u8],
-        next: Next,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|l| l.end != End::Taken);
-        let worker = last.map(|l| l.worker.clone());
-        let text = match message {
-            [] => kind.to_vec(),
-            _ => [kind, b": ", message].concat(),
-        };
-        self.record(slot, Entry { at: now, event, worker, text: Some((&*text).into()) })?;
-        self.set_kind(slot, kind)?;
-        self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.reports.message = super::some(message);
-            extras.modified = now;
-            if !matches!(event, HistoryKind::Lapsed | HistoryKind::Expired | HistoryKind::Dependency) {
-                extras.fails = extras.fails.saturating_add(1);
-            }
-            Ok(())
-        })?;
-        if let Next::Retry { .. } = next {
-            self.count_stat(slot, Tally::Retried, now);
-        }
-        let kept = match next {
-            Next::End { retain } => Some(self.keeps(slot, retain)),
-            Next::Retry { .. } => None,
-        };
-        let topic = if kept.is_some() { EventKind::Failed } else { EventKind::Retried };
-        self.emit_end(topic, slot, |facts| {
-            text_field(facts, "kind", Some(kind));
-            text_field(facts, "message", Some(message));
-            facts.extend(kept.map(|kept| EventField::Flag("kept", kept)));
-            if let Next::Retry { due } = next {
-                facts.push(EventField::Number("due", due));
-            }
-        });
-        match next {
-            Next::Retry { due } => self.make_due(slot, due, now),
-            Next::End { retain } => {
-                let token = self.last_token(slot);
-                self.make_ended(slot, State::Failed, token, retain, now)
-            }
-        }
     }
 
     /// What a failure did to a job; `ended` is its state if its record has been removed.

@@ -4,16 +4,15 @@ use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::error::Refusal;
-use crate::events::EventField;
-use crate::job::id::Id;
 use crate::job::unique_key::Unique;
 use crate::job::DEFAULT_QUEUE;
-use crate::job::{End, Job, Options, State, NEVER, U48};
+use crate::job::{End, Options, State, NEVER};
 use crate::quotas::{Coming, Growth};
-use crate::schedules::{child_id, Backlog, Overlap, Schedule, NUMBERS};
+use crate::schedules::{child_id, Backlog, Overlap, Schedule, Template, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::statistics::stats::{Late, Tally};
 use crate::structures::byte_string::ByteString;
+use crate::verbs::posted::{KeyTaken, More, Posted};
 use crate::verbs::schedule::{are_times, ScheduleMoved};
 
 /// With `BACKLOG skip` a time counts as missed when it is more than this late, ms, or the next one
@@ -62,42 +61,9 @@ impl Fired {
         if let Some((slot, retain)) = self.replaces {
             board.end_job(slot, State::Cancelled, End::Taken, Some(b"replaced"), retain, now)?;
         }
-        let template = &board.schedules.get(&self.id).ok_or(ApplyError)?.template;
-        let options = Options { expire: template.options.expire.or(self.expire), ..template.options };
-        let (queue, name, group) = (template.queue.clone(), template.name.clone(), template.group.clone());
-        let tags = template.tags.clone();
-        let (parent, share) = (template.parent.clone(), template.share.unwrap_or(1));
+        let template = board.schedules.get(&self.id).ok_or(ApplyError)?.template.clone();
+        let id = self.child();
         let due = template.delay.map_or(now, |ms| self.intended.saturating_add(ms)).min(NEVER);
-        let mut job =
-            Job::new(Id::Named(&self.child()), &template.payload, 0, template.priority.unwrap_or(0), None);
-        let extras = job.extras_mut();
-        extras.intended = Some(self.intended);
-        extras.meta = template.meta.clone();
-        extras.user = template.user.clone();
-        extras.unique = template.unique.clone().map(Box::new);
-        extras.modified = now;
-        job.posted = U48::new(now);
-        job.seq = U48::new(board.revision() as i64);
-        let queue = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
-        job.class = board.hold_class(queue, name.as_deref().unwrap_or_default(), options);
-        if let Some(name) = group {
-            job.set_group(Some(board.hold_group_of(job.class, &name)?));
-        }
-        job.set_ageing(board.ageing(board.queue_number(&job)));
-        board.add_record(self.slot, job)?;
-        board.mark(self.slot, tags.iter().map(|tag| &**tag), false)?;
-        board.index_labels(self.slot)?;
-        board.take_key(self.slot, now)?;
-        let queue = board.queue_number(board.job(self.slot)?);
-        board.note(queue, Tally::Posted, now);
-        board.note(queue, Tally::Fired, now);
-        if let Some(at) = self.turn {
-            board.count_lateness(queue, Late::Fire, at, now);
-        }
-        // A parent that has been removed or has ended since gets no child.
-        let parent = parent.and_then(|id| board.find(&id));
-        let parent = parent.filter(|parent| board.check_parent(self.slot, *parent).is_ok());
-        let parent = parent.map(|parent| (parent, share));
         board.wake_at(self.at);
         board.schedules.change(&self.id, |schedule| {
             schedule.last = self.n;
@@ -105,13 +71,51 @@ impl Fired {
             schedule.intended = Some(self.intended);
             (schedule.next, schedule.at) = (self.next, self.at);
         });
-        board.emit_post(self.slot, (due > now).then_some(due), |facts| {
-            facts.push(EventField::Number("intended", self.intended));
-        });
-        board.make_due(self.slot, due, now)?;
-        match parent {
-            Some((parent, share)) => board.make_child(self.slot, parent, share, now),
-            None => Ok(()),
+        let mut posted = self.posted(&template, &id, due);
+        // A parent that has been removed or has ended since gets no child.
+        let parent = template.parent.as_ref().and_then(|id| board.find(id));
+        let tie = parent.map(|parent| (parent, template.share.unwrap_or(1)));
+        if let Some(more) = &mut posted.more {
+            more.parent = tie.filter(|tie| board.is_tie(self.slot, *tie));
+        }
+        posted.enter(board, now, Some(self.intended))?;
+        let queue = board.queue_number(board.job(self.slot)?);
+        board.note(queue, Tally::Fired, now);
+        if let Some(at) = self.turn {
+            board.count_lateness(queue, Late::Fire, at, now);
+        }
+        Ok(())
+    }
+
+    /// The post of the child, without its parent.
+    fn posted<'a>(&self, template: &'a Template, id: &'a [u8], due: i64) -> Posted<'a> {
+        let Template { payload, name, queue, priority, options, meta, group, user, tags, unique, .. } =
+            template;
+        Posted {
+            slot: self.slot,
+            replaces: false,
+            made: None,
+            id: id.into(),
+            payload,
+            queue: queue.as_deref(),
+            name: name.as_deref(),
+            group: group.as_deref(),
+            priority: *priority,
+            due: Some(due),
+            options: Some(Options { expire: options.expire.or(self.expire), ..*options }),
+            more: Some(Box::new(More {
+                meta: meta.iter().map(|(field, value)| (&**field, &**value)).collect(),
+                after: None,
+                user: user.as_deref(),
+                tags: Some(tags.iter().map(|tag| &**tag).collect()),
+                unique: unique.as_ref().map(|unique| KeyTaken {
+                    key: &unique.key,
+                    until: unique.until,
+                    time: unique.time,
+                    keeps: false,
+                }),
+                parent: None,
+            })),
         }
     }
 }

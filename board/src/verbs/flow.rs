@@ -11,7 +11,7 @@ use crate::board::Board;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::awaited::AFTER_MOST;
-use crate::job::kin::{GENERATIONS, SHARES_MOST, SHARE_MOST};
+use crate::job::kin::GENERATIONS;
 use crate::job::DEFAULT_QUEUE;
 use crate::quotas::Growth;
 use crate::relations::dependencies::Outcome;
@@ -46,9 +46,9 @@ impl<'a> Flow<'a> {
         &self.order
     }
 
-    /// The post of one node, once all nodes that it waits for have been posted.
+    /// The post of one node, once all nodes that it waits for have been posted; its parent follows.
     pub fn post(&self, at: usize) -> Option<Post<'_>> {
-        let mut post = self.nodes.get(at)?.post.clone();
+        let mut post = Post { parent: None, share: None, ..self.nodes.get(at)?.post.clone() };
         if let Some(after) = &mut post.after {
             for ((id, _), node) in after.jobs.iter_mut().zip(self.awaited.get(at)?) {
                 if let Some(node) = node {
@@ -78,7 +78,7 @@ impl<'a> Flow<'a> {
             let Some(named) = node.post.parent else { continue };
             let parent = parent.and_then(|at| self.ids.get(at)).map_or(named, |id| id);
             let slot = board.find(id).ok_or(Refusal::NoJob)?;
-            all.push(board.adopt_by(slot, parent, node.post.share)?);
+            all.push(board.adopt(slot, parent, node.post.share)?);
         }
         Ok(all)
     }
@@ -114,7 +114,7 @@ impl Board {
         flow.order = order(&flow.awaited).map_err(|at| Refusal::Cycle.in_node(label(&nodes, at)))?;
         self.check_users(&nodes, &flow.order)?;
         self.check_generations(&nodes, &flow.parents)?;
-        self.check_posts(&growth, &Post::default())?;
+        self.check_posts(&growth, &Post::default(), nodes.len())?;
         flow.nodes = nodes;
         Ok(flow)
     }
@@ -172,11 +172,7 @@ impl Board {
     fn check_foreign_parent(&self, id: &[u8], n: usize) -> Result<(), Refusal> {
         let parent = self.find(id).ok_or(Refusal::NoJob)?;
         self.check_parent(self.store.jobs.next_free(), parent)?;
-        let most = SHARES_MOST.saturating_sub((n as u64).saturating_mul(SHARE_MOST as u64));
-        match self.children(parent).is_some_and(|children| children.shares > most) {
-            true => Err(Refusal::Limit("shares")),
-            false => Ok(()),
-        }
+        self.check_shares(parent, n)
     }
 
     /// Refuses nodes that would be among their own ancestors, or have too many of them.

@@ -4,11 +4,10 @@ use crate::board::Board;
 use crate::effect::{is_grace, is_lease, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::kin::counted;
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
-use crate::statistics::stats::Tally;
 use crate::verbs::holder::{Speaker, Standing};
 
 /// A worker's sign of life.
@@ -87,13 +86,7 @@ impl Report<'_> {
             board.count_progress(slot, counted(progress), back)?;
         }
         if let Some(line) = self.log {
-            let entry = Entry {
-                at: now,
-                event: HistoryKind::Log,
-                worker: worker.map(|w| w.into()),
-                text: Some(line.into()),
-            };
-            board.record(slot, entry)?;
+            board.happened(slot, HistoryKind::Log, worker.map(|w| w.into()), Some(line))?;
         }
         Ok(())
     }
@@ -153,23 +146,20 @@ impl Revived {
             return Err(ApplyError);
         }
         board.leave(self.slot)?;
-        board.count_stat(self.slot, Tally::Revived, now);
         board.edit(self.slot, |job| {
             let extras = job.extras_mut();
             extras.last_claim = None;
             extras.end_idle(now);
             Ok(())
         })?;
-        let entry =
-            Entry { at: now, event: HistoryKind::Revived, worker: Some(last.worker.clone()), text: None };
-        board.record(self.slot, entry)?;
+        board.happened(self.slot, HistoryKind::Revived, Some(last.worker.clone()), None)?;
         let claim = job::Claim {
             slot: self.slot,
             worker: 0,
             token: last.token,
             attempt,
             cancel: false,
-            told: true,
+            in_history: true,
             session: job::Session::None,
             claimed: last.claimed,
             lease: last.lease,

@@ -42,8 +42,8 @@ pub trait WorkerVerb<'a> {
     /// What it does when the job is to be cancelled.
     fn at_cancel(&self) -> AtCancel<'a>;
 
-    /// The effect on a job. `apart` as in [`Standing::Late`].
-    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, apart: bool) -> Result<Self::Effect, Refusal>;
+    /// The effect on a job. `taken` as in [`Standing::Late`].
+    fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal>;
 }
 
 /// The outcome of a worker's verb.
@@ -66,22 +66,22 @@ pub(crate) enum Standing {
         /// Whether a cancel was requested.
         cancel: bool,
         /// See [`Standing::Late`].
-        apart: bool,
+        taken: bool,
     },
     /// The speaker's lease lapsed, and nobody has claimed the job since; or nobody holds the job.
     Late {
         slot: u32,
         /// Whether the speaker has not shown that it is the holder: the claim then ends as taken,
         /// so that the holder's own verb does not count as a repetition.
-        apart: bool,
+        taken: bool,
     },
     /// The same verb has succeeded before with the same token.
     Again(State),
 }
 
 /// How the claim of a job ends for a speaker that may not be its holder.
-pub(crate) fn end_of(end: End, apart: bool) -> End {
-    match apart {
+pub(crate) fn end_of(end: End, taken: bool) -> End {
+    match taken {
         true => End::Taken,
         false => end,
     }
@@ -146,7 +146,7 @@ impl Board {
                 _ if !anybody && holder != worker => Err(Refusal::NotOwner(holder.into())),
                 Some(t) if t != claim.token => Err(Refusal::Stale(t)),
                 _ if stale() => Err(Refusal::Stale(0)),
-                _ => Ok(Standing::Holds { slot, cancel: claim.cancel, apart: anybody && token.is_none() }),
+                _ => Ok(Standing::Holds { slot, cancel: claim.cancel, taken: anybody && token.is_none() }),
             };
         }
         let last =
@@ -158,16 +158,16 @@ impl Board {
             let keeps = verb.is_none();
             if last.end == End::Lapsed && !job.state.ended() {
                 return match token {
-                    _ if anybody && !keeps => Ok(Standing::Late { slot, apart: token != Some(last.token) }),
+                    _ if anybody && !keeps => Ok(Standing::Late { slot, taken: token != Some(last.token) }),
                     Some(t) if t != last.token => Err(Refusal::Stale(t)),
                     _ if stale() => Err(Refusal::Stale(0)),
-                    _ => Ok(Standing::Late { slot, apart: false }),
+                    _ => Ok(Standing::Late { slot, taken: false }),
                 };
             }
         }
         let ends = matches!(verb, Some(End::Consumed | End::Failed | End::Trashed));
         if anybody && ends && !job.state.ended() {
-            return Ok(Standing::Late { slot, apart: true });
+            return Ok(Standing::Late { slot, taken: true });
         }
         Err(match job.state {
             State::Cancelled => Refusal::Cancelled(State::Cancelled),
@@ -183,18 +183,18 @@ impl Board {
         speaker: &Speaker<'_>,
         verb: &V,
     ) -> Result<Answer<'a, V::Effect>, Refusal> {
-        let (slot, apart) = match self.standing(env, speaker, Some(V::END))? {
-            Standing::Holds { slot, cancel: true, apart } => match verb.at_cancel() {
+        let (slot, taken) = match self.standing(env, speaker, Some(V::END))? {
+            Standing::Holds { slot, cancel: true, taken } => match verb.at_cancel() {
                 AtCancel::Cancel(reason) => {
-                    let end = end_of(V::END, apart);
+                    let end = end_of(V::END, taken);
                     return Ok(Answer::Cancel(Cancelled::at_end(self, env, slot, end, reason)));
                 }
                 AtCancel::Refuse => return Err(Refusal::Cancelled(State::Claimed)),
-                AtCancel::Ignore => (slot, apart),
+                AtCancel::Ignore => (slot, taken),
             },
-            Standing::Holds { slot, apart, .. } | Standing::Late { slot, apart } => (slot, apart),
+            Standing::Holds { slot, taken, .. } | Standing::Late { slot, taken } => (slot, taken),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
-        verb.decide(self, env, slot, apart).map(Answer::Do)
+        verb.decide(self, env, slot, taken).map(Answer::Do)
     }
 }

@@ -65,8 +65,3 @@ pub use schedule::{is_schedule_id, ScheduleDeleted, ScheduleMoved, ScheduleSet, 
 pub use session::{Bound, Disconnected};
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated, UpdatedAll};
-
-/// `None` for an empty text.
-fn some(text: &[u8]) -> Option<crate::structures::byte_string::ByteString> {
-    (!text.is_empty()).then(|| text.into())
-}

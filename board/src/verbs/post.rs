@@ -59,7 +59,7 @@ pub struct Post<'a> {
     pub user: Option<&'a [u8]>,
     /// Its tags.
     pub tags: Option<Vec<&'a [u8]>>,
-    /// The id of its parent: see [`Board::adopt`].
+    /// The id of its parent.
     pub parent: Option<&'a [u8]>,
     /// Its weight among the children of its parent.
     pub share: Option<u32>,
@@ -72,8 +72,9 @@ pub struct Post<'a> {
 impl Post<'_> {
     /// Whether it has any of [`More`].
     fn has_more(&self) -> bool {
-        let Post { meta, after, user, tags, unique, .. } = self;
-        !meta.is_empty() || after.is_some() || user.is_some() || tags.is_some() || unique.is_some()
+        let Post { meta, after, user, tags, unique, parent, .. } = self;
+        let given = [after.is_some(), user.is_some(), tags.is_some(), unique.is_some(), parent.is_some()];
+        !meta.is_empty() || given.contains(&true)
     }
 }
 
@@ -123,7 +124,7 @@ impl Board {
         if self.is_bounded(post) {
             let mut growth = Growth::default();
             self.grow(&mut growth, post, &answer);
-            self.check_posts(&growth, post)?;
+            self.check_posts(&growth, post, 1)?;
         }
         Ok(answer)
     }
@@ -196,6 +197,7 @@ impl Board {
             },
             _ => None,
         };
+        let adopted = post.parent.map(|parent| self.adopt(slot, parent, post.share)).transpose()?;
         let id = match holder {
             Some(Id::Named(name)) => Cow::Owned(name.to_vec()),
             _ => Cow::Borrowed(post.id.unwrap_or_default()),
@@ -222,6 +224,7 @@ impl Board {
                         let TakeKey { key, until, time, .. } = key;
                         KeyTaken { key, until, time, keeps }
                     }),
+                    parent: adopted.map(|adopted| (adopted.parent, adopted.share)),
                 })
             }),
         }))
@@ -234,9 +237,12 @@ impl Board {
         }
     }
 
-    /// Refuses posts that share their options when they would exceed a limit. O(1) for posts to one
-    /// queue.
-    pub fn check_posts(&self, growth: &Growth, post: &Post<'_>) -> Result<(), Refusal> {
+    /// Refuses `n` posts that share their options when they would exceed a limit. O(1) for posts to
+    /// one queue.
+    pub fn check_posts(&self, growth: &Growth, post: &Post<'_>, n: usize) -> Result<(), Refusal> {
+        if let Some((id, parent)) = post.parent.and_then(|id| Some((id, self.find(id)?))) {
+            self.check_shares(parent, n - 1).map_err(|refusal| refusal.of(id))?;
+        }
         self.check_growth(growth, post.user.zip(post.most_live))
     }
 

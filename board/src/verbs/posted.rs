@@ -6,7 +6,7 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::events::EventField;
 use crate::job::awaited::Edge;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::id::{self, Id};
 use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
@@ -47,6 +47,8 @@ written! {
         3 pub(super) user: Option<&'a [u8]>,
         4 pub(super) tags: Option<Vec<&'a [u8]>>,
         5 pub(super) unique: Option<KeyTaken<'a>>,
+        /// The slot of its parent, and its weight among the children.
+        6 pub(super) parent: Option<(u32, u32)>,
     }
 }
 
@@ -82,8 +84,9 @@ impl Validate for Posted<'_> {
             && self.group.is_none_or(is_name)
             && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
-                let More { meta: _, after, user, tags, unique } = &**more;
-                user.is_none_or(is_name)
+                let More { meta: _, after, user, tags, unique, parent } = &**more;
+                parent.is_none_or(|tie| board.is_tie(self.slot, tie))
+                    && user.is_none_or(is_name)
                     && unique.as_ref().is_none_or(|k| k.owned().is_valid() && (self.replaces || !k.keeps))
                     && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
                     && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
@@ -95,10 +98,6 @@ impl Posted<'_> {
     /// Calls `f` with the job's id as clients see it.
     pub fn text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.full_id().text(f)
-    }
-
-    pub(crate) fn slot(&self) -> u32 {
-        self.slot
     }
 
     fn unique(&self) -> Option<&KeyTaken<'_>> {
@@ -113,6 +112,12 @@ impl Posted<'_> {
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        self.enter(board, now, None)
+    }
+
+    /// Adds the job, or replaces the one with its id; `intended` is the time of its schedule for
+    /// which it is posted.
+    pub(super) fn enter(&self, board: &mut Board, now: i64, intended: Option<i64>) -> Result<(), ApplyError> {
         let ended = self.replaces && board.job(self.slot)?.state.ended();
         let kept = self.kept(board)?;
         let revision = board.revision() as i64;
@@ -130,10 +135,16 @@ impl Posted<'_> {
             }
             (job.posted, job.seq) = (U48::new(now), U48::new(revision));
             board.add_record(self.slot, job)?;
+            board.count_stat(self.slot, Tally::Posted, now);
         }
-        let tally = if self.replaces { Tally::Replaced } else { Tally::Posted };
-        board.count_stat(self.slot, tally, now);
         let more = self.more.as_deref();
+        if let Some(at) = intended {
+            board.edit(self.slot, |job| {
+                let extras = job.extras_mut();
+                (extras.intended, extras.modified) = (Some(at), now);
+                Ok(())
+            })?;
+        }
         if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
             board.edit(self.slot, |job| {
                 let extras = job.extras_mut();
@@ -166,13 +177,17 @@ impl Posted<'_> {
             board.reattach(self.slot, edges, now)?;
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
-        board.emit_post(self.slot, due, |facts| {
-            facts.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
+        board.emit_post(self.slot, due, |fields| {
+            fields.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
+            fields.extend(intended.map(|at| EventField::Number("intended", at)));
         });
         board.make_due(self.slot, due.unwrap_or(now), now)?;
-        match self.replaces {
-            true => board.begin_in_family(self.slot, ended, now),
-            false => Ok(()),
+        if self.replaces {
+            board.begin_in_family(self.slot, ended, now)?;
+        }
+        match more.and_then(|more| more.parent) {
+            Some((parent, share)) => board.make_child(self.slot, parent, share, now),
+            None => Ok(()),
         }
     }
 
@@ -224,7 +239,6 @@ impl Posted<'_> {
             board.write_end(self.slot, claim, End::Taken, now)?;
         }
         board.unindex_labels(self.slot)?;
-        board.record(self.slot, Entry { at: now, event: HistoryKind::Replaced, worker: None, text: None })?;
         board.edit(self.slot, |job| {
             job.set_payload(self.payload);
             if let Some(priority) = self.priority {
@@ -256,6 +270,7 @@ impl Posted<'_> {
         if let Some(name) = self.group {
             board.regroup(self.slot, name)?;
         }
+        board.happened(self.slot, HistoryKind::Replaced, None, None)?;
         board.renew_ageing(self.slot)
     }
 }

@@ -4,9 +4,8 @@ use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::End;
-use crate::statistics::stats::Tally;
 use crate::verbs::cancel::Cancelled;
 
 written! {
@@ -22,10 +21,9 @@ impl Validate for Released {}
 impl Released {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let claim = board.leave(self.slot)?.ok_or(ApplyError)?;
-        board.count_stat(self.slot, Tally::Released, now);
         let worker = Some(board.worker_name(&claim).into());
         board.settle_claim(self.slot, claim, End::Taken, now)?;
-        board.record(self.slot, Entry { at: now, event: HistoryKind::Released, worker, text: None })?;
+        board.happened(self.slot, HistoryKind::Released, worker, None)?;
         board.make_ready(self.slot, now)
     }
 }

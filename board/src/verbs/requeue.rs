@@ -7,9 +7,8 @@ use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{EventField, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{Options, State, U48};
-use crate::statistics::stats::Tally;
 
 written! {
     /// An ended job was requeued: attempts start again at 0, at the end of its line.
@@ -35,8 +34,7 @@ impl Requeued<'_> {
         if self.queue.is_some() {
             board.reclass(self.slot, self.queue, None, Options::default())?;
         }
-        board.count_stat(self.slot, Tally::Requeued, now);
-        board.record(self.slot, Entry { at: now, event: HistoryKind::Requeued, worker: None, text: None })?;
+        board.happened(self.slot, HistoryKind::Requeued, None, None)?;
         board.edit(self.slot, |job| {
             job.since = U48::new(now);
             let extras = job.extras_mut();

@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{Options, State};
 use crate::verbs::heartbeat::Report;
 
@@ -126,7 +126,7 @@ impl Update<'_> {
         let report = update.report.clone().unwrap_or_default();
         report.apply(board, slot, None, true, now)?;
         if report.log.is_none() {
-            board.record(slot, Entry { at: now, event: HistoryKind::Updated, worker: None, text: None })?;
+            board.happened(slot, HistoryKind::Updated, None, None)?;
         }
         let revision = board.revision() as i64;
         board.job_mut(slot)?.extras_mut().updated = revision;

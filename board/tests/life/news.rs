@@ -56,7 +56,7 @@ fn one_fewer_to_wait_for_is_a_change() {
 }
 
 fn heard(world: &mut World) -> Vec<&'static str> {
-    world.board.messages().iter().map(|message| message.topic.name()).collect()
+    world.board.messages().iter().map(|message| message.kind.name()).collect()
 }
 
 fn all() -> Subscribers {
@@ -71,14 +71,14 @@ fn messages_come_in_the_order_of_what_happened() {
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
     world.pass(30_000);
     let messages = world.board.messages();
-    let topics: Vec<&str> = messages.iter().map(|message| message.topic.name()).collect();
-    assert_eq!(topics, ["posted", "ready", "claimed", "lost", "ready"]);
+    let kinds: Vec<&str> = messages.iter().map(|message| message.kind.name()).collect();
+    assert_eq!(kinds, ["posted", "ready", "claimed", "lost", "ready"]);
     assert!(messages.windows(2).all(|pair| pair[0].version <= pair[1].version));
     assert_eq!(messages[3].worker.as_deref(), Some(&b"w"[..]));
     assert_eq!(messages[3].at, world.now);
     let names =
         [EventKind::Posted, EventKind::Ready, EventKind::Claimed, EventKind::Lost].map(EventKind::bit);
-    assert_eq!(world.board.happened(), names.iter().sum());
+    assert_eq!(world.board.take_kinds(), names.iter().sum());
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_worker_is_told_of_its_loss_though_nobody_else_listens() {
     world.cancel(b"a", true);
     let messages = world.board.messages();
     assert!(messages.iter().all(|message| !message.public));
-    let topics: Vec<EventKind> = messages.iter().map(|message| message.topic).collect();
-    assert_eq!(topics, [EventKind::Cancel, EventKind::Lost]);
-    assert_eq!(world.board.happened(), 0);
+    let kinds: Vec<EventKind> = messages.iter().map(|message| message.kind).collect();
+    assert_eq!(kinds, [EventKind::Cancel, EventKind::Lost]);
+    assert_eq!(world.board.take_kinds(), 0);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn nothing_is_told_when_nobody_listens() {
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);
     world.release(b"a");
     assert!(heard(&mut world).is_empty());
-    assert_eq!(world.board.happened(), 0);
+    assert_eq!(world.board.take_kinds(), 0);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_end_of_a_job_says_whether_its_record_is_kept() {
         ))
         .unwrap();
     let kept: Vec<bool> =
-        world.board.messages().iter().map(|m| m.facts.contains(&EventField::Flag("kept", true))).collect();
+        world.board.messages().iter().map(|m| m.fields.contains(&EventField::Flag("kept", true))).collect();
     assert_eq!(kept, [false, true]);
     world.pass(5);
     assert_eq!(heard(&mut world), ["deleted"]);
@@ -129,8 +129,8 @@ fn the_end_of_a_job_says_whether_its_record_is_kept() {
 
 #[test]
 fn the_bits_of_the_setting_are_the_numbers_of_the_topics() {
-    for (number, topic) in EventKind::ALL.into_iter().enumerate() {
-        assert_eq!(topic.bit(), 1 << number);
+    for (number, kind) in EventKind::ALL.into_iter().enumerate() {
+        assert_eq!(kind.bit(), 1 << number);
     }
     assert_eq!(EventKind::Cancel.bit() & ALL_EVENTS, 0);
 }
@@ -152,10 +152,10 @@ fn of_jobs_only_tracked_ones_are_told_when_it_is_said_so() {
     };
     assert_eq!(ids(&world.board.messages()), [b"b".to_vec()]);
     // Of both it is known that it happened, and their worker is told in any case.
-    assert_eq!(world.board.happened(), EventKind::Claimed.bit());
+    assert_eq!(world.board.take_kinds(), EventKind::Claimed.bit());
     ["a", "b"].iter().for_each(|id| world.release(id.as_bytes()).unwrap().unwrap());
     let messages = world.board.messages();
-    let told: Vec<(&str, bool)> = messages.iter().map(|m| (m.topic.name(), m.public)).collect();
+    let told: Vec<(&str, bool)> = messages.iter().map(|m| (m.kind.name(), m.public)).collect();
     assert_eq!(told, [("lost", false), ("lost", true), ("ready", true)]);
     // What happens to the board is told, and the end of a tracked record.
     world.configure(None, Setting::Lease, Some(7));

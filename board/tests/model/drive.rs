@@ -91,7 +91,7 @@ impl Pair {
         self.mirror.follow(&mut self.world.board, &self.model)?;
         let messages = self.world.board.messages();
         mirror::hear_of_tracked(&messages, self.world.copy.messages(), tracked)?;
-        self.mirror.hear(messages, self.world.board.happened(), &self.model)?;
+        self.mirror.hear(messages, self.world.board.take_kinds(), &self.model)?;
         if self.world.board.token() < token {
             return Err("the last token fell".into());
         }

@@ -45,7 +45,7 @@ pub struct Mirror {
 }
 
 fn number(message: &Event, name: &str) -> Option<i64> {
-    message.facts.iter().find_map(|fact| match fact {
+    message.fields.iter().find_map(|fact| match fact {
         EventField::Number(n, value) if *n == name => Some(*value),
         _ => None,
     })
@@ -58,11 +58,11 @@ pub fn hear_of_tracked(all: &[Event], heard: Vec<Event>, mut tracked: BTreeSet<B
     for message in all {
         let followed = message.id.as_ref().is_none_or(|id| tracked.contains(&id.borrowed().to_vec()));
         let public = followed && message.public;
-        if public || message.topic.for_worker() {
+        if public || message.kind.for_worker() {
             want.push(Event { public, ..message.clone() });
         }
         let gone =
-            message.topic == EventKind::Deleted || message.facts.contains(&EventField::Flag("kept", false));
+            message.kind == EventKind::Deleted || message.fields.contains(&EventField::Flag("kept", false));
         if let Some(id) = message.id.as_ref().filter(|_| gone) {
             tracked.remove(&id.borrowed().to_vec());
         }
@@ -160,14 +160,14 @@ impl Mirror {
 
     /// Messages say of each job whether it is there, is ready, who holds it and how it ended.
     pub fn hear(&mut self, messages: Vec<Event>, happened: u32, model: &Model) -> Result<(), String> {
-        let mut topics = 0;
+        let mut kinds = 0;
         for message in messages {
             same("versions rise", message.version >= self.version, true)?;
             self.version = message.version;
-            topics |= message.topic.bit();
+            kinds |= message.kind.bit();
             self.take(&message).map_err(|what| format!("{what}: {message:?}"))?;
         }
-        same("names of what happened", happened, topics & ALL_EVENTS)?;
+        same("names of what happened", happened, kinds & ALL_EVENTS)?;
         same("jobs heard of", self.heard.len(), model.jobs.len())?;
         for job in &model.jobs {
             let heard = self.heard.get(&job.id).copied();
@@ -192,10 +192,10 @@ impl Mirror {
             Some(Heard::Claimed(token)) => Some(token),
             _ => None,
         };
-        same("only a post is of what was not there", before.is_some(), message.topic != EventKind::Posted)
-            .or_else(|e| if message.topic == EventKind::Posted { Ok(()) } else { Err(e) })?;
-        let kept = !message.facts.contains(&EventField::Flag("kept", false));
-        let now = match message.topic {
+        same("only a post is of what was not there", before.is_some(), message.kind != EventKind::Posted)
+            .or_else(|e| if message.kind == EventKind::Posted { Ok(()) } else { Err(e) })?;
+        let kept = !message.fields.contains(&EventField::Flag("kept", false));
+        let now = match message.kind {
             EventKind::Posted => Heard::Waits,
             EventKind::Ready => Heard::Ready,
             EventKind::Claimed => Heard::Claimed(token.ok_or("no token")?),

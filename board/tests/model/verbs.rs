@@ -30,7 +30,9 @@ impl Model {
         }
         let (mut id, mut at, mut keeps) = (id.to_vec(), at, false);
         if let Some(key) = &post.unique {
-            self.check_new_key(key.key)?;
+            if !self.unbounded {
+                self.check_new_key(key.key)?;
+            }
             if let (Err(refusal), Some(held)) = (self.key_is_free(key.key, at), self.held(key.key)) {
                 let holder = self.at(&held.id).filter(|_| held.there);
                 let holder = holder.filter(|at| self.jobs[*at].state < State::Claimed);
@@ -50,9 +52,12 @@ impl Model {
         let queue = post
             .queue
             .map_or_else(|| at.map_or(b"default".to_vec(), |at| self.jobs[at].queue.clone()), |q| q.to_vec());
-        self.check_queues(&[&queue])?;
+        if !self.unbounded {
+            self.check_queues(&[&queue])?;
+        }
         let name =
             post.name.map_or_else(|| at.map_or(Vec::new(), |at| self.jobs[at].name.clone()), |n| n.to_vec());
+        self.check_parent(at.and(Some(id)), post)?;
         if let (Some(user), Some(most)) = (post.user, post.most_live) {
             if self.live_of(user, &name, at) >= most {
                 return Err("LIMIT maxlive".into());
@@ -60,7 +65,6 @@ impl Model {
         }
         let group = post.group.or_else(|| self.jobs[at?].group.as_deref());
         self.has_room(&queue, group, at)?;
-        self.check_parent(at.and(Some(id)), post)?;
         if let Some(at) = at.filter(|_| !keeps) {
             self.free_key(at);
         }
@@ -366,8 +370,8 @@ impl Model {
     pub fn consume(&mut self, (speaker, consume): &(Speaker<'_>, Consume<'_>)) -> Result<Done, String> {
         let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Consumed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
-                (at, if apart { Way::Taken } else { Way::Consumed })
+            Stand::Holds(at, taken) | Stand::Late(at, taken) => {
+                (at, if taken { Way::Taken } else { Way::Consumed })
             }
         };
         if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) && !consume.force {
@@ -391,9 +395,9 @@ impl Model {
     }
 
     pub fn advance(&mut self, (speaker, advance): &(Speaker<'_>, Advance<'_>)) -> Result<Done, String> {
-        let (at, apart) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Advanced))? {
+        let (at, taken) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Advanced))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at, apart) | Stand::Late(at, apart) => (at, apart),
+            Stand::Holds(at, taken) | Stand::Late(at, taken) => (at, taken),
         };
         if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) {
             return Err("CANCELLED cancel was requested".into());
@@ -404,7 +408,7 @@ impl Model {
             None => Vec::new(),
         };
         self.count_run(at);
-        self.end_claim(at, if apart { Way::Taken } else { Way::Advanced });
+        self.end_claim(at, if taken { Way::Taken } else { Way::Advanced });
         let ageing = self.queue_rule(advance.queue, Setting::Ageing);
         let job = &mut self.jobs[at];
         job.queue = advance.queue.to_vec();
@@ -417,7 +421,7 @@ impl Model {
         job.ghosts.clear();
         job.ageing = ageing;
         let past = job.past.as_ref().map(|past| (past.hold.worker.clone(), past.hold.token));
-        job.sent_on = past.filter(|_| !apart);
+        job.sent_on = past.filter(|_| !taken);
         for edge in edges {
             self.attach(speaker.id, edge);
         }
@@ -449,8 +453,8 @@ impl Model {
     pub fn fail(&mut self, (speaker, fail): &(Speaker<'_>, Fail<'_>), draw: Draw) -> Result<Done, String> {
         let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Failed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
-                (at, if apart { Way::Taken } else { Way::Failed })
+            Stand::Holds(at, taken) | Stand::Late(at, taken) => {
+                (at, if taken { Way::Taken } else { Way::Failed })
             }
         };
         if self.cancelled(at, way, Some(fail.message)) {
@@ -476,8 +480,8 @@ impl Model {
     ) -> Result<Done, String> {
         let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Abandoned))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
-                (at, if apart { Way::Taken } else { Way::Abandoned })
+            Stand::Holds(at, taken) | Stand::Late(at, taken) => {
+                (at, if taken { Way::Taken } else { Way::Abandoned })
             }
         };
         if self.cancelled(at, way, abandon.reason) {
@@ -494,8 +498,8 @@ impl Model {
     pub fn trash(&mut self, (speaker, trash): &(Speaker<'_>, board::Trash<'_>)) -> Result<Done, String> {
         let (at, way) = match self.stand(speaker.worker, speaker.id, speaker.token, Some(Way::Trashed))? {
             Stand::Again(state) => return Ok(Done::Again(state)),
-            Stand::Holds(at, apart) | Stand::Late(at, apart) => {
-                (at, if apart { Way::Taken } else { Way::Trashed })
+            Stand::Holds(at, taken) | Stand::Late(at, taken) => {
+                (at, if taken { Way::Taken } else { Way::Trashed })
             }
         };
         if self.cancelled(at, way, trash.reason) {

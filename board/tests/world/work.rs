@@ -18,20 +18,15 @@ impl World {
         }
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let answer = self.board.post(&env, post, 0).and_then(|answer| match answer {
-            PostAnswer::Skip => Ok(Err(None)),
-            PostAnswer::Holds(id) => Ok(Err(Some(id.borrowed().to_vec()))),
-            PostAnswer::Do(posted) => self.board.adopt(post, &posted).map(|adopted| Ok((posted, adopted))),
-        });
-        let done = answer.map_err(|refusal| refusal.to_string()).map(|posted| {
-            let (posted, adopted) = match posted {
-                Ok(both) => both,
-                Err(id) => return id,
-            };
-            let id = posted.text(<[u8]>::to_vec);
-            self.act(posted);
-            adopted.into_iter().for_each(|adopted| self.act(adopted));
-            Some(id)
+        let answer = self.board.post(&env, post, 0).map_err(|refusal| refusal.to_string());
+        let done = answer.map(|answer| match answer {
+            PostAnswer::Skip => None,
+            PostAnswer::Holds(id) => Some(id.borrowed().to_vec()),
+            PostAnswer::Do(posted) => {
+                let id = posted.text(<[u8]>::to_vec);
+                self.act(posted);
+                Some(id)
+            }
         });
         self.commit();
         done

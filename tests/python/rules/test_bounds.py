@@ -144,6 +144,8 @@ TEXTS = {
     "META of a worker": ("WORKER", "REGISTER", "w1", "META", 1, "f", None),
     "REASON of an abandon": ("ABANDON", "w1", "j", "REASON", None),
     "REASON of many": ("MABANDON", "w1", 1, "j", "REASON", None),
+    "REASON of many trashed": ("MTRASH", "w1", 1, "j", "REASON", None),
+    "message of many": ("MFAIL", "w1", "k", None, 1, "j"),
     "REASON of a trash": ("TRASH", "w1", "j", "REASON", None),
     "message": ("FAIL", "w1", "j", "kind", None),
 }
@@ -197,6 +199,8 @@ LISTS = {
     "MHEARTBEAT": ("MHEARTBEAT", "w1", ...),
     "MCONSUME": ("MCONSUME", "w1", ...),
     "MABANDON": ("MABANDON", "w1", ...),
+    "MFAIL": ("MFAIL", "w1", "k", "m", ...),
+    "MTRASH": ("MTRASH", "w1", ...),
     "CANCEL": ("CANCEL", ...),
     "RELEASE": ("RELEASE", ...),
     "REQUEUE": ("REQUEUE", ...),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from calls import CALLS, FILTERS, META, POST_SHARED, SLICE, WHERE, Call
 from command_docs import ask, module_docs, render_arguments
-from expect import refused, refused_like
+from expect import MS, refused, refused_like
 from harness import Board, Server
 
 PARENT = {"PARENT": ("p",)}
@@ -75,6 +75,8 @@ MORE = [
         Call(name, ("w1", "j", *more), {"CLAIM": ()})
         for name, more in {"FAIL": ("k", "m"), "ABANDON": (), "TRASH": ()}.items()
     ),
+    Call("MFAIL", ("w1", "k", "m", "1", "j"), {"CLAIM": ()}),
+    Call("MTRASH", ("w1", "1", "j"), {"CLAIM": ()}),
     Call("LIMITS", (), PAGE),
     Call("UPDATE", WHERE, {**SLICE, "SET": ()}),
 ]
@@ -231,14 +233,14 @@ def test_an_unknown_field_is_answered_with_those_there_are(board: Board) -> None
 
 
 def test_errors_of_durations_and_times_name_their_unit(board: Board) -> None:
-    with refused(f"ERR DELAY must be an integer from 0 to {2**40} milliseconds", board):
-        board.call("POST", "x", "DELAY", "5s")
-    with refused(f"ERR TIMEOUT must be -1 or an integer from 1 to {2**40} milliseconds", board):
+    with refused(f"ERR DELAY must be an integer from 0 to {2**40}{MS}", board):
+        board.call("POST", "x", "DELAY", "5sec")
+    with refused(f"ERR TIMEOUT must be -1 or an integer from 1 to {2**40}{MS}", board):
         board.call("POST", "x", "TIMEOUT", 0)
     with refused(f"ERR AT must be an integer from 0 to {2**47} Unix milliseconds", board):
         board.call("POST", "x", "AT", "tomorrow")
-    with refused(f"ERR lease must be an integer from 1 to {2**40} milliseconds", board):
-        board.call("SETTINGS SET", "lease", "30s")
+    with refused(f"ERR lease must be an integer from 1 to {2**40}{MS}", board):
+        board.call("SETTINGS SET", "lease", "soon")
 
 
 # HELP

@@ -6,7 +6,7 @@ import threading
 
 import lives
 import pytest
-from expect import refused, refused_like
+from expect import MS, refused, refused_like
 from harness import Board, wait_until
 from lives import LONG
 from waiters import Waiter
@@ -36,7 +36,7 @@ def test_the_setting_is_off_and_takes_yes_and_no(board):
         board.set(ownerless="maybe")
     with refused("ERR 'ownerless' is a setting of the whole board", board):
         board.set(queue="mail", ownerless=1)
-    with refused("ERR lease must be an integer from 1 to 1099511627776 milliseconds", board):
+    with refused(f"ERR lease must be an integer from 1 to 1099511627776{MS}", board):
         board.set(lease="yes")
 
 
@@ -55,9 +55,9 @@ def test_star_is_refused_where_jobs_have_owners(board):
     for call in calls:
         with refused(NOT_HERE, board):
             call()
-    for verb in ["MHEARTBEAT", "MCONSUME", "MABANDON"]:
+    for words in [["MHEARTBEAT"], ["MCONSUME"], ["MFAIL", "k", "m"], ["MABANDON"], ["MTRASH"]]:
         with refused("ERR worker must not be '*' with ALL", board):
-            board.call(verb, "*", "ALL")
+            board.call(words[0], "*", *words[1:], "ALL")
 
 
 def test_star_does_not_claim_and_holds_nothing(board):

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from expect import error_of, refused, refused_like
+from expect import MS, error_of, refused, refused_like
 from harness import EPOCH, Board, Clock, Server, now, past, wait_until
 from harness.board import from_pairs
 from lives import LONG
@@ -287,7 +287,7 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
     ("words", "error"),
     [
         ([], "ERR EVERY or CRON is needed for a new schedule"),
-        (["EVERY", 0], f"ERR EVERY must be an integer from 1 to {2**40} milliseconds"),
+        (["EVERY", 0], f"ERR EVERY must be an integer from 1 to {2**40}{MS}"),
         (["EVERY", 5, "CRON", "* * * * *"], "ERR EVERY and CRON exclude each other"),
         (["EVERY", 5, "TZ", "UTC"], "ERR TZ goes with CRON"),
         (["CRON", "* *"], "ERR CRON is not a cron expression: it must have five or six fields"),
@@ -298,7 +298,7 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
         (["EVERY", 5, "BACKLOG", "some"], "ERR BACKLOG must be skip, one or all"),
         (["EVERY", 5, "OVERLAP", "some"], "ERR OVERLAP must be allow, skip or replace"),
         (["EVERY", 5, "MAX", 0], f"ERR MAX must be -1 or an integer from 1 to {2**53 - 1}"),
-        (["EVERY", 5, "JITTER", -1], f"ERR JITTER must be an integer from 0 to {2**40} milliseconds"),
+        (["EVERY", 5, "JITTER", -1], f"ERR JITTER must be an integer from 0 to {2**40}{MS}"),
         (["EVERY", 5, "JITTER", 1, "JITTER", 1], "ERR JITTER is given twice"),
         (["EVERY", 5, "AT", 5], "ERR syntax error near 'AT'"),
         (["EVERY", 5, "ID", "j"], "ERR syntax error near 'ID'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lives
 import pytest
-from expect import refused_like
+from expect import MS, refused_like
 from harness import EPOCH, from_pairs
 from lives import LONG
 
@@ -161,7 +161,7 @@ def test_the_ends_of_a_range_are_accepted_and_no_more(clocked_board, name):
     wrong = [low - 1, "x", "", "1.5", "9" * 30] + ([] if high is None else [high + 1])
     for value in wrong:
         names = "|ERR unknown event '.*': it must be one of .+" if name == "events" else ""
-        line = f"ERR {name} must be an integer from {low} to {told}( milliseconds)?{names}"
+        line = f"ERR {name} must be an integer from {low} to {told}({MS})?{names}"
         with refused_like(line, clocked_board):
             clocked_board.set(**{name: value})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from calls import CALLS, FILTERS, RANGES, find
-from expect import refused, refused_like
+from expect import MS, refused, refused_like
 from harness import Board
 from lives import ready
 
@@ -99,7 +99,7 @@ def test_what_is_not_an_integer_is_refused(board, where):
     ready(board, "other")
     for wrong in ["x", "", "1.5", "1e3", " 1", "+1", "0x10", "9" * 30, "-" + "9" * 30]:
         with refused_like(
-            f"ERR {option} must be an integer from -?\\d+ to \\d+( (Unix )?milliseconds)?", board
+            f"ERR {option} must be an integer from -?\\d+ to \\d+({MS}| Unix milliseconds)?", board
         ):
             board.call(name, *call.head, option, wrong)
 
@@ -114,7 +114,7 @@ def test_an_integer_out_of_range_is_refused_and_told_the_range(board, where, low
     told = high if high is not None else r"\d+"
     for value in [low - 1] if high is None else [low - 1, high + 1]:
         with refused_like(
-            f"ERR {option} must be an integer from {low} to {told}( (Unix )?milliseconds)?", board
+            f"ERR {option} must be an integer from {low} to {told}({MS}| Unix milliseconds)?", board
         ):
             board.call(name, *call.head, option, value)
 

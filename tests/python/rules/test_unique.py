@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lives
 import pytest
-from expect import refused
+from expect import MS, refused
 from harness.board import from_pairs
 from lives import LONG
 
@@ -157,7 +157,7 @@ def test_a_child_whose_key_is_taken_is_not_posted(clocked_board, clock):
         (["UNIQUE", ""], "UNIQUE must be 1 to 255 bytes long"),
         (["UNIQUE", "k" * 256], "UNIQUE must be 1 to 255 bytes long"),
         (["UNIQUE", "k", "UNTIL", "never"], "UNTIL must be start or end"),
-        (["UNIQUE", "k", "FOR", 0], f"FOR must be an integer from 1 to {2**40} milliseconds"),
+        (["UNIQUE", "k", "FOR", 0], f"FOR must be an integer from 1 to {2**40}{MS}"),
         (["UNIQUE", "k", "ONCONFLICT", "x"], "ONCONFLICT must be reject, return, replace or debounce"),
         (
             ["ID", "j", "REPLACE", "UNIQUE", "k", "ONCONFLICT", "debounce"],

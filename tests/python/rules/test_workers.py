@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lives
 import pytest
-from expect import ids, refused
+from expect import MS, ids, refused
 from harness import SOON, wait_until
 from lives import LONG
 from waiters import Waiter
@@ -78,7 +78,7 @@ def test_bad_arguments_are_named(board):
     cases = {
         ("REGISTER", "*"): "ERR worker must not be '*'",
         ("REGISTER", ""): "ERR worker must be 1 to 255 bytes long",
-        ("REGISTER", "w", "FOR", 0): "ERR FOR must be an integer from 1 to 1099511627776 milliseconds",
+        ("REGISTER", "w", "FOR", 0): f"ERR FOR must be an integer from 1 to 1099511627776{MS}",
         ("REGISTER", "w", "FOR"): "ERR FOR needs a value",
         ("REGISTER", "w", "FOR", 1, "FOR", 2): "ERR FOR is given twice",
         ("REGISTER", "w", "FOR", 1, "SESSION"): "ERR FOR and SESSION exclude each other",

@@ -7,7 +7,7 @@ from typing import Any
 
 import lives
 import pytest
-from expect import check_consistent, error_text, ids, refused
+from expect import MS, check_consistent, error_text, ids, refused
 from harness import Board, Server, from_pairs, options, record, wait_until
 from lives import LONG
 from waiters import Parked, Waiter, Watcher, blocked_clients
@@ -191,7 +191,7 @@ def test_an_end_that_is_refused_claims_nothing(board, verb, why):
 WRONG = {
     "COUNT 0": "ERR COUNT must be an integer from 1 to 10000",
     "LEASE": "ERR LEASE needs a value",
-    "BLOCK -1": "ERR BLOCK must be an integer from 0 to 1099511627776 milliseconds",
+    "BLOCK -1": f"ERR BLOCK must be an integer from 0 to 1099511627776{MS}",
     "ORDER any": "ERR ORDER must be best, listed or rotate",
     "FIELDS 1 stat": "ERR unknown field 'stat': did you mean 'state'?",
     "SESSION SESSION": "ERR SESSION is given twice",

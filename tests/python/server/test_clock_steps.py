@@ -5,8 +5,7 @@ The servers see a wall clock that is moved by hand (harness/wall.py), and run th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from expect import check_consistent

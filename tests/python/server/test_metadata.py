@@ -24,6 +24,8 @@ WRITES = {
     "job.fail": -6,
     "job.abandon": -4,
     "job.mabandon": -4,
+    "job.mfail": -6,
+    "job.mtrash": -4,
     "job.trash": -4,
     "job.cancel": -4,
     "job.release": -4,
@@ -127,6 +129,7 @@ def test_only_what_adds_is_denied_on_a_full_server(server: Server) -> None:
 def test_only_claims_and_wait_block(server: Server) -> None:
     blocking = {name for name, row in command_info(server).items() if "blocking" in row["flags"]}
     claims = {"job.claim", "job.consume", "job.mconsume", "job.fail", "job.abandon", "job.trash"}
+    claims |= {"job.mfail", "job.mtrash"}
     assert blocking == {*claims, "job.wait"}
 
 

@@ -36,6 +36,16 @@ def test_a_server_with_a_board_does_not_start_without_the_module(fresh_server, a
     assert re.search("jobboard1|JOB.|module", ends(server))
 
 
+def rewrite(server: Server) -> None:
+    """Writes its append-only file anew."""
+    server.client().bgrewriteaof()
+    while True:
+        state = server.info("persistence")
+        if not state["aof_rewrite_in_progress"] and not state["aof_rewrite_scheduled"]:
+            break
+    assert state["aof_last_bgrewrite_status"] == "ok"
+
+
 @pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
 def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool) -> None:
     server = fresh_server(appendonly=appendonly)
@@ -47,12 +57,7 @@ def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool) -> 
     assert sorted(boards) == ["a", "b"]
     client.unlink(*boards)
     if appendonly:
-        client.bgrewriteaof()
-        while True:
-            state = server.info("persistence")
-            if not state["aof_rewrite_in_progress"] and not state["aof_rewrite_scheduled"]:
-                break
-        assert state["aof_last_bgrewrite_status"] == "ok"
+        rewrite(server)
     client.save()
     server.stop()
     server.module = False
@@ -73,8 +78,8 @@ def test_a_copy_of_the_snapshot_brings_the_boards_back(fresh_server, tmp_path: P
     assert other.board().digest() == before
 
 
-def prerm(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "DPKG_ROOT": str(root)}
+def prerm(root: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DPKG_ROOT": str(root), **variables}
     return subprocess.run([str(PRERM), *words], capture_output=True, text=True, env=environment)
 
 
@@ -101,3 +106,45 @@ def test_the_package_stays_while_a_configuration_loads_the_module(
     assert done.returncode == int(kept), done.stderr
     assert ("server.conf" in done.stderr) == kept
     assert prerm(tmp_path, "upgrade", "0.2.0").returncode == 0
+
+
+@pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
+@pytest.mark.parametrize("where", ["var/lib/redis", "srv/jobs"], ids=["debians", "configured"])
+def test_the_package_stays_while_data_hold_a_board(
+    fresh_server, tmp_path: Path, appendonly: bool, where: str
+) -> None:
+    """No configuration loads the module any more, and the server is down: it would not start."""
+    folder, etc = tmp_path / where, tmp_path / "etc" / "redis"
+    etc.mkdir(parents=True)
+    (etc / "redis.conf").write_text(f'port 6379\ndir "/{where}"\n')
+    server = fresh_server(appendonly=appendonly)
+    client = server.client()
+    client.set("other", "JOB.APPLY")
+    client.save()
+    shutil.copytree(server.folder, folder)
+    assert prerm(tmp_path, "remove").returncode == 0
+    server.board().post("x")
+    if appendonly:
+        server.stop()
+    else:
+        client.save()
+    shutil.copytree(server.folder, folder, dirs_exist_ok=True)
+    done = prerm(tmp_path, "remove")
+    assert done.returncode == 1
+    [file] = [line for line in done.stderr.splitlines() if line.startswith(str(folder))]
+    assert file.endswith(".incr.aof" if appendonly else "dump.rdb")
+    assert "not removed" in done.stderr and '"Removing it"' in done.stderr
+    assert prerm(tmp_path, "upgrade", "0.2.0").returncode == 0
+    assert prerm(tmp_path, "remove", JOBBOARD_REMOVE="anyway").returncode == 0
+    if appendonly:
+        server.start()
+    client = server.client()
+    client.unlink("board")
+    if appendonly:
+        rewrite(server)
+    client.save()
+    server.stop()
+    shutil.rmtree(folder)
+    shutil.copytree(server.folder, folder)
+    assert prerm(tmp_path, "remove").returncode == 0
+    server.start()

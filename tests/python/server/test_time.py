@@ -7,7 +7,7 @@ import time
 import lives
 import pytest
 from expect import check_consistent, drain, ids, refused_like
-from harness import EPOCH, now, past, record, wait_until
+from harness import EPOCH, SOON, now, past, record, wait_until
 from lives import LONG
 
 
@@ -408,7 +408,7 @@ def test_many_jobs_due_at_once_do_not_stop_the_server(server):
 
 def test_no_lease_ends_for_a_grace_after_a_restart(fresh_server):
     server = fresh_server("recovery-grace", LONG, appendonly=True)
-    lives.claimed(server.board(), lease=200)
+    lives.claimed(server.board(), lease=SOON)
     server.restart()
     board = server.board()
     past(board.get("j")["deadline"])
@@ -417,18 +417,18 @@ def test_no_lease_ends_for_a_grace_after_a_restart(fresh_server):
 
 
 def test_a_lease_ends_when_the_grace_after_a_restart_has_passed(fresh_server):
-    server = fresh_server("recovery-grace", 1500, appendonly=True)
-    lives.claimed(server.board(), lease=200, lapses=0)
+    server = fresh_server("recovery-grace", 2 * SOON, appendonly=True)
+    lives.claimed(server.board(), lease=SOON, lapses=0)
     restarted = now()
     server.restart()
     board = server.board()
     wait_until(lambda: board.state("j") == "failed")
-    assert board.history("j")[-1]["at"] >= restarted + 1500
+    assert board.history("j")[-1]["at"] >= restarted + 2 * SOON
 
 
 def test_a_worker_that_lives_through_a_restart_keeps_its_job(fresh_server):
     server = fresh_server("recovery-grace", LONG, appendonly=True)
-    token = lives.claimed(server.board(), lease=200)
+    token = lives.claimed(server.board(), lease=SOON)
     server.restart()
     board = server.board()
     past(board.get("j")["deadline"])

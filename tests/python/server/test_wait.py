@@ -8,7 +8,7 @@ import time
 import lives
 import pytest
 import redis
-from expect import ids, refused
+from expect import MS, ids, refused
 from harness import SOON, Server, wait_until
 from lives import LONG
 from waiters import Waiter, Watcher, blocked_clients, error_of
@@ -481,8 +481,8 @@ def test_a_primary_that_becomes_a_replica_ends_the_waits(pair):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["x", "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776 milliseconds"),
-        ([-1, "FOR", "empty"], "ERR ms must be an integer from 0 to 1099511627776 milliseconds"),
+        (["x", "FOR", "empty"], f"ERR ms must be an integer from 0 to 1099511627776{MS}"),
+        ([-1, "FOR", "empty"], f"ERR ms must be an integer from 0 to 1099511627776{MS}"),
         ([1, "UNTIL", "empty"], "ERR JOBS or FOR is needed"),
         ([1, "FOR", "ever"], "ERR FOR must be claimable, present or empty"),
         ([1, "FOR", "empty", "QUEUES", 1, "q"], "ERR QUEUE and QUEUES go with FOR claimable"),
