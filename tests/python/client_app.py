@@ -6,10 +6,11 @@ Each handler writes what befalls it to the list `told`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import jobboard
@@ -83,6 +84,18 @@ def die_once(context: jobboard.Context, payload: Any) -> str:
     return "alive"
 
 
+@board.task("doubled", queue="default", retries=1)
+def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
+    tell(context, f"{n} {when.year}")
+    return timedelta(seconds=2 * n)
+
+
+@board.handler("raise")
+def raise_it(context: jobboard.Context, payload: Any) -> None:
+    logging.getLogger("client_app").warning("about to raise")
+    raise ValueError("as asked")
+
+
 @board.handler("report")
 def report(context: jobboard.Context, payload: Any) -> str:
     context.progress(25, "begun")
@@ -91,5 +104,5 @@ def report(context: jobboard.Context, payload: Any) -> str:
     context.log("second line")
     context.save({"from": 25})
     flushed = context.flush("5s")
-    context.board.post(1, id="another")
+    context.board.post(1, id="another", elsewhere=True)
     return f"{flushed} {context.meta.get('a')}"

@@ -12,9 +12,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import jobboard
 import pytest
@@ -32,7 +32,8 @@ class Running:
     """A worker in a thread."""
 
     def __init__(self, board: Any, **options: Any) -> None:
-        options.setdefault("lease", "3s")
+        # None ends while a test prepares, however busy the machine is: tests of lost leases set their own.
+        options.setdefault("lease", "1m")
         self.worker = jobboard.Worker(board, **options)
         self.result: Any = None
         self.thread = threading.Thread(target=self._run, daemon=True)

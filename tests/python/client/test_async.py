@@ -9,7 +9,6 @@ from pathlib import Path
 import jobboard
 import pytest
 import redis.asyncio
-from harness import run_async
 from jobboard import AsyncBoard, AsyncShardedBoard, Board, ShardedBoard
 from jobboard.board.sending import Verb
 
@@ -22,7 +21,7 @@ def run(server, main, **options) -> None:
         finally:
             await client.connection_pool.disconnect()
 
-    run_async(whole())
+    asyncio.run(whole())
 
 
 def test_verbs_are_awaited(server, protocol) -> None:

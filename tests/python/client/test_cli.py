@@ -202,3 +202,33 @@ def test_a_module_of_importers_adds_its_command(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "jobboard.importers", module)
     parsed = cli_module.build_parser().parse_args(["import"])
     assert not hasattr(parsed, "run")
+
+
+def test_times_are_those_of_the_terminal_and_tracebacks_have_lines(cli, jobs, monkeypatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        jobs.post(1, id="later", delay="1h")
+        _, out, _ = cli("explain", "board", "later")
+        due = jobs.get("later").due
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(due / 1000))
+        assert f"- It is due at {at}+05:30. " in out
+        _, raw, _ = cli("explain", "board", "later", "--json")
+        assert json.loads(raw)["reasons"][0]["due"] == due and str(due) in raw
+        _, record, _ = cli("get", "board", "later")
+        assert f"{at}+05:30" in record
+        jobs.post(2, id="bad", retries=0)
+        [job] = jobs.claim("w")
+        jobs.fail("w", "bad", "ValueError", "Traceback:\n  line 1\n\x1b[2Jline 2", job.token)
+        _, out, _ = cli("get", "board", "bad")
+        assert "message\n    Traceback:\n      line 1\n    \\x1b[2Jline 2\n" in out
+        _, out, _ = cli("history", "board", "bad")
+        assert "\n    ValueError: Traceback:\n" in out or "\n    Traceback:\n" in out
+        jobs.post(3, id="logs")
+        [job] = jobs.claim("w")
+        jobs.heartbeat("w", "logs", token=job.token, log="one\ntwo")
+        _, out, _ = cli("history", "board", "logs")
+        assert "\n    one\n    two\n" in out and "+05:30" in out
+    finally:
+        monkeypatch.undo()
+        time.tzset()

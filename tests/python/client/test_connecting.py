@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import sys
 import jobboard
 import pytest
 import redis
-from harness import run_async
 from jobboard import AsyncBoard, Board, ShardedBoard, Worker
 from jobboard.cli import main
 from jobboard.connecting import sentinels
@@ -21,7 +21,7 @@ def test_the_environment_says_where_the_server_is(server, monkeypatch) -> None:
     monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
     Board("board").post(1, id="a")
     assert ShardedBoard("b", shards=2).get("a") is None
-    assert run_async(_get(AsyncBoard("board"))) == 1
+    assert asyncio.run(_get(AsyncBoard("board"))) == 1
     monkeypatch.setenv("JOBBOARD_URL", "")
     assert Board("board").client.connection_pool.connection_kwargs["port"] == 6379
 
@@ -48,7 +48,7 @@ def test_a_worker_has_a_url(server, jobs, how) -> None:
     url = f"redis://127.0.0.1:{server.port}"
     done = worker("client_app:board", "--url", url, *how, JOBBOARD_URL="redis://127.0.0.1:1")
     assert done.returncode == 0, done.stderr
-    assert jobs.result("a", within="1s") == 9
+    assert jobs.result("a", timeout="1s") == 9
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_worker_has_a_url(server, jobs, how) -> None:
         ("nothing", [], "a worker needs a Board or a ShardedBoard with handlers, not an object of NoneType"),
         (
             "asynchronous",
-            [],
-            "a worker needs a Board or a ShardedBoard with handlers, not an object of AsyncBoard",
+            ["--threads", "1"],
+            "handlers of an AsyncBoard share one event loop: mode='asyncio'",
         ),
     ],
 )
@@ -75,6 +75,7 @@ def test_a_wrong_target_is_told_as_such(tmp_path, target, words, sentence) -> No
         "boards = [own]\n"
         "nothing = None\n"
         "asynchronous = jobboard.AsyncBoard('b')\n"
+        "asynchronous.handler()(print)\n"
     )
     done = worker(f"makeshift:{target}", *words, PYTHONPATH=str(tmp_path))
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)

@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import re
-from typing import Callable
+from collections.abc import Callable
 
 import jobboard
 import pytest

@@ -18,7 +18,8 @@ README = (ROOT / "clients/python/README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_examples_run(server, capsys) -> None:
+def test_the_examples_run(server, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
     names: dict = {"__name__": "app"}
     for number, block in enumerate(BLOCKS):
         code = block.replace("redis.Redis()", f"redis.Redis(port={server.port})")
@@ -26,15 +27,16 @@ def test_the_examples_run(server, capsys) -> None:
         if number == 1:
             assert Worker(names["board"]).run(burst=True)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["Hello ann", "complete"]
+    assert lines[:4] == ["Hello ann", "complete", "complete None None", "posted"]
     assert lines[-2:] == ["cat.png: 100 bytes", "3"]
     board = names["board"]
     board.resume()
-    board.post({"n": 1}, id="r", name="resize")
-    Worker(board, queues=["default"]).run(burst=True)
-    job = board.get("r")
-    assert (job.queue, job.name, job.payload) == ("web", "publish", {"small": True})
-    assert job.meta == {"host": "web-1"}
+    names["upload"].using(id="u", retain="1m").post("a")
+    Worker(board).run(burst=True)
+    job = board.get("u")
+    assert (job.state, job.payload, job.meta) == ("complete", {"url": "a", "start": 10}, {"host": "web-1"})
+    assert not board.count(queue="bulk")
+    assert board.schedule_get("resize")["payload"] == {"url": "logo.png"}
 
 
 def test_the_commands_are_understood(monkeypatch) -> None:
@@ -59,7 +61,7 @@ def test_what_handlers_say_is_exported(name) -> None:
     assert f"{name}" in README and hasattr(jobboard, name)
 
 
-def test_redis_py_is_the_only_dependency() -> None:
-    extras = ["rich", "msgpack", "opentelemetry", "taskflow"]
+def test_redis_py_and_msgspec_are_all_that_it_needs() -> None:
+    extras = ["rich", "pydantic", "opentelemetry", "cryptography", "sentry_sdk", "taskflow"]
     code = f"import sys; sys.modules.update(dict.fromkeys({extras})); import jobboard.cli"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jobboard
 import pytest
 import redis
-from jobboard import JobFailed, Worker
+from jobboard import JobFailed, JobUnknown, NoResult, ResultDropped, Worker
 
 
 def ended(jobs: jobboard.Board, how: str) -> None:
@@ -27,9 +27,11 @@ def ended(jobs: jobboard.Board, how: str) -> None:
     assert jobs.get("a") is None
 
 
-def test_a_job_without_a_result_is_complete(jobs) -> None:
+def test_a_result_that_was_not_kept_is_no_failure(jobs) -> None:
     ended(jobs, "complete")
-    assert jobs.result("a", within="1s") is None
+    with pytest.raises(ResultDropped, match="a complete: its record was not kept") as caught:
+        jobs.result("a", timeout="1s")
+    assert caught.value.state == "complete" and not isinstance(caught.value, JobFailed)
     assert jobs.state("a") == "complete"
 
 
@@ -37,7 +39,7 @@ def test_a_job_without_a_result_is_complete(jobs) -> None:
 def test_how_it_ended_is_known_without_a_record(jobs, how) -> None:
     ended(jobs, how)
     with pytest.raises(JobFailed, match=f"a {how}: its record was not kept") as caught:
-        jobs.result("a", within="1s")
+        jobs.result("a", timeout="1s")
     assert caught.value.state == how
     assert jobs.state("a") == how
 
@@ -50,9 +52,9 @@ def test_an_unknown_job_is_told_as_such(jobs, how) -> None:
     elif how == "deleted":
         jobs.post(1, id="a")
         jobs.delete("a")
-    with pytest.raises(JobFailed) as caught:
-        jobs.result("a", within="1s")
-    assert caught.value.state == "unknown"
+    with pytest.raises(JobUnknown) as caught:
+        jobs.result("a", timeout="1s")
+    assert caught.value.state == "unknown" and isinstance(caught.value, NoResult)
     assert jobs.state("a") is None
 
 
@@ -72,7 +74,7 @@ def test_the_command_line_tells_them_apart(jobs, server, capsys, work) -> None:
     assert main(["post", "board", "1", "--name", "none", *own]) == 0
     assert capsys.readouterr().out == "null\n"
     assert main(["post", "board", "1", "--name", "fails", *own]) == 1
-    assert "failed: no" in capsys.readouterr().err
+    assert "failed: NoRetry: no" in capsys.readouterr().err
 
 
 def test_who_may_not_cancel_is_told_that_the_time_has_passed(server, jobs) -> None:
@@ -87,7 +89,7 @@ def test_who_may_not_cancel_is_told_that_the_time_has_passed(server, jobs) -> No
             theirs.call(1, within="1ms")
         assert isinstance(caught.value.__cause__, redis.exceptions.NoPermissionError)
         ended(jobs, "complete")
-        with pytest.raises(JobFailed, match="JOB.EXPLAIN, which knows how it ended, may not be asked"):
-            theirs.result("a", within="1s")
+        with pytest.raises(JobUnknown, match="JOB.EXPLAIN, which knows how it ended, may not be asked"):
+            theirs.result("a", timeout="1s")
     finally:
         server.client().execute_command("ACL", "DELUSER", "producer")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import subprocess
 import sys
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import jobboard
 import pytest
 import redis
-from harness import run_async, wait_until
+from harness import wait_until
 from jobboard.cli import main
 from sentinels import Watched
 from servers import NAME
@@ -46,14 +48,14 @@ def test_a_worker_follows_a_failover(watched: Watched, work: Callable[..., Any],
     board = board_of(watched)
     running = work(board, concurrency=4, lease="2s")
     ids = [board.post(n, retain="1h") for n in range(20)]
-    assert [board.result(id, within="20s") for id in ids] == list(range(20))
+    assert [board.result(id, timeout="20s") for id in ids] == list(range(20))
     watched.servers[1].wait_synced(watched.servers[0])
     watched.sentinels[0].close()  # the first that the URL names
     watched.fail_over(how)
     ids = [f"late{n}" for n in range(20)]
     for n, id in enumerate(ids):
         patient(lambda id=id, n=n: board.post(n, id=id, nx=True, retain="1h"))
-    results = [patient(lambda id=id: board.result(id, within="60s")) for id in ids]
+    results = [patient(lambda id=id: board.result(id, timeout="60s")) for id in ids]
     assert results == list(range(20))
     assert running.stop(30) is True
 
@@ -110,4 +112,4 @@ def test_boards_of_asyncio_and_of_other_processes_find_the_primary(watched: Watc
         await theirs.client.aclose()
         return found.payload
 
-    assert run_async(look()) == 1
+    assert asyncio.run(look()) == 1

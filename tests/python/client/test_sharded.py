@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 import jobboard
 import pytest
 import redis.asyncio
-from harness import run_async
 from jobboard import AsyncShardedBoard, Node, ShardedBoard, Worker
 from jobboard.board.sharding import tag_of
 
@@ -89,8 +89,8 @@ def test_settings_and_pauses_hold_everywhere(board) -> None:
 
 def test_waiting_over_shards(board) -> None:
     ids = board.post_many([1, 2, 3], ids=["j1", "j2", "j3"], retain="1m")
-    assert board.wait(*ids, within="50ms") is None
-    assert board.wait(*ids, within="50ms", until="any") is None
+    assert board.wait(*ids, timeout="50ms") is None
+    assert board.wait(*ids, timeout="50ms", until="any") is None
     board.handlers.handler()(lambda context, payload: payload + 1)
     Worker(board).run(burst=True)
     assert [job.result for job in board.wait(*ids)] == [2, 3, 4]
@@ -160,4 +160,4 @@ def test_async_over_a_cluster(cluster) -> None:
         assert (await board.cancel_where({"state": "ready"})).count == 50
         await client.aclose()
 
-    run_async(main())
+    asyncio.run(main())

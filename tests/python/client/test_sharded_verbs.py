@@ -63,6 +63,12 @@ def of_claims(board: Any, verb: str, *words: Any) -> list[Any]:
     return getattr(board, verb)("w", [*ids, "nobody"], [*tokens, 7], *words)
 
 
+def failed_claims(board: Any) -> Any:
+    jobs = sorted(claimed(board), key=lambda job: job.id)
+    ids, tokens = [job.id for job in jobs], [job.token for job in jobs]
+    return board.mfail("w", [*ids, "nobody"], "Kind", "message", [*tokens, 7], noretry=True)
+
+
 def with_claim(board: Any, verb: str, *words: Any, **options: Any) -> Any:
     job = board.claim_id("w", "w0", lease="1m")
     return getattr(board, verb)("w", "w0", *words, token=job.token, **options)
@@ -128,17 +134,36 @@ PLAY = {
         board.release(*WORK[1:]),
     ],
     "mabandon": lambda board: of_claims(board, "mabandon"),
+    "mfail": lambda board: [
+        [getattr(one, "state", type(one).__name__) for one in failed_claims(board)],
+        board.requeue(*WORK[1:], queue="work"),
+    ],
+    "mfail_all": lambda board: [
+        len(claimed(board)),
+        sorted(board.mfail_all("w", "Kind", noretry=True)),
+        board.requeue(*WORK[1:], queue="work"),
+    ],
+    "mtrash_all": lambda board: [
+        len(claimed(board)),
+        sorted(board.mtrash_all("w", reason="why")),
+        board.requeue(*WORK[1:], queue="work"),
+    ],
+    "mtrash": lambda board: [of_claims(board, "mtrash"), board.requeue(*WORK[1:], queue="work")],
     "mconsume": lambda board: of_claims(board, "mconsume", [*range(7), "x"]),
     "wait": lambda board: [
-        board.wait(*WORK[1:], within="1s", fields=["id", "state", "result"]),
+        board.wait(*WORK[1:], timeout="1s", fields=["id", "state", "result"]),
         board.wait("p1", "w3", "w4", until="any", fields=["id", "state", "result"]),
-        board.wait("p1", "w3", within="20ms"),
+        board.wait("p1", "w3", timeout="20ms"),
     ],
-    "result": lambda board: [board.result("w3"), board.result("w5", within="1s")],
+    "watch": lambda board: [
+        [(job.id, job.state, job.result) for job in board.watch("w3", timeout="1s")],
+        [*board.watch("w5", fields=["queue"])],
+    ],
+    "result": lambda board: [board.result("w3"), board.result("w5", timeout="1s")],
     "wait_for": lambda board: [
-        board.wait_for("claimable", within="20ms"),
-        board.wait_for("claimable", queues=["none"], within="20ms"),
-        board.wait_for("empty", within="20ms"),
+        board.wait_for("claimable", timeout="20ms"),
+        board.wait_for("claimable", queues=["none"], timeout="20ms"),
+        board.wait_for("empty", timeout="20ms"),
         board.wait_for("present"),
     ],
     "stats": lambda board: board.stats(queue="work", day=0),
@@ -263,10 +288,10 @@ def test_a_call_posts_where_its_id_leads(boards) -> None:
 def test_a_board_is_empty_when_all_its_shards_are(boards) -> None:
     board = boards[1]
     for id in ("a", "b", "c", "d", "e"):  # in shards that come first and last
-        assert board.wait_for("empty", within="1s") and not board.wait_for("present", within="5ms")
+        assert board.wait_for("empty", timeout="1s") and not board.wait_for("present", timeout="5ms")
         board.post(1, id=id)
-        assert board.wait_for("present", within="1s") and board.wait_for("claimable", within="1s")
-        assert not board.wait_for("empty", within="5ms")
+        assert board.wait_for("present", timeout="1s") and board.wait_for("claimable", timeout="1s")
+        assert not board.wait_for("empty", timeout="5ms")
         board.delete(id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jobboard
 import pytest
-from jobboard import Handlers, Next, Worker
+from jobboard import ArgumentError, Handlers, Next, Worker
 
 
 def test_one_worker_does_all_steps_by_name(jobs) -> None:
@@ -28,7 +28,7 @@ def test_one_worker_does_all_steps_by_name(jobs) -> None:
     jobs.post(1, id="a", name="fetch")
     Worker(jobs, queues=[]).run(burst=True)
     assert done == [("fetch", "default", 1), ("resize", "images", 2), ("publish", "web", 3)]
-    assert (jobs.get("a").name, jobs.result("a", within="1s")) == ("publish", 3)
+    assert (jobs.get("a").name, jobs.result("a", timeout="1s")) == ("publish", 3)
 
 
 @pytest.mark.parametrize("mode", ["threads", "asyncio"])
@@ -110,3 +110,27 @@ def test_a_decorator_without_brackets_is_told_as_such(jobs) -> None:
 
         @jobs.handler
         def handler(context, payload): ...
+
+
+def test_a_task_goes_on_with_another(jobs) -> None:
+    @jobs.task()
+    def fetch(url: str) -> Next:
+        return shrink.using(delay="5ms").next(url, size=1000)
+
+    @jobs.task(queue="images")
+    def shrink(url: str, size: int) -> str | Next:
+        return publish.next(url, size // 10) if size else "nothing"
+
+    @jobs.task(queue="web", priority=3)
+    def publish(url: str, size: int) -> str:
+        return f"{url}: {size}"
+
+    id = fetch.post("cat.png")
+    with pytest.raises(ArgumentError, match="got `str` - at `size`"):
+        publish.next("cat.png", "large")
+    worker = Worker(jobs)
+    while jobs.count():
+        worker.run(burst=True)
+    assert fetch.result(id) == "cat.png: 100"
+    job = jobs.get(id)
+    assert (job.queue, job.name, job.priority) == ("web", "publish", 3)

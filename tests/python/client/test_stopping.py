@@ -99,4 +99,4 @@ def test_handlers_see_that_the_worker_goes_home(jobs, work, until) -> None:
     until(lambda: seen, what="it runs")
     assert running.stop() is True
     assert seen == ["began", "going home"]
-    assert jobs.get("a") is None
+    assert jobs.get("a").state == "complete"

@@ -21,7 +21,7 @@ def test_an_old_worker_gives_new_jobs_back_to_new_ones(
     monkeypatch.setattr(unhandled, "FIRST", 600.0)
     monkeypatch.setattr(unhandled, "MOST", 600.0)
     jobs.handlers = client_app.board.handlers
-    ids = jobs.post_many(range(5), name="new", retries=0)
+    ids = jobs.post_many(range(5), name="new", retries=0, elsewhere=True)
     old = Worker(jobs, mode=mode, concurrency=2, lease="3s", target="client_app:board")
     with caplog.at_level(logging.WARNING, "jobboard.worker"):
         old.run(burst=True)
@@ -36,7 +36,7 @@ def test_an_old_worker_gives_new_jobs_back_to_new_ones(
     jobs.handlers.handler("new")(lambda context, payload: payload)
     new = Worker(jobs)
     new.run(burst=True)
-    assert [jobs.result(id, within="1s") for id in ids] == list(range(5))
+    assert [jobs.result(id, timeout="1s") for id in ids] == list(range(5))
 
 
 def test_where_no_worker_knows_a_name_nobody_is_kept_busy() -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import jobboard
 import pytest
-from jobboard import FOREVER, Abandon, Complete, Context, Exponential, Fixed, Next, Retry, Worker
+from jobboard import FOREVER, Abandon, Complete, Context, Next, Retry, Worker
 from jobboard.board.administering import DURATIONS
 from jobboard.cli import build_parser
-from jobboard.times import to_ms
+from jobboard.durations import to_ms
 
 ROOT = Path(__file__).resolve().parents[3]
-SENTENCE = r"text with a unit, such as '500ms', '5s', '10m', '2h' or '7d', or a timedelta"
+SENTENCE = r"text with a unit, such as '500ms', '5s', '1h30m' or '7d', or a timedelta"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,9 @@ SENTENCE = r"text with a unit, such as '500ms', '5s', '10m', '2h' or '7d', or a 
         ("10m", 600_000),
         ("2h", 7_200_000),
         ("7d", 604_800_000),
+        ("1h30m", 5_400_000),
+        ("90s500ms", 90_500),
+        ("1d2h3m4.5s", 93_784_500),
         (timedelta(microseconds=1999), 1),
         (FOREVER, -1),
     ],
@@ -42,7 +45,30 @@ def test_a_number_is_refused_because_it_has_no_unit(duration) -> None:
         to_ms(duration, "delay")
 
 
-@pytest.mark.parametrize("duration", ["", "5", "5 s", "s", "-5s", "5s\n", "1e3s", "\u0665s", b"5s", None, []])
+@pytest.mark.parametrize("number", [0, 5, 2.5])
+def test_the_refusal_says_what_to_write(number) -> None:
+    with pytest.raises(TypeError) as refusal:
+        to_ms(number)
+    said = str(refusal.value).split(": write ")[1].replace(" or ", ", ").split(", ")
+    assert [to_ms(eval(one)) for one in said] == [number * 1000, int(number), number * 1000]
+
+
+def test_a_backoff_is_one_duration_or_two(jobs) -> None:
+    jobs.post(1, id="same", backoff="10s", retries=3, jitter=0)
+    jobs.post(1, id="doubling", backoff=(timedelta(seconds=1), "1m"), retries=3, jitter=0)
+    for id in ("same", "doubling"):
+        assert jobs.claim_id("w", id)
+    now = jobs.get("same").claimed
+    dues = [jobs.fail("w", id, "kind").due - now for id in ("same", "doubling")]
+    assert dues[0] in range(10_000, 60_000) and dues[1] in range(1000, 10_000)
+    with pytest.raises(ValueError, match=r"backoff is one duration, or two: .* not \('1s',\)"):
+        jobs.post(1, backoff=("1s",))
+
+
+@pytest.mark.parametrize(
+    "duration",
+    ["", "5", "5 s", "s", "-5s", "5s\n", "1e3s", "\u0665s", "30m1h", "1h1h", "1m30", b"5s", None, []],
+)
 def test_what_is_no_duration_is_refused(duration) -> None:
     with pytest.raises((TypeError, ValueError), match=f"{SENTENCE}, not"):
         to_ms(duration, "delay")
@@ -57,15 +83,15 @@ WAYS = {
     "post for": lambda board: board.post(1, unique="a", for_=5),
     "post many": lambda board: board.post_many([1], delay=5),
     "node": lambda board: board.flow([jobboard.Node("a", 1, delay=5)]),
-    "fixed": lambda board: board.post(1, backoff=Fixed(5)),
-    "exponential": lambda board: board.post(1, backoff=Exponential("1s", 5)),
+    "fixed": lambda board: board.post(1, backoff=5),
+    "exponential": lambda board: board.post(1, backoff=("1s", 5)),
     "schedule": lambda board: board.schedule_set("s", every=5),
     "spread": lambda board: board.schedule_set("s", every="1m", spread=5),
     "pause": lambda board: board.pause(for_=5),
     "register": lambda board: board.worker_register("w", for_=5),
-    "wait": lambda board: board.wait("a", within=5),
-    "wait for": lambda board: board.wait_for("empty", within=5),
-    "result": lambda board: board.result("a", within=5),
+    "wait": lambda board: board.wait("a", timeout=5),
+    "wait for": lambda board: board.wait_for("empty", timeout=5),
+    "result": lambda board: board.result("a", timeout=5),
     "call": lambda board: board.call(1, within=5),
     "claim": lambda board: board.claim("w", lease=5),
     "claim block": lambda board: board.claim("w", block=5),
@@ -77,6 +103,7 @@ WAYS = {
     "fail": lambda board: board.fail("w", "a", "kind", retry=5),
     "abandon": lambda board: board.abandon("w", "a", delay=5),
     "mabandon": lambda board: board.mabandon("w", ["a"], delay=5),
+    "mfail": lambda board: board.mfail("w", ["a"], "kind", retry=5),
     "update": lambda board: board.update("a", lease=5),
     "setting": lambda board: board.settings_set({"lease": 5}),
     "Retry": lambda board: Retry("busy", delay=5),

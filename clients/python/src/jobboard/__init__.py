@@ -2,21 +2,25 @@
 
 board = Board("mails", redis.Redis())
 
-@board.handler("welcome")
-def welcome(context, payload): ...
+@board.task("welcome")
+def welcome(to: str) -> None: ...
 
-board.post({"to": "ann"}, name="welcome")
+welcome.post(to="ann")
 Worker(board).run()
 """
 
 from .board import AsyncBoard, Board, Requests
 from .board.context import Context
+from .board.events import Event
 from .board.family import Slice
-from .board.hooks import Hook
-from .board.posting import After, Exponential, Fixed, Node
+from .board.flows import Flow, chain, group
+from .board.hooks import Hook, Hooks
+from .board.posting import After, Node
 from .board.sending import Page
 from .board.sharded import AsyncShardedBoard, ShardedBoard
+from .board.tasks import AsyncTask, Task
 from .codecs import Codec, Json, Msgpack, PayloadError, Raw
+from .durations import FOREVER
 from .errors import (
     BoardError,
     Broken,
@@ -27,9 +31,12 @@ from .errors import (
     Ended,
     Exists,
     JobFailed,
+    JobUnknown,
     Limit,
+    NoBoard,
     NoJob,
     NoModule,
+    NoResult,
     NoSchedule,
     NotClaimed,
     NotEnded,
@@ -37,12 +44,14 @@ from .errors import (
     NotReady,
     NoWorker,
     Refused,
+    ResultDropped,
     Stale,
 )
 from .handlers import Handlers, NoHandler
 from .jobs import Job
+from .layers import Compressed, Encrypted, Files, Offloaded
 from .outcomes import Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash
-from .times import FOREVER
+from .signatures import ArgumentError
 from .worker import Worker
 
 __version__ = "0.1.0"
@@ -50,8 +59,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Abandon",
     "After",
+    "ArgumentError",
     "AsyncBoard",
     "AsyncShardedBoard",
+    "AsyncTask",
     "Board",
     "BoardError",
     "Broken",
@@ -60,27 +71,34 @@ __all__ = [
     "Claimed",
     "Codec",
     "Complete",
+    "Compressed",
     "Context",
     "Cycle",
     "Depended",
+    "Encrypted",
     "Ended",
+    "Event",
     "Exists",
-    "Exponential",
     "FOREVER",
-    "Fixed",
+    "Files",
+    "Flow",
     "GoHome",
     "Handlers",
     "Hook",
+    "Hooks",
     "Job",
     "JobFailed",
+    "JobUnknown",
     "Json",
     "Limit",
     "Lost",
     "Msgpack",
     "Next",
+    "NoBoard",
     "NoHandler",
     "NoJob",
     "NoModule",
+    "NoResult",
     "NoRetry",
     "NoSchedule",
     "NoWorker",
@@ -90,15 +108,21 @@ __all__ = [
     "NotOwner",
     "NotReady",
     "Page",
+    "Offloaded",
+    "Page",
     "PayloadError",
     "Raw",
     "Refused",
     "Requests",
+    "ResultDropped",
     "Retry",
     "ShardedBoard",
     "Slice",
     "Stale",
     "Stopped",
+    "Task",
     "Trash",
     "Worker",
+    "chain",
+    "group",
 ]

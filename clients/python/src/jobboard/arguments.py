@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Callable, Union
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from .times import to_ms, to_unix
+from .durations import FOREVER, to_ms
+from .times import to_unix
 
-Name = Union[str, bytes]
+Name = str | bytes
 """An id, a queue, a worker and so on: 1 to 255 bytes."""
 
 Encoder = Callable[[str, Any], "list[Any]"]
@@ -18,7 +19,10 @@ def plain(word: str, value: Any) -> list[Any]:
 
 
 def duration(word: str, value: Any) -> list[Any]:
-    return [word, to_ms(value, word.lower())]
+    ms = to_ms(value, word.lower())
+    if ms < 0 and value != FOREVER:
+        raise ValueError(f"{word.lower()} is a duration from now on, and cannot be negative: {value!r}")
+    return [word, ms]
 
 
 def time(word: str, value: Any) -> list[Any]:
@@ -40,6 +44,14 @@ def counted(word: str, value: Iterable[Any]) -> list[Any]:
 def pairs(word: str, value: Mapping[Any, Any]) -> list[Any]:
     """`META 1 field value`."""
     return [word, len(value), *(part for pair in value.items() for part in pair)]
+
+
+def check_ids(ids: Iterable[Any], verb: str) -> None:
+    """Raises TypeError where a list stands for the ids in it."""
+    for id in ids:
+        if not isinstance(id, (str, bytes)):
+            hint = f": {verb}(*ids) takes those of a list" if isinstance(id, (list, tuple, set)) else ""
+            raise TypeError(f"{verb}: an id is text, not {id!r:.100}{hint}")
 
 
 def encode_options(table: Mapping[str, tuple[str, Encoder]], options: Mapping[str, Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import redis
 
 from . import __version__
-from .commands import look, operate, post, top, work
+from .commands import change, completion, copy, doctor, look, operate, post, serve, steer, top, work
 from .escaping import escaped
 
 
@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     misused.
     """
     parser = build_parser()
-    parsed = parser.parse_args(arguments)
+    completion.complete(parser)
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    parsed = parser.parse_args(words, argparse.Namespace(words=words))
     if not hasattr(parsed, "run"):
         parser.print_help()
         return 2
@@ -39,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except redis.AuthenticationError as error:
+        how = "redis://:password@host:port in --url or $JOBBOARD_URL"
+        print(escaped(f"jobboard: the server refuses the password ({error}): write {how}"), file=sys.stderr)
+        return 1
     except (redis.RedisError, OSError, ValueError) as error:
         print(escaped(f"jobboard: {error}"), file=sys.stderr)
         return 1
@@ -48,7 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jobboard", description="Job boards inside Redis and Valkey.")
     parser.add_argument("--version", action="version", version=f"jobboard {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="<command>")
-    for module in (work, post, look, operate, top):
+    for module in (serve, work, doctor, post, look, operate, change, steer, copy, top, completion):
         module.add(subparsers)
     if importlib.util.find_spec("jobboard.importers") is not None:
         importlib.import_module("jobboard.importers").add_command(subparsers)

@@ -1,9 +1,13 @@
-"""How payloads and results become bytes: JSON, msgpack, or as they are."""
+"""How payloads and results become bytes: JSON, msgpack, or as they are. layers.py puts more around them."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
+
+import msgspec
+
+from .values import builtins, encodable, has_nan
 
 
 class PayloadError(ValueError):
@@ -21,21 +25,54 @@ class Codec(Protocol):
 
 
 class Json:
-    """JSON in UTF-8. The default: every language and the console can read it."""
+    """JSON in UTF-8. The default: every language and the console can read it.
+
+    Times become text as in RFC 3339, UUID, Decimal and Enum theirs, bytes base64, dataclasses and pydantic
+    models objects. The annotations of a task turn them back.
+    """
 
     name = "json"
 
     def encode(self, value: Any) -> bytes:
         try:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError) as error:
+            data = msgspec.json.encode(value, enc_hook=encodable)
+            lost = b"null" in data and has_nan(builtins(value))
+        except (TypeError, ValueError, RecursionError) as error:
             raise PayloadError(f"no JSON: {error}") from error
+        if lost:
+            raise PayloadError("no JSON: it has neither NaN nor infinity")
+        return data
 
     def decode(self, data: bytes) -> Any:
         try:
+            return msgspec.json.decode(data)
+        except (ValueError, RecursionError):
+            return self._leniently(data)
+
+    def _leniently(self, data: bytes) -> Any:
+        """What others write and msgspec does not take: NaN, halves of surrogate pairs."""
+        try:
             return json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PayloadError(f"no JSON: {error}") from error
+
+
+class Msgpack:
+    """msgpack: smaller than JSON, and knows bytes and times."""
+
+    name = "msgpack"
+
+    def encode(self, value: Any) -> bytes:
+        try:
+            return msgspec.msgpack.encode(value, enc_hook=encodable)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise PayloadError(f"no msgpack: {error}") from error
+
+    def decode(self, data: bytes) -> Any:
+        try:
+            return msgspec.msgpack.decode(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise PayloadError(f"no msgpack: {error}") from error
 
 
 class Raw:
@@ -54,38 +91,10 @@ class Raw:
         return data
 
 
-class Msgpack:
-    """msgpack: smaller than JSON, and knows bytes. Needs the extra `msgpack`."""
-
-    name = "msgpack"
-
-    def __init__(self) -> None:
-        try:
-            import msgpack  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise ImportError("pip install 'jobboard[msgpack]'") from error
-        self._pack, self._unpack = msgpack.packb, msgpack.unpackb
-
-    def __reduce__(self) -> Any:
-        return (Msgpack, ())
-
-    def encode(self, value: Any) -> bytes:
-        try:
-            return bytes(self._pack(value))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise PayloadError(f"no msgpack: {error}") from error
-
-    def decode(self, data: bytes) -> Any:
-        try:
-            return self._unpack(data)
-        except Exception as error:  # its own exceptions have no common class but this
-            raise PayloadError(f"no msgpack: {error}") from error
-
-
 CODECS: dict[str, type[Codec]] = {"json": Json, "msgpack": Msgpack, "raw": Raw}
 
 
-def find(codec: Union[str, Codec]) -> Codec:
+def find(codec: str | Codec) -> Codec:
     """The codec of a name, or the one given."""
     if not isinstance(codec, str):
         return codec

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import redis
@@ -12,8 +13,8 @@ import redis.connection
 import redis.sentinel
 
 if TYPE_CHECKING:
-    Client = Union[redis.Redis, redis.RedisCluster]
-    AsyncClient = Union[redis.asyncio.Redis, redis.asyncio.RedisCluster]
+    Client = redis.Redis | redis.RedisCluster
+    AsyncClient = redis.asyncio.Redis | redis.asyncio.RedisCluster
 
 URL = "redis://127.0.0.1:6379"
 SCHEMES = {"sentinel": "redis", "redis+sentinel": "redis", "rediss+sentinel": "rediss"}
@@ -40,11 +41,11 @@ def default_url() -> str:
     return os.environ.get("JOBBOARD_URL") or URL
 
 
-def connect(url: Optional[str] = None) -> redis.Redis:
+def connect(url: str | None = None) -> redis.Redis:
     """A client of the server at a URL; without one, at $JOBBOARD_URL."""
     url = url or default_url()
     if not is_sentinel(url):
-        client: redis.Redis = redis.Redis.from_url(url)
+        client: redis.Redis = _of_url(redis.Redis, url)
         return client
     found = sentinels(url)
     watching: Any = redis.sentinel.Sentinel
@@ -53,17 +54,29 @@ def connect(url: Optional[str] = None) -> redis.Redis:
     return primary
 
 
-def connect_async(url: Optional[str] = None) -> redis.asyncio.Redis:
+def connect_async(url: str | None = None) -> redis.asyncio.Redis:
     """The same for asyncio."""
     url = url or default_url()
     if not is_sentinel(url):
-        client: redis.asyncio.Redis = redis.asyncio.Redis.from_url(url)
+        client: redis.asyncio.Redis = _of_url(redis.asyncio.Redis, url)
         return client
     found = sentinels(url)
     watching: Any = redis.asyncio.sentinel.Sentinel
     watched = watching(found.hosts, sentinel_kwargs=found.own, **found.options)
     primary: redis.asyncio.Redis = watched.master_for(found.service)
     return primary
+
+
+def _of_url(kind: Any, url: str) -> Any:
+    try:
+        return kind.from_url(url)
+    except ValueError as error:
+        raise ValueError(f"{hidden(url)!r} is no URL of a server, such as {URL}: {error}") from error
+
+
+def hidden(url: str) -> str:
+    """A URL without its user and password."""
+    return re.sub("//.*@", "//…@", url)
 
 
 def is_sentinel(url: str) -> bool:
@@ -97,6 +110,21 @@ def sentinels(url: str) -> Sentinels:
 
 def _split(host: str) -> Any:
     return urlsplit(f"//{host}")
+
+
+def place_of(client: Any) -> str:
+    """Where its server is, without passwords."""
+    if isinstance(client, redis.RedisCluster):
+        return f"a cluster ({', '.join(client.nodes_manager.startup_nodes)})"
+    pool = client.connection_pool
+    if isinstance(pool, redis.sentinel.SentinelConnectionPool):
+        own = [one.connection_pool.connection_kwargs for one in pool.sentinel_manager.sentinels]
+        hosts = ", ".join(f"{one['host']}:{one['port']}" for one in own)
+        return f"the primary of {pool.service_name} (Sentinels {hosts})"
+    options = pool.connection_kwargs
+    if "path" in options:
+        return f"{options['path']}, db {options.get('db', 0)}"
+    return f"{options.get('host', 'localhost')}:{options.get('port', 6379)}, db {options.get('db', 0)}"
 
 
 def client_of(client: Any) -> Client:

@@ -8,7 +8,7 @@ redis-py's own.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import redis
 
@@ -18,7 +18,7 @@ class BoardError(redis.ResponseError):
 
     code = "ERR"
 
-    def __init__(self, detail: str = "", code: Optional[str] = None) -> None:
+    def __init__(self, detail: str = "", code: str | None = None) -> None:
         self.code = code or type(self).code
         self.detail = detail
         super().__init__(f"{self.code} {detail}".strip())
@@ -120,13 +120,27 @@ class Broken(BoardError):
     code = "BROKEN"
 
 
+class NoBoard(BoardError):
+    """The key of the board holds something else."""
+
+    code = "WRONGTYPE"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(
+            "the board's key holds something else: give the board another name, or delete that key"
+        )
+
+
 class NoModule(BoardError):
     """The server has not loaded the module, or one that is older than the command."""
 
     code = ""
 
     def __init__(self, detail: str = "") -> None:
-        super().__init__(f"this server has no jobboard module: {detail}")
+        super().__init__(
+            f"this server has no jobboard module: {detail}; load it there, name a server that has it, "
+            "or start one with `jobboard serve`"
+        )
 
 
 class Refused(NamedTuple):
@@ -140,28 +154,40 @@ class Refused(NamedTuple):
         return of_code(self.code, self.detail)
 
 
-class JobFailed(Exception):
-    """The job that was waited for did not complete. `job` is its record, as far as it was kept.
-
-    `state` is `failed`, `cancelled` or `trashed`; `unknown` when the board does not know it: it was never
-    posted, or was deleted, or its record was dropped longer than `tombstone-ttl` ago.
+class NoResult(Exception):
+    """The job that was waited for has no result to give. `state` says how it ended, `job` is its record, as
+    far as it was kept.
     """
 
-    def __init__(self, id: str, state: str, text: str = "", job: Optional[object] = None) -> None:
+    def __init__(self, id: str, state: str, text: str = "", job: object | None = None) -> None:
         self.id, self.state, self.job = id, state, job
         super().__init__(f"{id} {state}{': ' if text else ''}{text}")
+
+
+class JobFailed(NoResult):
+    """It did not complete: its `state` is `failed`, `cancelled` or `trashed`."""
+
+
+class ResultDropped(NoResult):
+    """It is complete, and its record was dropped: `retain-complete` and `retain-result` say when that is."""
+
+
+class JobUnknown(NoResult):
+    """The board does not know it: it was never posted, or was deleted, or its record was dropped longer than
+    `tombstone-ttl` ago.
+    """
 
 
 BY_CODE = {
     kind.code: kind
     for kind in (
         *(NoJob, NotClaimed, NotOwner, Claimed, Stale, NotReady, Ended, NotEnded, Cancelled, Exists),
-        *(Limit, Depended, Cycle, NoSchedule, NoWorker, Broken),
+        *(Limit, Depended, Cycle, NoSchedule, NoWorker, Broken, NoBoard),
     )
 }
 
 SERVERS = frozenset(
-    "WRONGTYPE UNBLOCKED CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS MISCONF LOADING BUSY "
+    "UNBLOCKED CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS MISCONF LOADING BUSY "
     "NOPERM NOAUTH OOM READONLY MOVED ASK CROSSSLOT EXECABORT".split()
 )
 """Codes of the server's own. After `ERR`, which redis-py cuts off, an option's name may stand in capitals
@@ -178,6 +204,20 @@ _UNKNOWN = re.compile(r"(?:ERR )?unknown command .?JOB\.", re.IGNORECASE)
 def of_code(code: str, detail: str) -> BoardError:
     kind = BY_CODE.get(code)
     return BoardError(detail, code) if kind is None else kind(detail)
+
+
+def explained(error: Exception) -> Exception:
+    """An error of redis-py's connections, with what to do in its text."""
+    text = str(error)
+    if isinstance(error, redis.AuthenticationError):
+        hint = "user and password stand in the URL: redis://user:password@host:port"
+    elif "connecting to" in text:
+        hint = "$JOBBOARD_URL or the board's URL says where the server is; `jobboard serve` starts one"
+    else:
+        return error
+    if hint not in text:
+        error.args = (f"{text.rstrip('.')}: {hint}",)
+    return error
 
 
 def translated(error: redis.ResponseError) -> redis.ResponseError:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import re
+import textwrap
 from typing import Any
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -28,7 +29,9 @@ def escaped_json(text: str) -> str:
 
 
 class EscapingFilter(logging.Filter):
-    """Lets no part of a log line be more than text. Of a traceback the lines stay."""
+    """Lets no part of a log line be more than text. Of a traceback the lines stay, each behind four spaces,
+    so that none can be taken for a line of the log.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -38,7 +41,7 @@ class EscapingFilter(logging.Filter):
         if isinstance(record.exc_info, tuple) and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         if record.exc_text:
-            record.exc_text = escaped_lines(record.exc_text)
+            record.exc_text = textwrap.indent(escaped_lines(record.exc_text), "    ", lambda line: True)
         return True
 
 

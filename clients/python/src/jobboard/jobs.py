@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 from . import replies
 from .codecs import Codec, Json
@@ -53,38 +54,38 @@ class Job:
     seq: int
     state: str
     queue: str
-    name: Optional[str]
+    name: str | None
     priority: int
     attempt: int
     left: int
     token: int
-    worker: Optional[str]
-    deadline: Optional[int]
-    kind: Optional[str]
-    message: Optional[str]
-    stage: Optional[str]
-    progress: Optional[float]
+    worker: str | None
+    deadline: int | None
+    kind: str | None
+    message: str | None
+    stage: str | None
+    progress: float | None
     posted: int
-    due: Optional[int]
-    claimed: Optional[int]
-    ended: Optional[int]
+    due: int | None
+    claimed: int | None
+    ended: int | None
     modified: int
     version: int
-    meta: Optional[dict[str, str]]
-    previous: Optional[str]
-    reason: Optional[str]
-    intended: Optional[int]
-    after: Optional[list[str]]
-    tags: Optional[list[str]]
-    tracked: Optional[bool]
-    user: Optional[str]
-    unique: Optional[str]
-    parent: Optional[str]
-    share: Optional[int]
-    children: Optional[int]
-    group: Optional[str]
-    cost: Optional[int]
-    session: Optional[bool]
+    meta: dict[str, str] | None
+    previous: str | None
+    reason: str | None
+    intended: int | None
+    after: list[str] | None
+    tags: list[str] | None
+    tracked: bool | None
+    user: str | None
+    unique: str | None
+    parent: str | None
+    share: int | None
+    children: int | None
+    group: str | None
+    cost: int | None
+    session: bool | None
 
     def __init__(self, raw: dict[bytes, Any], codec: Codec = _JSON) -> None:
         self._raw, self._codec = raw, codec
@@ -99,11 +100,11 @@ class Job:
         return value
 
     @property
-    def payload_bytes(self) -> Optional[bytes]:
+    def payload_bytes(self) -> bytes | None:
         return self._raw.get(b"payload")
 
     @property
-    def result_bytes(self) -> Optional[bytes]:
+    def result_bytes(self) -> bytes | None:
         return self._raw.get(b"result")
 
     @property

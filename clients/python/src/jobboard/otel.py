@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Optional
+from typing import Any
 
 try:
     from opentelemetry import trace
@@ -34,7 +34,7 @@ class Tracing(Hook):
     cancelled, lost or given back is no error.
     """
 
-    def __init__(self, provider: Optional[trace.TracerProvider] = None) -> None:
+    def __init__(self, provider: trace.TracerProvider | None = None) -> None:
         self._provider = provider
 
     def __reduce__(self) -> Any:
@@ -44,7 +44,7 @@ class Tracing(Hook):
     def _tracer(self) -> trace.Tracer:
         return trace.get_tracer("jobboard", tracer_provider=self._provider)
 
-    def posting(self, board: str, name: Any, count: int) -> tuple[Mapping[str, str], Optional[Done]]:
+    def posting(self, board: str, name: Any, count: int) -> tuple[Mapping[str, str], Done | None]:
         attributes: dict[str, Any] = {
             "messaging.system": SYSTEM,
             "messaging.destination.name": board,
@@ -60,7 +60,7 @@ class Tracing(Hook):
         carrier: dict[str, str] = {}
         _CARRIER.inject(carrier, trace.set_span_in_context(span))
 
-        def done(error: Optional[BaseException]) -> None:
+        def done(error: BaseException | None) -> None:
             if error is not None:
                 span.record_exception(error)
                 span.set_status(Status(StatusCode.ERROR, str(error)))

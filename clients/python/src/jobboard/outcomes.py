@@ -8,11 +8,11 @@ does not swallow it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 from .arguments import Name
 from .codecs import Codec
-from .times import Duration, to_ms
+from .durations import Duration, to_ms
 
 TEXT = 4096
 """The longest message or reason, bytes: the module's default `max-text`."""
@@ -40,9 +40,9 @@ class Complete(Outcome):
     verb = "JOB.CONSUME"
     __slots__ = ("result", "force", "retain", "data", "alone")
 
-    def __init__(self, result: Any = None, *, force: bool = False, retain: Optional[Duration] = None) -> None:
+    def __init__(self, result: Any = None, *, force: bool = False, retain: Duration | None = None) -> None:
         self.result, self.force, self.retain = result, force, _checked("retain", retain)
-        self.data: Optional[bytes] = None
+        self.data: bytes | None = None
         self.alone = False
         """It has been refused together with others, and is sent on its own."""
 
@@ -77,14 +77,14 @@ class Next(Outcome):
         queue: Name,
         payload: Any = None,
         *,
-        name: Optional[Name] = None,
-        delay: Optional[Duration] = None,
-        priority: Optional[int] = None,
+        name: Name | None = None,
+        delay: Duration | None = None,
+        priority: int | None = None,
         after: Sequence[Name] = (),
     ) -> None:
         self.queue, self.payload, self.name, self.delay = queue, payload, name, _checked("delay", delay)
         self.priority, self.after = priority, list(after)
-        self.data: Optional[bytes] = None
+        self.data: bytes | None = None
 
     def encode(self, codec: Codec) -> Next:
         if self.payload is not None:
@@ -103,12 +103,12 @@ class Fail(Outcome):
     """This try failed."""
 
     verb = "JOB.FAIL"
-    __slots__ = ("kind", "message", "retry", "noretry")
+    __slots__ = ("kind", "message", "retry", "noretry", "error")
 
-    def __init__(
-        self, kind: str, message: str, retry: Optional[Duration] = None, noretry: bool = False
-    ) -> None:
+    def __init__(self, kind: str, message: str, retry: Duration | None = None, noretry: bool = False) -> None:
         self.kind, self.message, self.retry, self.noretry = kind, message, retry, noretry
+        self.error: BaseException | None = None
+        """What the log tells with its traceback."""
 
     def words(self, id: str) -> list[Any]:
         return [id, shortened(self.kind, 255) or "error", shortened(self.message, TEXT)]
@@ -125,7 +125,7 @@ class GiveBack(Outcome):
     verb = "JOB.ABANDON"
     __slots__ = ("delay", "reason")
 
-    def __init__(self, reason: str, delay: Optional[Duration] = None) -> None:
+    def __init__(self, reason: str, delay: Duration | None = None) -> None:
         self.reason, self.delay = reason, delay
 
     def options(self) -> list[Any]:
@@ -163,7 +163,7 @@ class Retry(Exception):
     back-off).
     """
 
-    def __init__(self, message: str = "", delay: Optional[Duration] = None, kind: str = "Retry") -> None:
+    def __init__(self, message: str = "", delay: Duration | None = None, kind: str = "Retry") -> None:
         super().__init__(message)
         self.message, self.delay, self.kind = message, _checked("delay", delay), kind
 
@@ -179,7 +179,7 @@ class NoRetry(Exception):
 class Abandon(Exception):
     """Raised by a handler: give the job back, which costs it nothing; ready again after `delay`."""
 
-    def __init__(self, reason: str = "", delay: Optional[Duration] = None) -> None:
+    def __init__(self, reason: str = "", delay: Duration | None = None) -> None:
         super().__init__(reason)
         self.reason, self.delay = reason, _checked("delay", delay)
 
@@ -209,7 +209,7 @@ class GoHome(Stopped):
     """The worker has to stop now: its time for finishing work is over. The job has been given back."""
 
 
-def _checked(name: str, duration: Optional[Duration]) -> Optional[Duration]:
+def _checked(name: str, duration: Duration | None) -> Duration | None:
     """The duration; raises here, in the handler, when it is none."""
     if duration is not None:
         to_ms(duration, name)

@@ -1,11 +1,14 @@
-"""A client as what it takes to make it anew, in another process."""
+"""A client as what it takes to make it anew: in another process, or one of asyncio as one that blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import redis
+import redis.asyncio
+import redis.asyncio.sentinel
 import redis.sentinel
 from redis.connection import ConnectionPool
 
@@ -71,6 +74,55 @@ def spec(client: Any) -> Callable[[], Any]:
     options = {name: value for name, value in pool.connection_kwargs.items() if name not in DROPPED}
     return Spec(type(client), type(pool), pool.connection_class, options)
 
+
+def blocking(client: Any) -> Any:
+    """A client that blocks, of the same server as one of redis.asyncio. Raises TypeError when it has a
+    connection class of its own.
+    """
+    if isinstance(client, redis.asyncio.RedisCluster):
+        nodes: list[Any] = [
+            redis.cluster.ClusterNode(str(node.host), node.port)  # type: ignore[no-untyped-call]
+            for node in client.nodes_manager.startup_nodes.values()
+        ]
+        options = _shared(client.connection_kwargs)
+        is_tls = client.connection_kwargs["connection_class"] is redis.asyncio.SSLConnection
+        return redis.RedisCluster(startup_nodes=nodes, ssl=is_tls, **options)
+    pool = client.connection_pool
+    if isinstance(pool, redis.asyncio.sentinel.SentinelConnectionPool):
+        watched = pool.sentinel_manager
+        hosts = [one.connection_pool.connection_kwargs for one in watched.sentinels]
+        return SentinelSpec(
+            [(one["host"], one["port"]) for one in hosts],
+            watched.sentinel_kwargs,
+            watched.connection_kwargs,
+            pool.service_name,
+            pool.is_master,
+        )()
+    kind = BLOCKING.get(pool.connection_class)
+    if kind is None:
+        raise TypeError(
+            f"a {pool.connection_class.__name__} has no form that blocks: give the Worker a Board"
+        )
+    return redis.Redis(
+        connection_pool=ConnectionPool(connection_class=kind, **_shared(pool.connection_kwargs))
+    )
+
+
+def _shared(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that mean the same in both worlds."""
+    return {name: value for name, value in options.items() if name in SHARED or name.startswith("ssl_")}
+
+
+BLOCKING: dict[Any, Any] = {
+    redis.asyncio.Connection: redis.Connection,
+    redis.asyncio.SSLConnection: redis.SSLConnection,
+    redis.asyncio.UnixDomainSocketConnection: redis.UnixDomainSocketConnection,
+}
+
+SHARED = set(
+    "host port path db username password credential_provider client_name protocol socket_timeout "
+    "socket_connect_timeout socket_keepalive health_check_interval".split()
+)
 
 DROPPED = {
     "maint_notifications_config",

@@ -4,8 +4,8 @@ doubles).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Callable, Optional, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from .errors import Refused
 
@@ -16,6 +16,11 @@ Shape = Callable[[Any], Any]
 def text(value: Any) -> str:
     """Bytes as text. Bytes that are not UTF-8 survive the way there and back."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def data(value: str) -> bytes:
+    """Text as the bytes that it was."""
+    return value.encode("utf-8", "surrogateescape")
 
 
 def value(reply: Any) -> Any:
@@ -40,7 +45,7 @@ def list_of(shape: Callable[[Any], T]) -> Callable[[Any], list[T]]:
     return lambda reply: [shape(one) for one in reply or []]
 
 
-def optional(shape: Callable[[Any], T]) -> Callable[[Any], Optional[T]]:
+def optional(shape: Callable[[Any], T]) -> Callable[[Any], T | None]:
     return lambda reply: None if reply is None else shape(reply)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
 from ..arguments import Name, encode_options, pairs, plain, time
 from ..arguments import duration as duration_words
-from ..times import Duration, Time, to_ms
+from ..durations import Duration, to_ms
+from ..times import Time
 from .family import Family, page_of
 from .merging import nothing
 from .posting import OPTIONS, PostOptions
@@ -16,7 +17,9 @@ from .sending import Pages, Request, command, pages, walk
 from .sharding import by_id, each, each_page, first
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing import Literal
+
+    from typing_extensions import Unpack
 
 
 class Setting(NamedTuple):
@@ -70,15 +73,15 @@ class Administering(Family):
         id: Name,
         payload: Any = None,
         *,
-        every: Optional[Duration] = None,
-        cron: Optional[str] = None,
-        tz: Optional[str] = None,
-        start: Optional[Time] = None,
-        end: Optional[Time] = None,
-        max: Optional[int] = None,
-        backlog: Optional[Literal["skip", "one", "all"]] = None,
-        overlap: Optional[Literal["allow", "skip", "replace"]] = None,
-        spread: Optional[Duration] = None,
+        every: Duration | None = None,
+        cron: str | None = None,
+        tz: str | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        max: int | None = None,
+        backlog: Literal["skip", "one", "all"] | None = None,
+        overlap: Literal["allow", "skip", "replace"] | None = None,
+        spread: Duration | None = None,
         **options: Unpack[PostOptions],
     ) -> Request[None]:
         """Makes a schedule, or changes what is named of one. `options` are those of the jobs it posts.
@@ -88,11 +91,12 @@ class Administering(Family):
         """
         own = {"every": every, "cron": cron, "tz": tz, "start": start, "end": end, "max": max}
         own.update({"backlog": backlog, "overlap": overlap, "spread": spread})
-        words = [id, self.codec.encode(payload), *encode_options(SCHEDULE, {**own, **options})]
+        known = self._known(options, [payload])
+        words = [id, self.codec.encode(payload), *encode_options(SCHEDULE, {**own, **known})]
         return self._schedule("SET", words, replies.ok)
 
     @command(by_id)
-    def schedule_get(self, id: Name) -> Request[Optional[dict[str, Any]]]:
+    def schedule_get(self, id: Name) -> Request[dict[str, Any] | None]:
         """A schedule, or None. Its `payload` is decoded."""
         return self._schedule("GET", [id], replies.optional(self._schedule_row))
 
@@ -118,7 +122,7 @@ class Administering(Family):
         return self._schedule("RESUME", [id], replies.ok)
 
     @command(by_id)
-    def schedule_run(self, id: Name) -> Request[Optional[str]]:
+    def schedule_run(self, id: Name) -> Request[str | None]:
         """Posts a job of a schedule at once; its id, or None when the last one has not ended (overlap
         skip).
         """
@@ -128,9 +132,9 @@ class Administering(Family):
     def settings_get(
         self,
         *names: str,
-        queue: Optional[Name] = None,
-        group: Optional[Name] = None,
-        limit: Optional[Name] = None,
+        queue: Name | None = None,
+        group: Name | None = None,
+        limit: Name | None = None,
     ) -> Request[dict[str, Setting]]:
         """The settings in force, all or those named."""
         words = ["JOB.SETTINGS", "GET", self.key, *_scope(queue, group, limit), *names]
@@ -141,9 +145,9 @@ class Administering(Family):
         self,
         settings: Mapping[str, Any],
         *,
-        queue: Optional[Name] = None,
-        group: Optional[Name] = None,
-        limit: Optional[Name] = None,
+        queue: Name | None = None,
+        group: Name | None = None,
+        limit: Name | None = None,
     ) -> Request[None]:
         """Sets settings: `{"lease": "1m", "rate": 100, "limits": ["api"]}`.
 
@@ -159,9 +163,9 @@ class Administering(Family):
     def settings_reset(
         self,
         *names: str,
-        queue: Optional[Name] = None,
-        group: Optional[Name] = None,
-        limit: Optional[Name] = None,
+        queue: Name | None = None,
+        group: Name | None = None,
+        limit: Name | None = None,
     ) -> Request[None]:
         """Goes back to the board's or the module's; without names, all of them."""
         words = ["JOB.SETTINGS", "RESET", self.key, *_scope(queue, group, limit), *names]
@@ -171,9 +175,9 @@ class Administering(Family):
     def pause(
         self,
         *,
-        queue: Optional[Name] = None,
-        group: Optional[Name] = None,
-        for_: Optional[Duration] = None,
+        queue: Name | None = None,
+        group: Name | None = None,
+        for_: Duration | None = None,
         release: bool = False,
     ) -> Request[None]:
         """Lets nothing be claimed from the board, a queue or a group; `release` takes running jobs back."""
@@ -182,7 +186,7 @@ class Administering(Family):
         return self._request("JOB.PAUSE", [*words, *(["RELEASE"] if release else [])], replies.ok)
 
     @command(each(nothing))
-    def resume(self, *, queue: Optional[Name] = None, group: Optional[Name] = None) -> Request[None]:
+    def resume(self, *, queue: Name | None = None, group: Name | None = None) -> Request[None]:
         """Ends a pause."""
         return self._request("JOB.RESUME", _scope(queue, group, None), replies.ok)
 
@@ -191,9 +195,9 @@ class Administering(Family):
         self,
         worker: Name,
         *,
-        role: Optional[Name] = None,
-        meta: Optional[Mapping[str, Any]] = None,
-        for_: Optional[Duration] = None,
+        role: Name | None = None,
+        meta: Mapping[str, Any] | None = None,
+        for_: Duration | None = None,
         session: bool = False,
     ) -> Request[Registration]:
         """Registers a worker, or refreshes it."""
@@ -214,7 +218,7 @@ class Administering(Family):
         return Request(["JOB.WORKER", "DEREGISTER", self.key, worker], bool)
 
     @pages(each_page)
-    def worker_list(self, *, role: Optional[Name] = None, page: int = 100) -> Pages[dict[str, Any]]:
+    def worker_list(self, *, role: Name | None = None, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the registered workers by name. Over shards it gives a worker for each of them."""
         words = ["JOB.WORKER", "LIST", self.key, *([] if role is None else ["ROLE", role]), "COUNT", page]
         parse = page_of(replies.mapping(meta=replies.strings))
@@ -242,7 +246,7 @@ class Administering(Family):
         return row
 
 
-def _scope(queue: Optional[Name], group: Optional[Name], limit: Optional[Name]) -> list[Any]:
+def _scope(queue: Name | None, group: Name | None, limit: Name | None) -> list[Any]:
     words: list[Any] = [] if queue is None else ["QUEUE", queue]
     words += [] if group is None else ["GROUP", group]
     return words + ([] if limit is None else ["LIMIT", limit])

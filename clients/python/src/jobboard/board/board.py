@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
 
 from .. import codecs
 from ..arguments import Name, encoded
-from ..connecting import async_client_of, client_of
-from ..errors import translated
+from ..connecting import async_client_of, client_of, hidden
+from ..errors import explained, translated
 from ..handlers import Handlers
+from ..replies import text
 from .administering import Administering
+from .events import AsyncWatched, Watched
 from .hooks import NO_HOOK, Hook
 from .listing import Listing
 from .operating import Operating
 from .posting import Posting
 from .reading import Reading
 from .sending import Async, Plain, Request, Sync
+from .tasks import AsyncTasks, Tasks
 from .waiting import Waiting
 from .working import Working
 
@@ -36,20 +40,30 @@ class Verbs(Administering, Listing, Operating, Posting, Reading, Waiting, Workin
         self,
         name: str,
         *,
-        codec: Union[str, codecs.Codec] = "json",
+        codec: str | codecs.Codec = "json",
         hook: Hook = NO_HOOK,
         block: int = BLOCK,
+        handlers: Handlers | None = None,
     ) -> None:
         if not isinstance(name, (str, bytes)) or not name:
             raise TypeError(f"the name of a board is text, not {name!r:.100}: Board('mails', client)")
+        if "://" in text(name):
+            shown = hidden(text(name))
+            raise ValueError(f"the name of the board comes first: Board('mails', {shown!r})")
         self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
+        self.handlers = Handlers() if handlers is None else handlers
+        """What a worker of this board runs, and `task` and `handler` add to."""
+
+    def handler(self, name: str | None = None, **options: Any) -> Callable[[T], T]:
+        """Decorates the function that does jobs of this name: see `Handlers.handler`."""
+        return self.handlers.handler(name, **options)
 
 
 class Requests(Verbs, Plain):
     """The verbs of a board as requests: what to send, and what the reply means."""
 
 
-class Board(Verbs, Sync):
+class Board(Verbs, Tasks, Watched, Sync):
     """A board over a redis-py client.
 
         board = Board("mails", redis.Redis())
@@ -60,22 +74,21 @@ class Board(Verbs, Sync):
     Protocol and decoding do not matter. `codec` is how payloads and results become bytes: `json`, `msgpack`,
     `raw`, or an object with `encode` and `decode`. A board may be used by several threads.
 
-    `handlers` are what a `Worker` of this board runs; `handler` is the decorator that adds one.
+    `task` makes functions what a `Worker` of this board runs; `handler` does so for other programs' payloads.
     """
 
     def __init__(
         self,
         name: str,
-        client: Union[Client, str, None] = None,
+        client: Client | str | None = None,
         *,
-        codec: Union[str, codecs.Codec] = "json",
+        codec: str | codecs.Codec = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
         self.client: Client = client_of(client)
         self.by_default = client is None
         """Its server is that of $JOBBOARD_URL."""
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
-        self.handlers = Handlers()
 
     def send(self, request: Request[T]) -> T:
         try:
@@ -85,18 +98,17 @@ class Board(Verbs, Sync):
                 request.done(error)
             if isinstance(error, redis.ResponseError):
                 raise translated(error) from None
+            if isinstance(error, redis.ConnectionError):
+                explained(error)
             raise
         if request.done:
             request.done(None)
         return request.parse(reply)
 
-    def handler(self, name: Optional[str] = None, **options: Any) -> Callable[[T], T]:
-        """Decorates the function that does jobs of this name: see `Handlers.handler`."""
-        return self.handlers.handler(name, **options)
-
     def requests(self) -> list[Requests]:
         """The verbs of this board as requests. A list: a sharded board has several."""
-        return [Requests(self.key, codec=self.codec, hook=self.hook, block=self.block)]
+        own: Any = {"codec": self.codec, "hook": self.hook, "block": self.block, "handlers": self.handlers}
+        return [Requests(self.key, **own)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.key!r})"
@@ -107,7 +119,7 @@ class Board(Verbs, Sync):
         return (_rebuilt, (type(self), self.key, spec(self.client), self.codec, self.hook, self.handlers))
 
 
-class AsyncBoard(Verbs, Async):
+class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
     """The same over `redis.asyncio`: each verb is awaited, listings are walked with `async for`.
 
     board = AsyncBoard("mails", redis.asyncio.Redis())
@@ -117,12 +129,13 @@ class AsyncBoard(Verbs, Async):
     def __init__(
         self,
         name: str,
-        client: Union[AsyncClient, str, None] = None,
+        client: AsyncClient | str | None = None,
         *,
-        codec: Union[str, codecs.Codec] = "json",
+        codec: str | codecs.Codec = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
         self.client: AsyncClient = async_client_of(client)
+        self.by_default = client is None
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
 
     async def send(self, request: Request[T]) -> T:
@@ -133,10 +146,20 @@ class AsyncBoard(Verbs, Async):
                 request.done(error)
             if isinstance(error, redis.ResponseError):
                 raise translated(error) from None
+            if isinstance(error, redis.ConnectionError):
+                explained(error)
             raise
         if request.done:
             request.done(None)
         return request.parse(reply)
+
+    def blocking(self) -> Board:
+        """The same board, with verbs that block: a worker claims with it."""
+        from ..pickling import blocking
+
+        board = Board(self.key, blocking(self.client), codec=self.codec, hook=self.hook)
+        board.handlers = self.handlers
+        return board
 
     def __repr__(self) -> str:
         return f"AsyncBoard({self.key!r})"

@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ..durations import Duration, to_ms
 from ..jobs import Job
 from ..outcomes import GoHome, Lost, Stopped
-from ..times import Duration, to_ms
 
 if TYPE_CHECKING:
-    from .board import Board
+    pass
+
+
+CURRENT: ContextVar[Context | None] = ContextVar("jobboard.context", default=None)
+"""That of the handler which runs in this thread or task."""
 
 
 class Reports(Protocol):
@@ -20,7 +25,7 @@ class Reports(Protocol):
 
     def report(self, context: Context, fields: Mapping[str, Any]) -> None: ...
 
-    def flush(self, context: Context, timeout: Optional[float]) -> bool: ...
+    def flush(self, context: Context, timeout: float | None) -> bool: ...
 
 
 class Context:
@@ -38,13 +43,13 @@ class Context:
         self,
         job: Job,
         worker: str,
-        board: Optional[Board],
+        board: Any,
         reports: Reports,
         raises: bool = True,
     ) -> None:
         self.job, self.worker = job, worker
         self._board, self._reports, self._raises = board, reports, raises
-        self._stop: Optional[Stopped] = None
+        self._stop: Stopped | None = None
         self._wake = threading.Event()
         self.going_home = False
         """The worker is about to stop: the handler may finish, or raise `Abandon`."""
@@ -76,15 +81,17 @@ class Context:
         return self.job.meta or {}
 
     @property
-    def board(self) -> Board:
-        """The worker's board, to post more jobs, for instance. Its calls block: not for `async` handlers."""
+    def board(self) -> Any:
+        """The worker's board, to post more jobs, for instance. Verbs of a `Board` block: for `async` handlers
+        give the worker an `AsyncBoard`.
+        """
         if self._board is None:
             raise RuntimeError(
                 "the board's client cannot be made anew in a child process: name the board as 'module:board'"
             )
         return self._board
 
-    def progress(self, percent: float, stage: Optional[str] = None) -> None:
+    def progress(self, percent: float, stage: str | None = None) -> None:
         """Says how far the job is, 0 to 100; a lower number than before is ignored."""
         found = {"progress": min(max(float(percent), 0.0), 100.0)}
         self._report(found if stage is None else {**found, "stage": str(stage)})
@@ -105,7 +112,7 @@ class Context:
         """Replaces the job's payload, so that the next try can go on from here."""
         self._report({"payload": self.job._codec.encode(payload)})
 
-    def flush(self, timeout: Optional[Duration] = None) -> bool:
+    def flush(self, timeout: Duration | None = None) -> bool:
         """Waits until the server has taken all reports; False when it has not within `timeout`."""
         self.check()
         seconds = None if timeout is None else to_ms(timeout, "timeout") / 1000

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any, Callable, Generic, Optional, TypeVar, Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from .. import replies
 from ..arguments import counted
 from ..codecs import Codec
+from ..handlers import DEFAULT_QUEUE, Handlers
 from ..jobs import Job, reader
 from .sending import Page, Request
 
@@ -20,6 +21,7 @@ class Family:
 
     key: str
     codec: Codec
+    handlers: Handlers
 
     @functools.cached_property
     def _job(self) -> Callable[[Any], Job]:
@@ -31,8 +33,28 @@ class Family:
     def _payload(self, value: Any) -> bytes:
         return self.codec.encode(value)
 
+    def _known(self, options: Mapping[str, Any], payloads: Sequence[Any] = ()) -> dict[str, Any]:
+        """The options of a post without `elsewhere`, and with the queue of the task that it names.
 
-def fields_words(fields: Optional[Sequence[str]]) -> list[Any]:
+        Where there are tasks or handlers, and `elsewhere` does not say that another program has it, it raises
+        `NoHandler` when none of them does such jobs, and `ArgumentError` when the payloads are no arguments
+        of the task.
+        """
+        known = dict(options)
+        name, queue = known.get("name"), known.get("queue")
+        if not known.pop("elsewhere", False) and len(self.handlers):
+            called = None if name is None else replies.text(name)
+            own = DEFAULT_QUEUE if called is None else self.handlers.queue_of(called)
+            check = self.handlers.require(called, replies.text(queue or own)).check
+            if check is not None:
+                for payload in payloads:
+                    check(payload)
+            if queue is None and own != DEFAULT_QUEUE:
+                known["queue"] = own
+        return known
+
+
+def fields_words(fields: Sequence[str] | None) -> list[Any]:
     return [] if fields is None else counted("FIELDS", fields)
 
 
@@ -42,7 +64,7 @@ def page_of(shape: Callable[[Any], T]) -> Callable[[Any], Page[T]]:
     return lambda reply: Page(replies.text(reply[0]), items(reply[1]), reply[2:])
 
 
-def many(value: Union[str, bytes, Sequence[T]]) -> list[Any]:
+def many(value: str | bytes | Sequence[T]) -> list[Any]:
     """A single value as a list of one."""
     return [value] if isinstance(value, (str, bytes, int)) else list(value)
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..arguments import Name
 from .family import many
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal
+    from typing import Literal
 
     State = Literal["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
-    OneOrMany = Union[Name, Sequence[Name], None]
+    OneOrMany = Name | Sequence[Name] | None
 
 
 class Plainly(TypedDict, total=False):
     """What a job is to be. A list names alternatives."""
 
-    state: Union[State, Sequence[State], None]
+    state: State | Sequence[State] | None
     queue: OneOrMany
     group: OneOrMany
     worker: OneOrMany
@@ -26,15 +26,15 @@ class Plainly(TypedDict, total=False):
     tag: OneOrMany
     kind: OneOrMany
     user: OneOrMany
-    tracked: Optional[bool]
-    lapsed: Optional[bool]
-    since: Optional[int]
+    tracked: bool | None
+    lapsed: bool | None
+    since: int | None
 
 
 class Filters(Plainly, total=False):
     """Which jobs: those that pass all filters, and of `not_` none."""
 
-    not_: Optional[Plainly]
+    not_: Plainly | None
 
 
 NAMES = "state queue group worker name tag kind user tracked lapsed since".split()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
 from ..jobs import Job
@@ -21,7 +21,7 @@ class Changed(NamedTuple):
 
     cursor: str
     jobs: list[Job]
-    gone: Optional[list[str]]
+    gone: list[str] | None
     """Ids of jobs that have gone since; None when the board no longer knows: list all of it anew."""
     revision: int
     """The next `since`, from the first page."""
@@ -32,7 +32,7 @@ class Listing(Family):
     def list(
         self,
         *,
-        fields: Optional[Sequence[str]] = None,
+        fields: Sequence[str] | None = None,
         rev: bool = False,
         page: int = 100,
         **filters: Unpack[Filters],
@@ -48,7 +48,7 @@ class Listing(Family):
         *,
         cursor: str = "0",
         count: int = 100,
-        fields: Optional[Sequence[str]] = None,
+        fields: Sequence[str] | None = None,
         rev: bool = False,
         **filters: Unpack[Filters],
     ) -> Request[Page[Job]]:
@@ -59,7 +59,7 @@ class Listing(Family):
 
     @command(unshardable("each of which counts revisions of its own"))
     def list_changed(
-        self, since: int, *, cursor: str = "0", count: int = 100, fields: Optional[Sequence[str]] = None
+        self, since: int, *, cursor: str = "0", count: int = 100, fields: Sequence[str] | None = None
     ) -> Request[Changed]:
         """One page of what has changed since a revision of the board."""
         page = page_of(self._job)

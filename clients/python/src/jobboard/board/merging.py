@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any, Callable, Optional
+from typing import Any
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ def counts(found: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(sum(map(Counter, found), Counter()))
 
 
-def row(found: Iterable[Optional[Row]]) -> Optional[Row]:
+def row(found: Iterable[Row | None]) -> Row | None:
     """One row of several: counts, rates and limits are sums, ages and lateness the greatest of any shard,
     pauses those of the shard where they end first. None when no shard is there.
     """

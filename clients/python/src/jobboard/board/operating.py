@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypedDict
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .. import replies
-from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain, time
+from ..arguments import Name, check_ids, counted, duration, encode_options, flag, pairs, plain, time
+from ..durations import Duration
 from ..jobs import Job
-from ..times import Duration, Time
+from ..times import Time
 from .family import Family, Slice, fields_words
 from .filters import Filters, filter_words
 from .sending import Request, Steps, command, steps
 from .sharding import by_id, by_ids, by_ids_summed, each_slices
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing import Literal
+
+    from typing_extensions import Unpack
 
 Progress = Callable[[int], None]
 """Told after each slice how many jobs were done so far."""
@@ -24,20 +27,20 @@ Progress = Callable[[int], None]
 class Changes(TypedDict, total=False):
     """What JOB.UPDATE sets."""
 
-    priority: Optional[int]
-    queue: Optional[Name]
-    delay: Optional[Duration]
-    at: Optional[Time]
+    priority: int | None
+    queue: Name | None
+    delay: Duration | None
+    at: Time | None
     payload: Any
-    retries: Optional[int]
-    lease: Optional[Duration]
-    meta: Optional[Mapping[str, Any]]
-    log: Optional[str]
-    progress: Optional[float]
-    tag: Optional[Sequence[Name]]
-    untag: Optional[Sequence[Name]]
-    track: Optional[bool]
-    untrack: Optional[bool]
+    retries: int | None
+    lease: Duration | None
+    meta: Mapping[str, Any] | None
+    log: str | None
+    progress: float | None
+    tag: Sequence[Name] | None
+    untag: Sequence[Name] | None
+    track: bool | None
+    untrack: bool | None
 
 
 CHANGES = {
@@ -52,12 +55,11 @@ CHANGES = {
 
 class Operating(Family):
     @command(by_ids())
-    def cancel(
-        self, *ids: Name, by: Optional[Name] = None, force: bool = False
-    ) -> Request[list[Optional[str]]]:
+    def cancel(self, *ids: Name, by: Name | None = None, force: bool = False) -> Request[list[str | None]]:
         """Cancels jobs: for each `cancelled`, `requested` (its worker is told), `already`, or None
         (unknown).
         """
+        check_ids(ids, "cancel")
         words = [len(ids), *ids, *_cancel(by, force)]
         return self._request("JOB.CANCEL", words, replies.list_of(replies.optional(replies.text)))
 
@@ -66,11 +68,11 @@ class Operating(Family):
         self,
         where: Filters,
         *,
-        by: Optional[Name] = None,
+        by: Name | None = None,
         force: bool = False,
         dryrun: bool = False,
         count: int = 1000,
-        progress: Optional[Progress] = None,
+        progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Cancels all jobs that pass the filters, `count` in a command; those that others wait for are
         held.
@@ -80,6 +82,7 @@ class Operating(Family):
     @command(by_ids_summed)
     def release(self, *ids: Name) -> Request[Slice[Job]]:
         """Takes claimed jobs from their workers, at no cost."""
+        check_ids(ids, "release")
         return self._request("JOB.RELEASE", [len(ids), *ids], self._slice)
 
     @steps(each_slices)
@@ -89,14 +92,15 @@ class Operating(Family):
         *,
         dryrun: bool = False,
         count: int = 1000,
-        progress: Optional[Progress] = None,
+        progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Takes all claimed jobs that pass the filters from their workers."""
         return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
 
     @command(by_ids_summed)
-    def requeue(self, *ids: Name, queue: Optional[Name] = None) -> Request[Slice[Job]]:
+    def requeue(self, *ids: Name, queue: Name | None = None) -> Request[Slice[Job]]:
         """Makes failed, trashed and cancelled jobs ready again, in their queue or another."""
+        check_ids(ids, "requeue")
         words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue])]
         return self._request("JOB.REQUEUE", words, self._slice)
 
@@ -105,10 +109,10 @@ class Operating(Family):
         self,
         where: Filters,
         *,
-        to: Optional[Name] = None,
+        to: Name | None = None,
         dryrun: bool = False,
         count: int = 1000,
-        progress: Optional[Progress] = None,
+        progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Requeues all failed, trashed and cancelled jobs that pass the filters, the oldest first."""
         words = [] if to is None else ["TO", to]
@@ -116,9 +120,10 @@ class Operating(Family):
 
     @command(by_ids_summed)
     def delete(
-        self, *ids: Name, records: bool = False, fields: Optional[Sequence[str]] = None
+        self, *ids: Name, records: bool = False, fields: Sequence[str] | None = None
     ) -> Request[Slice[Job]]:
         """Forgets jobs in any state. With `records` or `fields` it hands their records back."""
+        check_ids(ids, "delete")
         return self._request("JOB.DELETE", [len(ids), *ids, *_returned(records, fields)], self._slice)
 
     @steps(each_slices)
@@ -127,10 +132,10 @@ class Operating(Family):
         where: Filters,
         *,
         records: bool = False,
-        fields: Optional[Sequence[str]] = None,
+        fields: Sequence[str] | None = None,
         dryrun: bool = False,
         count: int = 1000,
-        progress: Optional[Progress] = None,
+        progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Forgets all jobs that pass the filters."""
         words = _returned(records, fields)
@@ -139,6 +144,7 @@ class Operating(Family):
     @command(by_ids_summed)
     def update(self, *ids: Name, **changes: Unpack[Changes]) -> Request[Slice[Job]]:
         """Changes jobs that have not ended."""
+        check_ids(ids, "update")
         return self._request("JOB.UPDATE", [len(ids), *ids, "SET", *self._changes(changes)], self._slice)
 
     @steps(each_slices)
@@ -149,7 +155,7 @@ class Operating(Family):
         *,
         dryrun: bool = False,
         count: int = 1000,
-        progress: Optional[Progress] = None,
+        progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Changes all jobs that pass the filters."""
         words = ["SET", *self._changes(changes)]
@@ -160,7 +166,7 @@ class Operating(Family):
         self,
         id: Name,
         *others: Name,
-        onfailure: Optional[Literal["hold", "cancel", "fail", "run"]] = None,
+        onfailure: Literal["hold", "cancel", "fail", "run"] | None = None,
         strict: bool = False,
     ) -> Request[str]:
         """Lets a job that was never claimed wait for others as well; returns its state."""
@@ -190,7 +196,7 @@ class Operating(Family):
         words: Sequence[Any],
         dryrun: bool,
         count: int,
-        progress: Optional[Progress],
+        progress: Progress | None,
     ) -> Generator[Request[Any], Any, Slice[Job]]:
         """All slices from the beginning to the end."""
         selection = ["WHERE", *filter_words(where), "COUNT", count, *(["DRYRUN"] if dryrun else [])]
@@ -213,9 +219,9 @@ class Operating(Family):
         )
 
 
-def _cancel(by: Optional[Name], force: bool) -> list[Any]:
+def _cancel(by: Name | None, force: bool) -> list[Any]:
     return [*([] if by is None else ["BY", by]), *(["FORCE"] if force else [])]
 
 
-def _returned(records: bool, fields: Optional[Sequence[str]]) -> list[Any]:
+def _returned(records: bool, fields: Sequence[str] | None) -> list[Any]:
     return ["RETURN", *fields_words(fields)] if records or fields is not None else []

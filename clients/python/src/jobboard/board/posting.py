@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, TypedDict, Union
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
 from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain, time
-from ..times import Duration, Time, to_ms
+from ..durations import Duration, to_ms
+from ..times import Time
 from .family import Family
 from .hooks import NO_HOOK, Hook
 from .sending import Call, Request, Steps, command, steps
 from .sharding import by_ids, composed, tag_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing import Literal
+
+    from typing_extensions import Unpack
 
     from .sharded import ShardedVerbs
 
+    OnConflict = Literal["reject", "return", "replace", "debounce"]
     OnFailure = Literal["hold", "cancel", "fail", "run"]
 
 CHUNK = 1000
 """Jobs of one command when many are posted."""
 
 
-class Fixed(NamedTuple):
-    """`BACKOFF FIXED`: always the same wait before a retry."""
-
-    wait: Duration
-
-
-class Exponential(NamedTuple):
-    """`BACKOFF EXPONENTIAL`: the wait doubles from `base` to `most`."""
-
-    base: Duration
-    most: Duration
+Backoff = Duration | tuple[Duration, Duration]
+"""The wait before a retry: always the same, `"10s"`, or doubling from the first to the second,
+`("10s", "1h")`."""
 
 
 class After(NamedTuple):
@@ -45,61 +43,83 @@ class After(NamedTuple):
     onfailure: OnFailure = "hold"
 
 
-class JobOptions(TypedDict, total=False):
-    """Options of all posts; their meaning and defaults are those of JOB.POST in commands.md."""
+class SharedOptions(TypedDict, total=False):
+    """Options of jobs and of tasks; their meaning and defaults are those of JOB.POST in commands.md."""
 
-    name: Optional[Name]
-    queue: Optional[Name]
-    group: Optional[Name]
-    cost: Optional[int]
-    priority: Optional[int]
-    delay: Optional[Duration]
-    at: Optional[Time]
-    retries: Optional[int]
-    lapses: Optional[int]
-    backoff: Union[Fixed, Exponential, None]
-    jitter: Optional[int]
-    lease: Optional[Duration]
-    timeout: Optional[Duration]
-    expire: Optional[Duration]
-    retain: Optional[Duration]
-    user: Optional[Name]
-    meta: Optional[Mapping[str, Any]]
-    tags: Optional[Sequence[Name]]
-    after: Union[Sequence[Name], Sequence[After], None]
-    strict: Optional[bool]
-    parent: Optional[Name]
-    share: Optional[int]
-    maxlive: Optional[int]
-    unique: Optional[Name]
-    until: Optional[Literal["start", "end"]]
-    for_: Optional[Duration]
+    queue: Name | None
+    group: Name | None
+    cost: int | None
+    priority: int | None
+    delay: Duration | None
+    at: Time | None
+    retries: int | None
+    lapses: int | None
+    backoff: Backoff | None
+    jitter: int | None
+    lease: Duration | None
+    timeout: Duration | None
+    expire: Duration | None
+    retain: Duration | None
+    user: Name | None
+    meta: Mapping[str, Any] | None
+    tags: Sequence[Name] | None
+    after: Sequence[Name] | Sequence[After] | None
+    strict: bool | None
+    parent: Name | None
+    share: int | None
+    maxlive: int | None
+    until: Literal["start", "end"] | None
+    for_: Duration | None
+
+
+class JobOptions(SharedOptions, total=False):
+    """Options of all posts.
+
+    `elsewhere` says that the handler of the name is in another program. A board that has tasks or handlers
+    refuses names that none of them has.
+    """
+
+    name: Name | None
+    unique: Name | None
+    elsewhere: bool | None
 
 
 class PostOptions(JobOptions, total=False):
     """Options of a single post, or of many."""
 
-    nx: Optional[bool]
-    xx: Optional[bool]
-    replace: Optional[bool]
-    onconflict: Optional[Literal["reject", "return", "replace", "debounce"]]
+    nx: bool | None
+    xx: bool | None
+    replace: bool | None
+    onconflict: OnConflict | None
 
 
 class NodeOptions(JobOptions, total=False):
     """Options of a node of a flow."""
 
-    id: Optional[Name]
+    id: Name | None
 
 
 class Node:
-    """One job of a flow. Other nodes name it by its label, in `after` and `parent`."""
+    """One job of a flow. Other nodes name it by its label, in `after` and `parent`; None makes one up."""
 
-    def __init__(self, label: Name, payload: Any, **options: Unpack[NodeOptions]) -> None:
-        self.label, self.payload, self.options = label, payload, options
+    _made = itertools.count(1)
+
+    def __init__(self, label: Name | None, payload: Any, **options: Unpack[NodeOptions]) -> None:
+        self.label: Name = label or f"job-{next(Node._made)}"
+        self.payload, self.options = payload, options
 
 
-def _backoff(word: str, value: Union[Fixed, Exponential]) -> list[Any]:
-    return [word, type(value).__name__.upper(), *(to_ms(one, "a back-off's wait") for one in value)]
+def _backoff(word: str, value: Backoff) -> list[Any]:
+    if not isinstance(value, (tuple, list)):
+        return [word, "FIXED", to_ms(value, "backoff")]
+    if len(value) != 2:
+        raise ValueError(
+            f"backoff is one duration, or two: from '10s' to '1h' is ('10s', '1h'), not {value!r}"
+        )
+    base, most = (to_ms(one, "backoff") for one in value)
+    if base > most:
+        raise ValueError(f"backoff begins with the shorter wait: ({value[1]!r}, {value[0]!r}), not {value!r}")
+    return [word, "EXPONENTIAL", base, most]
 
 
 def _after(word: str, value: Sequence[Any]) -> list[Any]:
@@ -126,12 +146,21 @@ OPTIONS = {
 }
 
 
+def check_nodes(parts: Iterable[Any]) -> None:
+    """Raises TypeError for what is no job of a flow."""
+    for part in parts:
+        if not isinstance(part, Node):
+            raise TypeError(
+                f"a flow is made of jobs: mail.job('ann'), group(…), chain(…) or a Node, not {part!r:.100}"
+            )
+
+
 def post_words(options: Mapping[str, Any]) -> list[Any]:
     """The words of a post's options."""
     return encode_options(OPTIONS, options)
 
 
-def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[Optional[str]]:
+def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[str | None]:
     """In the shard of its id, or of what it belongs to."""
     id = _placed(board, call["id"], call["together"] or _belongs_to(call["options"]))
     return call.on(board.shard_of(id), id=id)
@@ -156,7 +185,7 @@ def _in_one_shard(board: ShardedVerbs, call: Call) -> Steps[list[str]]:
     return call.on(board.shard_of(f"{{{tag}}}"), nodes=nodes)
 
 
-def _placed(board: ShardedVerbs, id: Optional[Name], tag: Optional[str]) -> Name:
+def _placed(board: ShardedVerbs, id: Name | None, tag: str | None) -> Name:
     """An id in the shard of the tag: this one, or a new one. Raises ValueError when this one is elsewhere."""
     if id is None:
         return secrets.token_hex(10) if tag is None else f"{{{tag}}}{secrets.token_hex(6)}"
@@ -167,7 +196,7 @@ def _placed(board: ShardedVerbs, id: Optional[Name], tag: Optional[str]) -> Name
     return id
 
 
-def _belongs_to(options: Mapping[str, Any]) -> Optional[str]:
+def _belongs_to(options: Mapping[str, Any]) -> str | None:
     """The tag of what a post has to be with, if it names any."""
     after = options.get("after") or ()
     after = [after] if isinstance(after, After) else after
@@ -185,18 +214,20 @@ class Posting(Family):
         self,
         payload: Any = None,
         *,
-        id: Optional[Name] = None,
-        together: Optional[str] = None,
+        id: Name | None = None,
+        together: str | None = None,
         **options: Unpack[PostOptions],
-    ) -> Request[Optional[str]]:
+    ) -> Request[str | None]:
         """Posts a job and returns its id. None when `nx` or `xx` kept it from posting.
 
-        Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached.
+        Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached; `NoHandler`
+        when no task of the board has the name, unless `elsewhere` says that another program does.
         On a sharded board jobs with the same word as `together` share a shard, and a ValueError is raised
         when the id leads to another shard than that of the jobs it belongs with. A `Board` ignores the word.
         """
-        traced, done = self.hook.posting(self.key, options.get("name"), 1)
-        words = [self._payload(payload), *post_words({"id": id, **_with_meta(options, traced)})]
+        known, data = self._known(options, [payload]), self._payload(payload)
+        traced, done = self.hook.posting(self.key, known.get("name"), 1)
+        words = [data, *post_words({"id": id, **_with_meta(known, traced)})]
         return Request(["JOB.POST", self.key, *words], replies.optional(replies.text), done)
 
     @steps(composed)
@@ -204,16 +235,16 @@ class Posting(Family):
         self,
         payloads: Iterable[Any],
         *,
-        ids: Optional[Sequence[Name]] = None,
-        together: Optional[str] = None,
-        progress: Optional[Callable[[int], None]] = None,
+        ids: Sequence[Name] | None = None,
+        together: str | None = None,
+        progress: Callable[[int], None] | None = None,
         **options: Unpack[PostOptions],
-    ) -> Steps[list[Optional[str]]]:
+    ) -> Steps[list[str | None]]:
         """Posts many jobs with shared options, 1,000 in a command, and returns their ids in order.
 
         Each command posts all of its jobs or none. `progress` is told how many jobs were posted so far.
         """
-        found: list[Optional[str]] = []
+        found: list[str | None] = []
         for start, chunk in _chunks(payloads):
             named = None if ids is None else ids[start : start + len(chunk)]
             found += yield from Posting._mpost.of(self, chunk, named, together, options)
@@ -222,27 +253,34 @@ class Posting(Family):
         return found
 
     @command(_in_one_shard)
-    def flow(self, nodes: Sequence[Node], *, together: Optional[str] = None) -> Request[list[str]]:
+    def flow(self, nodes: Sequence[Node], *, together: str | None = None) -> Request[list[str]]:
         """Posts jobs that wait for each other or are parts of each other, all or none; returns their ids."""
+        check_nodes([nodes] if isinstance(nodes, Node) else nodes)
+        if twice := [label for label, n in Counter(node.label for node in nodes).items() if n > 1]:
+            raise ValueError(f"the job {twice[0]!r} stands in the flow twice: call job(…) for each")
+        known = [
+            (node.label, self._payload(node.payload), self._known(node.options, [node.payload]))
+            for node in nodes
+        ]
         traced, done = self.hook.posting(self.key, None, len(nodes))
         words: list[Any] = [len(nodes)]
-        for node in nodes:
-            options = post_words(_with_meta(node.options, traced))
-            words += ["NODE", node.label, self._payload(node.payload), *options]
+        for label, data, options in known:
+            words += ["NODE", label, data, *post_words(_with_meta(options, traced))]
         return Request(["JOB.FLOW", self.key, *words], replies.list_of(replies.text), done)
 
     @command(_all_with_their_like)
     def _mpost(
         self,
         payloads: Sequence[Any],
-        ids: Optional[Sequence[Name]],
-        together: Optional[str],
+        ids: Sequence[Name] | None,
+        together: str | None,
         options: Mapping[str, Any],
-    ) -> Request[list[Optional[str]]]:
-        traced, done = self.hook.posting(self.key, options.get("name"), len(payloads))
+    ) -> Request[list[str | None]]:
+        known = self._known(options, payloads)
         words = [len(payloads), *map(self._payload, payloads)]
+        traced, done = self.hook.posting(self.key, known.get("name"), len(payloads))
         words += counted("IDS", ids) if ids is not None else []
-        words += post_words(_with_meta(options, traced))
+        words += post_words(_with_meta(known, traced))
         parse = replies.list_of(replies.optional(replies.text))
         return Request(["JOB.MPOST", self.key, *words], parse, done)
 

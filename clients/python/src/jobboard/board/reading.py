@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any
 
 from .. import replies
 from ..arguments import Name
@@ -38,14 +38,14 @@ def _counted(reply: Any) -> tuple[str, int]:
 
 class Reading(Family):
     @command(by_id)
-    def get(self, id: Name, *, fields: Optional[Sequence[str]] = None) -> Request[Optional[Job]]:
+    def get(self, id: Name, *, fields: Sequence[str] | None = None) -> Request[Job | None]:
         """The record of a job, or None: unknown, or dropped at its end, as when it completes without a
         result. `state` tells these apart.
         """
         return self._request("JOB.GET", [id, *fields_words(fields)], replies.optional(self._job))
 
     @command(by_id)
-    def state(self, id: Name) -> Request[Optional[str]]:
+    def state(self, id: Name) -> Request[str | None]:
         """The state of a job, also of one whose record was dropped a short while ago (`tombstone-ttl`): that
         in which it was then. None for an unknown one.
         """
@@ -58,14 +58,14 @@ class Reading(Family):
 
     @command(by_ids())
     def get_many(
-        self, ids: Sequence[Name], *, fields: Optional[Sequence[str]] = None
-    ) -> Request[list[Optional[Job]]]:
+        self, ids: Sequence[Name], *, fields: Sequence[str] | None = None
+    ) -> Request[list[Job | None]]:
         """The records of many jobs, None for an unknown one."""
         words = [len(ids), *ids, *fields_words(fields)]
         return self._request("JOB.MGET", words, replies.list_of(replies.optional(self._job)))
 
     @pages(by_id)
-    def children(self, id: Name, *, fields: Optional[Sequence[str]] = None, count: int = 100) -> Pages[Job]:
+    def children(self, id: Name, *, fields: Sequence[str] | None = None, count: int = 100) -> Pages[Job]:
         """The records of a job's children, as far as they have one, in the order of their posts."""
         words, parse = [id, "CHILDREN", "COUNT", count, *fields_words(fields)], page_of(self._job)
 
@@ -86,13 +86,13 @@ class Reading(Family):
                 return total
 
     @command(by_id)
-    def history(self, id: Name) -> Request[Optional[list[dict[str, Any]]]]:
+    def history(self, id: Name) -> Request[list[dict[str, Any]] | None]:
         """What happened to a job, oldest first: dicts with `at`, `event`, `worker` and `text`; or None."""
         parse = replies.optional(replies.list_of(replies.mapping()))
         return self._request("JOB.HISTORY", [id], parse)
 
     @command(by_id)
-    def explain(self, id: Name) -> Request[Optional[dict[str, Any]]]:
+    def explain(self, id: Name) -> Request[dict[str, Any] | None]:
         """Why a job is not running, and what would change that; None for an unknown one."""
         parse = replies.mapping(reasons=replies.list_of(REASON))
         return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
@@ -103,7 +103,7 @@ class Reading(Family):
         return gathered(self._rows("JOB.QUEUES", [], ROWS, **PACE))
 
     @pages(each_page_merged(merging.rows("queue", "group")))
-    def groups(self, *, queue: Optional[Name] = None, page: int = 100) -> Pages[dict[str, Any]]:
+    def groups(self, *, queue: Name | None = None, page: int = 100) -> Pages[dict[str, Any]]:
         """Walks over the groups of a queue, or of all."""
         return self._rows("JOB.GROUPS", [] if queue is None else ["QUEUE", queue], page)
 
@@ -129,7 +129,7 @@ class Reading(Family):
 
     @command(each(merging.row))
     def stats(
-        self, *, queue: Optional[Name] = None, day: Union[int, str, date, None] = None
+        self, *, queue: Name | None = None, day: int | str | date | None = None
     ) -> Request[dict[str, Any]]:
         """What happened on a day (a date, or how many days back): counters and distributions."""
         words = [] if queue is None else ["QUEUE", queue]
@@ -139,7 +139,7 @@ class Reading(Family):
         )
 
     @command(each(merging.row))
-    def info(self, *, digest: bool = False) -> Request[Optional[dict[str, Any]]]:
+    def info(self, *, digest: bool = False) -> Request[dict[str, Any] | None]:
         """The board at a glance; None when there is none."""
         parse = replies.optional(replies.mapping(**PACE))
         return self._request("JOB.INFO", ["DIGEST"] if digest else [], parse)

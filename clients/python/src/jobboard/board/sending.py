@@ -15,19 +15,14 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from ..times import to_ms
+from ..durations import to_ms
 
 T = TypeVar("T")
-if TYPE_CHECKING:
-    from typing_extensions import Concatenate, ParamSpec
-
-    P = ParamSpec("P")
-else:
-    P = TypeVar("P")
+P = ParamSpec("P")
 
 
 class Request(Generic[T]):
@@ -42,7 +37,7 @@ class Request(Generic[T]):
         self,
         words: list[Any],
         parse: Callable[[Any], T],
-        done: Optional[Callable[[Optional[BaseException]], None]] = None,
+        done: Callable[[BaseException | None], None] | None = None,
     ) -> None:
         self.words, self.parse, self.done = words, parse, done
 
@@ -57,7 +52,7 @@ class Page(Generic[T]):
 
 
 Steps = Generator[Request[Any], Any, T]
-Pages = Generator[Union[Request[Page[T]], Page[T]], Any, None]
+Pages = Generator[Request[Page[T]] | Page[T], Any, None]
 
 
 def one(request: Request[T]) -> Steps[T]:
@@ -81,7 +76,7 @@ def gathered(found: Pages[T]) -> Steps[list[T]]:
     """The items of all pages."""
     items: list[T] = []
     answer: Any = None
-    while (part := _next(found, answer)) is not None:
+    while (part := _next(found.send, answer)) is not None:
         if isinstance(part, Page):
             items += part.items
         else:
@@ -114,13 +109,13 @@ class Sharded:
 
 
 class Call:
-    """A verb with its arguments by name. `within`, when it has one, begins to pass now."""
+    """A verb with its arguments by name. Its timeout, when it has one, begins to pass now."""
 
     def __init__(self, verb: Verb[Any, Any], words: Sequence[Any], options: dict[str, Any]) -> None:
         self.verb, self.bound = verb, verb.signature.bind(None, *words, **options)
         self.bound.apply_defaults()
-        within = self.bound.arguments.get("within")
-        self.deadline = None if within is None else time.monotonic() + to_ms(within, "within") / 1000
+        timeout = self.bound.arguments.get("timeout")
+        self.deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
 
     def __getitem__(self, name: str) -> Any:
         return self.bound.arguments[name]
@@ -129,7 +124,7 @@ class Call:
         """The steps, or pages, of the verb on this board, with some arguments changed."""
         bound = inspect.BoundArguments(self.verb.signature, self.bound.arguments.copy())
         if self.deadline is not None:
-            bound.arguments["within"] = timedelta(seconds=max(self.deadline - time.monotonic(), 0))
+            bound.arguments["timeout"] = timedelta(seconds=max(self.deadline - time.monotonic(), 0))
         bound.arguments.update(changed)
         return self.verb.start(board, *bound.args[1:], **bound.kwargs)
 
@@ -149,12 +144,12 @@ class Verb(Generic[P, T]):
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.build)
 
-    def start(self, board: Any, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
+    def start(self, board: Any, /, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
         """Its steps, or pages, on a board that is no sharded one."""
         found: Generator[Any, Any, Any] = self.build(board, *words, **options)
         return found
 
-    def of(self, board: Any, *words: P.args, **options: P.kwargs) -> Steps[T]:
+    def of(self, board: Any, /, *words: P.args, **options: P.kwargs) -> Steps[T]:
         """Its steps, or pages, on any board: so that a verb can be a part of another one."""
         if isinstance(board, Sharded):
             return self.shard(board, Call(self, words, options))
@@ -178,7 +173,7 @@ class Verb(Generic[P, T]):
 class Command(Verb[P, T]):
     """A verb of one command."""
 
-    def start(self, board: Any, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
+    def start(self, board: Any, /, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
         return one(self.build(board, *words, **options))
 
     @overload
@@ -194,7 +189,7 @@ class Command(Verb[P, T]):
     def __get__(self, board: Async, owner: Any) -> Callable[P, Awaitable[T]]: ...
 
     def __get__(self, board: Any, owner: Any) -> Any:
-        return self.bind(board, _run_sync, _run_async)
+        return self.bind(board, run_sync, run_async)
 
 
 class Stepped(Verb[P, T]):
@@ -213,7 +208,7 @@ class Stepped(Verb[P, T]):
     def __get__(self, board: Async, owner: Any) -> Callable[P, Awaitable[T]]: ...
 
     def __get__(self, board: Any, owner: Any) -> Any:
-        return self.bind(board, _run_sync, _run_async)
+        return self.bind(board, run_sync, run_async)
 
 
 class Paged(Verb[P, T]):
@@ -247,7 +242,8 @@ def pages(shard: Spread) -> Callable[[Callable[Concatenate[Any, P], Pages[T]]], 
     return lambda build: Paged(build, shard)
 
 
-def _run_sync(board: Sync, found: Steps[T]) -> T:
+def run_sync(board: Sync, found: Steps[T]) -> T:
+    """Does the steps."""
     try:
         request = next(found)
         while True:
@@ -262,7 +258,8 @@ def _run_sync(board: Sync, found: Steps[T]) -> T:
         return value
 
 
-async def _run_async(board: Async, found: Steps[T]) -> T:
+async def run_async(board: Async, found: Steps[T]) -> T:
+    """Does the steps."""
     try:
         request = next(found)
         while True:
@@ -278,26 +275,37 @@ async def _run_async(board: Async, found: Steps[T]) -> T:
 
 
 def _walk_sync(board: Sync, found: Pages[T]) -> Iterator[T]:
-    answer: Any = None
-    while (part := _next(found, answer)) is not None:
+    step: Callable[[Any], Any] = found.send
+    given: Any = None
+    while (part := _next(step, given)) is not None:
+        step, given = found.send, None
         if isinstance(part, Page):
             yield from part.items
-        else:
-            answer = board.send(part)
+            continue
+        try:
+            given = board.send(part)
+        except Exception as error:
+            step, given = found.throw, error
 
 
 async def _walk_async(board: Async, found: Pages[T]) -> AsyncIterator[T]:
-    answer: Any = None
-    while (part := _next(found, answer)) is not None:
+    step: Callable[[Any], Any] = found.send
+    given: Any = None
+    while (part := _next(step, given)) is not None:
+        step, given = found.send, None
         if isinstance(part, Page):
             for item in part.items:
                 yield item
-        else:
-            answer = await board.send(part)
+            continue
+        try:
+            given = await board.send(part)
+        except Exception as error:
+            step, given = found.throw, error
 
 
-def _next(found: Pages[T], answer: Any) -> Union[Request[Page[T]], Page[T], None]:
+def _next(step: Callable[[Any], Request[Page[T]] | Page[T]], given: Any) -> Request[Page[T]] | Page[T] | None:
+    """What a generator yields next; `step` is its `send` or `throw`. None at its end."""
     try:
-        return found.send(answer)
+        return step(given)
     except StopIteration:
         return None

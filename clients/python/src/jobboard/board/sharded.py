@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import codecs
 from ..arguments import Name
 from ..connecting import client_of
-from ..handlers import Handlers
 from .board import AsyncBoard, Board, Requests, Verbs, longest_block
+from .events import AsyncWatched, Watched
 from .hooks import NO_HOOK, Hook
 from .sending import Async, Request, Sharded, Sync
 from .sharding import tag_of
+from .tasks import AsyncTasks, Tasks
 
 if TYPE_CHECKING:
     from ..connecting import AsyncClient, Client
@@ -35,14 +36,12 @@ class ShardedVerbs(Verbs, Sharded):
     meaning over shards raise TypeError.
     """
 
-    def __init__(
-        self, name: str, shards: int, *, codec: Union[str, codecs.Codec], hook: Hook, block: int
-    ) -> None:
+    def __init__(self, name: str, shards: int, *, codec: str | codecs.Codec, hook: Hook, block: int) -> None:
         if shards < 1:
             raise ValueError("a sharded board has at least one shard")
         super().__init__(name, codec=codec, hook=hook, block=block)
         self._shards = [
-            Requests(f"{name}:{{{number}}}", codec=self.codec, hook=hook, block=block)
+            Requests(f"{name}:{{{number}}}", codec=self.codec, hook=hook, block=block, handlers=self.handlers)
             for number in range(shards)
         ]
 
@@ -66,7 +65,7 @@ class ShardedVerbs(Verbs, Sharded):
         return list(found.values())
 
 
-class ShardedBoard(ShardedVerbs, Sync):
+class ShardedBoard(ShardedVerbs, Tasks, Watched, Sync):
     """A board in `shards` parts, over a `redis.RedisCluster` (or any client). Their number must never change.
 
     board = ShardedBoard("mails", redis.RedisCluster("node-1"), shards=12)
@@ -75,29 +74,20 @@ class ShardedBoard(ShardedVerbs, Sync):
     def __init__(
         self,
         name: str,
-        client: Union[Client, str, None] = None,
+        client: Client | str | None = None,
         *,
         shards: int,
-        codec: Union[str, codecs.Codec] = "json",
+        codec: str | codecs.Codec = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
         self.client: Client = client_of(client)
         self.by_default = client is None
         super().__init__(name, shards, codec=codec, hook=hook, block=longest_block(self.client))
-        self.handlers = Handlers()
         self.boards = [Board(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]
         """The shards as boards, for what has no meaning over all of them."""
 
     def send(self, request: Request[T]) -> T:
         return self.boards[0].send(request)
-
-    def shard(self, key: str) -> ShardedBoard:
-        """What a handler gets as `context.board`: the whole."""
-        return self
-
-    def handler(self, name: Optional[str] = None, **options: Any) -> Callable[[T], T]:
-        """Decorates the function that does jobs of this name: see `Handlers.handler`."""
-        return self.handlers.handler(name, **options)
 
     def __repr__(self) -> str:
         return f"ShardedBoard({self.key!r}, shards={len(self._shards)})"
@@ -109,25 +99,34 @@ class ShardedBoard(ShardedVerbs, Sync):
         return (_rebuilt, made)
 
 
-class AsyncShardedBoard(ShardedVerbs, Async):
+class AsyncShardedBoard(ShardedVerbs, AsyncTasks, AsyncWatched, Async):
     """The same over `redis.asyncio`."""
 
     def __init__(
         self,
         name: str,
-        client: Union[AsyncClient, str, None] = None,
+        client: AsyncClient | str | None = None,
         *,
         shards: int,
-        codec: Union[str, codecs.Codec] = "json",
+        codec: str | codecs.Codec = "json",
         hook: Hook = NO_HOOK,
     ) -> None:
         first = AsyncBoard(name, client)
         self.client: AsyncClient = first.client
+        self.by_default = first.by_default
         super().__init__(name, shards, codec=codec, hook=hook, block=first.block)
         self.boards = [AsyncBoard(one.key, self.client, codec=self.codec, hook=hook) for one in self._shards]
 
     async def send(self, request: Request[T]) -> T:
         return await self.boards[0].send(request)
+
+    def blocking(self) -> ShardedBoard:
+        """The same board, with verbs that block: a worker claims with it."""
+        from ..pickling import blocking
+
+        return _rebuilt(
+            self.key, lambda: blocking(self.client), len(self._shards), self.codec, self.hook, self.handlers
+        )
 
     def __repr__(self) -> str:
         return f"AsyncShardedBoard({self.key!r}, shards={len(self._shards)})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import Name
 from .family import Slice
@@ -46,10 +46,10 @@ def by_id(board: ShardedVerbs, call: Call) -> Generator[Any, Any, Any]:
 def by_ids(*along: str) -> Spread:
     """Each of `ids` in its shard, the answers in their order. `along` names lists with an item for each id.
 
-    None as soon as a shard answers None: `within` has passed.
+    None as soon as a shard answers None: its timeout has passed.
     """
 
-    def spread(board: ShardedVerbs, call: Call) -> Steps[Optional[list[Any]]]:
+    def spread(board: ShardedVerbs, call: Call) -> Steps[list[Any] | None]:
         lists = {name: call[name] for name in ("ids", *along) if call[name] is not None}
         if len(set(map(len, lists.values()))) > 1:
             raise ValueError(f"{' and '.join(lists)} must be of one length")
@@ -134,7 +134,7 @@ def unshardable(why: str) -> Spread:
     return spread
 
 
-def in_turns(asks: Sequence[Callable[[timedelta], Steps[Any]]], deadline: Optional[float]) -> Steps[Any]:
+def in_turns(asks: Sequence[Callable[[timedelta], Steps[Any]]], deadline: float | None) -> Steps[Any]:
     """Asks shard after shard until one has an answer: each for an INSTANT, then each for a TURN. At the
     deadline it returns what the last one said.
     """

@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
 
 from .. import replies
 from ..arguments import Name, counted
-from ..errors import JobFailed
+from ..durations import Duration, to_ms
+from ..errors import JobFailed, JobUnknown, NoResult, ResultDropped
 from ..jobs import ENDED, Job
-from ..times import Duration, to_ms
 from .family import Family, fields_words
 from .operating import Operating
 from .posting import Posting, PostOptions
 from .reading import Reading
-from .sending import Call, Request, Steps, steps
+from .sending import Call, Page, Pages, Request, Steps, pages, steps
 from .sharding import by_id, by_ids, composed, each, in_turns
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing import Literal
+
+    from typing_extensions import Unpack
 
     from .sharded import ShardedVerbs
 
 T = TypeVar("T")
+
+
+def _why(job: Job) -> str:
+    """Why a job did not complete: class and message of its failure, or the reason that was given."""
+    told = [one for one in (job.kind, job.message) if one]
+    return job.reason or ": ".join(told) if job.state != "failed" else ": ".join(told) or job.reason or ""
+
+
 RETAIN = "60s"
 """How long `call` lets the record stay for itself."""
 
 
-def _until_all_or_any(board: ShardedVerbs, call: Call) -> Steps[Optional[list[Optional[Job]]]]:
+def _until_all_or_any(board: ShardedVerbs, call: Call) -> Steps[list[Job | None] | None]:
     ids, parts = call["ids"], board.split(call["ids"])
     if call["until"] == "all" or len(parts) < 2:
-        found: Optional[list[Optional[Job]]] = yield from by_ids()(board, call)
+        found: list[Job | None] | None = yield from by_ids()(board, call)
         return found
 
     def ask(shard: Any, numbers: list[int]) -> Callable[[timedelta], Steps[Any]]:
-        return lambda turn: call.on(shard, ids=[ids[number] for number in numbers], within=turn)
+        return lambda turn: call.on(shard, ids=[ids[number] for number in numbers], timeout=turn)
 
     if (yield from in_turns([ask(*part) for part in parts], call.deadline)) is None:
         return None
@@ -48,7 +58,7 @@ def _until_all_or_any(board: ShardedVerbs, call: Call) -> Steps[Optional[list[Op
 def _what_is_waited_for(board: ShardedVerbs, call: Call) -> Steps[bool]:
     if call["what"] == "empty":
         return each(all)(board, call)
-    asks = [lambda turn, shard=shard: call.on(shard, within=turn) for shard in board.requests()]
+    asks = [lambda turn, shard=shard: call.on(shard, timeout=turn) for shard in board.requests()]
     return in_turns(asks, call.deadline)
 
 
@@ -60,60 +70,92 @@ class Waiting(Family):
     def wait(
         self,
         *ids: Name,
-        within: Optional[Duration] = None,
+        timeout: Duration | None = None,
         until: Literal["all", "any"] = "all",
-        fields: Optional[Sequence[str]] = None,
-    ) -> Steps[Optional[list[Optional[Job]]]]:
+        fields: Sequence[str] | None = None,
+    ) -> Steps[list[Job | None] | None]:
         """Waits until all of the jobs, or any, have ended; their records, None for one without.
 
-        None when `within` has passed; without it, waits for ever. A record is there only when it is kept:
+        None when `timeout` has passed; without it, waits for ever. A record is there only when it is kept:
         post with `retain`, or let the handler give a result.
         """
         words = ["JOBS", len(ids), *ids, until.upper(), *fields_words(fields)]
-        return (yield from self._wait(words, within, replies.list_of(replies.optional(self._job))))
+        return (yield from self._wait(words, timeout, replies.list_of(replies.optional(self._job))))
 
     @steps(_what_is_waited_for)
     def wait_for(
         self,
         what: Literal["claimable", "present", "empty"],
         *,
-        queues: Optional[Sequence[Name]] = None,
-        within: Optional[Duration] = None,
+        queues: Sequence[Name] | None = None,
+        timeout: Duration | None = None,
     ) -> Steps[bool]:
         """Waits until something can be claimed, or the board has jobs that have not ended, or none.
 
-        False when `within` has passed.
+        False when `timeout` has passed.
         """
         words = ["FOR", what, *([] if queues is None else counted("QUEUES", queues))]
-        return bool((yield from self._wait(words, within, lambda reply: True)))
+        return bool((yield from self._wait(words, timeout, lambda reply: True)))
 
     @steps(by_id)
-    def result(self, id: Name, *, within: Optional[Duration] = None) -> Steps[Any]:
-        """Waits for a job and returns its result; None when it completed without one, or with one that is no
-        longer kept (setting `retain-result`).
+    def result(self, id: Name, *, timeout: Duration | None = None) -> Steps[Any]:
+        """Waits for a job and returns its result; None when it completed without one.
 
-        Raises `JobFailed` when it did not complete, or when the board does not know it (state `unknown`);
-        `TimeoutError` when `within` has passed.
+        Raises `JobFailed` when it did not complete, `ResultDropped` when it did and its record is not kept,
+        `JobUnknown` when the board does not know it, and `TimeoutError` when `timeout` has passed. All but
+        the last are `NoResult`.
         """
         fields = ["id", "state", "result", "kind", "message", "reason"]
         words = ["JOBS", 1, id, "ALL", *fields_words(fields)]
-        found = yield from self._wait(words, within, replies.list_of(replies.optional(self._job)))
+        found = yield from self._wait(words, timeout, replies.list_of(replies.optional(self._job)))
         if found is None:
             raise TimeoutError(f"{replies.text(id)} has not ended in time")
         [job] = found
         if job is None:
-            return (yield from self._dropped(id))
+            raise (yield from self._without_record(id))
         if job.state != "complete":
-            raise JobFailed(job.id, job.state, job.message or job.reason or "", job)
+            raise JobFailed(job.id, job.state, _why(job), job)
         return job.result
+
+    @pages(by_id)
+    def watch(
+        self, id: Name, *, timeout: Duration | None = None, fields: Sequence[str] | None = None
+    ) -> Pages[Job]:
+        """Walks over what becomes of a job: its record now, and each time that it has changed, until it has
+        ended. `fields` as in `get`; id, state and version are always there.
+
+        Of changes that follow each other at once it may show the last alone. A record that is dropped with
+        the job's end is shown with id and state. Raises `JobUnknown` when the board does not know the job,
+        and `TimeoutError` when `timeout` has passed. It holds a connection while it waits.
+        """
+        if fields is not None:
+            fields = [*dict.fromkeys(["id", "state", "version", *fields])]
+        version, answer = 0, replies.list_of(replies.optional(self._job))
+        deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
+        while True:
+            words = ["JOBS", 1, id, "CHANGED", version, *fields_words(fields)]
+            left = None if deadline is None else timedelta(seconds=max(deadline - time.monotonic(), 0))
+            found = yield from self._wait(words, left, answer)
+            if found is None:
+                raise TimeoutError(f"{replies.text(id)} has not ended in time")
+            [job] = found
+            if job is None:
+                ended = yield from self._without_record(id)
+                if isinstance(ended, JobUnknown):
+                    raise ended
+                job = Job({b"id": replies.data(ended.id), b"state": ended.state.encode()})
+            yield Page("0", [job])
+            if job.is_ended:
+                return
+            version = job.version
 
     @steps(composed)
     def call(
         self,
         payload: Any = None,
         *,
-        within: Optional[Duration] = None,
-        together: Optional[str] = None,
+        within: Duration | None = None,
+        together: str | None = None,
         **options: Unpack[PostOptions],
     ) -> Steps[Any]:
         """Posts a job and waits for its result, as `result` does. A job that nobody did in time is
@@ -125,7 +167,7 @@ class Waiting(Family):
             options["retain"] = RETAIN
         id: Any = yield from Posting.post.of(self, payload, together=together, **options)
         try:
-            return (yield from Waiting.result.of(self, id, within=within))
+            return (yield from Waiting.result.of(self, id, timeout=within))
         except TimeoutError as error:
             try:
                 yield from Operating.cancel.of(self, id)
@@ -133,28 +175,28 @@ class Waiting(Family):
                 raise TimeoutError(f"{error}, and could not be cancelled: {refusal}") from refusal
             raise
 
-    def _dropped(self, id: Name) -> Generator[Request[Any], Any, None]:
-        """Returns when a job whose record was not kept is complete, else raises `JobFailed`."""
+    def _without_record(self, id: Name) -> Steps[NoResult]:
+        """What a job has come to whose record was not kept."""
+        name, dropped = replies.text(id), "its record was not kept"
         try:
             found = yield from Reading.state.of(self, id)
-        except redis.exceptions.NoPermissionError as error:
-            text = "its record was not kept, and JOB.EXPLAIN, which knows how it ended, may not be asked"
-            raise JobFailed(replies.text(id), "unknown", text) from error
+        except redis.exceptions.NoPermissionError:
+            text = f"{dropped}, and JOB.EXPLAIN, which knows how it ended, may not be asked"
+            return JobUnknown(name, "unknown", text)
         if found not in ENDED:
-            raise JobFailed(replies.text(id), "unknown")
-        if found != "complete":
-            raise JobFailed(replies.text(id), found, "its record was not kept")
+            return JobUnknown(name, "unknown")
+        return (ResultDropped if found == "complete" else JobFailed)(name, found, dropped)
 
     def _wait(
-        self, words: Sequence[Any], within: Optional[Duration], parse: Callable[[Any], T]
-    ) -> Generator[Request[Any], Any, Optional[T]]:
-        deadline = None if within is None else time.monotonic() + to_ms(within, "within") / 1000
+        self, words: Sequence[Any], timeout: Duration | None, parse: Callable[[Any], T]
+    ) -> Generator[Request[Any], Any, T | None]:
+        deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
         answer = replies.optional(parse)
         while True:
             left = self.block
             if deadline is not None:
                 left = max(min(left, round((deadline - time.monotonic()) * 1000)), 0)
             # 0 would be for ever: the last look waits 1 ms
-            found: Optional[T] = yield self._request("JOB.WAIT", [max(left, 1), *words], answer)
+            found: T | None = yield self._request("JOB.WAIT", [max(left, 1), *words], answer)
             if found is not None or (deadline is not None and time.monotonic() >= deadline):
                 return found

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
 from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain
+from ..durations import Duration, to_ms
 from ..errors import Refused
 from ..jobs import Job
-from ..times import Duration, to_ms
 from .family import Family
 from .merging import joined
 from .sending import Call, Request, Steps, command
 from .sharding import by_id, by_ids, each, in_turns
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing import Literal
+
+    from typing_extensions import Unpack
 
     from .sharded import ShardedVerbs
 
@@ -46,37 +48,37 @@ class Failure(NamedTuple):
     """What became of a job whose try failed: its state, when it is due, how many retries are left."""
 
     state: str
-    due: Optional[int]
+    due: int | None
     left: int
 
 
 class ClaimOptions(TypedDict, total=False):
     """Options of a claim. `queues=[]` is every queue."""
 
-    queues: Optional[Sequence[Name]]
-    order: Optional[Order]
-    count: Optional[int]
-    lease: Optional[Duration]
-    block: Optional[Duration]
-    seen: Optional[int]
-    session: Optional[bool]
-    fields: Optional[Sequence[str]]
+    queues: Sequence[Name] | None
+    order: Order | None
+    count: int | None
+    lease: Duration | None
+    block: Duration | None
+    seen: int | None
+    session: bool | None
+    fields: Sequence[str] | None
 
 
 class ConsumeOptions(TypedDict, total=False):
     """Options of a consume. `result` and `payload` are encoded."""
 
     result: Any
-    retain: Optional[Duration]
+    retain: Duration | None
     payload: Any
-    force: Optional[bool]
-    next: Optional[Name]
-    name: Optional[Name]
-    delay: Optional[Duration]
-    priority: Optional[int]
-    after: Optional[Sequence[Name]]
-    onfailure: Optional[Literal["hold", "cancel", "fail", "run"]]
-    strict: Optional[bool]
+    force: bool | None
+    next: Name | None
+    name: Name | None
+    delay: Duration | None
+    priority: int | None
+    after: Sequence[Name] | None
+    onfailure: Literal["hold", "cancel", "fail", "run"] | None
+    strict: bool | None
 
 
 CLAIM = {
@@ -106,7 +108,7 @@ def failure(reply: Any) -> Failure:
     return Failure(found["state"], found.get("due"), found["left"])
 
 
-def beat(reply: Any) -> Union[Beat, Refused]:
+def beat(reply: Any) -> Beat | Refused:
     if not replies.is_map(reply, b"deadline"):
         return Refused(replies.text(reply[0]), replies.text(reply[1]))
     found = dict(replies.pairs(reply))
@@ -144,9 +146,9 @@ class Working(Family):
         worker: Name,
         id: Name,
         *,
-        lease: Optional[Duration] = None,
+        lease: Duration | None = None,
         session: bool = False,
-        fields: Optional[Sequence[str]] = None,
+        fields: Sequence[str] | None = None,
     ) -> Request[Job]:
         """Claims this job; raises `NoJob`, `Claimed`, `NotReady`, `Limit` or `Ended`."""
         options = claim_words({"lease": lease, "session": session, "fields": fields})
@@ -158,14 +160,14 @@ class Working(Family):
         self,
         worker: Name,
         id: Name,
-        token: Optional[int] = None,
+        token: int | None = None,
         *,
-        lease: Optional[Duration] = None,
-        progress: Optional[float] = None,
-        stage: Optional[str] = None,
+        lease: Duration | None = None,
+        progress: float | None = None,
+        stage: str | None = None,
         payload: Any = None,
-        meta: Optional[Mapping[str, Any]] = None,
-        log: Optional[str] = None,
+        meta: Mapping[str, Any] | None = None,
+        log: str | None = None,
     ) -> Request[Beat]:
         """Keeps a claim alive, and says how far the work is. Raises `Stale`, `NotOwner` … when it is lost."""
         words: list[Any] = [worker, id, *_token(token)]
@@ -182,24 +184,24 @@ class Working(Family):
         self,
         worker: Name,
         ids: Sequence[Name],
-        tokens: Optional[Sequence[int]] = None,
+        tokens: Sequence[int] | None = None,
         *,
-        lease: Optional[Duration] = None,
-    ) -> Request[list[Union[Beat, Refused]]]:
+        lease: Duration | None = None,
+    ) -> Request[list[Beat | Refused]]:
         """Heartbeats of many jobs: for each a `Beat`, or what was `Refused`."""
         words = [worker, len(ids), *ids, *_tokens(tokens)]
         words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(beat))
 
     @command(each(joined))
-    def mheartbeat_all(self, worker: Name, *, lease: Optional[Duration] = None) -> Request[list[HeldBeat]]:
+    def mheartbeat_all(self, worker: Name, *, lease: Duration | None = None) -> Request[list[HeldBeat]]:
         """Heartbeats of all jobs that the worker holds."""
         words = [worker, "ALL", *([] if lease is None else ["LEASE", to_ms(lease, "lease")])]
         return self._request("JOB.MHEARTBEAT", words, replies.list_of(held_beat))
 
     @command(by_id)
     def consume(
-        self, worker: Name, id: Name, token: Optional[int] = None, **options: Unpack[ConsumeOptions]
+        self, worker: Name, id: Name, token: int | None = None, **options: Unpack[ConsumeOptions]
     ) -> Request[str]:
         """Ends a job as complete, or with `next` sends it on; returns its state."""
         for name in ("result", "payload"):
@@ -213,9 +215,9 @@ class Working(Family):
         self,
         worker: Name,
         ids: Sequence[Name],
-        tokens: Optional[Sequence[int]] = None,
-        results: Optional[Sequence[Any]] = None,
-    ) -> Request[list[Union[str, Refused]]]:
+        tokens: Sequence[int] | None = None,
+        results: Sequence[Any] | None = None,
+    ) -> Request[list[str | Refused]]:
         """Consumes many jobs, each with its result: for each its state, or what was `Refused`."""
         words = [worker, len(ids), *ids, *_tokens(tokens)]
         if results is not None:
@@ -229,28 +231,56 @@ class Working(Family):
         id: Name,
         kind: str,
         message: str = "",
-        token: Optional[int] = None,
+        token: int | None = None,
         *,
-        retry: Optional[Duration] = None,
+        retry: Duration | None = None,
         noretry: bool = False,
         payload: Any = None,
     ) -> Request[Failure]:
         """Says that this try failed. `retry` is the wait before the next one, `noretry`: there is none."""
-        words: list[Any] = [worker, id, kind, message, *_token(token)]
-        words += [] if retry is None else ["RETRY", to_ms(retry, "retry")]
-        words += ["NORETRY"] if noretry else []
+        words: list[Any] = [worker, id, kind, message, *_token(token), *_retry(retry, noretry)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         return self._request("JOB.FAIL", words, failure)
+
+    @command(by_ids("tokens"))
+    def mfail(
+        self,
+        worker: Name,
+        ids: Sequence[Name],
+        kind: str,
+        message: str = "",
+        tokens: Sequence[int] | None = None,
+        *,
+        retry: Duration | None = None,
+        noretry: bool = False,
+    ) -> Request[list[Failure | Refused]]:
+        """Says that this try of many jobs failed: for each its `Failure`, or what was `Refused`."""
+        words = [worker, kind, message, len(ids), *ids, *_tokens(tokens), *_retry(retry, noretry)]
+        return self._request("JOB.MFAIL", words, replies.list_of(replies.or_refused(failure)))
+
+    @command(each(joined))
+    def mfail_all(
+        self,
+        worker: Name,
+        kind: str,
+        message: str = "",
+        *,
+        retry: Duration | None = None,
+        noretry: bool = False,
+    ) -> Request[list[str]]:
+        """Says that the try of all that the worker holds failed; returns the ids."""
+        words = [worker, kind, message, "ALL", *_retry(retry, noretry)]
+        return self._request("JOB.MFAIL", words, _ids)
 
     @command(by_id)
     def abandon(
         self,
         worker: Name,
         id: Name,
-        token: Optional[int] = None,
+        token: int | None = None,
         *,
-        delay: Optional[Duration] = None,
-        reason: Optional[str] = None,
+        delay: Duration | None = None,
+        reason: str | None = None,
     ) -> Request[None]:
         """Gives a job back, at no cost."""
         words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason)]
@@ -261,42 +291,71 @@ class Working(Family):
         self,
         worker: Name,
         ids: Sequence[Name],
-        tokens: Optional[Sequence[int]] = None,
+        tokens: Sequence[int] | None = None,
         *,
-        delay: Optional[Duration] = None,
-        reason: Optional[str] = None,
-    ) -> Request[list[Union[str, Refused]]]:
+        delay: Duration | None = None,
+        reason: str | None = None,
+    ) -> Request[list[str | Refused]]:
         """Gives many jobs back: for each `OK`, or what was `Refused`."""
         words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
         return self._request("JOB.MABANDON", words, replies.list_of(replies.or_refused(replies.text)))
 
     @command(each(joined))
-    def mabandon_all(self, worker: Name, *, reason: Optional[str] = None) -> Request[list[str]]:
+    def mabandon_all(self, worker: Name, *, reason: str | None = None) -> Request[list[str]]:
         """Gives back all that the worker holds; returns the ids."""
         words = [worker, "ALL", *_delay_reason(None, reason)]
-        return self._request("JOB.MABANDON", words, replies.list_of(lambda pair: replies.text(pair[0])))
+        return self._request("JOB.MABANDON", words, _ids)
 
     @command(by_id)
     def trash(
-        self, worker: Name, id: Name, token: Optional[int] = None, *, reason: Optional[str] = None
+        self, worker: Name, id: Name, token: int | None = None, *, reason: str | None = None
     ) -> Request[None]:
         """Puts a job aside for a person to look at."""
         words: list[Any] = [worker, id, *_token(token), *_delay_reason(None, reason)]
         return self._request("JOB.TRASH", words, replies.ok)
 
+    @command(by_ids("tokens"))
+    def mtrash(
+        self,
+        worker: Name,
+        ids: Sequence[Name],
+        tokens: Sequence[int] | None = None,
+        *,
+        reason: str | None = None,
+    ) -> Request[list[str | Refused]]:
+        """Puts many jobs aside: for each `OK`, or what was `Refused`."""
+        words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(None, reason)]
+        return self._request("JOB.MTRASH", words, replies.list_of(replies.or_refused(replies.text)))
+
+    @command(each(joined))
+    def mtrash_all(self, worker: Name, *, reason: str | None = None) -> Request[list[str]]:
+        """Puts aside all that the worker holds; returns the ids."""
+        words = [worker, "ALL", *_delay_reason(None, reason)]
+        return self._request("JOB.MTRASH", words, _ids)
+
     def _jobs(self, reply: Any) -> list[Job]:
         return [self._job(one) for one in reply or ()]
 
 
-def _token(token: Optional[int]) -> list[Any]:
+def _ids(reply: Any) -> list[str]:
+    """The ids of an M-form with ALL, whose replies are pairs of an id and its reply."""
+    return [replies.text(pair[0]) for pair in reply or ()]
+
+
+def _token(token: int | None) -> list[Any]:
     return [] if token is None else ["TOKEN", token]
 
 
-def _tokens(tokens: Optional[Sequence[int]]) -> list[Any]:
+def _tokens(tokens: Sequence[int] | None) -> list[Any]:
     return [] if tokens is None else counted("TOKENS", tokens)
 
 
-def _delay_reason(delay: Optional[Duration], reason: Optional[str]) -> list[Any]:
+def _retry(retry: Duration | None, noretry: bool) -> list[Any]:
+    words: list[Any] = [] if retry is None else ["RETRY", to_ms(retry, "retry")]
+    return [*words, "NORETRY"] if noretry else words
+
+
+def _delay_reason(delay: Duration | None, reason: str | None) -> list[Any]:
     words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay, "delay")]
     return words + ([] if reason is None else ["REASON", reason])
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import redis
 
@@ -16,15 +17,15 @@ from ..board.filters import NAMES, Filters
 from ..codecs import CODECS
 from ..connecting import URL, default_url
 from ..connecting import connect as connect_to
+from ..durations import UNITS, to_ms
 from ..escaping import escaped, escaped_json
-from ..times import UNITS, to_ms
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 else:
     Subparsers = argparse._SubParsersAction
 
-AnyBoard = Union[Board, ShardedBoard]
+AnyBoard = Board | ShardedBoard
 
 STATES = ["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
 
@@ -48,7 +49,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", action="store_true", help="the server is a node of a cluster")
 
 
-def connect(arguments: argparse.Namespace) -> Union[redis.Redis, redis.RedisCluster]:
+def connect(arguments: argparse.Namespace) -> redis.Redis | redis.RedisCluster:
     if arguments.cluster:
         cluster: redis.RedisCluster = redis.RedisCluster.from_url(arguments.url)
         return cluster
@@ -101,6 +102,16 @@ def duration(text: str) -> str:
     return text
 
 
+def json_of(arguments: argparse.Namespace, text: str) -> Any:
+    """The payload of a command line."""
+    if arguments.codec == "raw":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the payload is no JSON ({error}): quote text, or say --codec raw") from error
+
+
 def as_json(value: Any) -> str:
     return escaped_json(json.dumps(value, ensure_ascii=False, default=_other))
 
@@ -111,7 +122,16 @@ def _other(value: Any) -> Any:
 
 def time_of(ms: Any) -> str:
     """A time as a person reads it, in the zone of the terminal."""
-    return datetime.fromtimestamp(ms / 1000).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+_UNIX = re.compile(r"\b1[0-9]{12}\b")
+
+
+def with_times(text: str) -> str:
+    """A sentence of the server, with the times in it as a person reads them. The module's own sentences have
+    Unix milliseconds; no other number of theirs has 13 digits and begins with 1."""
+    return _UNIX.sub(lambda found: time_of(int(found[0])), text)
 
 
 def span(ms: Any) -> str:

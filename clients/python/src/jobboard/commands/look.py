@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from ..escaping import escaped
 from .common import (
@@ -18,6 +19,7 @@ from .common import (
     say,
     span,
     time_of,
+    with_times,
 )
 
 SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "message"]
@@ -75,7 +77,8 @@ def run_get(arguments: argparse.Namespace) -> int:
 def run_explain(arguments: argparse.Namespace) -> int:
     def text(found: Any) -> str:
         head = f"{found['id']} is {found['state']}" + (f" in {found['queue']}" if "queue" in found else "")
-        return "\n".join(map(escaped, [head, *(f"- {reason['text']}" for reason in found["reasons"])]))
+        reasons = (f"- {with_times(reason['text'])}" for reason in found["reasons"])
+        return "\n".join(map(escaped, [head, *reasons]))
 
     return _shown(arguments, board_of(arguments).explain(arguments.id), text)
 
@@ -83,8 +86,9 @@ def run_explain(arguments: argparse.Namespace) -> int:
 def run_history(arguments: argparse.Namespace) -> int:
     def text(found: Any) -> str:
         rows = [
-            f"{time_of(one['at'])}  {one['event']:16} {one.get('worker', '')}  {one.get('text', '')}".rstrip()
+            line
             for one in found
+            for line in _event(f"{time_of(one['at'])}  {one['event']:16} {one.get('worker', '')}  ", one)
         ]
         return "\n".join(map(escaped, rows))
 
@@ -110,9 +114,24 @@ def _shown(arguments: argparse.Namespace, found: Any, text: Callable[[Any], str]
     return 0
 
 
+def _event(head: str, event: dict[str, Any]) -> list[str]:
+    """An event on a line; a text of several lines, such as a traceback, below it."""
+    lines = str(event.get("text", "")).splitlines()
+    if len(lines) < 2:
+        return [f"{head}{''.join(lines)}".rstrip()]
+    return [head.rstrip(), *(f"    {line}" for line in lines)]
+
+
 def _lines(found: dict[str, Any]) -> str:
-    width = max(map(len, found))
-    return "\n".join(f"{name.ljust(width)}  {escaped(_cell(name, value))}" for name, value in found.items())
+    """A field on a line; a text of several lines below its name."""
+    width, rows = max(map(len, found)), []
+    for name, value in found.items():
+        lines = value.splitlines() if isinstance(value, str) else []
+        if len(lines) < 2:
+            rows.append(f"{name.ljust(width)}  {escaped(_cell(name, value))}")
+        else:
+            rows += [name, *(f"    {escaped(line)}" for line in lines)]
+    return "\n".join(rows)
 
 
 def _cell(name: str, value: Any) -> str:

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from ..escaping import escaped
+from ..progress import progress
 from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, say
-from .progress import progress
 
 ABOUT = {
     "requeue": "make failed, trashed and cancelled jobs ready again",
@@ -59,6 +59,8 @@ def by_ids(arguments: argparse.Namespace) -> int:
             print(escaped(f"{id} {what or 'unknown'}"))
         return 0 if all(found) else 1
     options = {"queue": arguments.to} if arguments.verb == "requeue" else {}
+    if arguments.verb == "update":
+        options = arguments.changes
     done = getattr(board, arguments.verb)(*arguments.ids, **options)
     print(f"{arguments.verb}: {done.count}")
     for id in done.held:
@@ -74,8 +76,9 @@ def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
     if arguments.verb == "cancel":
         options.update(by=arguments.by, force=arguments.force)
     with progress(arguments.verb, board.count(**filters)) as told:
+        changes = [arguments.changes] if arguments.verb == "update" else []
         done = getattr(board, f"{arguments.verb}_where")(
-            filters, dryrun=arguments.dry_run, progress=told, **options
+            filters, *changes, dryrun=arguments.dry_run, progress=told, **options
         )
     print(f"{arguments.verb}: {done.count}{' (dry run)' if arguments.dry_run else ''}")
     if done.held:

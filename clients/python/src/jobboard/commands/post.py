@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import JobFailed
+from ..errors import NoResult
 from ..escaping import escaped
-from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, say
-from .progress import progress
+from ..progress import progress
+from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, json_of, say
 
 
 def add(subparsers: Subparsers) -> None:
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         return post_lines(board, arguments, options)
     if arguments.wait is not None:
         options.setdefault("retain", "60s")
-    id = board.post(value_of(arguments, arguments.payload), id=arguments.id, **options)
+    id = board.post(json_of(arguments, arguments.payload), id=arguments.id, **options)
     if arguments.wait is None or id is None:
         print(escaped(id))
         return 0
@@ -67,7 +66,7 @@ def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str
     def payloads() -> Iterator[Any]:
         for number, line in enumerate(lines, 1):
             try:
-                yield value_of(arguments, line)
+                yield json_of(arguments, line)
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from error
 
@@ -83,17 +82,8 @@ def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str
 
 def wait(board: AnyBoard, id: str, within: str) -> int:
     try:
-        print(as_json(board.result(id, within=within)))
+        print(as_json(board.result(id, timeout=within)))
         return 0
-    except (TimeoutError, JobFailed) as error:
+    except (TimeoutError, NoResult) as error:
         say(str(error))
         return 1
-
-
-def value_of(arguments: argparse.Namespace, text: str) -> Any:
-    if arguments.codec == "raw":
-        return text
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"the payload is no JSON ({error}): quote text, or say --codec raw") from error

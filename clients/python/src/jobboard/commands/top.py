@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any
 
+from ..durations import to_ms
 from ..escaping import escaped
-from ..times import to_ms
 from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, span
 
 HEADS = ["QUEUE", "READY", "CLAIMED", "SCHEDULED", "BLOCKED", "FAILED", "IN/S", "OUT/S", "OLDEST", "DRAIN"]

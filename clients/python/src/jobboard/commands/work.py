@@ -6,12 +6,15 @@ import argparse
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from ..worker import Worker
-from ..worker.child import LOG_FORMAT, load
+from ..worker.child import load
+from ..worker.logs import configure
 from ..worker.worker import check_board
 from .common import Subparsers, duration
+from .reloading import run_reloading
 
 
 def add(subparsers: Subparsers) -> None:
@@ -26,7 +29,9 @@ def add(subparsers: Subparsers) -> None:
     how.add_argument("--processes", type=int, metavar="N", help="N child processes")
     how.add_argument("--threads", type=int, metavar="N", help="N threads (default: 8)")
     how.add_argument("--tasks", type=int, metavar="N", help="N asyncio tasks")
-    parser.add_argument("--queue", action="append", dest="queues", help="repeatable (default: default)")
+    parser.add_argument(
+        "--queue", action="append", dest="queues", help="repeatable (default: those of its tasks)"
+    )
     parser.add_argument("--all-queues", action="store_true")
     parser.add_argument("--order", choices=["best", "listed", "rotate"])
     parser.add_argument("--name", help="unique; after a restart the same one gets its claims back")
@@ -41,13 +46,27 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--kill-after", type=duration, default="0s", metavar="TIME")
     parser.add_argument("--session", action="store_true", help="claims end when the connection closes")
+    parser.add_argument(
+        "--no-keep",
+        dest="keep",
+        action="store_false",
+        help="leave it to the server how long completed jobs stay",
+    )
+    parser.add_argument(
+        "--health-port", metavar="[HOST:]PORT", help="answers /live and /ready there, for probes"
+    )
+    parser.add_argument("--health-file", metavar="FILE", help="is touched while the worker is ready")
+    parser.add_argument("--reload", action="store_true", help="start again when a .py of this folder changes")
     parser.add_argument("--burst", action="store_true", help="end when there is no job")
     parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
+    parser.add_argument("--log-format", default="text", choices=["text", "json"])
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    logging.basicConfig(level=arguments.log_level.upper(), format=LOG_FORMAT)
+    if arguments.reload:
+        return run_reloading([word for word in arguments.words if not word.startswith("--rel")], Path.cwd())
+    configure(getattr(logging, arguments.log_level.upper()), arguments.log_format)
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m` does: modules of this folder are found
     if arguments.url:
@@ -64,12 +83,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    mode, concurrency = "threads", arguments.threads
+    mode, concurrency = None if arguments.threads is None else "threads", arguments.threads
     if arguments.processes is not None:
         mode, concurrency = "processes", arguments.processes
     elif arguments.tasks is not None:
         mode, concurrency = "asyncio", arguments.tasks
-    same = "order name role lease prefetch stop_within interrupt kill_after session target"
+    same = (
+        "order name role lease prefetch stop_within interrupt kill_after session target keep "
+        "health_port health_file"
+    )
     return {
         **{name: getattr(arguments, name) for name in same.split()},
         "mode": mode,

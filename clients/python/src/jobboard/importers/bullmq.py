@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
@@ -29,7 +29,7 @@ ENDLESS = 1 << 40
 
 class BullMQ:
     def __init__(
-        self, client: Any, queues: list[str], prefix: str = "bull", to_queue: Optional[str] = None
+        self, client: Any, queues: list[str], prefix: str = "bull", to_queue: str | None = None
     ) -> None:
         self.client, self.prefix, self.to_queue = client, prefix, to_queue
         self.queues = queues or sorted(
@@ -81,7 +81,7 @@ class BullMQ:
             self._delete(pipeline, self._job(section, ref))
         pipeline.execute()
 
-    def _next(self, section: Section, ref: bytes) -> Optional[bytes]:
+    def _next(self, section: Section, ref: bytes) -> bytes | None:
         """The job that a scheduler has posted for its next time, while that is delayed."""
         score = self.client.zscore(self._key(section), ref)
         if score is None:
@@ -145,7 +145,7 @@ class BullMQ:
         queue, _, id = key[len(self.prefix) + 1 :].partition(":")
         return queue, id
 
-    def _unmoved(self, others: set[bytes]) -> Optional[str]:
+    def _unmoved(self, others: set[bytes]) -> str | None:
         """The key of one of these children that BullMQ still has; those that it has not are on the board."""
         for other in sorted(map(text, others)):
             if self.client.exists(other):

@@ -9,10 +9,10 @@ from typing import Any
 import redis
 
 from ..commands.common import add_server, connect, duration, say
-from ..commands.progress import progress
 from ..connecting import connect as connect_to
+from ..durations import to_ms
 from ..escaping import escaped
-from ..times import to_ms
+from ..progress import progress
 from .bullmq import BullMQ
 from .moving import Board, Busy, Mover, Report, Section, Source, text
 from .qless import Qless

@@ -14,9 +14,9 @@ import hashlib
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable, NamedTuple, Optional, Protocol, Union
+from typing import Any, NamedTuple, Protocol
 
 import redis
 
@@ -81,7 +81,7 @@ class Item:
     when it `waits`, it may go later in this run. A `foreign` one is not of this import at all."""
 
     ref: bytes
-    posting: Optional[Union[Posting, Recurring]] = None
+    posting: Posting | Recurring | None = None
     problem: str = ""
     waits: bool = False
     foreign: bool = False
@@ -160,7 +160,7 @@ class Board:
                 raise Busy(str(error)) from error
             raise
 
-    def noted(self) -> Optional[tuple[Section, list[bytes]]]:
+    def noted(self) -> tuple[Section, list[bytes]] | None:
         """What an import that was killed had posted last."""
         found = self.client.lrange(self.note, 0, -1)
         if not found:

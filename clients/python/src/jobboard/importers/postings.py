@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import Any
 
 from ..json_values import is_json
 
-Text = Union[str, bytes]
+Text = str | bytes
 
 WORKER = "jobboard-import"
 """In whose name a job is claimed, for an instant, that has to be failed or trashed."""
@@ -23,25 +23,25 @@ class Posting:
 
     id: str
     payload: Text
-    name: Optional[str] = None
-    queue: Optional[str] = None
-    group: Optional[str] = None
+    name: str | None = None
+    queue: str | None = None
+    group: str | None = None
     priority: int = 0
-    at: Optional[int] = None
-    retries: Optional[int] = None
-    lapses: Optional[int] = None
+    at: int | None = None
+    retries: int | None = None
+    lapses: int | None = None
     backoff: tuple[Any, ...] = ()
-    jitter: Optional[int] = None
-    timeout: Optional[int] = None
-    expire: Optional[int] = None
-    retain: Optional[int] = None
+    jitter: int | None = None
+    timeout: int | None = None
+    expire: int | None = None
+    retain: int | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
-    onfailure: Optional[str] = None
+    onfailure: str | None = None
     unique: tuple[Any, ...] = ()
     tracked: bool = False
-    failure: Optional[tuple[str, str]] = None
+    failure: tuple[str, str] | None = None
     trashed: bool = False
 
     def commands(self, board: Text) -> list[list[Any]]:
@@ -92,13 +92,13 @@ class Recurring:
     """A schedule: what posts such a job at its times."""
 
     posting: Posting
-    every: Optional[int] = None
-    cron: Optional[str] = None
-    tz: Optional[str] = None
-    start: Optional[int] = None
-    end: Optional[int] = None
-    most: Optional[int] = None
-    backlog: Optional[str] = None
+    every: int | None = None
+    cron: str | None = None
+    tz: str | None = None
+    start: int | None = None
+    end: int | None = None
+    most: int | None = None
+    backlog: str | None = None
 
     @property
     def id(self) -> str:

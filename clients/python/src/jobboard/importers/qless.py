@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
@@ -16,7 +16,7 @@ class Qless:
     """`queues` restricts failures too, which qless lists by their group."""
 
     def __init__(
-        self, client: Any, queues: list[str], prefix: str = "ql", to_queue: Optional[str] = None
+        self, client: Any, queues: list[str], prefix: str = "ql", to_queue: str | None = None
     ) -> None:
         self.client, self.prefix, self.to_queue = client, prefix, to_queue
         self.queues = queues or [text(name) for name in client.zrange(f"{prefix}:queues", 0, -1)]
@@ -137,7 +137,7 @@ class Qless:
             posting.after = sorted(map(text, others))
         return Item(ref, posting)
 
-    def _unmoved(self, others: set[bytes]) -> Optional[str]:
+    def _unmoved(self, others: set[bytes]) -> str | None:
         """One of these jobs that qless still has; those that it has not are on the board."""
         for other in sorted(map(text, others)):
             state = self.client.hget(f"{self.prefix}:j:{other}", "state")

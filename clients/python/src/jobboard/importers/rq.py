@@ -13,7 +13,7 @@ import io
 import json
 import pickle
 import zlib
-from typing import Any, Optional
+from typing import Any
 
 from ..json_values import compact, is_json
 from ..outcomes import shortened
@@ -68,7 +68,7 @@ class Plain(pickle.Unpickler):
 
 class RQ:
     def __init__(
-        self, client: Any, queues: list[str], prefix: str = "rq", to_queue: Optional[str] = None
+        self, client: Any, queues: list[str], prefix: str = "rq", to_queue: str | None = None
     ) -> None:
         self.client, self.prefix, self.to_queue = client, prefix, to_queue
         known = sorted(text(key).split(":queue:", 1)[1] for key in client.smembers(f"{prefix}:queues"))
@@ -171,7 +171,7 @@ class RQ:
             posting.onfailure = "run" if number(job, "allow_dependency_failures") else None
         return Item(ref, posting)
 
-    def _unmoved(self, others: set[bytes]) -> Optional[str]:
+    def _unmoved(self, others: set[bytes]) -> str | None:
         """One of these jobs that RQ still has and has not finished. Those that it has not are on the board,
         or done: a board takes ids that it does not know as done."""
         for other in sorted(map(text, others)):
@@ -234,7 +234,7 @@ def put_options(posting: Posting, job: dict[str, bytes], left: int) -> None:
         posting.name = cut(description.partition("(")[0], LONGEST_NAME) or None
 
 
-def own_meta(packed_meta: Optional[bytes]) -> dict[str, Any]:
+def own_meta(packed_meta: bytes | None) -> dict[str, Any]:
     """The job's own meta fields; as one, `meta`, when they are no plain values."""
     if not packed_meta:
         return {}
@@ -278,7 +278,7 @@ def unpacked(data: bytes) -> bytes:
     return found
 
 
-def as_json(value: Any) -> Optional[str]:
+def as_json(value: Any) -> str | None:
     """JSON of a plain value; None of one that JSON does not hold, or that it would make much larger: a pickle
     may name one part any number of times.
     """
@@ -302,11 +302,11 @@ def cut(found: str, most: int) -> str:
     return shortened(found, most).decode() if len(found.encode("utf-8", "replace")) > most else found
 
 
-def number(job: dict[str, bytes], name: str) -> Optional[int]:
+def number(job: dict[str, bytes], name: str) -> int | None:
     return int(float(job[name])) if job.get(name) else None
 
 
-def milliseconds(moment: bytes) -> Optional[int]:
+def milliseconds(moment: bytes) -> int | None:
     try:
         found = datetime.datetime.fromisoformat(text(moment).replace("Z", "+00:00"))
     except ValueError:

@@ -7,7 +7,7 @@ told not to.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import redis
 
@@ -28,9 +28,9 @@ class Streams:
         client: Any,
         streams: list[str],
         group: str,
-        to_queue: Optional[str] = None,
-        field: Optional[str] = None,
-        name_field: Optional[str] = None,
+        to_queue: str | None = None,
+        field: str | None = None,
+        name_field: str | None = None,
         idle: int = 0,
         delete: bool = False,
         dry: bool = False,

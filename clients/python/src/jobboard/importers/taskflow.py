@@ -4,7 +4,7 @@ driver (`jobboard.taskflow`)."""
 from __future__ import annotations
 
 import datetime
-from typing import Any, Optional
+from typing import Any
 
 from taskflow.jobs.base import JobPriority
 from taskflow.utils import misc
@@ -19,7 +19,7 @@ STATES = ("waiting", "trashed", "running")
 class TaskFlow:
     """The listing is one hash without an order: ids, priorities and numbers of all jobs are read at first."""
 
-    def __init__(self, client: Any, namespaces: list[str], to_queue: Optional[str] = None) -> None:
+    def __init__(self, client: Any, namespaces: list[str], to_queue: str | None = None) -> None:
         self.client, self.namespaces, self.to_queue = client, namespaces, to_queue
         self.name = "taskflow"
         self._orders: dict[Section, list[bytes]] = {}
@@ -76,7 +76,7 @@ class TaskFlow:
             pipeline.exists(self._key(section, ref, ".owned"))
         return [bool(one) for one in pipeline.execute()]
 
-    def _item(self, section: Section, ref: bytes, raw: Optional[bytes]) -> Item:
+    def _item(self, section: Section, ref: bytes, raw: bytes | None) -> Item:
         if raw is None:
             return Item(ref, problem="it has gone meanwhile", foreign=True)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from .moving import Item, Section, text
 from .postings import Posting
@@ -13,7 +13,7 @@ PLACES = {"waiting": ":queue", "running": ":processing"}
 class WorkQueue:
     """Items come in at the left of a list and are taken from the right."""
 
-    def __init__(self, client: Any, prefixes: list[str], to_queue: Optional[str] = None) -> None:
+    def __init__(self, client: Any, prefixes: list[str], to_queue: str | None = None) -> None:
         self.client, self.prefixes, self.to_queue = client, prefixes, to_queue
         self.name = "work-queue"
 

@@ -6,7 +6,7 @@ import heapq
 import logging
 import threading
 from collections.abc import Iterator
-from typing import Any, Optional
+from typing import Any
 
 import fasteners
 import redis
@@ -35,7 +35,7 @@ class JobIterator(base.JobBoardIterator):
 
     A job may be claimed by another between its page and its turn: then claiming it raises UnclaimableJob."""
 
-    _found: Optional[Iterator[Job]] = None
+    _found: Iterator[Job] | None = None
 
     def __next__(self) -> Job:
         if self._found is None:
@@ -67,7 +67,7 @@ class JobBoard(base.NotifyingJobBoard):
         self,
         name: str,
         conf: dict,
-        client: Optional[redis.Redis] = None,
+        client: redis.Redis | None = None,
         persistence: Any = None,
         emit_notifications: bool = True,
     ) -> None:
@@ -81,7 +81,7 @@ class JobBoard(base.NotifyingJobBoard):
         if self._owns_client:
             self._client.close()  # it is usable once the board is connected
         self._lock = threading.RLock()
-        self._session: Optional[Session] = None
+        self._session: Session | None = None
         emits = strutils.bool_from_string(conf.get("emit_notifications", emit_notifications), default=True)
         self._listener = Listener(self) if emits else None
         self.notifier = BoardNotifier(self._listen)
@@ -138,7 +138,7 @@ class JobBoard(base.NotifyingJobBoard):
         self,
         name: str,
         book: Any = None,
-        details: Optional[dict] = None,
+        details: dict | None = None,
         priority: base.JobPriority = base.JobPriority.NORMAL,
     ) -> Job:
         uuid = uuidutils.generate_uuid()
@@ -201,7 +201,7 @@ class JobBoard(base.NotifyingJobBoard):
             if text(cursor) == "0":
                 return
 
-    def job_of(self, record: dict[str, Any]) -> Optional[Job]:
+    def job_of(self, record: dict[str, Any]) -> Job | None:
         """The job of a record; None, and a warning, for one that is no posting of TaskFlow."""
         try:
             return self._seen(Job.of(self, record, self._persistence))
@@ -223,10 +223,10 @@ class JobBoard(base.NotifyingJobBoard):
                 "JOB.COUNT", self.key, "STATE", "ready", "STATE", "claimed", "QUEUE", self.queue
             )
 
-    def find_owner(self, job: Job) -> Optional[str]:
+    def find_owner(self, job: Job) -> str | None:
         return text(self.look(job, "worker").get("worker"))
 
-    def wait(self, timeout: Optional[float] = None) -> JobIterator:
+    def wait(self, timeout: float | None = None) -> JobIterator:
         """Waits until there is a job to claim. The server tells; nothing is polled.
 
         Raises NotFound when `timeout` seconds have passed before."""
@@ -238,7 +238,7 @@ class JobBoard(base.NotifyingJobBoard):
     # Work
 
     @base.check_who
-    def claim(self, job: Job, who: str, expiry: Optional[float] = None) -> None:
+    def claim(self, job: Job, who: str, expiry: float | None = None) -> None:
         """`expiry` in seconds."""
         what = f"Claiming the job {job.uuid}"
         length = None if expiry is None else milliseconds(expiry, "expiry")
@@ -295,7 +295,7 @@ class JobBoard(base.NotifyingJobBoard):
         with translated(what):
             self._connected_session(what).register(entity.name, entity.kind, meta)
 
-    def entities(self, kind: Optional[str] = None) -> list[entities.Entity]:
+    def entities(self, kind: str | None = None) -> list[entities.Entity]:
         """The entities that are registered now, of one kind or of all; their metadata are texts."""
         role, found, cursor = [] if kind is None else ["ROLE", kind], [], "0"
         while True:
@@ -329,7 +329,7 @@ class JobBoard(base.NotifyingJobBoard):
             seconds, micros = self._client.time()
         return seconds + micros / 1e6
 
-    def wait_for(self, *words: Any, timeout: Optional[float]) -> bool:
+    def wait_for(self, *words: Any, timeout: float | None) -> bool:
         """JOB.WAIT, sent anew before the client would give up on it; False after `timeout` seconds."""
         watch = timeutils.StopWatch(duration=timeout).start()
         slice = patience(self._client)

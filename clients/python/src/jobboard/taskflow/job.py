@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import time
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from oslo_utils import timeutils
 from taskflow import states
@@ -45,7 +46,7 @@ class Job(base.Job):
         board: JobBoard,
         name: str,
         priority: base.JobPriority = base.JobPriority.NORMAL,
-        created_on: Optional[datetime.datetime] = None,
+        created_on: datetime.datetime | None = None,
         **known: Any,
     ) -> None:
         super().__init__(board, name, **known)
@@ -82,7 +83,7 @@ class Job(base.Job):
         return self._created_on
 
     @property
-    def last_modified(self) -> Optional[datetime.datetime]:
+    def last_modified(self) -> datetime.datetime | None:
         """When it last changed, by the server's clock; None when it has gone."""
         modified = self._look("modified").get("modified")
         return None if modified is None else moment(modified)
@@ -94,7 +95,7 @@ class Job(base.Job):
 
     def wait(
         self,
-        timeout: Optional[float] = None,
+        timeout: float | None = None,
         delay: float = 0.01,
         delay_multiplier: float = 2.0,
         max_delay: float = 60.0,

@@ -7,7 +7,8 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import redis
 from taskflow.jobs import base
@@ -65,9 +66,9 @@ class Listener:
         self._channel = b"job.events:" + board.key
         self._known: OrderedDict[str, Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._thread: Optional[threading.Thread] = None
+        self._thread: threading.Thread | None = None
         self._pubsub: Any = None
-        self._version: Optional[int] = None
+        self._version: int | None = None
         self._at = 0
         self._latest: set[str] = set()
         self._caught: dict[tuple[str, str], int] = {}
@@ -180,7 +181,7 @@ class Listener:
         """Of a job that has gone since, what the event says of it."""
         record = ask(self._client, "JOB.GET", self._board.key, id, "FIELDS", len(FIELDS), *FIELDS)
         if record is None:
-            job: Optional[Job] = Job(
+            job: Job | None = Job(
                 self._board,
                 event.get("name", ""),
                 priority=postings.named(event.get("priority", 0)),
@@ -191,7 +192,7 @@ class Listener:
             job = self._board.job_of(pairs(record))
         self._notify_posted(job)
 
-    def _notify_posted(self, job: Optional[Job]) -> None:
+    def _notify_posted(self, job: Job | None) -> None:
         if job is not None:
             self.remember(job)
             self._latest.add(job.uuid)

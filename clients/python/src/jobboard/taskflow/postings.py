@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 from oslo_serialization import msgpackutils
 from taskflow.jobs.base import JobPriority
@@ -37,7 +37,7 @@ def named(number: int) -> JobPriority:
     return JobPriority.NORMAL
 
 
-def pack(details: Optional[dict]) -> bytes:
+def pack(details: dict | None) -> bytes:
     """Raises TypeError, ValueError or OverflowError for values that neither format knows."""
     details = details or {}
     if is_json(details):
@@ -64,7 +64,7 @@ def meta(book: Any) -> dict[str, str]:
     return {} if book is None else {BOOK: book.uuid, BOOK_NAME: book.name}
 
 
-def book_data(fields: dict[str, str]) -> Optional[dict[str, str]]:
+def book_data(fields: dict[str, str]) -> dict[str, str] | None:
     if BOOK not in fields:
         return None
     return {"uuid": fields[BOOK], "name": fields.get(BOOK_NAME, "")}

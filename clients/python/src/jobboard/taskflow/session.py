@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import redis
 
@@ -48,7 +48,7 @@ class Session:
         self._keeper = threading.Thread(target=self._keep, name="jobboard-session", daemon=True)
         self._keeper.start()
 
-    def claim(self, id: str, who: str, expiry: Optional[int]) -> None:
+    def claim(self, id: str, who: str, expiry: int | None) -> None:
         """Claims a job: until the connection closes, or for `expiry` milliseconds."""
         execute = self._execute if expiry is None else self._shared.execute_command
         terms = ["SESSION", "LEASE", self._lease] if expiry is None else ["LEASE", expiry]
@@ -58,7 +58,7 @@ class Session:
         with self._lock:
             self._held[id] = Held(who, int(pairs(record)["token"]), expiry is None)
 
-    def held(self, id: str) -> Optional[Held]:
+    def held(self, id: str) -> Held | None:
         """The claim that this process has on the job, as far as it knows."""
         return self._held.get(id)
 

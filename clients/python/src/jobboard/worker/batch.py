@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import redis
 
@@ -13,6 +13,7 @@ from ..board import Requests
 from ..board.working import beat
 from ..errors import LOST, BoardError, Refused, translated
 from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
+from . import journal
 from .engine import Engine
 from .run import Run
 
@@ -71,7 +72,7 @@ class Batch:
         if isinstance(error, BoardError) and error.code in LOST:
             self.engine.lose(run, str(error))
         else:
-            log.warning("job %s: a report was refused: %s", run.id, error)
+            log.warning("%s: a report was refused: %s", journal.who(run), error)
 
     def _heard(self, run: Run, answer: Any) -> None:
         if isinstance(answer, Refused):
@@ -152,7 +153,7 @@ class Batch:
             if isinstance(reply, redis.ResponseError):
                 self._refused(run, outcome, translated(reply))
             else:
-                self._ended(run)
+                self._ended(run, outcome, reply)
 
         return run.words(outcome.verb, outcome.words(run.id), outcome.options()), take
 
@@ -175,7 +176,7 @@ class Batch:
                 if isinstance(one, Refused):
                     self._refused(run, outcome, one.error())
                 else:
-                    self._ended(run)
+                    self._ended(run, outcome, one)
 
         return words, take
 
@@ -191,8 +192,9 @@ class Batch:
 
         return take_both
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: Run, outcome: Outcome, reply: Any) -> None:
         self.engine.done += 1
+        journal.ended(run, outcome, reply)
         self.engine.let_go(run)
 
     def _refused(self, run: Run, outcome: Outcome, error: redis.ResponseError) -> None:
@@ -203,10 +205,10 @@ class Batch:
             self.instead.append((run, GiveBack("cancelled")))
             return
         if code == "ERR" and not isinstance(outcome, (Fail, GiveBack)):
-            log.error("job %s: the server refuses its end: %s", run.id, error)
+            log.error("%s: the server refuses its end: %s", journal.who(run), error)
             self.instead.append((run, Fail("Refused", str(error)[:200])))
             return
-        log.warning("job %s: its end was refused: %s", run.id, error)
+        journal.lost(run, f"its end was refused: {error}")
         if code in LOST:
             self.engine.lose(run, str(error))
         self.engine.let_go(run)

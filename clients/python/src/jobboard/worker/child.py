@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import os
 import queue
 import signal
 import threading
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from .. import outcomes
 from ..board.context import Context
@@ -19,21 +19,41 @@ from ..board.hooks import Hook
 from ..codecs import Codec
 from ..handlers import Handlers
 from ..jobs import Job
+from .logs import Format, configure
 from .performer import Performer
 from .threads import Loop
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+class RemoteError(Exception):
+    """An exception of a child process, with the text of its traceback."""
+
+    def __init__(self, name: str, message: str, trace: str) -> None:
+        super().__init__(name, message, trace)
+        self.__cause__ = RemoteTraceback(trace)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {self.args[1]}"
+
+
+class RemoteTraceback(Exception):
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def remote(error: BaseException) -> RemoteError:
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return RemoteError(type(error).__name__, str(error), trace)
 
 
 @dataclass
 class Setup:
     """What a child needs: the handlers, and of the board what can be sent, or where to import it."""
 
-    target: Optional[str]
+    target: str | None
     """`module:name` of the board."""
     board: Any
     """The board itself, or None when it cannot be pickled."""
-    handlers: Optional[Handlers]
+    handlers: Handlers | None
     """None: those of the board at `target`."""
     codec: Codec
     hook: Hook
@@ -42,8 +62,8 @@ class Setup:
     """Those that the worker claims from; every one when empty."""
     raises: bool
     tracebacks: bool
-    log_level: Optional[int]
-    """What the root logger of a program has that logs to the terminal; None: it has no handler."""
+    log: tuple[int, Format] | None
+    """The level and format of the root logger; None: it has no handler."""
 
 
 def load(target: str) -> Any:
@@ -63,8 +83,8 @@ def serve(pipe: Any, setup: Setup) -> None:
     # Handlers that do nothing, not SIG_IGN: programs that a job starts do not inherit them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    if setup.log_level is not None:
-        logging.basicConfig(level=setup.log_level, format=LOG_FORMAT)
+    if setup.log is not None:
+        configure(*setup.log)
     board = setup.board if setup.target is None else load(setup.target)
     handlers = setup.handlers or board.handlers
     messages = Messages(pipe)
@@ -75,10 +95,9 @@ def serve(pipe: Any, setup: Setup) -> None:
         found = messages.next_run()
         if found is None:
             return
-        token, key, raw = found
+        token, _, raw = found
         job = Job(raw, setup.codec)
-        of_shard = board.shard(key) if hasattr(board, "shard") else board
-        context = Context(job, setup.worker, of_shard, messages, setup.raises)
+        context = Context(job, setup.worker, board, messages, setup.raises)
         run = ChildRun(context)
         messages.begin(token, run)
         handler = performer.handler(context)
@@ -86,6 +105,8 @@ def serve(pipe: Any, setup: Setup) -> None:
             outcome = loop.perform(performer, handler, run)
         else:
             outcome = performer.perform(handler, context)
+        if isinstance(outcome, outcomes.Fail) and outcome.error is not None:
+            outcome.error = remote(outcome.error)
         messages.end(outcome)
 
 
@@ -107,7 +128,7 @@ class Messages:
         self._flushes: dict[int, queue.SimpleQueue[bool]] = {}
         self._flushed = 0
         self._lock = threading.Lock()
-        self._current: tuple[int, Optional[ChildRun]] = (0, None)
+        self._current: tuple[int, ChildRun | None] = (0, None)
         self._stopped: dict[int, Any] = {}
         threading.Thread(target=self._read, name="jobboard-parent", daemon=True).start()
 
@@ -134,7 +155,7 @@ class Messages:
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
         self.send(("report", dict(fields)))
 
-    def flush(self, context: Context, timeout: Optional[float]) -> bool:
+    def flush(self, context: Context, timeout: float | None) -> bool:
         with self._lock:
             self._flushed += 1
             number, answer = self._flushed, queue.SimpleQueue[bool]()

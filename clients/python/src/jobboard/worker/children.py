@@ -9,7 +9,7 @@ import pickle
 import signal
 import threading
 import time
-from typing import Any, Optional
+from typing import Any
 
 from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome
 from .child import Setup, serve
@@ -37,9 +37,7 @@ class ProcessPool(ThreadPool):
     this process dies its children end as well.
     """
 
-    def __init__(
-        self, performer: Performer, concurrency: int, setup: Setup, kill_after: Optional[int]
-    ) -> None:
+    def __init__(self, performer: Performer, concurrency: int, setup: Setup, kill_after: int | None) -> None:
         super().__init__(performer, concurrency)
         self.setup, self.kill_after = setup, kill_after
         self.children: list[Child] = []
@@ -89,6 +87,7 @@ class ProcessPool(ThreadPool):
             if run is None:
                 self.children[number].close()
                 return
+            self.engine.begun(run)
             try:
                 outcome = self._perform_in(number, run)
             except BaseException as error:  # the child could not be started again
@@ -147,11 +146,11 @@ class Child:
         self._process.start()
         other.close()
         self._sending = threading.Lock()
-        self.run: Optional[Run] = None
+        self.run: Run | None = None
         """What it works on."""
 
     @property
-    def pid(self) -> Optional[int]:
+    def pid(self) -> int | None:
         return self._process.pid
 
     @property
@@ -205,7 +204,7 @@ class Child:
         with contextlib.suppress(Exception):
             self._process.kill()
 
-    def reap(self) -> Optional[int]:
+    def reap(self) -> int | None:
         """What it has ended with."""
         self.run = None
         self._process.join(CLOSE_WITHIN)
@@ -219,7 +218,7 @@ class Child:
         self._process.join(CLOSE_WITHIN)
         self.kill()
 
-    def _flush(self, run: Run, number: int, timeout: Optional[float]) -> None:
+    def _flush(self, run: Run, number: int, timeout: float | None) -> None:
         done = run.flush(run.context, timeout)
         with contextlib.suppress(OSError, ValueError):
             self._send(("flushed", number, done))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Optional
+import time
+from typing import Any, TypeVar
 
 import redis
 
 from ..board import Requests
-from ..errors import translated
+from ..board.sending import Request
+from ..errors import explained, translated
 from .backoff import Backoff
 from .connection import TROUBLE, connection_of
 from .engine import Engine
 
+T = TypeVar("T")
 log = logging.getLogger("jobboard.worker")
+KEEP_FOR, KEEP_MOST = "1h", 1000
+"""How long completed jobs are kept, and how many of a board, unless told otherwise."""
 SHARD_BLOCK = 250
 """How long a worker of a sharded board waits at one shard before it looks at all others again, ms."""
 
@@ -33,7 +38,13 @@ class Claimer(threading.Thread):
         self.backoff = Backoff()
         self.at = hash(engine.name) % len(engine.shards)
         self.home = self.at
-        self.ends: Optional[int] = None
+        self.failed = False
+        """The last command has got no answer."""
+        self.answered = False
+        """A claim has been answered: a password that is refused later may be just being changed."""
+        self.kept = not engine.options.keep
+        """The board is told how long to keep completed jobs."""
+        self.ends: int | None = None
         """Before the claim under way: how many runs had ended, None when we held none."""
         self.block = engine.options.block
         if self.block is None:
@@ -67,9 +78,12 @@ class Claimer(threading.Thread):
     def _claim(self) -> None:
         engine, count = self.engine, self.engine.asked
         try:
+            if not self.kept:
+                self._keep()
             for _ in range(len(engine.shards) - 1 if not engine.options.burst else len(engine.shards)):
                 shard = engine.shards[self.at]
                 found = self._ask(shard, count, [])
+                self.answered = True
                 if found:
                     engine.claimed(shard, found)
                     return
@@ -80,19 +94,47 @@ class Claimer(threading.Thread):
             self.home = (self.home + 1) % len(engine.shards)
             shard = engine.shards[self.home]
             engine.claimed(shard, self._ask(shard, count, ["BLOCK", self.block]))
+            self.answered = True
             self.backoff.reset()
         except TROUBLE as error:
             engine.not_claimed()
+            if isinstance(error, redis.AuthenticationError) and not self.answered:
+                raise explained(error) from None
             if not engine.stopping:
-                log.warning("no claim: %s", error)
+                if self.failed:  # the first failure may be that of a connection which broke long ago
+                    engine.outage.gone(explained(error), "claiming")
+                self.failed = True
                 self.backoff.wait(engine.wants_stop)
 
     def _ask(self, shard: Requests, count: int, wait: list[Any]) -> list[Any]:
         words = ["JOB.CLAIM", shard.key, self.engine.name, *self.engine.claim_words(shard, count), *wait]
-        [reply] = self.connection.ask([words])
+        return self._request(Request(words, lambda reply: reply or []))
+
+    def _keep(self) -> None:
+        """Sets what nobody has set: how long completed jobs are kept, and how many."""
+        shards = self.engine.shards
+        wanted: dict[str, Any] = {
+            "retain-complete": KEEP_FOR,
+            "keep-complete": max(KEEP_MOST // len(shards), 1),
+        }
+        for shard in shards:
+            try:
+                found = self._request(shard.settings_get(*wanted))
+                unset = {name: value for name, value in wanted.items() if found[name].source == "default"}
+                if unset:
+                    self._request(shard.settings_set(unset))
+            except redis.exceptions.NoPermissionError as error:
+                log.debug("how long completed jobs are kept is as it was: %s", error)
+        self.kept = True
+
+    def _request(self, request: Request[T]) -> T:
+        [reply] = self.connection.ask([request.words])
+        self.engine.heard = time.monotonic()
+        self.failed = False
+        self.engine.outage.back()
         if isinstance(reply, redis.ResponseError):
             raise translated(reply)
-        return reply or []
+        return request.parse(reply)
 
     def _end_of_burst(self) -> None:
         """There was nothing. When we held nothing either, the worker ends; else the next end may bring

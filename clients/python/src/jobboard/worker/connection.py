@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any, Optional, Union
+from typing import Any
 
 import redis
 
@@ -38,7 +38,7 @@ class Away(redis.ConnectionError):
     """The server answered that it cannot work now."""
 
 
-def connection_of(client: Any) -> Union[Connection, ClusterConnection]:
+def connection_of(client: Any) -> Connection | ClusterConnection:
     return ClusterConnection(client) if isinstance(client, redis.RedisCluster) else Connection(client)
 
 
@@ -76,6 +76,19 @@ class Connection:
         if connected is not None:
             with contextlib.suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
+
+    def release(self) -> None:
+        """Puts the connection back into the pool, for others."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.release(connection)
+
+    def forget(self) -> None:
+        """In a forked child: drops the connection without closing it for the parent."""
+        connected = getattr(self._connection, "_sock", None)
+        self._connection = None
+        if connected is not None:
+            connected.close()
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -149,5 +162,5 @@ def away(error: redis.ResponseError) -> bool:
         return True
     if isinstance(error, (redis.exceptions.ClusterDownError, redis.exceptions.TryAgainError)):
         return True
-    code: Optional[str] = getattr(error, "status_code", None)
+    code: str | None = getattr(error, "status_code", None)
     return (code or str(error).partition(" ")[0]) in _AWAY

@@ -17,23 +17,31 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..board import Board, Requests
 from ..board.context import Context
+from ..durations import of_ms
 from ..jobs import Job
 from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
-from ..times import of_ms
+from . import journal
+from .outage import Outage, shown
 from .run import Run
 from .unhandled import UnhandledJobs
 
 if TYPE_CHECKING:
-    from ..board import ShardedBoard
+    from ..board import AsyncBoard, AsyncShardedBoard, ShardedBoard
     from .options import Options
     from .sender import Sender
 
+    AnyBoard = Board | ShardedBoard | AsyncBoard | AsyncShardedBoard
+
 log = logging.getLogger("jobboard.worker")
+
+STUCK = 10.0
+"""Seconds that a handler may take to stop before somebody is told."""
 
 FIELDS = ("id", "token", "attempt", "name", "queue", "payload", "meta")
 """What is asked of each job that is claimed."""
@@ -64,8 +72,12 @@ class Pool(Protocol):
 
 
 class Engine:
-    def __init__(self, board: Union[Board, ShardedBoard], options: Options, pool: Pool) -> None:
+    def __init__(
+        self, board: Board | ShardedBoard, options: Options, pool: Pool, given: AnyBoard | None = None
+    ) -> None:
         self.board, self.options, self.pool = board, options, pool
+        self.given = board if given is None else given
+        """What handlers get as `context.board`: of a sharded board the whole."""
         self.shards: list[Requests] = board.requests()
         self.name = options.name
         self.about = {"host": socket.gethostname(), "pid": os.getpid(), "mode": options.mode}
@@ -82,10 +94,15 @@ class Engine:
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
         self.unhandled = UnhandledJobs()
+        self.outage = Outage(log, self.name)
+        self.all_stuck = False
+        """Nothing but jobs that do not stop is left: only another process can go on."""
         self.stopping = False
-        self.failure: Optional[BaseException] = None
+        self.failure: BaseException | None = None
         self.ends = 0
         """Runs that we hold no more."""
+        self.heard: float | None = None
+        """When the server has answered last, by the monotonic clock."""
         self.done = 0
         """Ends that the server has taken."""
         self.sender: Sender
@@ -141,17 +158,21 @@ class Engine:
             self.asked = 0
             self.changed.notify_all()
 
-    def _hold(self, shard: Requests, job: Job) -> Optional[Run]:
+    def _hold(self, shard: Requests, job: Job) -> Run | None:
         self.seen[shard.key] = max(self.seen[shard.key], job.token)
         run = Run(shard, job, self.sender)
         if run.key in self.held:
             return None
-        board = _board_of(self.board, shard)
-        run.context = Context(job, self.name, board, run, self.options.interrupt != "flag")
+        run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
         self.held[run.key] = run
         return run
 
     # Runs
+
+    def begun(self, run: Run) -> None:
+        """Told by the pool: a handler is called."""
+        run.began = time.monotonic()
+        journal.began(run)
 
     def finished(self, run: Run, outcome: Outcome, here: bool = False) -> None:
         """Told by the pool. `here`: this thread may send the end itself."""
@@ -161,6 +182,7 @@ class Engine:
             if isinstance(outcome, Unhandled):
                 outcome.delay = of_ms(self.unhandled.wait(outcome.reason) * 1000)
             run.ended = True
+            run.took = 0.0 if run.began is None else time.monotonic() - run.began
             run.interrupt = None
             self.busy -= 1
             if self.stopping:
@@ -172,7 +194,8 @@ class Engine:
         context = run.context
         if context.lost or (context.must_stop and not isinstance(reason, Lost)):
             return
-        log.info("job %s: %s", run.id, reason)
+        log.info("%s: %s", journal.who(run), reason)
+        run.told = run.told or time.monotonic()
         context._stopped_by(reason)
         self.pool.interrupt(run)
 
@@ -190,7 +213,36 @@ class Engine:
             if self.stopping or self.options.burst:  # else nobody waits for that
                 self.changed.notify_all()
 
-    def find(self, board: str, token: int) -> Optional[Run]:
+    def stuck(self) -> list[Run]:
+        """What still runs although it was told to stop some time ago."""
+        late = time.monotonic() - STUCK
+        return [run for run in self.all_held() if not run.ended and run.told is not None and run.told <= late]
+
+    def look_for_stuck(self) -> None:
+        """Warns of each once, and again when nothing but such runs is left."""
+        found = self.stuck()
+        if self.stopping:
+            return
+        places = self.options.concurrency
+        for run in found:
+            if not run.warned:
+                run.warned = True
+                log.warning(
+                    "%s still runs, %s after it was told to stop (%s), and holds one of %d places: let its "
+                    "handler call context.check(), or give what it waits for a timeout; where neither can "
+                    "be, processes can be killed: mode='processes', interrupt='kill'",
+                    *(journal.who(run), shown(time.monotonic() - (run.told or 0)), run.context._stop, places),
+                    extra={"job_id": run.id, "job_name": run.job.name},
+                )
+        if len(found) >= places and not self.all_stuck:
+            self.all_stuck = True
+            log.error(
+                "%s does nothing more: all %d places are held by jobs that do not stop: %s; start it again",
+                *(self.name, places, journal.some(found)),
+            )
+        self.all_stuck = len(found) >= places
+
+    def find(self, board: str, token: int) -> Run | None:
         with self.lock:
             return self.held.get((board, token))
 
@@ -224,21 +276,17 @@ class Engine:
         with self.lock:
             return self.changed.wait_for(lambda: not self.busy and not self.asked, timeout)
 
-    def abandon_all(self) -> int:
-        """Gives back all that still runs, and stops the handlers; how many there were."""
+    def abandon_all(self) -> list[Run]:
+        """Gives back all that still runs, and stops the handlers; which there were."""
         runs = [run for run in self.all_held() if not run.ended]
         for run in runs:
             run.context._stopped_by(GoHome("the worker stops"))
             self.pool.interrupt(run)
             self.finished(run, GiveBack("the worker stops"))
-        return len(runs)
+        return runs
 
     def wait_sent(self, timeout: float) -> bool:
         """Whether all ends were taken within so many seconds."""
         self.sender.hurry()
         with self.lock:
             return self.changed.wait_for(lambda: not self.held, timeout)
-
-
-def _board_of(board: Union[Board, ShardedBoard], shard: Requests) -> Any:
-    return board if isinstance(board, Board) else board.shard(shard.key)

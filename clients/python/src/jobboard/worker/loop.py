@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from typing import Optional
 
 from ..handlers import Handler
 from ..outcomes import GiveBack, Outcome
 from .engine import Engine
 from .performer import Performer
 from .run import Run
+from .watchdog import Watchdog
 
 
 class LoopPool:
@@ -26,7 +26,7 @@ class LoopPool:
         self,
         performer: Performer,
         concurrency: int,
-        loop: Optional[asyncio.AbstractEventLoop] = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.performer, self.concurrency = performer, concurrency
         self.own = loop is None
@@ -36,6 +36,8 @@ class LoopPool:
 
     def start(self, engine: Engine) -> None:
         self.engine = engine
+        self.watchdog = Watchdog(self.loop)
+        self.watchdog.start()
         if self.own:
             threading.Thread(target=self._serve, name="jobboard-loop", daemon=True).start()
 
@@ -65,6 +67,7 @@ class LoopPool:
             run.context.going_home = True
 
     def close(self, kill: bool) -> None:
+        self.watchdog.closed.set()
         if self.own:
             self.loop.call_soon_threadsafe(self.loop.stop)
 
@@ -93,6 +96,7 @@ class LoopPool:
 
     async def _run(self, run: Run) -> None:
         outcome: Outcome = GiveBack("the worker stops")  # when the caller's loop ends before us
+        self.engine.begun(run)
         try:
             outcome = await self._outcome(run)
         finally:

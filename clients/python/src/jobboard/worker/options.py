@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import Name, counted
 from ..replies import text
 from .engine import FIELDS
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal
+    from typing import Literal
 
     from ..board.working import Order
 
@@ -41,12 +42,12 @@ class Options:
 
     mode: Mode
     concurrency: int
-    queues: Optional[Sequence[Name]]
-    order: Optional[Order]
+    queues: Sequence[Name]
+    order: Order | None
     name: str
     lease: int
     prefetch: int
-    block: Optional[int]
+    block: int | None
     stop_within: int
     interrupt: Interrupt
     kill_after: int
@@ -54,6 +55,9 @@ class Options:
     session: bool
     role: str
     listen: bool
+    keep: bool
+    health_port: str | None
+    health_file: str | None
     tracebacks: bool
     burst: bool = False
     fields: Sequence[str] = FIELDS
@@ -68,13 +72,15 @@ class Options:
         _at_least("prefetch", self.prefetch, 0)
         _at_least("lease", self.lease, 30)
         _at_least("stop_within", self.stop_within, 0)
-        self.queue_words = [] if self.queues is None else counted("QUEUES", self.queues)
+        if self.health_port is not None and not re.fullmatch(r"(.*:)?\d{1,5}", self.health_port):
+            raise ValueError(f"health_port is a port, or host:port, such as 8080, not {self.health_port!r}")
+        self.queue_words = counted("QUEUES", self.queues)
         self.queue_words += [] if self.order is None else ["ORDER", self.order]
 
     @property
     def queue_names(self) -> list[str]:
         """The queues that it claims from; every one when empty."""
-        return ["default"] if self.queues is None else [text(one) for one in self.queues]
+        return [text(one) for one in self.queues]
 
 
 def _check(name: str, value: str, known: Sequence[str]) -> None:

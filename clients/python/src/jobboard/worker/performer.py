@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import traceback
 from collections.abc import Collection
 from typing import Any
 
-from ..board.context import Context
+from ..board.context import CURRENT, Context
 from ..board.hooks import Hook
 from ..codecs import PayloadError
 from ..handlers import Handler, Handlers, NoHandler
@@ -31,8 +30,8 @@ from ..outcomes import (
     Unhandled,
 )
 from ..replies import text
+from ..signatures import ArgumentError
 
-log = logging.getLogger("jobboard.worker")
 TRACE = 3500
 """Characters of a traceback that go into the job's history: its end."""
 
@@ -63,16 +62,20 @@ class Performer:
     def perform(self, handler: Handler, context: Context) -> Outcome:
         """Runs a plain handler."""
         try:
+            CURRENT.set(context)
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = handler.function(context, payload)
             return self._completed(value, handler, context)
         except BaseException as error:
             return self.failed(error, handler, context)
+        finally:
+            CURRENT.set(None)
 
     async def perform_async(self, handler: Handler, context: Context) -> Outcome:
         """Runs an `async` handler."""
         try:
+            CURRENT.set(context)
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = await handler.function(context, payload)
@@ -102,16 +105,20 @@ class Performer:
             return GiveBack(error.reason, error.delay)
         if isinstance(error, Trash):
             return PutAside(error.reason)
-        if isinstance(error, Retry):
-            return Fail(error.kind, error.message, error.delay)
-        if isinstance(error, NoRetry):
-            return Fail(error.kind, error.message, noretry=True)
-        noretry = isinstance(error, (*handler.noretry, PayloadError, SameHandler))
-        log.warning("job %s failed: %s: %s", context.id, type(error).__name__, error)
-        if self.tracebacks and not isinstance(error, (PayloadError, SameHandler)):
+        if isinstance(error, Retry | NoRetry):
+            delay = error.delay if isinstance(error, Retry) else None
+            found = Fail(error.kind, error.message, delay, noretry=isinstance(error, NoRetry))
+            has_trace = error.__cause__ is not None or error.__context__ is not None
+        else:
+            noretry = isinstance(error, (*handler.noretry, PayloadError, SameHandler))
+            found = Fail(type(error).__name__, str(error), noretry=noretry)
+            has_trace = not isinstance(error, PayloadError | SameHandler | ArgumentError)
+        if has_trace:
+            found.error = error
+        if has_trace and self.tracebacks:
             trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
             context._reports.report(context, {"log": trace[-TRACE:]})
-        return Fail(type(error).__name__, str(error), noretry=noretry)
+        return found
 
     def _completed(self, value: Any, handler: Handler, context: Context) -> Outcome:
         if isinstance(value, Next) and value.name is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..board import Requests
 from ..board.context import Context
@@ -21,17 +21,24 @@ class Run:
 
     __slots__ = (
         *("requests", "job", "id", "token", "context", "sender"),
-        *("ended", "made", "answered", "interrupt"),
+        *("began", "took", "ended", "made", "answered", "interrupt", "told", "warned"),
     )
 
     def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
         self.requests, self.job, self.sender = requests, job, sender
         self.id, self.token = job.id, job.token
         self.context: Context
+        self.began: float | None = None
+        """When its handler was called, by the monotonic clock, and how long it took, s."""
+        self.took = 0.0
         self.ended = False
         """Its outcome is known, and waits to be sent."""
         self.made = self.answered = 0
-        self.interrupt: Optional[Callable[[], None]] = None
+        self.told: float | None = None
+        """When the worker was asked to stop, by the monotonic clock."""
+        self.warned = False
+        """The log has told that it does not stop."""
+        self.interrupt: Callable[[], None] | None = None
         """How its handler is stopped, while it runs; beside the context's flags."""
 
     @property
@@ -46,5 +53,5 @@ class Run:
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
         self.sender.report(self, fields)
 
-    def flush(self, context: Context, timeout: Optional[float]) -> bool:
+    def flush(self, context: Context, timeout: float | None) -> bool:
         return self.sender.flush_reports(self, timeout)

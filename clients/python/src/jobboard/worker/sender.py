@@ -8,9 +8,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
+from ..errors import explained
 from ..outcomes import Nothing, Outcome
+from . import journal
 from .backoff import Backoff
 from .batch import Batch
 from .connection import TROUBLE, connection_of
@@ -46,6 +48,8 @@ class Sender(threading.Thread):
         self.reports: deque[tuple[Run, Mapping[str, Any]]] = deque()
         self.ends_due = self.reports_due = float("inf")
         self.every = engine.options.lease / 3000
+        self.beaten: float | None = None
+        """When the leases were kept last."""
         self.beat_due = 0.0
         """When the leases are to be kept, and the registration; at once at the start."""
         self.quiet_until = 0.0
@@ -58,6 +62,7 @@ class Sender(threading.Thread):
     def end(self, run: Run, outcome: Outcome, here: bool) -> None:
         """Takes the outcome of a run."""
         if isinstance(outcome, Nothing):
+            journal.lost(run, str(run.context._stop))
             self.engine.let_go(run)
             return
         with self.lock:
@@ -81,7 +86,7 @@ class Sender(threading.Thread):
                 self.reports_due = max(time.monotonic(), self._last_reports + REPORT_EVERY)
                 self.wake.notify()
 
-    def flush_reports(self, run: Run, timeout: Optional[float]) -> bool:
+    def flush_reports(self, run: Run, timeout: float | None) -> bool:
         """Waits until the server has answered all reports of a run, or the run has to stop."""
         with self.lock:
             made = run.made
@@ -124,6 +129,8 @@ class Sender(threading.Thread):
     # Sending
 
     _last_reports = 0.0
+    failed = False
+    """The last command has got no answer."""
 
     def run(self) -> None:
         try:
@@ -163,6 +170,8 @@ class Sender(threading.Thread):
             self.ends_due = self.reports_due = float("inf")
             beat, self.beat_due = self.beat_due <= now, max(self.beat_due, now)
             if beat:
+                self._look_back(now)
+                self.engine.look_for_stuck()
                 self.beat_due = now + self.every
             if reports:
                 self._last_reports = now
@@ -185,6 +194,9 @@ class Sender(threading.Thread):
             self.engine.fail(error)
             return
         self.backoff.reset()
+        self.failed = False
+        self.engine.outage.back()
+        self.engine.heard = time.monotonic()
         for (_, take), reply in zip(batch.commands, found):
             take(reply)
         if batch.not_registered:
@@ -196,6 +208,18 @@ class Sender(threading.Thread):
                 run.answered += 1
             self.answered.notify_all()
 
+    def _look_back(self, now: float) -> None:
+        """Tells when leases were kept too late, although the server could be reached."""
+        before, self.beaten = self.beaten, now
+        late, lease = now - (before or now), self.engine.options.lease / 1000
+        if late > lease and self.engine.held and self.quiet_until < now - late:
+            log.warning(
+                "no heartbeat for %.1f s, longer than the lease of %g s, so jobs may have been lost: a "
+                "handler kept the interpreter to itself (mode='processes' does not mind), or the machine "
+                "slept; a longer lease (lease=…) bears more",
+                *(late, lease),
+            )
+
     def _again(self, ends: list[Any], reports: list[Any], error: Exception) -> None:
         """Puts back what could not be sent. Leases are kept at once when there is a connection again."""
         with self.lock:
@@ -206,5 +230,8 @@ class Sender(threading.Thread):
             self.ends_due = now if self.ends else self.ends_due
             self.reports_due = now if self.reports else self.reports_due
             self.beat_due = now
+            # The first failure may be that of a connection which broke long ago, unused.
+            again, self.failed = self.failed, True
             self.wake.notify()
-        log.warning("nothing sent: %s", error)
+        if again:
+            self.engine.outage.gone(explained(error), "ends and leases")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from typing import Any, Optional
+from typing import Any
 
 from ..outcomes import Outcome
 from .engine import Engine
@@ -22,7 +22,7 @@ class ThreadPool:
 
     def __init__(self, performer: Performer, concurrency: int) -> None:
         self.performer, self.concurrency = performer, concurrency
-        self.runs: queue.SimpleQueue[Optional[Run]] = queue.SimpleQueue()
+        self.runs: queue.SimpleQueue[Run | None] = queue.SimpleQueue()
         self.threads: list[threading.Thread] = []
 
     def start(self, engine: Engine) -> None:
@@ -69,6 +69,7 @@ class ThreadPool:
             if run is None:
                 loop.close()
                 return
+            self.engine.begun(run)
             self.engine.finished(run, self._perform(run, loop), here=True)
 
     def _perform(self, run: Run, loop: Loop) -> Outcome:
@@ -82,7 +83,7 @@ class Loop:
     """An event loop of one thread, made when the first `async` handler comes."""
 
     def __init__(self) -> None:
-        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def perform(self, performer: Performer, handler: Any, run: Any) -> Outcome:
         if self._loop is None:

@@ -22,7 +22,11 @@ class UnhandledJobs:
     def wait(self, what: str) -> float:
         """Seconds."""
         if what not in self._next:
-            log.warning("%s: such jobs go back to their queue, at no cost, for another worker", what)
+            log.warning(
+                "%s: such jobs go back to their queue, at no cost, for a worker that has one; "
+                "is its module imported here?",
+                what,
+            )
         now = self._next.get(what, FIRST)
         self._next[what] = min(now * 2, MOST)
         return now * random.uniform(0.5, 1.0)

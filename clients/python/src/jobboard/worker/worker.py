@@ -11,19 +11,24 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any
 
 import redis
 
 from ..arguments import Name
 from ..board import Board
+from ..board.sending import Async, Sync
+from ..connecting import place_of
+from ..durations import Duration, to_ms
 from ..handlers import Handlers
-from ..times import Duration, to_ms
+from . import journal
 from .child import Setup
 from .children import ProcessPool
 from .claimer import Claimer
 from .engine import FIELDS, Engine, Pool
+from .health import Health
 from .listener import Listener
+from .logs import configured
 from .loop import LoopPool
 from .options import Options, default_concurrency, default_name
 from .performer import Performer
@@ -31,7 +36,7 @@ from .sender import Sender
 from .threads import ThreadPool
 
 if TYPE_CHECKING:
-    from ..board import ShardedBoard
+    from ..board import AsyncBoard, AsyncShardedBoard, ShardedBoard
     from ..board.working import Order
     from .options import Interrupt, Mode
 
@@ -47,9 +52,11 @@ class Worker:
         Worker(board, mode="processes", concurrency=4).run()
 
     `mode`: `threads` of this process (for what waits on networks and disks), `processes` (for what computes,
-    or must be killed), or `asyncio` tasks. Plain and `async` handlers work in each.
+    or must be killed), or `asyncio` tasks. Plain and `async` handlers work in each. An `AsyncBoard` has
+    `asyncio` alone; claims and leases go over connections of the worker's own.
     `concurrency`: jobs at once; 8 threads, a process for each core, 100 tasks.
-    `queues`: those to claim from; `default` alone when None, every queue when empty. `order`: see JOB.CLAIM.
+    `queues`: those to claim from; those of its tasks when None, every queue when empty. `order`: see
+    JOB.CLAIM.
     `name`: the worker's, unique among all that live; the same one after a restart gets its old claims back.
     `lease`: how long a job stays ours without a heartbeat; there is one three times in it.
     `prefetch`: how many more jobs are claimed than run, so that short ones (below some ms) travel in batches.
@@ -60,6 +67,10 @@ class Worker:
     was told). `register`: the worker is listed by JOB.WORKER LIST, with `role`, and can be made quiet there.
     With `session` its claims end at the moment when its connection closes, killed processes' at once.
     `listen`: cancels and losses are heard at once, by Pub/Sub, and not at the next heartbeat only.
+    `keep`: completed jobs are kept for an hour, at most 1,000 a board, unless the settings of the board or
+    the server say otherwise (`retain-complete`, `keep-complete`).
+    `health_port`, `[host:]port`, answers `/live` and `/ready` for probes; `health_file` is touched while the
+    worker is ready.
     `tracebacks`: those of failed tries go into the job's history.
     `fields`: more fields of the jobs, for `context.job`.
     `handlers`: others than those of the board. `target`: where child processes import the board, as
@@ -68,16 +79,16 @@ class Worker:
 
     def __init__(
         self,
-        board: Union[Board, ShardedBoard],
+        board: Board | ShardedBoard | AsyncBoard | AsyncShardedBoard,
         *,
-        mode: Mode = "threads",
-        concurrency: Optional[int] = None,
-        queues: Optional[Sequence[Name]] = None,
-        order: Optional[Order] = None,
-        name: Optional[str] = None,
+        mode: Mode | None = None,
+        concurrency: int | None = None,
+        queues: Sequence[Name] | None = None,
+        order: Order | None = None,
+        name: str | None = None,
         lease: Duration = "30s",
         prefetch: int = 0,
-        block: Optional[Duration] = None,
+        block: Duration | None = None,
         stop_within: Duration = "20s",
         interrupt: Interrupt = "raise",
         kill_after: Duration = "0s",
@@ -85,22 +96,36 @@ class Worker:
         session: bool = False,
         role: str = "worker",
         listen: bool = True,
+        keep: bool = True,
+        health_port: int | str | None = None,
+        health_file: str | os.PathLike[str] | None = None,
         tracebacks: bool = True,
         fields: Sequence[str] = (),
-        handlers: Optional[Handlers] = None,
-        target: Optional[str] = None,
+        handlers: Handlers | None = None,
+        target: str | None = None,
     ) -> None:
         check_board(board)
-        self.board = board
+        if isinstance(board, Async):
+            if mode not in (None, "asyncio"):
+                raise ValueError(
+                    "handlers of an AsyncBoard share one event loop: mode='asyncio', or take a Board"
+                )
+            self.board: Board | ShardedBoard = board.blocking()
+        else:
+            self.board = board
+        mode = mode or ("asyncio" if isinstance(board, Async) else "threads")
+        self._given = board
         self.handlers = board.handlers if handlers is None else handlers
         if not len(self.handlers):
-            raise ValueError("there are no handlers: decorate functions with @board.handler(name)")
+            raise ValueError(
+                "there are no tasks: decorate functions with @board.task(), and import their modules"
+            )
         if session and isinstance(board.client, redis.RedisCluster):
             raise ValueError("session=True needs one connection, which a cluster's client does not have")
         self.options = Options(
             mode=mode,
             concurrency=default_concurrency().get(mode, 1) if concurrency is None else concurrency,
-            queues=queues,
+            queues=self.handlers.queues() if queues is None else queues,
             order=order,
             name=name or default_name(),
             lease=to_ms(lease, "lease"),
@@ -113,11 +138,14 @@ class Worker:
             session=session,
             role=role,
             listen=listen,
+            keep=keep,
+            health_port=None if health_port is None else str(health_port),
+            health_file=None if health_file is None else os.fspath(health_file),
             tracebacks=tracebacks,
             fields=[*FIELDS, *(one for one in fields if one not in FIELDS)],
         )
         self._own_handlers, self._target = handlers, target
-        self._engine: Optional[Engine] = None
+        self._engine: Engine | None = None
         self._stops = 0
         self._stop_lock = threading.Lock()
         self._hurry = threading.Event()
@@ -164,7 +192,7 @@ class Worker:
         if self._engine is not None:
             self._engine.ask_to_stop()
 
-    def _pool(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pool:
+    def _pool(self, loop: asyncio.AbstractEventLoop | None) -> Pool:
         options = self.options
         performer = Performer(self.handlers, self.board.hook, options.tracebacks, options.queue_names)
         if options.mode == "asyncio":
@@ -190,30 +218,36 @@ class Worker:
             queues=self.options.queue_names,
             raises=self.options.interrupt != "flag",
             tracebacks=self.options.tracebacks,
-            log_level=logging.getLogger().level if logging.getLogger().handlers else None,
+            log=configured(),
         )
 
     def _work(self, pool: Pool, burst: bool) -> bool:
         self.options.burst = burst
-        engine = Engine(self.board, self.options, pool)
+        engine = Engine(self.board, self.options, pool, self._given)
         engine.sender = Sender(engine)
         claimer, listener = Claimer(engine), Listener(engine)
+        self.health = Health(engine, [claimer, engine.sender])
         pool.start(engine)
         self._engine = engine
         if self._stops:
             engine.ask_to_stop()
         log.info(
-            "%s works on %s with %d %s", self.name, self.board, self.options.concurrency, self.options.mode
+            "%s works on %s at %s: queues %s; tasks %s; %d %s",
+            *(self.name, self.board, place_of(self.board.client)),
+            *(", ".join(self.options.queue_names) or "all", self.handlers),
+            *(self.options.concurrency, self.options.mode),
         )
         engine.sender.start()
         if self.options.listen:
             listener.start()
         claimer.start()
+        self.health.start()
         try:
             engine.wants_stop.wait()
         finally:
             all_done = self._go_home(engine, claimer)
             listener.close()
+            self.health.close()
             pool.close(kill=not all_done)
             with self._stop_lock:  # so that it can run again
                 self._stops = 0
@@ -224,8 +258,13 @@ class Worker:
 
     def _go_home(self, engine: Engine, claimer: Claimer) -> bool:
         """Lets handlers finish, gives back the rest, and tells the server."""
-        log.info("%s stops", self.name)
         engine.go_home()
+        running = [run for run in engine.all_held() if not run.ended]
+        if running:
+            within = self.options.stop_within / 1000
+            log.info("%s stops: waits up to %g s for %s", self.name, within, journal.some(running))
+        else:
+            log.info("%s stops: nothing runs", self.name)
         claimer.stop()
         deadline = time.monotonic() + self.options.stop_within / 1000
         all_done = False
@@ -235,16 +274,13 @@ class Worker:
         if not all_done:
             given_back = engine.abandon_all()
             all_done = not given_back
-            log.log(
-                logging.WARNING if given_back else logging.INFO,
-                "%s gives back %d jobs",
-                self.name,
-                given_back,
-            )
+            if given_back:
+                log.warning("%s gives back what still runs: %s", self.name, journal.some(given_back))
         if not engine.wait_sent(LEAVE_WITHIN):
             log.warning("%s ends without having told the server of %d jobs", self.name, len(engine.held))
         claimer.join(engine.board.block / 1000 + 1)
         engine.sender.leave()
+        log.info("%s has stopped: it ended %d jobs", self.name, engine.done)
         return all_done
 
     @contextlib.contextmanager
@@ -280,7 +316,7 @@ def check_board(board: Any) -> None:
         raise TypeError(
             "a worker works on one board: start a Worker for each, in a thread or process of its own"
         )
-    if not (hasattr(board, "requests") and hasattr(board, "handlers")):
+    if not isinstance(board, (Sync, Async)) or not hasattr(board, "handlers"):
         kind = type(board).__name__
         raise TypeError(f"a worker needs a Board or a ShardedBoard with handlers, not an object of {kind}")
 

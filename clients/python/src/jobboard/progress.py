@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from typing import Callable, Optional
+from collections.abc import Callable, Iterator
 
 EVERY = 1.0
 """Seconds between two lines where there is no bar."""
 
 
 @contextlib.contextmanager
-def progress(title: str, total: Optional[int]) -> Iterator[Callable[[int], None]]:
+def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Gives a function to be told how much is done. The bar goes to stderr, and only to a terminal."""
     if not sys.stderr.isatty():
         yield lambda done: None
@@ -30,7 +29,7 @@ def progress(title: str, total: Optional[int]) -> Iterator[Callable[[int], None]
         yield lambda done: bar.update(task, completed=done)
 
 
-def _lines(title: str, total: Optional[int]) -> Callable[[int], None]:
+def _lines(title: str, total: int | None) -> Callable[[int], None]:
     last = time.monotonic()
 
     def tell(done: int) -> None:

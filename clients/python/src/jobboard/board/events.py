@@ -1,0 +1,218 @@
+"""What happens on a board, as it happens: the messages that the server publishes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import redis
+
+from .. import replies
+from .administering import Administering
+from .sending import Steps, run_async, run_sync
+
+if TYPE_CHECKING:
+    pass
+
+MISSED = "missed"
+PATIENCE = 1.0
+"""Seconds that one look for a message takes, and after which a lost connection is tried again."""
+
+LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
+
+
+class Event:
+    """One message. `event` is its kind, such as `posted` or `completed`: see Events in commands.md. `id` is
+    the job, `at` the time (Unix ms), `version` the board's revision; `fields` has all that was said.
+
+    The kind `missed` is the package's own: the connection was lost, and whatever happened since the event
+    before was not heard.
+    """
+
+    __slots__ = ("event", "id", "at", "version", "fields")
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self.event: str = fields["event"]
+        self.id: str | None = fields.get("id")
+        self.at: int | None = fields.get("at")
+        self.version: int | None = fields.get("version")
+
+    def __repr__(self) -> str:
+        return f"Event({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+def event_of(data: bytes) -> Event:
+    """Names that end in `64` are base64 of bytes that are not UTF-8; they become text as everywhere."""
+    found = json.loads(data)
+    for name in [name for name in found if name.endswith("64")]:
+        found[name[:-2]] = replies.text(base64.b64decode(found.pop(name)))
+    return Event(found)
+
+
+KINDS = {
+    kind: 1 << bit
+    for bit, kind in enumerate(
+        "posted ready claimed lost progress completed advanced failed retried abandoned cancelled trashed "
+        "deleted settings".split()
+    )
+}
+"""The kinds, with their bits in the setting `events`."""
+
+
+class Source:
+    """The channels of a board, and which kinds of its events are wanted."""
+
+    def __init__(self, board: Any, kinds: tuple[str, ...]) -> None:
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise ValueError(f"there is no event {unknown[0]!r}; there are {', '.join(KINDS)}")
+        if not hasattr(board.client, "pubsub"):
+            raise TypeError(
+                "redis.asyncio.RedisCluster has no Pub/Sub: use a redis.asyncio.Redis of one node"
+            )
+        self.board, self.kinds = board, kinds
+        shards: list[Any] = board.requests() if hasattr(board, "requests") else [board]
+        self.channels = [b"job.events:" + replies.data(replies.text(one.key)) for one in shards]
+        pool = getattr(board.client, "connection_pool", None)
+        self.db = pool.connection_kwargs.get("db", 0) if pool else 0
+
+    def check(self) -> Steps[None]:
+        """Raises ValueError when the board does not publish all that is wanted."""
+        try:
+            found = yield from Administering.settings_get.of(self.board, "events")
+        except redis.exceptions.NoPermissionError:
+            return
+        published = found["events"].value
+        missing = [kind for kind in self.kinds if not published & KINDS[kind]]
+        if missing or not published:
+            raise ValueError(
+                f"this board publishes no {' or '.join(missing) or 'events'}: "
+                "board.settings_set({'events': 'all'}), or those that you want: 'completed,failed'"
+            )
+
+    def wanted(self, message: Any) -> Event | None:
+        """The event of a message of redis-py, if there is one."""
+        if message is None:
+            return None
+        if message["type"] == "subscribe":  # redis-py has connected again
+            first = message["channel"] in (self.channels[0], replies.text(self.channels[0]))
+            return Event({"event": MISSED}) if first else None
+        event = event_of(message["data"])
+        mine = event.fields["db"] == self.db and (not self.kinds or event.event in self.kinds)
+        return event if mine else None
+
+
+class Events:
+    """Walks over what happens on a board, from the moment when it was made until `close`."""
+
+    def __init__(self, board: Any, kinds: tuple[str, ...]) -> None:
+        self._source = Source(board, kinds)
+        run_sync(board, self._source.check())
+        self._pubsub: Any = None
+        self._connect()
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._pubsub.close()
+        self._pubsub = None
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        while self._pubsub is not None:
+            try:
+                found = self._source.wanted(self._pubsub.get_message(timeout=PATIENCE))
+            except LOST:
+                time.sleep(PATIENCE)  # redis-py connects and subscribes again at the next call
+                continue
+            if found is not None:
+                return found
+        raise StopIteration
+
+    def _connect(self) -> None:
+        self._pubsub = self._source.board.client.pubsub()
+        self._pubsub.subscribe(*self._source.channels)
+        for _ in self._source.channels:
+            while self._pubsub.get_message(timeout=PATIENCE) is None:
+                pass
+
+
+class AsyncEvents:
+    """The same of `asyncio`; it begins with `async with`, or with the first event."""
+
+    def __init__(self, board: Any, kinds: tuple[str, ...]) -> None:
+        self._source = Source(board, kinds)
+        self._pubsub: Any = None
+        self._closed = False
+
+    async def __aenter__(self) -> AsyncEvents:
+        await self._connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._pubsub is not None:
+            await self._pubsub.aclose()
+            self._pubsub = None
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._closed:
+            if self._pubsub is None:
+                await self._connect()
+            try:
+                found = self._source.wanted(await self._pubsub.get_message(timeout=PATIENCE))
+            except LOST:
+                await asyncio.sleep(PATIENCE)
+                continue
+            if found is not None:
+                return found
+        raise StopAsyncIteration
+
+    async def _connect(self) -> None:
+        await run_async(self._source.board, self._source.check())
+        self._pubsub = self._source.board.client.pubsub()
+        await self._pubsub.subscribe(*self._source.channels)
+        for _ in self._source.channels:
+            while await self._pubsub.get_message(timeout=PATIENCE) is None:
+                pass
+
+
+class Watched:
+    """A board whose events can be heard."""
+
+    def events(self, *kinds: str) -> Events:
+        """Walks over what happens on the board from now on, all of it or these kinds.
+
+            for event in board.events("completed", "failed"):
+                print(event.event, event.id)
+
+        Raises ValueError when the board does not publish them (setting `events`). After a lost connection
+        there is an event `missed`: read what you need anew. It has a connection of its own.
+        """
+        return Events(self, kinds)
+
+
+class AsyncWatched:
+    """The same of `asyncio`."""
+
+    def events(self, *kinds: str) -> AsyncEvents:
+        """Walks over what happens on the board, `async for event in board.events("completed")`: see
+        `Board.events`.
+        """
+        return AsyncEvents(self, kinds)

@@ -1,0 +1,195 @@
+"""`jobboard doctor`: whether a server is fit for boards, and what to do where it is not."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import redis
+
+from .. import __version__
+from ..board import Board
+from ..errors import explained, translated
+from ..escaping import escaped
+from .common import Subparsers, add_server, connect, span
+
+SKEW = 1.0
+"""Seconds by which two clocks may differ."""
+STUCK = 60_000
+"""From this age on, ms, a ready job shows that no worker serves its queue, when nothing there is claimed."""
+ROLES = {
+    "post (producers)": ["JOB.POST", "board", "payload"],
+    "claim (workers)": ["JOB.CLAIM", "board", "worker"],
+    "read (observers)": ["JOB.LIST", "board"],
+    "cancel (operators)": ["JOB.CANCEL", "board", "1", "id"],
+}
+
+
+class Finding(NamedTuple):
+    """`level` is ok, warn, bad, or skip where it could not be told."""
+
+    level: str
+    about: str
+    text: str
+    advice: str = ""
+
+
+def add(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="say whether a server is fit for boards",
+        description="Looks at a server, and a board when one is named. Changes nothing. Ends with 1 when "
+        "something is bad.",
+    )
+    parser.add_argument("board", nargs="?", help="name of a board to look at, too")
+    add_server(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client: Any = connect(arguments)
+    worst = 0
+    for finding in examine(client, arguments.board):
+        worst |= finding.level == "bad"
+        advice = f"\n      → {finding.advice}" if finding.advice else ""
+        print(f"{finding.level:4}  {finding.about}: {escaped(finding.text)}{advice}")
+    return worst
+
+
+def examine(client: Any, board: str | None) -> Iterator[Finding]:
+    try:
+        info: dict[str, Any] = client.info("everything")
+    except redis.exceptions.NoPermissionError:
+        yield Finding("skip", "server", "this user may not call INFO", "ask as an administrator")
+        info = {}
+    except redis.ConnectionError as error:
+        yield Finding("bad", "server", str(explained(error)))
+        return
+    if info:
+        for check in (server, module, persistence):
+            yield from check(info)
+    for question in (eviction, clock, rights):
+        try:
+            yield from question(client)
+        except redis.ResponseError as error:
+            text = f"could not be asked: {error}"
+            yield Finding("skip", question.__name__, text, "ask as an administrator")
+    if board is not None:
+        yield from board_of(client, board)
+
+
+def server(info: dict[str, Any]) -> Iterator[Finding]:
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    version = str(info.get("valkey_version", info["redis_version"]))
+    fit = name == "Valkey" or int(version.partition(".")[0]) >= 7
+    advice = "" if fit else "the module needs Redis 7.0 or newer, or Valkey"
+    mode = info.get("server_mode") or info.get("redis_mode", "of an unknown mode")  # Valkey's word, Redis's
+    yield Finding("ok" if fit else "bad", "server", f"{name} {version}, {mode}", advice)
+    if info.get("role") == "slave":
+        yield Finding(
+            "bad", "role", "a replica: it refuses posts and claims", "name the primary, or its Sentinels"
+        )
+
+
+def module(info: dict[str, Any]) -> Iterator[Finding]:
+    found = [one["ver"] for one in info.get("modules", []) if one["name"] == "jobboard"]
+    if not found:
+        advice = "load it (docs/guides/install.md), or start a server that has it with `jobboard serve`"
+        yield Finding("bad", "module", "jobboard is not loaded", advice)
+        return
+    version = f"{found[0] // 10_000}.{found[0] // 100 % 100}.{found[0] % 100}"
+    same = version == __version__
+    advice = "" if same else "upgrade the older one: commands may be missing"
+    text = f"jobboard {version}, this package {__version__}"
+    yield Finding("ok" if same else "warn", "module", text, advice)
+    if broken := info.get("jobboard_broken_boards"):
+        advice = "docs/guides/operations.md says how such a copy is made good"
+        yield Finding("bad", "boards", f"{broken} are broken: this copy has missed changes", advice)
+    if info.get("jobboard_manual_clock"):
+        yield Finding(
+            "bad", "clock", "it is moved by hand: no time passes", "load the module without its test clock"
+        )
+    if info.get("jobboard_replies_before_sync"):
+        advice = "set io-threads to 1 where no acknowledged job may be lost"
+        yield Finding("warn", "persistence", "with io-threads replies leave before the log is synced", advice)
+
+
+def persistence(info: dict[str, Any]) -> Iterator[Finding]:
+    for field, what in (
+        ("rdb_last_bgsave_status", "the last snapshot"),
+        ("aof_last_write_status", "the log"),
+    ):
+        if info.get(field, "ok") != "ok":
+            yield Finding("bad", "persistence", f"{what} could not be written", "look at disk and server log")
+    if info.get("aof_enabled"):
+        yield Finding("ok", "persistence", "an append-only file")
+    else:
+        advice = "set appendonly yes; without it jobs since the last snapshot are lost when the server stops"
+        yield Finding("warn", "persistence", "no append-only file", advice)
+
+
+def eviction(client: Any) -> Iterator[Finding]:
+    found = client.config_get("maxmemory*")
+    policy, limit = found["maxmemory-policy"], int(found["maxmemory"])
+    if policy == "noeviction":
+        text = f"noeviction, maxmemory {limit}" if limit else "noeviction, no maxmemory"
+        yield Finding("ok", "eviction", text)
+    else:
+        advice = "set maxmemory-policy noeviction: another one may throw whole boards away"
+        yield Finding("bad" if limit else "warn", "eviction", policy, advice)
+
+
+def clock(client: Any) -> Iterator[Finding]:
+    before = time.time()
+    seconds, micros = client.time()
+    apart = abs(seconds + micros / 1e6 - (before + time.time()) / 2)
+    if apart <= SKEW + (time.time() - before):
+        yield Finding("ok", "clock", f"{apart:.3f} s from this machine's")
+    else:
+        advice = "keep both by NTP: the server's decides, but logs and `at=` are those of this machine"
+        yield Finding("warn", "clock", f"{apart:.1f} s from this machine's", advice)
+
+
+def rights(client: Any) -> Iterator[Finding]:
+    user = client.acl_whoami()
+    refused = []
+    for role, words in ROLES.items():
+        said = client.execute_command("ACL", "DRYRUN", user, *words)
+        if said not in ("OK", b"OK", True):
+            refused.append(role)
+    if refused:
+        advice = "redis.conf has a user for each role; on which keys it may, only its rules say"
+        yield Finding("warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}", advice)
+    else:
+        yield Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel")
+
+
+def board_of(client: Any, name: str) -> Iterator[Finding]:
+    board = Board(name, client)
+    try:
+        info = board.info()
+        queues = board.queues()
+    except redis.ResponseError as error:
+        yield Finding("bad", f"board {name}", str(translated(error)))
+        return
+    if info is None:
+        yield Finding(
+            "warn", f"board {name}", "there is none yet", "the first post makes it: is the name right?"
+        )
+        return
+    yield Finding(
+        "ok", f"board {name}", f"{info['jobs']} jobs, {info['ready']} ready, {info['failed']} failed"
+    )
+    for row in queues:
+        if row["ready"] and not row["claimed"] and row["oldest"] > STUCK:
+            text = (
+                f"{row['ready']} jobs are ready, the oldest since {span(row['oldest'])}, and none is claimed"
+            )
+            advice = f"start a worker that claims from it, or ask `jobboard explain {name} ID`"
+            yield Finding("warn", f"queue {row['queue']}", text, advice)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,54 @@
+"""A worker of the demo: a job's payload is the path of a file, its result the SHA-256 of that file.
+
+    JOBBOARD_URL=redis://… python -m jobboard.serving.checksums NAME BATCH PAUSE
+
+It is not registered, so that its leases end by themselves and not with its registration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+
+import redis
+
+from ..board import Board
+from ..board.context import Context
+from ..connecting import default_url
+from ..outcomes import NoRetry
+from ..worker import Worker
+
+NAME = "checksums-demo"
+LEASE = "2s"
+CHUNK = 1 << 20
+"""Bytes read between two looks at whether the job is still ours."""
+
+
+def work(name: str, batch: int, pause: float) -> None:
+    """Works on up to `batch` jobs that it holds, one after the other, and rests before each."""
+    board = Board(NAME, redis.Redis.from_url(default_url(), client_name=name), codec="raw")
+
+    @board.handler("sha256")
+    def sha256(context: Context, path: bytes) -> str:
+        time.sleep(pause)
+        try:
+            return _digest(context, path)
+        except OSError as error:
+            raise NoRetry(str(error), kind="unreadable") from error
+
+    Worker(board, name=name, concurrency=1, prefetch=batch - 1, lease=LEASE, register=False).run()
+
+
+def _digest(context: Context, path: bytes) -> str:
+    digest = hashlib.sha256()
+    with open(os.fsdecode(path), "rb") as file:
+        while chunk := file.read(CHUNK):
+            context.check()
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))

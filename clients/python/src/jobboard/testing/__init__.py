@@ -1,0 +1,12 @@
+"""For tests of programs that use boards: a private server, its clock, and a worker that runs handlers inline.
+
+plugin.py has the fixtures of pytest.
+
+Uses `board`, `serving` and `worker`.
+"""
+
+from .clock import Clock
+from .inline import Ran, run_inline, run_inline_async
+from .server import TestServer
+
+__all__ = ["Clock", "Ran", "TestServer", "run_inline", "run_inline_async"]

@@ -1,0 +1,66 @@
+"""Fixtures of pytest, which finds them by itself where jobboard is installed.
+
+jobboard         a private server with the manual clock, started once for a test run and emptied before each
+                 test. While the test runs it is that of $JOBBOARD_URL, so of Board("mails") too
+jobboard_worker  jobboard_worker(board) runs the handlers of a board inline until no job is ready;
+                 `await jobboard_worker.run_async(board)` does so in an event loop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from . import Ran, TestServer
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("jobboard")
+    group.addoption("--jobboard-server", metavar="PATH", help="the server of the fixture `jobboard`")
+
+
+@pytest.fixture(scope="session")
+def _jobboard_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
+    from . import TestServer
+
+    server = TestServer(server=request.config.getoption("--jobboard-server"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def jobboard(_jobboard_server: TestServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestServer]:
+    """A private server, empty, whose time moves only by `jobboard.clock`."""
+    _jobboard_server.empty()
+    monkeypatch.setenv("JOBBOARD_URL", _jobboard_server.url)
+    yield _jobboard_server
+    _jobboard_server.release()
+
+
+class InlineWorker:
+    """Runs handlers until no job is ready: see `run_inline`. Refuses boards of other servers."""
+
+    def __init__(self, server: TestServer) -> None:
+        self.server = server
+
+    def __call__(self, board: Any, **options: Any) -> list[Ran]:
+        from . import run_inline
+
+        self.server.refuse_foreign(board)
+        return run_inline(board, **options)
+
+    def run_async(self, board: Any, **options: Any) -> Awaitable[list[Ran]]:
+        from . import run_inline_async
+
+        self.server.refuse_foreign(board)
+        return run_inline_async(board, **options)
+
+
+@pytest.fixture
+def jobboard_worker(jobboard: TestServer) -> InlineWorker:
+    """Runs the handlers of a board in the thread of the test."""
+    return InlineWorker(jobboard)

@@ -1,0 +1,444 @@
+"""`jobboard copy` to another kind of server, `jobboard archive`, and the commands beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import KINDS, Server, wait_until
+from jobboard import After, Board, Exists, Worker
+from jobboard.cli import main
+from jobboard.copying import boards
+from jobboard.copying.archive import Archive
+from jobboard.copying.stores import store_of
+
+JOBBOARD = Path(sys.executable).with_name("jobboard")
+
+
+@pytest.fixture
+def other(pool: Any, kind: str) -> Iterator[Server]:
+    """A server of another kind."""
+    server = pool.borrow(KINDS[(KINDS.index(kind) + 1) % len(KINDS)])
+    yield server
+    server.check_health()
+    server.close_clients()
+
+
+def url(server: Server) -> str:
+    return f"redis://127.0.0.1:{server.port}"
+
+
+def raw(server: Server) -> Board:
+    return Board("board", server.client(decode_responses=False), codec="raw")
+
+
+def copy(server: Server, other: Server, *words: str) -> int:
+    return main(["copy", "board", "--url", url(server), "--to", url(other), *words])
+
+
+def fill(jobs: Board) -> None:
+    jobs.settings_set({"lease": "2m", "retries": 4})
+    jobs.settings_set({"rate": 100}, limit="api")
+    jobs.settings_set({"concurrency": 3, "limits": ["api"]}, queue="mails")
+    jobs.schedule_set("nightly", {"a": 1}, cron="0 3 * * *", tz="Europe/Berlin", name="report", tags=["x"])
+    jobs.schedule_set("often", [1], every="1h", queue="mails", backoff=("10s", "1h"), meta={"m": "n"})
+    jobs.schedule_pause("often")
+    jobs.post(
+        {"to": "ann"},
+        **{"id": "full", "name": "mail", "queue": "mails", "group": "acme", "priority": 7, "retries": 2},
+        **{"tags": ["b", "a"], "meta": {"m": "ü"}, "user": "eve", "cost": 3, "unique": "key"},
+    )
+    jobs.update("full", track=True)
+    jobs.post("later", id="later", delay="1h")
+    jobs.post("parent", id="parent", after=["child", "full"])
+    jobs.post("child", id="child", parent="parent", share=2)
+    jobs.depend_add("parent", "child")
+    jobs.post("grandchild", id="grandchild", parent="child", after=[After(["later"], "cancel")])
+    jobs.post("bad", id="bad", queue="aside", retries=0)
+    jobs.post("thrown", id="thrown", queue="aside")
+    for _ in range(2):
+        [job] = jobs.claim("w", queues=["aside"])
+        if job.id == "bad":
+            jobs.fail("w", "bad", "ValueError", "no\nsuch thing", job.token)
+        else:
+            jobs.trash("w", "thrown", job.token, reason="no image")
+    jobs.post_many(range(1200), queue="many", name="n")
+    jobs.post("gone", id="cancelled")
+    jobs.cancel("cancelled")
+
+
+FIELDS = (
+    "id state queue name payload priority left kind message meta reason after tags tracked user unique "
+    "parent share group cost due"
+).split()
+
+
+def shown(board: Board) -> dict[str, Any]:
+    found = {job.id: job.as_dict() for job in board.list(fields=FIELDS, not_={"state": "cancelled"})}
+    for record in found.values():
+        record["after"] = sorted(record.get("after", []))
+        if record["state"] in ("failed", "trashed"):
+            for name in ("unique", "parent", "share"):
+                record.pop(name, None)
+    return found
+
+
+def test_a_board_is_copied_to_another_kind_of_server(jobs, server, other, capsys) -> None:
+    fill(jobs)
+    before, order = shown(raw(server)), [job.id for job in jobs.list(state="ready", queue="many")]
+    assert copy(server, other) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("copied 1207 jobs, 2 schedules, 5 settings; 0 jobs were there already"), said
+    there = raw(other)
+    assert shown(there) == before
+    assert [job.id for job in there.list(state="ready", queue="many")] == order
+    rows = [{**row, "next": 0, "due": 0} for row in raw(server).schedule_list()]
+    assert [{**row, "next": 0, "due": 0} for row in there.schedule_list()] == rows
+    assert there.settings_get("lease")["lease"] == (120_000, "board")
+    assert there.settings_get("limits", queue="mails")["limits"].value == ["api"]
+    assert there.settings_get("rate", limit="api")["rate"].value == 100
+    assert there.explain("grandchild")["reasons"][0]["jobs"][0]["onfailure"] == "cancel"
+    assert raw(server).claim("w", queues=[]) == [], "the source stays paused"
+    [job] = there.claim("w", queues=["many"])
+    assert job.payload == b"0"
+
+
+def test_called_again_it_doubles_nothing_and_brings_what_is_new(jobs, server, other, capsys) -> None:
+    jobs.post_many(range(20), queue="q")
+    assert copy(server, other) == 0
+    there = raw(other)
+    for job in there.claim("w", queues=["q"], count=10):
+        there.consume("w", job.id, job.token)
+    there.settings_set({"tombstones": 0})  # nobody remembers that they are done
+    jobs.post("new", id="new")
+    assert copy(server, other) == 0
+    assert "copied 1 jobs" in capsys.readouterr().out
+    assert there.count(queue="q") == 10 and there.get("new").payload == b'"new"'
+
+
+def test_another_target_gets_all_and_what_comes_meanwhile_is_told(
+    jobs, server, other, capsys, monkeypatch
+) -> None:
+    jobs.post_many(range(20), queue="q")
+    real = boards.Copy._settings
+
+    def posting(self: Any) -> None:
+        jobs.post("meanwhile", id="late", queue="q")
+        real(self)
+
+    monkeypatch.setattr(boards.Copy, "_settings", posting)
+    assert copy(server, other) == 0
+    assert "1 were posted meanwhile: call it again" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert main(["copy", "board", "second", "--url", url(server), "--to", url(other)]) == 0
+    assert "copied 21 jobs" in capsys.readouterr().out
+    assert copy(server, other) == 0, "the first has another note"
+    assert raw(other).count(queue="q") == 21
+
+
+def test_what_the_source_has_let_go_of_does_not_keep_a_job_back(jobs, server, other, capsys) -> None:
+    jobs.post(1, id="first", queue="q", unique="key", for_="1ms")
+    wait_until(lambda: _posted(jobs, "second"))
+    jobs.settings_set({"retain-complete": "1h"})
+    jobs.post("parent", id="parent", queue="p")
+    jobs.post("child", id="child", parent="parent")
+    [job] = jobs.claim("w", queues=["p"])
+    jobs.consume("w", "parent", job.token)
+    assert copy(server, other) == 0, capsys.readouterr()
+    assert sorted(job.id for job in raw(other).list()) == ["child", "first", "second"]
+
+
+def _posted(jobs: Board, id: str) -> bool:
+    try:
+        return jobs.post(2, id=id, queue="q", unique="key", for_="1ms") is not None
+    except Exists:
+        return False
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8])
+def test_a_copy_that_is_killed_anywhere_goes_on(jobs, server, other, monkeypatch, at, capsys) -> None:
+    fill(jobs)
+    monkeypatch.setattr(boards, "SLICE", 400)
+    before, calls = shown(raw(server)), [0]
+
+    def breaking(method: Any) -> Any:
+        def call(self: Any, *words: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == at:
+                raise KeyboardInterrupt
+            return method(self, *words)
+
+        return call
+
+    for name in ("_settings", "_set_aside", "_post", "_wait", "_schedules"):
+        monkeypatch.setattr(boards.Copy, name, breaking(getattr(boards.Copy, name)))
+    assert copy(server, other) == 130
+    there = raw(other)
+    if at > 3:
+        assert there.claim("thief", queues=[]) == [], "nothing is done before all is there"
+    assert copy(server, other) == 0
+    assert shown(there) == before
+
+
+def test_claimed_jobs_are_waited_for(jobs, server, other, capsys) -> None:
+    jobs.post("x", id="x")
+    [job] = jobs.claim("w")
+    assert copy(server, other) == 1
+    assert "1 jobs are claimed. The source is paused now" in capsys.readouterr().err
+    assert copy(server, other, "--running") == 0
+    assert raw(other).get("x").state == "ready"
+
+
+def test_a_board_that_is_not_there(server, other, capsys) -> None:
+    assert copy(server, other) == 1
+    assert "there is no board 'board'" in capsys.readouterr().err
+
+
+# Archives
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    pytest.importorskip("psycopg")
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    initdb = shutil.which("initdb") or (folders and str(folders[-1] / "initdb"))
+    if not initdb:
+        pytest.skip("no PostgreSQL on this machine")
+    folder, bin = Path(tempfile.mkdtemp(prefix="jobboard-postgres-")), Path(initdb).resolve().parent
+    run = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
+    if run:
+        os.chown(folder, 65534, 65534)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data, quiet = folder / "data", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(
+        [*run, bin / "initdb", "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8"], check=True, **quiet
+    )
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+    control = [*run, bin / "pg_ctl", "-D", data, "-w"]
+    subprocess.run([*control, "-o", options, "start"], check=True, **quiet)
+    yield f"postgresql://me@127.0.0.1:{port}/postgres"
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, **quiet)
+    shutil.rmtree(folder)
+
+
+class Place:
+    """A store, and what stands in it."""
+
+    def __init__(self, kind: str, folder: Path, postgres: str = "") -> None:
+        names = {"file": str(folder / "jobs.ndjson"), "sqlite": str(folder / "jobs.db"), "postgres": postgres}
+        self.kind, self.where = kind, names[kind]
+
+    def rows(self) -> list[dict[str, Any]]:
+        if self.kind == "file":
+            return [json.loads(line) for line in Path(self.where).read_text().splitlines()]
+        if self.kind == "sqlite":
+            found = sqlite3.connect(self.where).execute("SELECT record FROM jobs").fetchall()
+            return [json.loads(one) for (one,) in found]
+        import psycopg
+
+        with psycopg.connect(self.where) as db:
+            return [one for (one,) in db.execute("SELECT record FROM jobs").fetchall()]
+
+
+@pytest.fixture(params=["file", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    where = request.getfixturevalue("postgres") if request.param == "postgres" else ""
+    found = Place(request.param, tmp_path, where)
+    yield found
+    if where:
+        import psycopg
+
+        with psycopg.connect(where) as db:
+            db.execute("DROP TABLE IF EXISTS jobs, jobs_revision")
+
+
+def end(jobs: Board, first: int, last: int) -> None:
+    jobs.settings_set({"retain-complete": "1h"})
+    for number in range(first, last):
+        jobs.post(number, id=f"j{number}", name="n")
+    Worker(jobs, handlers=done()).run(burst=True)
+
+
+def done() -> Any:
+    from jobboard import Handlers
+
+    handlers = Handlers()
+    handlers.handler("n")(lambda context, payload: None)
+    return handlers
+
+
+def test_ended_jobs_are_kept_and_a_second_run_goes_on(jobs, server, place, capsys) -> None:
+    command = ["archive", "board", place.where, "--once", "--url", url(server)]
+    end(jobs, 0, 30)
+    jobs.post("ü\x00", id="waits")
+    assert main(command) == 0
+    assert sorted(row["id"] for row in place.rows()) == sorted(f"j{number}" for number in range(30))
+    end(jobs, 30, 40)
+    jobs.cancel("waits")
+    assert main(command) == 0
+    found = place.rows()
+    assert len(found) == 41 and {row["state"] for row in found} == {"complete", "cancelled"}
+    assert next(row for row in found if row["id"] == "j5")["payload"] == 5
+    assert main(command) == 0
+    assert len(place.rows()) == 41
+    assert "archived 30 jobs" in capsys.readouterr().out
+
+
+def test_a_board_that_was_made_anew_is_archived_from_its_beginning(jobs, server, place) -> None:
+    command = ["archive", "board", place.where, "--once", "--url", url(server)]
+    end(jobs, 0, 30)
+    assert main(command) == 0
+    server.client().delete("board")
+    end(jobs, 100, 105)
+    assert main(command) == 0
+    assert {row["id"] for row in place.rows()} >= {f"j{number}" for number in range(100, 105)}
+
+
+def test_boards_of_one_store_may_have_jobs_of_one_id(jobs, server, place) -> None:
+    for name in ("one", "two"):
+        board = Board(name, server.client(decode_responses=False))
+        board.post(0, id="j0")
+        board.cancel("j0")  # no worker: both records have the same version
+        assert main(["archive", name, place.where, "--once", "--url", url(server)]) == 0
+    assert [row["id"] for row in place.rows()] == ["j0", "j0"]
+
+
+def test_an_archive_that_breaks_off_hands_over_again_and_misses_nothing(jobs, place, monkeypatch) -> None:
+    from jobboard.copying import archive
+
+    monkeypatch.setattr(archive, "SLICE", 10)
+    end(jobs, 0, 35)
+    store = store_of(place.where, "board")
+    added = []
+    real = store.add
+
+    def breaking(rows: Any, revision: Any) -> None:
+        if len(added) == 2:
+            raise KeyboardInterrupt
+        added.append(rows)
+        real(rows, revision)
+
+    store.add = breaking  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        Archive(jobs, store).run(follow=False)
+    store.close()
+    again = store_of(place.where, "board")
+    Archive(jobs, again).run(follow=False)
+    again.close()
+    found = [row["id"] for row in place.rows()]
+    assert set(found) == {f"j{number}" for number in range(35)}
+    assert place.kind == "file" or len(found) == 35
+
+
+def test_an_archive_follows_a_board_until_it_is_told_to_end(jobs, server, place) -> None:
+    end(jobs, 0, 3)
+    command = [JOBBOARD, "archive", "board", place.where, "--every", "50ms", "--url", url(server)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        store = Path(place.where) if place.kind != "postgres" else None
+        wait_until(lambda: (store is None or store.exists()) and _count(place) == 3, 120)
+        end(jobs, 3, 5)
+        wait_until(lambda: _count(place) == 5, 120)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60)[0] == "archived 5 jobs\n"
+    finally:
+        process.kill()
+
+
+def _count(place: Place) -> int:
+    try:
+        return len(place.rows())
+    except Exception:  # not yet made
+        return -1
+
+
+def test_a_line_that_was_cut_off_stays_a_line_of_its_own(jobs, tmp_path) -> None:
+    path = tmp_path / "jobs.ndjson"
+    path.write_text('{"id": "ha')
+    end(jobs, 0, 1)
+    store = store_of(str(path), "board")
+    Archive(jobs, store).run(follow=False)
+    store.close()
+    assert [line[:10] for line in path.read_text().splitlines()] == ['{"id": "ha', '{"id": "j0']
+
+
+# Commands
+
+
+@pytest.fixture
+def cli(server, monkeypatch, capsys):
+    monkeypatch.setenv("JOBBOARD_URL", url(server))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        return (main(words), *capsys.readouterr())
+
+    return run
+
+
+def test_update(cli, jobs) -> None:
+    jobs.post_many(range(3), ids=["a", "b", "c"], queue="q")
+    changes = ["priority=5", "delay=1h", "tag=x", "tag=y", "meta=k=v", 'payload={"n": 1}', "track"]
+    sets = [word for one in changes for word in ("--set", one)]
+    assert cli("update", "board", "a", "b", *sets)[:2] == (0, "update: 2\n")
+    job = jobs.get("a")
+    assert (job.priority, job.state, job.tags, job.meta) == (5, "scheduled", ["x", "y"], {"k": "v"})
+    assert (job.payload, job.tracked) == ({"n": 1}, True)
+    assert cli("update", "board", "--queue", "q", "--set", "queue=slow")[:2] == (0, "update: 3\n")
+    assert jobs.count(queue="slow") == 3
+    wrongs = {"colour=1": "--set colour: there are at, delay, ", "priority=high": "is a number, not 'high'"}
+    for wrong, says in wrongs.items():
+        status, _, errors = cli("update", "board", "a", "--set", wrong)
+        assert status == 1 and says in errors
+
+
+def test_flow_and_groups(cli, jobs, tmp_path) -> None:
+    file = tmp_path / "flow.json"
+    rows = [
+        {"label": "a", "payload": 1, "name": "n", "group": "acme"},
+        {"label": "b", "payload": 2, "id": "bee", "after": ["a"], "onfailure": "cancel"},
+    ]
+    file.write_text(json.dumps(rows))
+    status, out, _ = cli("flow", "board", str(file))
+    assert status == 0 and out.splitlines()[1] == "b bee"
+    assert jobs.get("bee").state == "blocked"
+    _, out, _ = cli("groups", "board")
+    assert out.splitlines()[0].split() == [
+        "QUEUE",
+        "GROUP",
+        "READY",
+        "CLAIMED",
+        "SCHEDULED",
+        "BLOCKED",
+        "FAILED",
+    ]
+    assert out.splitlines()[1].split()[:3] == ["default", "acme", "1"]
+    for wrong, says in (("{", "is no JSON"), ("{}", "has no list of jobs"), ('[{"colour": 1}]', "'colour'")):
+        file.write_text(wrong)
+        status, _, errors = cli("flow", "board", str(file))
+        assert status == 1 and says in errors
+
+
+def test_completion(cli) -> None:
+    status, out, _ = cli("completion", "bash")
+    assert status == 0 and "_ARGCOMPLETE" in out and "jobboard" in out
+    line = "jobboard arch"
+    script = f"{out}\nCOMP_WORDS=(jobboard arch); COMP_CWORD=1; COMP_LINE='{line}'; COMP_POINT={len(line)}\n"
+    script += 'COMP_TYPE=9; _python_argcomplete jobboard arch jobboard; echo "${COMPREPLY[@]}"'
+    path = f"{JOBBOARD.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "archive", done.stderr

@@ -1,0 +1,150 @@
+"""`jobboard doctor` finds what is wrong with a server, and says what to do."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from jobboard import __version__
+from jobboard.cli import main
+from jobboard.commands import doctor
+
+
+@pytest.fixture
+def ask(server, capsys):
+    """doctor(words) -> (status, lines by what they are about)"""
+
+    def ask(*words: str, url: str = f"redis://127.0.0.1:{server.port}"):
+        status = main(["doctor", "--url", url, *words])
+        found: dict[str, str] = {}
+        about = ""
+        for line in capsys.readouterr().out.splitlines():
+            if line.startswith("      → "):
+                found[about] += line
+            else:
+                about = line.partition(":")[0]
+                found[about] = line.partition(": ")[2]
+        return status, found
+
+    return ask
+
+
+@pytest.fixture
+def configured(server):
+    """Sets the server's configuration for a test."""
+    before = {}
+
+    def configure(name: str, value: object) -> None:
+        before.setdefault(name, server.client().config_get(name)[name])
+        server.client().config_set(name, value)
+
+    yield configure
+    for name, value in before.items():
+        server.client().config_set(name, value)
+
+
+def test_a_server_that_is_fit(ask, configured, jobs) -> None:
+    configured("appendonly", "yes")
+    jobs.post(1)
+    status, found = ask("board")
+    assert status == 0
+    assert list(found) == [
+        f"ok    {one}" for one in "server module persistence eviction clock rights".split()
+    ] + ["ok    board board"]
+    assert re.fullmatch(r"(Redis|Valkey) [\d.]+, standalone", found["ok    server"])
+    assert found["ok    module"] == f"jobboard {__version__}, this package {__version__}"
+    assert found["ok    board board"] == "1 jobs, 1 ready, 0 failed"
+
+
+def test_eviction_and_persistence(ask, configured) -> None:
+    configured("maxmemory-policy", "allkeys-lru")
+    status, found = ask()
+    assert status == 0 and "→ set maxmemory-policy noeviction" in found["warn  eviction"]
+    assert "→ set appendonly yes" in found["warn  persistence"]
+    configured("maxmemory", "1gb")
+    status, found = ask()
+    assert status == 1 and "allkeys-lru" in found["bad   eviction"]
+
+
+def test_no_server_and_no_module(ask, fresh_server) -> None:
+    status, found = ask(url="redis://127.0.0.1:1")
+    assert status == 1 and "`jobboard serve` starts one" in found["bad   server"] and len(found) == 1
+    bare = fresh_server(module=False)
+    status, found = ask("board", url=f"redis://127.0.0.1:{bare.port}")
+    assert status == 1 and "→ load it" in found["bad   module"]
+    assert "no jobboard module" in found["bad   board board"]
+
+
+def test_rights(ask, server) -> None:
+    client = server.client()
+    url = f"redis://someone:secret@127.0.0.1:{server.port}"
+    rights = [
+        "-@all",
+        "+ping",
+        "+info",
+        "+job.list",
+        "+time",
+        "+acl|whoami",
+        "+acl|dryrun",
+        "+hello",
+        "+client",
+    ]
+    client.execute_command("ACL", "SETUSER", "someone", "on", ">secret", "~*", *rights)
+    try:
+        status, found = ask(url=url)
+        assert status == 0 and "→ ask as an administrator" in found["skip  eviction"]
+        said = "the user someone may not post (producers), claim (workers), cancel (operators)"
+        assert found["warn  rights"].startswith(said)
+        client.execute_command("ACL", "SETUSER", "someone", "-info", "-acl|dryrun")
+        status, found = ask(url=url)
+        assert status == 0 and found["skip  server"].startswith("this user may not call INFO")
+        assert "skip  rights" in found
+    finally:
+        client.execute_command("ACL", "DELUSER", "someone")
+
+
+def test_clocks_apart(ask, monkeypatch) -> None:
+    true = time.time
+    monkeypatch.setattr(doctor.time, "time", lambda: true() + 90)
+    status, found = ask()
+    assert (
+        status == 0
+        and found["warn  clock"].startswith("90.")
+        and "→ keep both by NTP" in found["warn  clock"]
+    )
+
+
+def test_a_board_with_a_queue_that_nobody_serves(ask, jobs, monkeypatch) -> None:
+    status, found = ask("baord")
+    assert status == 0 and "is the name right?" in found["warn  board baord"]
+    jobs.post(1, queue="mails")
+    monkeypatch.setattr(doctor, "STUCK", -1)
+    status, found = ask("board")
+    assert (
+        "1 jobs are ready" in found["warn  queue mails"] and "→ start a worker" in found["warn  queue mails"]
+    )
+    jobs.claim("w", queues=["mails"])
+    assert "warn  queue mails" not in ask("board")[1]
+    jobs.client.set("text", 1)
+    status, found = ask("text")
+    assert status == 1 and "give the board another name" in found["bad   board text"]
+
+
+def test_what_the_server_tells_of_itself() -> None:
+    """What no healthy server says."""
+    info = {
+        "modules": [{"name": "jobboard", "ver": 90}],
+        "jobboard_broken_boards": 2,
+        "jobboard_manual_clock": 1,
+    }
+    found = [(one.level, one.about) for one in doctor.module({**info, "jobboard_replies_before_sync": 1})]
+    assert found == [("warn", "module"), ("bad", "boards"), ("bad", "clock"), ("warn", "persistence")]
+    old = [*doctor.server({"redis_version": "6.2.1", "redis_mode": "standalone", "role": "slave"})]
+    assert [(one.level, one.about) for one in old] == [("bad", "server"), ("bad", "role")]
+    failing = [
+        *doctor.persistence(
+            {"rdb_last_bgsave_status": "err", "aof_last_write_status": "err", "aof_enabled": 1}
+        )
+    ]
+    assert [one.level for one in failing] == ["bad", "bad", "ok"]

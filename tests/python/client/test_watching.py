@@ -1,0 +1,219 @@
+"""Watching a job, the events of a board, and how long completed jobs are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+import redis
+import redis.asyncio
+from jobboard import AsyncBoard, Board, JobUnknown, ShardedBoard, Worker
+from proxy import Proxy
+
+KEEPING = ["retain-complete", "keep-complete"]
+
+
+def test_a_job_is_watched_to_its_end(jobs, work) -> None:
+    going = threading.Event()
+
+    @jobs.task()
+    def walk(context, steps: int) -> str:
+        for step in range(steps):
+            going.wait(30)
+            going.clear()
+            context.progress(100 * step / steps, f"step {step}")
+            context.flush("30s")
+        going.wait(30)
+        return "there"
+
+    id = walk.using(delay="1h").post(2)
+    seen = []
+    for job in jobs.watch(id, timeout="60s"):
+        now = (job.state, job.progress, job.stage)
+        if now in seen:  # a lease was kept
+            continue
+        seen.append(now)
+        if job.state == "scheduled":
+            jobs.update(id, delay="0s")
+            work(jobs, concurrency=1)
+        elif job.state == "claimed":
+            going.set()
+    assert [one for one in seen if one[0] != "ready"] == [
+        ("scheduled", None, None),
+        ("claimed", None, None),
+        ("claimed", 0.0, "step 0"),
+        ("claimed", 50.0, "step 1"),
+        ("complete", 100.0, "step 1"),
+    ]
+    [last] = jobs.watch(id)
+    assert last.result == "there"
+    [last] = jobs.watch(id, fields=["name"])
+    assert (last.id, last.name, last.state, last.payload) == (id, "walk", "complete", None)
+
+
+def test_watching_ends_as_it_should(jobs) -> None:
+    with pytest.raises(JobUnknown):
+        next(iter(jobs.watch("nobody")))
+    jobs.post(1, id="a", retain="0s")
+    watched = iter(jobs.watch("a", timeout="50ms"))
+    assert next(watched).state == "ready"
+    with pytest.raises(TimeoutError, match="a has not ended in time"):
+        next(watched)
+    token = jobs.claim_id("w", "a").token
+    watched = iter(jobs.watch("a"))
+    assert next(watched).state == "claimed"
+    jobs.consume("w", "a", token=token)
+    last = next(watched)
+    assert (last.id, last.state) == ("a", "complete"), "its record was dropped"
+    assert [*watched] == []
+
+
+def test_who_may_not_explain_is_told_so(server, jobs) -> None:
+    server.client().execute_command(
+        "ACL", "SETUSER", "watcher", "on", ">secret", "~*", "-@all", "+job.wait", "+hello"
+    )
+    try:
+        theirs = Board("board", f"redis://watcher:secret@127.0.0.1:{server.port}")
+        with pytest.raises(JobUnknown, match="JOB.EXPLAIN"):
+            next(iter(theirs.watch("a")))
+    finally:
+        server.client().execute_command("ACL", "DELUSER", "watcher")
+
+
+@pytest.mark.parametrize("kind", ["board", "sharded"])
+def test_events_are_heard(server, kind) -> None:
+    client = server.client(decode_responses=False)
+    board = Board("board", client) if kind == "board" else ShardedBoard("board", client, shards=3)
+    with pytest.raises(ValueError, match="publishes no events: board.settings_set.{'events': 'all'}"):
+        board.events()
+    board.settings_set({"events": "posted,completed,cancelled"})
+    with pytest.raises(ValueError, match="publishes no failed or trashed: board.settings_set"):
+        board.events("failed", "trashed", "posted")
+    with pytest.raises(ValueError, match="there is no event 'complete'; there are posted, "):
+        board.events("complete")
+    with board.events() as everything, board.events("cancelled") as some:
+        ids = [board.post(1, id=name) for name in ("a", "b\udcff", "c")]
+        for id in ids:
+            board.cancel(id)
+        heard = [next(everything) for _ in range(6)]
+        assert [next(some).id for _ in ids] == ids
+    assert sorted((one.event, one.id) for one in heard) == [
+        (kind, id) for kind in ("cancelled", "posted") for id in ids
+    ]
+    assert heard[0].at and heard[0].version and heard[0].fields["queue"] == "default"
+    assert [*everything] == [], "closed"
+
+
+def test_a_board_of_the_same_name_in_another_database_is_another(server) -> None:
+    here, there = (Board("board", redis.Redis(port=server.port, db=db)) for db in (0, 1))
+    for board in (here, there):
+        board.settings_set({"events": "posted"})
+    try:
+        with here.events() as events:
+            there.post(1, id="theirs")
+            here.post(1, id="ours")
+            assert next(events).id == "ours"
+    finally:
+        there.client.flushdb()
+
+
+def test_a_lost_connection_is_told_of(server, until) -> None:
+    proxy = Proxy(server.port)
+    board = Board("board", redis.Redis(port=proxy.port))
+    direct = Board("board", server.client(decode_responses=False))
+    direct.settings_set({"events": "posted"})
+    try:
+        with board.events() as events:
+            direct.post(1, id="a")
+            assert next(events).id == "a"
+            proxy.cut()
+            direct.post(1, id="lost")
+            assert next(events).event == "missed"
+            direct.post(1, id="b")
+            assert next(events).id == "b"
+    finally:
+        proxy.close()
+
+
+def test_asyncio(server, jobs, work) -> None:
+    @jobs.task()
+    def noop() -> None: ...
+
+    work(jobs)
+
+    async def main() -> None:
+        board = AsyncBoard("board", redis.asyncio.Redis(port=server.port))
+        await board.settings_set({"events": "completed,posted"})
+        async with board.events("completed") as events:
+            id = await noop.on(board).post()
+            heard = await anext(events)
+            assert (heard.event, heard.id) == ("completed", id)
+        assert [one async for one in events] == []
+        states = [job.state async for job in board.watch(id)]
+        assert states == ["complete"]
+        with pytest.raises(ValueError, match="publishes no lost"):
+            async for _ in board.events("lost"):
+                pass
+        waiting = asyncio.create_task(anext(aiter(board.events("posted"))))
+        while not waiting.done():
+            await board.post(1, id="x", replace=True, delay="1h")
+            await asyncio.sleep(0.01)
+        assert (await waiting).id == "x"
+        await board.client.aclose()
+
+    asyncio.run(main())
+
+
+def test_completed_jobs_are_kept_for_an_hour_at_most_a_thousand(jobs) -> None:
+    @jobs.task()
+    def nothing() -> None: ...
+
+    id = nothing.post()
+    Worker(jobs).run(burst=True)
+    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(3_600_000, "board"), (1000, "board")]
+    assert jobs.get(id).state == "complete" and jobs.result(id) is None
+
+
+def test_whoever_has_said_how_long_decides(jobs, server) -> None:
+    jobs.task("nothing")(lambda: None)
+    Worker(jobs, keep=False).run(burst=True)
+    assert jobs.info() is None or jobs.settings_get("keep-complete")["keep-complete"].source == "default"
+    jobs.settings_set({"retain-complete": "2s"})
+    Worker(jobs).run(burst=True)
+    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(2000, "board"), (1000, "board")]
+    jobs.settings_reset()
+    server.client().config_set("jobboard.keep-complete", 7)
+    try:
+        Worker(jobs).run(burst=True)
+        assert jobs.settings_get("keep-complete")["keep-complete"] == (7, "module")
+    finally:
+        server.client().config_set("jobboard.keep-complete", 100_000)
+
+
+def test_shards_share_the_thousand(server) -> None:
+    board = ShardedBoard("board", server.client(decode_responses=False), shards=4)
+    board.task("nothing")(lambda: None)
+    Worker(board).run(burst=True)
+    assert all(one.settings_get("keep-complete")["keep-complete"] == (250, "board") for one in board.boards)
+
+
+def test_a_worker_that_may_not_set_works_all_the_same(server, jobs) -> None:
+    rights = [
+        "-@all",
+        "+@connection",
+        "+@pubsub",
+        "+job.claim",
+        "+job.consume",
+        "+job.mheartbeat",
+        "+job.worker",
+    ]
+    server.client().execute_command("ACL", "SETUSER", "w", "on", ">secret", "~*", "&*", *rights)
+    try:
+        theirs = Board("board", f"redis://w:secret@127.0.0.1:{server.port}")
+        theirs.task("nothing")(lambda: None)
+        jobs.post({}, name="nothing")
+        worker = Worker(theirs)
+        assert worker.run(burst=True) and worker.done == 1
+    finally:
+        server.client().execute_command("ACL", "DELUSER", "w")
