@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust test-python run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist test-dist deny lock console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust test-python celery run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -27,6 +27,8 @@ TARGET    ?=
 SANITIZER ?=
 # make asan, make memcheck
 FILES   ?=
+# make dist, make image, make test-dist: of those that `packaging/machines.py` lists
+MACHINES ?=
 # make fixtures
 VERSION ?=
 # make test-python, make bench
@@ -34,13 +36,16 @@ SERVER  ?=
 K       ?=
 EVERY   ?=
 # How many processes pytest uses: many tests wait, few compute.
-PROCESSES ?= 4
+PROCESSES ?= 6
 
 VENV   := .venv/bin
 HOST    = $(shell rustc -vV | sed -n 's/^host: //p')
 BENCH  := target/bench/venv/bin
+# The console that was built last, in whatever way.
+CONSOLE = $(shell ls -t target/release/jobboard-console target/checked/jobboard-console 2>/dev/null | head -1)
 # No folder of the machine that builds stands in what it builds.
 REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/jobboard
+RELEASE := RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
 # The module that pytest loads.
 MODULE := target/checked/libjobboard.so
 # Tests go out one by one, so that the long ones, which stand first, do not wait behind each other.
@@ -57,7 +62,7 @@ setup: ## Install what is missing: Debian packages (with sudo when not root), .v
 	@scripts/setup
 
 build: ## Compile the module: target/release/libjobboard.so
-	RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
+	$(RELEASE)
 
 checked: setup ## Compile the module and the console as the tests want them: target/checked
 	cargo build $(CHECKED)
@@ -79,7 +84,7 @@ ci: instructions largest ## make test with every test on every server and a mill
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so
 	$(MAKE) fuzz SECONDS=10
 	$(MAKE) deny
-	$(MAKE) test-dist
+	$(MAKE) test-dist MACHINES=all
 	$(MAKE) run ONCE=1
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
@@ -90,8 +95,14 @@ test-python: setup $(if $(findstring release,$(MODULE)),build) checked ## pytest
 	@scripts/languages
 	JOBBOARD_MODULE='$(abspath $(MODULE))' $(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(filter-out 0 no,$(EVERY)),--every-server) $(if $(K),-k '$(K)')
 
-run: setup build ## Server, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
-	@$(VENV)/python examples/demo.py --port $(PORT) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) '$(FOLDER)'
+celery: setup build ## Celery's and kombu's own tests over jobboard://, into docs/reports/celery.md [SERVER=redis82]: most of an hour
+	@scripts/celery
+	PYTHONPATH=tests/python $(VENV)/python tests/python/celery/theirs.py $(addprefix --server=,$(SERVER))
+
+run: setup build ## Server, the console where it is built, workers, checksums of a folder [PORT=6379] [FOLDER=.] [WORKERS=4] [ONCE=1: end after the table]
+	@$(if $(CONSOLE),,echo 'Without the console: `make console` builds it, in some minutes, and opens it.')
+	@$(VENV)/jobboard serve --temporary --no-password --any-port --port $(PORT) --module target/release/libjobboard.so \
+		$(if $(CONSOLE),--console $(CONSOLE),--no-console) --workers $(WORKERS) $(if $(filter-out 0 no,$(ONCE)),--once) --demo '$(FOLDER)'
 
 console: checked ## The console in a browser [REDIS=redis://127.0.0.1:6379] [PORT=8379] [WRITE=1: let users act]
 	@REDIS_URL='$(REDIS)' target/checked/jobboard-console --port $(if $(filter file,$(origin PORT)),8379,$(PORT)) $(if $(filter-out 0 no,$(WRITE)),--write)
@@ -103,9 +114,10 @@ bench: setup build ## CPU, memory, latency beside the peers, into docs/reports/b
 	@scripts/peers
 	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --most=,$(MOST)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
 
-bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
+bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, and the start of a test server, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers
 	$(VENV)/python benches/workers/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+	$(VENV)/python benches/workers/startup.py
 
 bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
 	@scripts/peers
@@ -136,9 +148,9 @@ fuzz: setup ## Hostile bytes, guided by coverage, to snapshots, effects, texts a
 			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=4096 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 
-dist: setup build ## Packages in target/dist: the module in a tarball and for Debian, the Python wheel and sdist
+dist: setup ## Packages in target/dist: module and console in a tarball, a .deb, an .rpm and a wheel; the Python wheel and sdist [MACHINES=all: for other machines too]
 	@scripts/packaging
-	$(VENV)/python packaging/build.py
+	$(VENV)/python packaging/build.py $(MACHINES)
 
 deny: ## Check the licences, sources and known faults of all crates (installs cargo-deny: some minutes, once)
 	@scripts/deny
@@ -146,8 +158,16 @@ deny: ## Check the licences, sources and known faults of all crates (installs ca
 lock: setup ## Pin what each requirements.in needs, with hashes, in the requirements.txt beside it
 	@scripts/lock
 
-test-dist: dist ## Install each package in a clean place, and use it
-	$(PYTEST) tests/dist
+image: setup ## The image of a container with Valkey, module and console in target/images, without a registry [MACHINES=all: for arm64 too]
+	@scripts/packaging image
+	$(VENV)/python packaging/image.py $(MACHINES)
+
+test-dist: dist $(if $(filter 0,$(shell id -u)),image) ## Install each package in a clean place, and use it; run the image [MACHINES=all: what was made for other machines too] [EVERY=1: compile the console again, too]
+	@scripts/dist-tests
+	$(if $(filter-out 0 no,$(EVERY)),JOBBOARD_EVERY=1) $(PYTEST) tests/dist
+
+first-job: dist ## How long it takes from an empty virtual environment to the first job done, with the wheels alone
+	$(VENV)/python packaging/first_job.py
 
 fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))

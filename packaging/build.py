@@ -1,8 +1,9 @@
-"""Makes target/dist: the module in a tarball and a Debian package, the Python wheel and sdist, and checksums.
+"""Makes target/dist: for each kind of machine module and console in a tarball, a .deb, an .rpm and a wheel;
+the wheel and the sdist of the Python package; and checksums.
 
-    make dist
-
-Takes the module from target/release and compiles nothing of it again.
+    make dist                                         for machines like this one
+    make dist MACHINES='linux-aarch64 macos-arm64'    for these too
+    make dist MACHINES=all
 """
 
 from __future__ import annotations
@@ -11,68 +12,109 @@ import gzip
 import hashlib
 import io
 import os
-import platform
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
+import machines
 import manual
 import notices
+import rpm
 import snippets
+from machines import Machine, Programs
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "target" / "dist"
 STAGE = ROOT / "target" / "stage"
 TOOLS = ROOT / "target" / "tools"
+PYTHON = TOOLS / "venv" / "bin" / "python"
+MODULE, CONSOLE = "libjobboard.so", "jobboard-console"
 
 
 def main() -> None:
     version = agreed_version()
+    wanted, skipped = machines.obtainable(machines.chosen(" ".join(sys.argv[1:])))
+    made = [(machine, machines.compile_for(machine)) for machine in wanted]
     for folder in (DIST, STAGE):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    stage(version)
-    tarball(version)
-    debian_package()
+    stage_programs(made[0][1])
+    stage_texts(version)
+    for machine, programs in reversed(made):  # that of this machine stays in target/stage
+        stage_programs(programs)
+        tarball(version, machine)
+        if machine.debian:
+            debian_package(machine)
+        if machine.rpm:
+            rpm.package(version, DIST, STAGE, machine.rpm)
+        server_wheel(machine)
     python_package()
     checksums()
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size:>12,}  target/dist/{path.name}")
+    for name, why in skipped.items():
+        print(f"packaging: NOT MADE for {name}: {why}", file=sys.stderr)
 
 
 def agreed_version() -> str:
-    """The version of the module, which that of the Python package has to equal."""
-    versions = {
-        path: re.search(r'^(?:__)?version(?:__)? = "(.+)"', (ROOT / path).read_text(), re.MULTILINE)[1]
-        for path in ("Cargo.toml", "clients/python/pyproject.toml", "clients/python/src/jobboard/__init__.py")
-    }
-    if len(set(versions.values())) > 1:
+    """The version of the module, which those of the Python packages have to equal."""
+    versions = [
+        (path, re.search(pattern, (ROOT / path).read_text(), re.MULTILINE)[1]) for path, pattern in VERSIONS
+    ]
+    if len({version for _, version in versions}) > 1:
         raise SystemExit(f"packaging: the versions differ: {versions}")
-    return versions["Cargo.toml"]
+    return versions[0][1]
 
 
-def stage(version: str) -> None:
-    """Writes what both the tarball and the Debian package hold."""
+VERSIONS = [
+    ("Cargo.toml", r'^version = "(.+)"'),
+    ("packaging/server/pyproject.toml", r'^version = "(.+)"'),
+    ("clients/python/pyproject.toml", r'^version = "(.+)"'),
+    ("clients/python/pyproject.toml", r'"jobboard-server==(.+?)"'),
+    ("clients/python/src/jobboard/__init__.py", r'^__version__ = "(.+)"'),
+    ("packaging/helm/jobboard/Chart.yaml", r"^version: (.+)$"),
+    ("packaging/helm/jobboard/Chart.yaml", r'^appVersion: "(.+)"'),
+    ("packaging/containers/compose.yaml", r"^    image: jobboard:(.+)$"),
+]
+"""Where the version stands."""
+
+
+def stage_programs(programs: Programs) -> None:
+    """Puts them where the packages take them from, under the same names for all machines."""
+    (STAGE / CONSOLE).unlink(missing_ok=True)
+    for path, name in ((programs.module, MODULE), (programs.console, CONSOLE)):
+        if path:
+            shutil.copy(path, STAGE / name)
+            (STAGE / name).chmod(0o755)  # Redis loads no module that is not executable
+
+
+def stage_texts(version: str) -> None:
+    """Writes the rest of what the packages hold. The console that is staged has to run here."""
     redis_conf = (ROOT / "redis.conf").read_text()
-    module = ROOT / "target" / "release" / "libjobboard.so"
-    run("strip", "--strip-unneeded", "-o", STAGE / "libjobboard.so", module)
-    (STAGE / "libjobboard.so").chmod(0o755)  # Redis loads no module that is not executable
-    linked = notices.linked()
+    linked = notices.linked(machines.targets())
     write("NOTICES", notices.plain(linked))
     write("copyright", notices.debian(linked))
     write("jobboard.conf", snippets.settings(redis_conf))
     write("roles.conf", snippets.roles(redis_conf))
     write("redis.conf", snippets.beside_module(redis_conf))
     write("redis-debian.conf", snippets.installed(redis_conf))
-    page = manual.page((ROOT / "commands.md").read_text(), version)
-    (STAGE / "jobboard.7.gz").write_bytes(gzip.compress(page.encode(), 9, mtime=0))
+    exporter = "#!/usr/bin/python3\n" + (ROOT / "examples" / "exporter.py").read_text()
+    write("jobboard-exporter", exporter)
+    (STAGE / "jobboard-exporter").chmod(0o755)
+    write_packed("jobboard.7.gz", manual.page((ROOT / "commands.md").read_text(), version))
+    shown = run(STAGE / CONSOLE, "--help")
+    about = "console for the job boards of a Redis or Valkey server"
+    write_packed("jobboard-console.1.gz", manual.program("jobboard-console", about, shown, version))
+    shown = run(sys.executable, ROOT / "examples" / "exporter.py", "--help")
+    about = "numbers of job boards for Prometheus"
+    write_packed("jobboard-exporter.1.gz", manual.program("jobboard-exporter", about, shown, version))
     changes = f"jobboard ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n"
     changes += f" -- {MAINTAINER}  {run('git', 'log', '-1', '--format=%cD').strip()}\n"
-    (STAGE / "changelog.gz").write_bytes(gzip.compress(changes.encode(), 9, mtime=0))
-    log = (ROOT / "CHANGELOG.md").read_bytes()
-    (STAGE / "CHANGELOG.md.gz").write_bytes(gzip.compress(log, 9, mtime=0))
+    write_packed("changelog.gz", changes)
+    write_packed("CHANGELOG.md.gz", (ROOT / "CHANGELOG.md").read_text())
 
 
 MAINTAINER = re.search(r'^maintainer = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
@@ -82,30 +124,44 @@ def write(name: str, text: str) -> None:
     (STAGE / name).write_text(text)
 
 
-def tarball(version: str) -> None:
-    name = f"jobboard-{version}-linux-{platform.machine()}"
-    members = [STAGE / each for each in ("libjobboard.so", "NOTICES", "redis.conf", "roles.conf")]
+def write_packed(name: str, text: str) -> None:
+    (STAGE / name).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+MANUALS = ("jobboard.7.gz", "jobboard-console.1.gz", "jobboard-exporter.1.gz")
+
+
+def tarball(version: str, machine: Machine) -> None:
+    name = f"jobboard-{version}-{machine.name}"
+    staged = (MODULE, CONSOLE, "jobboard-exporter", *MANUALS, "NOTICES", "redis.conf", "roles.conf")
+    members = [path for path in (STAGE / each for each in staged) if path.exists()]
     members += [ROOT / each for each in ("LICENSE", "commands.md", "CHANGELOG.md")]
+    members += [ROOT / "examples" / each for each in ("alerts.yml", "grafana-dashboard.json")]
+    members += (ROOT / "packaging" / "services").iterdir()
     when = int(run("git", "log", "-1", "--format=%ct"))
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
         for path in sorted(members, key=lambda path: path.name):
             member = tarfile.TarInfo(f"{name}/{path.name}")
             member.size, member.mtime = path.stat().st_size, when
-            member.mode = 0o755 if path.suffix == ".so" else 0o644
+            member.mode = 0o755 if os.access(path, os.X_OK) else 0o644
             with path.open("rb") as file:
                 archive.addfile(member, file)
     (DIST / f"{name}.tar.gz").write_bytes(gzip.compress(raw.getvalue(), 9, mtime=0))
 
 
-def debian_package() -> None:
-    tool = TOOLS / "bin" / "cargo-deb"
-    run(tool, "--no-build", "--no-strip", "--locked", "-q", "-p", "jobboard", "-o", f"{DIST}/")
+def debian_package(machine: Machine) -> None:
+    words = ["--no-build", "--no-strip", "--locked", "-q", "-p", "jobboard", "--target", machine.target]
+    run(TOOLS / "bin" / "cargo-deb", *words, "-o", f"{DIST}/")
+
+
+def server_wheel(machine: Machine) -> None:
+    words = ["-m", "build", "--no-isolation", "--wheel", "-o", DIST, ROOT / "packaging" / "server"]
+    run(PYTHON, *words, JOBBOARD_WHEEL=machine.wheel)
 
 
 def python_package() -> None:
-    python = TOOLS / "venv" / "bin" / "python"
-    run(python, "-m", "build", "--no-isolation", "-o", DIST, ROOT / "clients" / "python")
+    run(PYTHON, "-m", "build", "--no-isolation", "-o", DIST, ROOT / "clients" / "python")
 
 
 def checksums() -> None:
@@ -116,9 +172,9 @@ def checksums() -> None:
     (DIST / "SHA256SUMS").write_text("".join(lines))
 
 
-def run(*words: object) -> str:
+def run(*words: object, **variables: str) -> str:
     """What the command prints; shows all of it when it fails."""
-    environment = {**os.environ, "PATH": f"{TOOLS / 'bin'}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{TOOLS / 'bin'}:{os.environ['PATH']}", **variables}
     done = subprocess.run(
         [str(word) for word in words], cwd=ROOT, env=environment, capture_output=True, text=True
     )

@@ -1,4 +1,6 @@
-"""The man page jobboard(7), made from commands.md: each command with its syntax and what it does."""
+"""The man pages: jobboard(7) from commands.md, each command with its syntax and what it does; those of the
+programs from what they say to --help.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +58,26 @@ def page(commands: str, version: str) -> str:
         lines = [f".SS {escaped(name)}", ".nf", *map(escaped, syntax[1].splitlines()), ".fi", ".PP"]
         parts.append("\n".join([*lines, *map(escaped, prose(summary).splitlines())]) + "\n")
     return "".join(parts) + TAIL
+
+
+def program(name: str, about: str, shown: str, version: str) -> str:
+    """The page of a program in roff, from the text of its --help."""
+    usage = re.search(r"^[Uu]sage: (.+?)\n\n", shown, re.MULTILINE | re.DOTALL)[1]
+    lines = [
+        f'.TH {name.upper()} 1 "" "jobboard {version}" "User Commands"',
+        ".SH NAME",
+        f"{escaped(name)} \\- {escaped(about)}",
+        ".SH SYNOPSIS",
+        escaped(re.sub(r"\S*exporter\.py", name, " ".join(usage.split()))),
+        ".SH OPTIONS",
+    ]
+    options = re.findall(
+        r"^ {1,6}(\S.*?)(?:  +|\n +)(\S.*(?:\n {10,}\S.*)*)", shown[shown.index("\n\n") :], re.MULTILINE
+    )
+    assert len(options) > 3, f"{name} --help has no options"
+    for option, said in options:
+        lines += [".TP", f".B {escaped(option)}", escaped(" ".join(said.split()))]
+    return "\n".join([*lines, ".SH SEE ALSO", ".BR jobboard (7)"]) + "\n"
 
 
 def prose(markdown: str) -> str:

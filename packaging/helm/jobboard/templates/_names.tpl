@@ -1,0 +1,73 @@
+{{- define "jobboard.name" -}}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) }}
+{{- $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "jobboard.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "jobboard.labels" -}}
+{{ include "jobboard.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "jobboard.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "jobboard.secret" -}}
+{{ .Values.existingSecret | default (include "jobboard.name" .) }}
+{{- end }}
+
+{{/* The keys of the secret, with blanks between them. */}}
+{{- define "jobboard.secretKeys" -}}
+{{- if .Values.existingSecret -}}
+{{- if not (has "default" .Values.existingSecretKeys) -}}
+{{- fail "existingSecretKeys: `default` is missing: the password of the user default must be in the secret" -}}
+{{- end -}}
+{{- join " " .Values.existingSecretKeys -}}
+{{- else -}}
+{{- if not .Values.passwords.default -}}
+{{- fail "passwords.default is missing: give the password of the user default, or name a secret of yours in existingSecret" -}}
+{{- end -}}
+{{- $keys := list -}}
+{{- range $name := list "default" "producer" "worker" "operator" "observer" -}}
+{{- if index $.Values.passwords $name -}}{{- $keys = append $keys $name -}}{{- end -}}
+{{- end -}}
+{{- if .Values.metricsToken -}}{{- $keys = append $keys "metrics-token" -}}{{- end -}}
+{{- join " " $keys -}}
+{{- end -}}
+{{- end }}
+
+{{/* Passwords as files: the variables that name them. */}}
+{{- define "jobboard.passwordFiles" -}}
+{{- range $key := splitList " " (include "jobboard.secretKeys" .) }}
+{{- if eq $key "default" }}
+- name: JOBBOARD_PASSWORD_FILE
+  value: /run/secrets/jobboard/default
+{{- else if ne $key "metrics-token" }}
+- name: JOBBOARD_{{ upper $key }}_PASSWORD_FILE
+  value: /run/secrets/jobboard/{{ $key }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "jobboard.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "jobboard.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}

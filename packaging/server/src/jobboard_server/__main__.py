@@ -1,0 +1,5 @@
+"""`python -m jobboard_server`: where the module is."""
+
+from . import MODULE
+
+print(MODULE)

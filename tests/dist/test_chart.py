@@ -1,0 +1,143 @@
+"""The Helm chart: linted and rendered by Helm itself, checked against the schemas of Kubernetes, and what it starts
+compared with the image. No cluster is here: nothing of it was installed in one.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+helm = pytest.importorskip("helm_python.chart", reason="scripts/dist-tests installs Helm")
+kubernetes = pytest.importorskip("kubernetes_validate", reason="scripts/dist-tests installs the schemas")
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "packaging" / "helm" / "jobboard"
+VERSION = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+FULL = {
+    "replicas": 2,
+    "passwords": {"default": 'a "b" \\', "worker": "w", "observer": "o%/"},
+    "metricsToken": "t",
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "console": {"write": True, "hosts": ["jobs.example.com"]},
+    "persistence": {"storageClass": "fast"},
+    "nodeSelector": {"disk": "ssd"},
+    "podAnnotations": {"a": "b"},
+    "imagePullSecrets": [{"name": "registry"}],
+}
+LEAST = {"passwords": {"default": "a"}, "console": {"enabled": False}}
+OWN_SECRET = {"existingSecret": "mine", "existingSecretKeys": ["default", "observer"]}
+
+
+def rendered(values: dict[str, Any], name: str = "jobs") -> dict[tuple[str, str], dict[str, Any]]:
+    """What Kubernetes is given, by kind and name."""
+    with helm.Chart.load(CHART) as chart:
+        texts = chart.render(values, name=name, namespace="work")
+    documents = [
+        one for path, text in texts.items() if path.endswith(".yaml") for one in yaml.safe_load_all(text) if one
+    ]
+    return {(one["kind"], one["metadata"]["name"]): one for one in documents}
+
+
+@pytest.mark.parametrize("values", [FULL, LEAST, OWN_SECRET], ids=["full", "least", "own secret"])
+def test_it_is_linted_and_fits_the_schemas(values: dict[str, Any]) -> None:
+    report = helm.lint(CHART, values, strict=True)
+    assert not report["errors"]
+    assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
+    found = rendered(values)
+    for (kind, _), document in found.items():
+        if kind != "ServiceMonitor":  # of an operator, not of Kubernetes
+            for version in ("1.25", "1.34"):
+                kubernetes.validate(document, version, strict=True)
+    assert ("StatefulSet", "jobs-jobboard") in found
+
+
+def test_its_versions_are_those_of_the_project() -> None:
+    about = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (about["version"], about["appVersion"]) == (VERSION, VERSION)
+
+
+def test_what_it_names_is_there() -> None:
+    """Services find pods, pods their secret, the monitor the console; ports and keys agree."""
+    found = rendered(FULL)
+    [server] = [one for (kind, _), one in found.items() if kind == "StatefulSet"]
+    [console] = [one for (kind, _), one in found.items() if kind == "Deployment"]
+    pods = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in (server, console)}
+    first = {**pods["jobs-jobboard"], "statefulset.kubernetes.io/pod-name": "jobs-jobboard-0"}
+    for name, labels in (
+        ("jobs-jobboard", first),
+        ("jobs-jobboard-servers", pods["jobs-jobboard"]),
+        ("jobs-jobboard-console", pods["jobs-jobboard-console"]),
+    ):
+        selector = found["Service", name]["spec"]["selector"]
+        assert selector.items() <= labels.items()
+    assert server["spec"]["serviceName"] == "jobs-jobboard-servers"
+    assert not found["Service", "jobs-jobboard"]["spec"]["selector"].items() <= pods["jobs-jobboard-console"].items()
+    for one in (server, console):
+        assert one["spec"]["selector"]["matchLabels"].items() <= pods[one["metadata"]["name"]].items()
+        [volume] = one["spec"]["template"]["spec"]["volumes"]
+        assert volume["secret"]["secretName"] == "jobs-jobboard"
+    secret = {key: base64.b64decode(value).decode() for key, value in found["Secret", "jobs-jobboard"]["data"].items()}
+    assert secret == {**FULL["passwords"], "metrics-token": "t"}
+    monitor = found["ServiceMonitor", "jobs-jobboard"]["spec"]
+    assert monitor["selector"]["matchLabels"].items() <= (
+        found["Service", "jobs-jobboard-console"]["metadata"]["labels"].items()
+    )
+    [endpoint] = monitor["endpoints"]
+    assert endpoint["port"] in [port["name"] for port in found["Service", "jobs-jobboard-console"]["spec"]["ports"]]
+    assert endpoint["authorization"]["credentials"]["key"] in secret
+
+
+@pytest.mark.parametrize("values", [FULL, OWN_SECRET], ids=["full", "own secret"])
+def test_the_image_knows_what_it_is_given(values: dict[str, Any]) -> None:
+    start = (ROOT / "packaging" / "image" / "jobboard-start").read_text()
+    keys = set(values.get("existingSecretKeys") or {*FULL["passwords"], "metrics-token"})
+    for (kind, _), one in rendered(values).items():
+        if kind not in ("StatefulSet", "Deployment"):
+            continue
+        pod = one["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        for variable in container["env"]:
+            assert variable["name"].removesuffix("_FILE") in start or "_PASSWORD" in variable["name"]
+            if variable["name"].endswith("_FILE"):
+                assert variable["value"].rpartition("/")[2] in keys
+        assert pod["enableServiceLinks"] is False  # they would be named as our variables are
+        assert pod["securityContext"]["runAsUser"] == 10001
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["image"] == f"jobboard:{VERSION}"
+
+
+def test_an_own_secret_is_used_and_none_is_made() -> None:
+    found = rendered(OWN_SECRET)
+    assert not [kind for kind, _ in found if kind == "Secret"]
+    server = found["StatefulSet", "jobs-jobboard"]["spec"]["template"]["spec"]
+    assert server["volumes"][0]["secret"]["secretName"] == "mine"
+
+
+def test_a_password_starts_the_servers_anew() -> None:
+    def annotations(password: str) -> object:
+        values = {**LEAST, "passwords": {"default": password}}
+        return rendered(values)["StatefulSet", "jobs-jobboard"]["spec"]["template"]["metadata"]["annotations"]
+
+    assert annotations("a") == annotations("a") != annotations("b")
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [
+        ({}, "passwords.default is missing"),
+        ({**LEAST, "replicas": 0}, "'/replicas': minimum"),
+        ({**LEAST, "password": "a"}, "'password' not allowed"),
+        ({"passwords": {"default": "a"}}, "the console needs the role observer"),
+        ({**OWN_SECRET, "existingSecretKeys": ["observer"]}, "`default` is missing"),
+        ({**LEAST, "serviceMonitor": {"enabled": True}}, "serviceMonitor needs the console and a token"),
+        ({**LEAST, "server": {"port": "6379"}}, "'/server/port'"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(Exception, match=re.escape(said)):
+        rendered(values)
