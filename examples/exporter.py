@@ -1,16 +1,19 @@
 """Serves the numbers of boards to Prometheus: an HTTP server, one scrape is one JOB.METRICS.
 
-    python examples/exporter.py --port 6379 --listen 9199 jobs mails
+    python examples/exporter.py --redis redis://prometheus:password@127.0.0.1:6379 --listen 9199 jobs mails
 
 Without boards it serves all that it finds, with one SCAN of the keys of type jobboard1 for each scrape; on
 a server with many other keys, name them. `grafana-dashboard.json` beside this file reads what comes out.
 
-The user of the connection needs +job.metrics, +scan, and to read the boards (%R~…).
+The address is redis-py's: `rediss://…?ssl_ca_certs=/etc/ssl/jobs-ca.pem` is TLS. Its user needs +job.metrics,
++scan, and to read the boards (%R~…).
 """
 
 from __future__ import annotations
 
 import argparse
+import hmac
+import os
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -31,13 +34,19 @@ def found(client: redis.Redis) -> list[bytes]:
     return sorted(names)
 
 
-def handler(client: redis.Redis, boards: Sequence[str | bytes]) -> type[BaseHTTPRequestHandler]:
-    """Answers GET /metrics; 503 while the server cannot be asked."""
+def handler(
+    client: redis.Redis, boards: Sequence[str | bytes], token: str | None
+) -> type[BaseHTTPRequestHandler]:
+    """Answers GET /metrics to those who know the token; 503 while the server cannot be asked."""
+    wanted = None if token is None else f"Bearer {token}".encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.split("?")[0] != "/metrics":
                 return self.send_error(404)
+            sent = self.headers.get("Authorization", "").encode("latin-1", "replace")
+            if wanted is not None and not hmac.compare_digest(sent, wanted):
+                return self.send_error(401)
             try:
                 text = client.execute_command("JOB.METRICS", *(boards or found(client)))
             except redis.RedisError as error:
@@ -54,21 +63,38 @@ def handler(client: redis.Redis, boards: Sequence[str | bytes]) -> type[BaseHTTP
     return Handler
 
 
-def serve(client: redis.Redis, boards: Sequence[str | bytes], host: str, port: int) -> ThreadingHTTPServer:
+def serve(
+    client: redis.Redis, boards: Sequence[str | bytes], host: str, port: int, token: str | None = None
+) -> ThreadingHTTPServer:
     """A server that listens there; port 0 takes a free one."""
-    return ThreadingHTTPServer((host, port), handler(client, boards))
+    return ThreadingHTTPServer((host, port), handler(client, boards, token))
 
 
 def main() -> None:
+    url = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379"
+    token = os.environ.get("JOBBOARD_METRICS_TOKEN") or None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--host", default="127.0.0.1", help="of the Redis server")
-    parser.add_argument("--port", type=int, default=6379, help="of the Redis server")
-    parser.add_argument("--listen", type=int, default=9199, help="port of this exporter")
-    parser.add_argument("--bind", default="127.0.0.1", help="address of this exporter")
+    parser.add_argument(
+        "--redis",
+        default=url,
+        metavar="URL",
+        help="the server; so that nobody sees the password, in $REDIS_URL (default: redis://127.0.0.1:6379)",
+    )
+    parser.add_argument("--listen", type=int, default=9199, metavar="PORT", help="(default: 9199)")
+    parser.add_argument("--bind", default="127.0.0.1", metavar="ADDRESS", help="(default: 127.0.0.1)")
+    parser.add_argument(
+        "--metrics-token",
+        default=token,
+        metavar="TOKEN",
+        help="what a scraper has to send as its bearer token; also in $JOBBOARD_METRICS_TOKEN",
+    )
     parser.add_argument("board", nargs="*", help="boards; without any, all that are found")
     args = parser.parse_args()
-    client = redis.Redis(args.host, args.port)
-    with serve(client, args.board, args.bind, args.listen) as server:
+    try:
+        client = redis.Redis.from_url(args.redis)
+    except ValueError as error:
+        parser.error(f"--redis: {error}")
+    with serve(client, args.board, args.bind, args.listen, args.metrics_token) as server:
         print(f"http://{args.bind}:{server.server_address[1]}/metrics", flush=True)
         try:
             server.serve_forever()

@@ -47,6 +47,8 @@ class Peer(NamedTuple):
     share: float = 1.0
     """Of the jobs: slow ones do fewer."""
     venv: str = "venv"
+    broker: str = "redis"
+    """Of Celery: the scheme of its URL."""
 
 
 OURS = ["-m", "jobboard", "worker", "jobboard_app:board", "--log-level", "warning"]
@@ -76,7 +78,12 @@ PEERS = [
         venv="arq",
     ),
     *(
-        Peer("celery", "Celery", f"`--pool {pool} -c 1`", ["celery_app.py"], [*CELERY, "--pool", pool])
+        Peer(
+            *("celery", f"Celery, `{broker}://`", f"`--pool {pool} -c 1`"),
+            *(["celery_app.py"], [*CELERY, "--pool", pool]),
+            broker=broker,
+        )
+        for broker in ("redis", "jobboard")
         for pool in ("solo", "prefork")
     ),
     *(
@@ -104,6 +111,7 @@ def measure(peer: Peer, server: Server, jobs: int, folder: Path) -> Found:
         **os.environ,
         "BENCH_COUNT": str(count),
         "BENCH_PORT": str(server.port),
+        "BENCH_BROKER": peer.broker,
         "PYTHONPATH": str(HERE),
     }
     program, *words = peer.post
@@ -175,7 +183,7 @@ def report(found: list[tuple[Peer, Found]], head: str) -> str:
     for peer, one in found:
         numbers = f"{one.rate:,.0f} | {one.worker:,.0f} | {one.server:,.0f}"
         lines.append(f"| {peer.title} | {peer.how} | {numbers} |")
-    versions = {peer.title: version(peer) for peer, _ in found}
+    versions = {peer.title.partition(",")[0]: version(peer) for peer, _ in found}
     said = "; ".join(f"{title} {text}" for title, text in versions.items())
     return "\n".join([head, *lines, "", f"Versions: {said}.", "", kept()])
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import job
 from celery import Celery
 
-app = Celery("celery_app", broker=f"redis://127.0.0.1:{job.port()}")
+app = Celery("celery_app", broker=f"{os.environ['BENCH_BROKER']}://127.0.0.1:{job.port()}")
 
 
 @app.task(name="nothing", ignore_result=True)

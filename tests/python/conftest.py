@@ -26,10 +26,10 @@ CONFIG SET) calls `server.spoil()`, uses `server.configured(...)`, or takes a `f
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable
 
 import pytest
 from harness import EPOCH, KINDS, Board, Clock, Server
@@ -93,6 +93,17 @@ class Pool:
     def close(self) -> None:
         for server in self.servers.values():
             server.close()
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Browser tests leave an event loop running in their thread: hides it from the tests after them."""
+    loop = None if "console" in request.path.parts else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from typing import Any, Optional
+from typing import Any
 
 from crc64 import body, crc64
 from harness import Server, wait_until
@@ -17,7 +17,7 @@ def encoded(*words: Any) -> bytes:
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
 
 
-def snapshot(dumps: Optional[dict] = None) -> bytes:
+def snapshot(dumps: dict | None = None) -> bytes:
     """A file of the server with these keys of database 0: name to DUMP."""
     content = b"REDIS0010"
     for name, dump in (dumps or {}).items():
@@ -31,11 +31,11 @@ def snapshot(dumps: Optional[dict] = None) -> bytes:
 class Primary:
     """Listens on a port of its own; `send` goes to the replica that has synchronised last."""
 
-    def __init__(self, dumps: Optional[dict] = None) -> None:
+    def __init__(self, dumps: dict | None = None) -> None:
         self.file = snapshot(dumps)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.link: Optional[socket.socket] = None
+        self.link: socket.socket | None = None
         self.sent = 0
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -36,6 +36,8 @@ TABLE = {
     "mconsume": Row("w1 1 j", "rw", "w"),
     "fail": Row("w1 j kind message", "rw", "w"),
     "abandon": Row("w1 j", "rw", "w"),
+    "mfail": Row("w1 k m 1 j", "rw", "w"),
+    "mtrash": Row("w1 1 j", "rw", "w"),
     "mabandon": Row("w1 1 j", "rw", "w"),
     "trash": Row("w1 j", "rw", "w"),
     "cancel": Row("1 j", "rw", "o"),

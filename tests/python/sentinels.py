@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Callable
+from collections.abc import Callable
 
 import redis
 from harness import Server, wait_until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import select
-from typing import Any, Optional
+from typing import Any
 
 import redis
 from harness import Server, options, record, wait_until
@@ -23,7 +23,7 @@ class Parked:
         db: int = 0,
         protocol: int = 3,
         await_block: bool = True,
-        login: Optional[dict] = None,
+        login: dict | None = None,
     ) -> None:
         self.server = server
         client = server.client(db=db, protocol=protocol, **(login or {}))
@@ -55,7 +55,7 @@ class Parked:
         assert self.answered(within * PATIENCE), f"{self.worker} got no reply"
         return self.connection.read_response()
 
-    def reply(self, within: float = 30.0) -> Optional[list]:
+    def reply(self, within: float = 30.0) -> list | None:
         """The records with which it was answered, None for the null reply; raises its error."""
         found = self.answer(within)
         return None if found is None else [record(one) for one in found]
@@ -80,7 +80,7 @@ class Waiter(Parked):
         db: int = 0,
         protocol: int = 3,
         await_block: bool = True,
-        login: Optional[dict] = None,
+        login: dict | None = None,
         **claim_options: Any,
     ) -> None:
         self.worker = worker

@@ -6,11 +6,9 @@
 - `WallClock` (wall.py): the machine's clock as servers of one's own see it, for steps of it.
 - `wait_until` (waiting.py): poll a condition instead of sleeping; `past`: until a time has come.
 - `SOON` (waiting.py): a lease or delay that a test has prepared for before it ends.
-- `run_async` (awaiting.py): runs a coroutine.
 - `KINDS`, `executable` (kinds.py): which servers there are and where their executables lie.
 """
 
-from .awaiting import run_async
 from .board import Board, Selection, from_pairs, options, record
 from .clock import EPOCH, Clock
 from .kinds import KINDS, executable
@@ -34,6 +32,5 @@ __all__ = [
     "options",
     "past",
     "record",
-    "run_async",
     "wait_until",
 ]

@@ -176,6 +176,14 @@ class Board:
     def trash(self, worker: Any, id: Any, **keywords: Any) -> Any:
         return self.call("TRASH", worker, id, **keywords)
 
+    def mtrash(self, worker: Any, ids: Iterable | str, **keywords: Any) -> list:
+        return self.call("MTRASH", worker, *_ids_or_all(ids), **keywords)
+
+    def mfail(
+        self, worker: Any, ids: Iterable | str, kind: Any = "k", message: Any = "m", **keywords: Any
+    ) -> list:
+        return self.call("MFAIL", worker, kind, message, *_ids_or_all(ids), **keywords)
+
     # Operators
 
     def cancel(self, *ids: Any, **keywords: Any) -> list:

@@ -8,7 +8,7 @@ source     a client of the server with the other library's keys, replies in byte
 from __future__ import annotations
 
 import argparse
-from typing import Callable
+from collections.abc import Callable
 
 import pytest
 import redis

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-from collections.abc import Iterator
-from typing import Any, Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 
+import jobboard
+import pytest
 from harness.server import ROOT
 
 
@@ -86,3 +89,62 @@ def test_sharded(cluster) -> None:
     assert "shards: 12 on 3 nodes" in output
     assert "the same id again: None" in output
     assert "consumed: 3000, each once: True, left: 0" in output
+
+
+class Shop:
+    """The application of examples/shop.py, with a worker."""
+
+    def __init__(self, port: int) -> None:
+        self.environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{port}"}
+        words = ["-m", "jobboard", "worker", "shop:board", "--threads", "4", "--log-level", "warning"]
+        self.worker = self.start(*words)
+
+    def start(self, *words: str) -> subprocess.Popen:
+        place = {"cwd": ROOT / "examples", "env": self.environment, "text": True}
+        return subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, **place)
+
+    def say(self, *words: str) -> list[str]:
+        process = self.start("shop.py", *words)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        return output.splitlines()
+
+    def close(self) -> None:
+        self.worker.terminate()
+        assert self.worker.wait(40) == 0
+        self.worker.stdout.close()
+
+
+@pytest.fixture
+def shop(server):
+    one = Shop(server.port)
+    yield one
+    one.close()
+
+
+def test_an_application(shop, server) -> None:
+    """Mail with back-off, a cron, a rate, a pipeline, progress and a cancel, in less than 120 lines."""
+    assert len((ROOT / "examples/shop.py").read_text().splitlines()) < 120
+    board = jobboard.Board("shop", server.client(decode_responses=False))
+    shop.say("setup")
+    shop.say("setup")
+    [schedule] = board.schedule_list()
+    assert (schedule["id"], schedule["cron"], schedule["tz"]) == ("report", "0 2 * * *", "Europe/Berlin")
+    assert board.result(board.schedule_run("report"), timeout="30s").startswith("report of 20")
+    assert shop.say("mail", "ann") == ["Welcome sent to ann at try 2"]
+    assert shop.say("quotes", "EUR", "USD", "GBP") == ["4.5"]
+    claims = sorted(job.claimed for job in board.list(state="complete", queue="quotes"))
+    assert len(claims) == 3 and claims[2] - claims[0] >= 390, "five a second"
+    assert shop.say("photo", "cat.png") == ["cat.png: published with 700 bytes"]
+    lines = shop.say("export", "3")[1:]
+    assert lines[-1] == "3 rows" and set(lines[:-1]) <= {
+        "0 % row 1 of 3",
+        "33 % row 2 of 3",
+        "67 % row 3 of 3",
+    }
+    process = shop.start("shop.py", "export", "1000")
+    id = process.stdout.readline().strip()
+    assert re.fullmatch(r"\d+ % row \d+ of 1000", process.stdout.readline().strip())
+    shop.say("cancel", id)
+    output, _ = process.communicate(timeout=60)
+    assert output.splitlines()[-1] == "cancelled"

@@ -13,9 +13,8 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable
 
 import pytest
 from harness import SOON, Board, Server, past, wait_until

@@ -1,0 +1,91 @@
+"""The exporter, as a program: address, user, password, token, TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.server import ROOT, free_port
+
+USER = "user prometheus on >a-password resetkeys %R~* -@all +job.metrics +scan +type"
+
+
+@contextlib.contextmanager
+def exporter(url: str, *words: str, **environment: str) -> Iterator[str]:
+    """Its address while it runs."""
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples" / "exporter.py"), "--listen", "0", *words],
+        env={**os.environ, "REDIS_URL": url, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def status(address: str, token: str | None = None) -> int:
+    request = urllib.request.Request(address)
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            assert b'board="jobs"' in reply.read()
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_user_with_a_password(fresh_server) -> None:
+    server = fresh_server(config=[USER, "user default on >another ~* &* +@all"], wait=False)
+    connect = server.connect
+    server.connect = lambda **options: connect(**{"password": "another", **options})
+    server.wait_ready()
+    server.board("jobs").post("x")
+    with exporter(f"redis://prometheus:a-password@127.0.0.1:{server.port}") as address:
+        assert status(address) == 200
+    with exporter(f"redis://prometheus:wrong@127.0.0.1:{server.port}") as address:
+        assert status(address) == 503
+
+
+def test_a_token_keeps_others_out(server) -> None:
+    server.board("jobs").post("x")
+    url = f"redis://127.0.0.1:{server.port}"
+    with exporter(url, JOBBOARD_METRICS_TOKEN="a token") as address:
+        assert [status(address), status(address, "wrong"), status(address, "a token")] == [401, 401, 200]
+    with exporter(url, "--metrics-token", "other", JOBBOARD_METRICS_TOKEN="a token") as address:
+        assert status(address, "other") == 200
+
+
+def test_tls(fresh_server, tmp_path: Path) -> None:
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed: no certificate can be made")
+    key, certificate, port = tmp_path / "key.pem", tmp_path / "certificate.pem", free_port()
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    subprocess.run([*words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    files = {"tls-cert-file": certificate, "tls-key-file": key, "tls-ca-cert-file": certificate}
+    lines = [f"{name} {path}" for name, path in files.items()]
+    server = fresh_server(kind="redis70", config=[f"tls-port {port}", "tls-auth-clients no", *lines])
+    server.board("jobs").post("x")
+    with exporter(f"rediss://127.0.0.1:{port}?ssl_ca_certs={certificate}") as address:
+        assert status(address) == 200
+    with exporter(f"rediss://127.0.0.1:{port}") as address:  # a certificate that it does not know
+        assert status(address) == 503
+
+
+def test_an_address_that_is_none(tmp_path: Path) -> None:
+    words = [sys.executable, str(ROOT / "examples" / "exporter.py"), "--redis", "http://127.0.0.1"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2 and "--redis: " in done.stderr
