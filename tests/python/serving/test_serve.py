@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 import redis
@@ -153,6 +154,15 @@ def test_the_lines_that_it_prints_can_be_used(serve, tmp_path) -> None:
     assert "welcome" in done.stdout
     assert lines[2].startswith("jobboard top ")
     assert f"kill {serving.process.pid}" in serving.text
+
+
+def test_a_log_that_is_named_is_kept(serve, tmp_path) -> None:
+    """A temporary folder goes, unless the server failed and its log tells why."""
+    serving = serve(NO_CONSOLE, folder=None, TMPDIR=str(tmp_path))
+    os.kill(serving.server_pid(), signal.SIGKILL)
+    assert serving.process.wait(60) == 1
+    [log] = re.findall(r"\(log: (.+)\)", serving.text)
+    assert "jobboard" in Path(log).read_text()
 
 
 def test_the_console_shows_the_boards_to_who_knows_the_password(serve, data) -> None:

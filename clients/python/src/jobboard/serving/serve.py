@@ -11,12 +11,14 @@ import contextlib
 import itertools
 import os
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from .. import __version__
 from ..escaping import escaped
@@ -68,7 +70,9 @@ class Told(BaseException):
 
 
 def serve(settings: Settings) -> int:
-    """Serves until SIGTERM, SIGINT or SIGHUP; returns 0, or 1 when the server or the demo has failed."""
+    """Serves until SIGTERM, SIGINT or SIGHUP; returns 0, or 1 when the demo has failed or jobs are unwritten.
+    Raises `CannotServe` when the server ends by itself.
+    """
     try:
         return _serve(settings)
     except Told:  # before anything had been started
@@ -87,7 +91,7 @@ def _serve(settings: Settings) -> int:
                 if settings.once:
                     return 0
             _say_what_next(settings, folder, server)
-            return _watch(server, console, signals)
+            _watch(server, console, signals)
         except Told:
             signals.heeded = False
             _say("Saving, and ending.")
@@ -144,8 +148,22 @@ def _start(
 
 def _path(settings: Settings, stack: contextlib.ExitStack) -> Path:
     if settings.temporary:
-        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jobboard-")))
+        return stack.enter_context(_temporary_folder())
     return settings.folder or default_folder()
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Removed at the end, unless the sentence that says why the server failed names a file in it."""
+    path, keep = Path(tempfile.mkdtemp(prefix="jobboard-")), False
+    try:
+        yield path
+    except CannotServe as failure:
+        keep = str(path) in str(failure)
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(path)
 
 
 def _file(path: Path) -> Path:
@@ -207,7 +225,7 @@ def _say_what_next(settings: Settings, folder: DataFolder, server: ServerProcess
         _say(line)
 
 
-def _watch(server: ServerProcess, console: ConsoleProcess | None, signals: Signals) -> int:
+def _watch(server: ServerProcess, console: ConsoleProcess | None, signals: Signals) -> NoReturn:
     full = False
     for number in itertools.count():
         signals.check()
@@ -220,8 +238,7 @@ def _watch(server: ServerProcess, console: ConsoleProcess | None, signals: Signa
             _tell(f"the console has ended: {console.last_words()}")
             console = None
         time.sleep(LOOK_EVERY)
-    _tell(server.last_words())
-    return 1
+    raise CannotServe(server.last_words())
 
 
 def _has_written(server: ServerProcess, signals: Signals) -> bool:
