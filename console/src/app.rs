@@ -15,6 +15,7 @@ use crate::access::guard::cookie;
 use crate::access::sessions::{lock, Credentials, Session, Sessions, COOKIE};
 use crate::access::turns::Turns;
 use crate::access::visitors::Visitor;
+use crate::audit::Audit;
 use crate::connection::place::{Place, User};
 use crate::connection::Link;
 use crate::failure::Failure;
@@ -32,6 +33,7 @@ pub struct App {
     pub port: u16,
     pub sessions: Sessions,
     pub trends: Trends,
+    pub audit: Audit,
     /// By address and user: guessing passwords is slow.
     pub sign_ins: Arc<Turns<(IpAddr, String)>>,
     /// Pages that are told anew by themselves.
@@ -51,6 +53,7 @@ impl App {
             metrics: Metrics::new(user),
             port,
             trends: Trends::default(),
+            audit: Audit::default(),
             sign_ins: Turns::new(),
             open: Mutex::default(),
         }
@@ -148,6 +151,8 @@ pub struct RequestContext {
     pub headers: HeaderMap,
     /// Path and query, to come back to.
     pub here: String,
+    /// Whether this is an open page that is told anew.
+    pub is_live: bool,
 }
 
 impl RequestContext {
@@ -166,12 +171,18 @@ impl RequestContext {
         self.session.link.ask(board, command).await
     }
 
+    /// The same, of which an open page takes what others of its user have been told just before.
+    pub async fn ask_shared(&self, board: &[u8], command: redis::Cmd) -> Result<redis::Value, Failure> {
+        self.session.answers.ask(&self.session.link, board, command, !self.is_live).await
+    }
+
     pub fn fail(&self, failure: &Failure) -> Response {
         if *failure == Failure::SignedOut {
             self.app.sign_out(&self.session);
             return to_sign_in(&self.here);
         }
-        crate::pages::failure_page(&self.app, &self.headers, Some(&self.session), failure)
+        let board = self.query.any("b").filter(|_| !self.here.starts_with("/?"));
+        crate::pages::failure_page(&self.app, &self.headers, Some((&self.session, board)), failure)
     }
 }
 
@@ -192,6 +203,7 @@ impl FromRequestParts<Arc<App>> for RequestContext {
             query: Query::read(parts.uri.query().unwrap_or_default().as_bytes()),
             headers: parts.headers.clone(),
             here,
+            is_live: false,
         })
     }
 }

@@ -59,6 +59,30 @@ impl Chart {
         }
     }
 
+    /// The lines alone, for a row of a table.
+    pub fn spark(&self) -> Markup {
+        const SIZE: (f64, f64) = (120.0, 26.0);
+        let times = self.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+        let (first, last) = times.fold((i64::MAX, i64::MIN), |(low, high), at| (low.min(at), high.max(at)));
+        let values = self.lines.iter().flat_map(|line| line.points.iter().filter_map(|point| point.1));
+        let top = values.fold(1.0, f64::max);
+        let x = |at: i64| {
+            if last > first {
+                (at - first) as f64 / (last - first) as f64 * SIZE.0
+            } else {
+                SIZE.0
+            }
+        };
+        let y = |value: f64| SIZE.1 - 2.0 - value / top * (SIZE.1 - 4.0);
+        html! {
+            svg.spark viewBox={ "0 0 " (SIZE.0) " " (SIZE.1) } role="img" aria-label=(self.summary()) {
+                @for (number, line) in self.lines.iter().enumerate() {
+                    path class={ "line line" (number) } d=(path(line, &x, &y)) {}
+                }
+            }
+        }
+    }
+
     fn legend(&self) -> Markup {
         html! {
             span.legend {

@@ -39,13 +39,18 @@ impl Finder {
 }
 
 /// One for each user, however many sessions they have.
-#[derive(Default)]
-pub struct Finders(PlainMutex<HashMap<String, Arc<Finder>>>);
+pub struct PerUser<T>(PlainMutex<HashMap<String, Arc<T>>>);
 
-impl Finders {
-    pub fn of(&self, user: &str) -> Arc<Finder> {
+impl<T> Default for PerUser<T> {
+    fn default() -> Self {
+        Self(PlainMutex::default())
+    }
+}
+
+impl<T: Default> PerUser<T> {
+    pub fn of(&self, user: &str) -> Arc<T> {
         let mut known = lock(&self.0);
-        known.retain(|_, finder| Arc::strong_count(finder) > 1);
+        known.retain(|_, one| Arc::strong_count(one) > 1);
         Arc::clone(known.entry(user.to_owned()).or_default())
     }
 }

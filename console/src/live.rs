@@ -42,7 +42,7 @@ pub fn stream(cx: RequestContext, living: LivePage) -> Response {
         return Sse::new(stream::iter([Ok::<_, Infallible>(event)])).into_response();
     };
     let state = Stream {
-        cx,
+        cx: RequestContext { is_live: true, ..cx },
         living,
         memory: Memory::default(),
         told: HashMap::new(),

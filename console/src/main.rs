@@ -8,15 +8,19 @@
 //! | `actions` | makes commands of what a user wants done |
 //! | `live` | tells open pages what has changed |
 //! | `known_boards`, `recent` | the boards of a server; the last quarter of an hour of one |
+//! | `alike`, `preview` | failures that are the same; the beginnings of payloads |
 //! | `filters`, `query`, `names`, `format` | which jobs are meant; addresses and forms; names; values as pages show them |
+//! | `audit` | what was done through the console |
 //! | `metrics` | the numbers of all boards for Prometheus |
 //!
 //! Nothing is stored.
 
 mod access;
 mod actions;
+mod alike;
 mod app;
 mod assets;
+mod audit;
 mod chart;
 mod connection;
 mod failure;
@@ -28,6 +32,7 @@ mod metrics;
 mod names;
 mod options;
 mod pages;
+mod preview;
 mod query;
 mod recent;
 
@@ -102,10 +107,13 @@ fn routes(app: &Arc<App>) -> Router {
         .route("/run", get(pages::get_run))
         .route("/data", get(pages::job::get_data))
         .route("/jobs", get(pages::jobs::get))
+        .route("/failures", get(pages::get_failures))
+        .route("/post", get(pages::compose::get).post(pages::compose::post))
         .route("/find", get(pages::search::get))
         .route("/stats", get(pages::get_stats))
         .route("/schedules", get(pages::schedules::get))
         .route("/settings", get(pages::settings::get))
+        .route("/audit", get(pages::audit::get))
         .route("/confirm", get(pages::confirm::get))
         .route("/act", post(pages::confirm::post))
         .route("/stop", post(pages::run::stop))

@@ -25,6 +25,15 @@ pub fn shown(name: &[u8]) -> String {
     text
 }
 
+/// The same of a text of several lines: these, and tabs, stay.
+pub fn lines(text: &[u8]) -> String {
+    let text: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'\r').collect();
+    let parts = text
+        .split(|&byte| byte == b'\n')
+        .map(|line| line.split(|&byte| byte == b'\t').map(shown).collect::<Vec<_>>().join("\t"));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
 /// Characters that change the direction of what stands around them.
 fn turns(one: char) -> bool {
     matches!(one, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -82,6 +91,11 @@ mod tests {
         assert_eq!(shown(b"a\xff\n<b>"), "a\\xff\\x0a<b>");
         assert_eq!(short(b"abcdef", 4), "abc…");
         assert_eq!(short(b"abcd", 4), "abcd");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(lines(b"a\r\n\tb\x1b[0m\n\xff"), "a\n\tb\\x1b[0m\n\\xff");
     }
 
     #[test]

@@ -20,6 +20,9 @@ const WINDOW: i64 = 60_000;
 /// Older samples go, ms.
 const SPAN: i64 = 15 * 60_000;
 
+/// Points further apart are not joined: nobody looked in between, ms.
+const GAP: i64 = 30_000;
+
 /// How many boards, each for one user, are remembered; those looked at longest ago go.
 const MOST: usize = 200;
 
@@ -79,6 +82,9 @@ struct Sample {
     at: i64,
     ready: i64,
     claimed: i64,
+    /// Jobs that were done and that failed since the day began.
+    done: i64,
+    failed: i64,
     wait: Bins,
     run: Bins,
 }
@@ -89,6 +95,11 @@ pub struct Point {
     pub at: i64,
     pub ready: i64,
     pub claimed: i64,
+    /// A minute, since the point before; `None` after a gap.
+    pub done: Option<f64>,
+    pub failed: Option<f64>,
+    /// Nobody looked for a while before this one.
+    pub after_gap: bool,
     pub wait: [Option<f64>; 3],
     pub run: [Option<f64>; 3],
 }
@@ -111,12 +122,27 @@ impl Trend {
         while self.points.front().is_some_and(|first| sample.at - first.at > SPAN) {
             self.points.pop_front();
         }
+        let last = self.recent.back();
+        let after_gap = last.is_some_and(|last| sample.at - last.at > GAP);
+        let pace = |of: fn(&Sample) -> i64| {
+            let last = last.filter(|_| !after_gap)?;
+            // A new day has begun at nothing.
+            let gained = if of(&sample) < of(last) { of(&sample) } else { of(&sample) - of(last) };
+            Some(gained as f64 * 60_000.0 / (sample.at - last.at) as f64)
+        };
+        let (done, failed) = (pace(|sample| sample.done), pace(|sample| sample.failed));
+        if after_gap {
+            self.recent.clear();
+        }
         let before = self.recent.front().unwrap_or(&sample);
         let percentiles = |bins: Bins| [50, 95, 99].map(|percent| bins.percentile(percent));
         self.points.push_back(Point {
             at: sample.at,
             ready: sample.ready,
             claimed: sample.claimed,
+            done,
+            failed,
+            after_gap,
             wait: percentiles(sample.wait.since(&before.wait)),
             run: percentiles(sample.run.since(&before.run)),
         });
@@ -137,6 +163,31 @@ pub struct Trends {
 }
 
 impl Trends {
+    /// Notes how many jobs are done and fail a minute on all boards together.
+    pub fn note_sum(&self, user: &str, at: i64, done: Option<f64>, failed: Option<f64>) -> Vec<Point> {
+        let mut known = lock(&self.known);
+        let trend = known.entry((user.to_owned(), Vec::new(), Some(Vec::new()))).or_default();
+        let last = trend.points.back().map(|point| point.at);
+        if last.is_none_or(|last| at - last >= STEP) {
+            let after_gap = last.is_some_and(|last| at - last > GAP);
+            while trend.points.front().is_some_and(|first| at - first.at > SPAN) {
+                trend.points.pop_front();
+            }
+            trend.points.push_back(Point {
+                at,
+                ready: 0,
+                claimed: 0,
+                done,
+                failed,
+                after_gap,
+                wait: [None; 3],
+                run: [None; 3],
+            });
+            trend.recent = [Sample { at, ..Sample::default() }].into();
+        }
+        trend.points.iter().cloned().collect()
+    }
+
     /// Notes what a user sees of a board now, and gives what they have seen so far.
     pub fn note(&self, seen: Seen, at: i64, ready: i64, claimed: i64, stats: &Value) -> Vec<Point> {
         let stats = Record::read(stats.clone()).unwrap_or_default();
@@ -144,6 +195,8 @@ impl Trends {
             at,
             ready,
             claimed,
+            done: stats.int("completed"),
+            failed: stats.int("failed") + stats.int("retried"),
             wait: Bins::read(&stats.record("wait")),
             run: Bins::read(&stats.record("run")),
         };
@@ -179,11 +232,25 @@ mod tests {
         let mut trend = Trend::default();
         let mut wait = vec![(1, 100)];
         for minute in 0..4 {
-            trend.add(Sample { at: minute * 60_000, wait: bins(&wait), ..Sample::default() });
+            trend.add(Sample { at: minute * GAP, wait: bins(&wait), ..Sample::default() });
             wait.push((1000 + minute, 1));
         }
         let median: Vec<Option<f64>> = trend.points.iter().map(|point| point.wait[0]).collect();
-        assert_eq!(median, [None, Some(1000.0), Some(1001.0), Some(1002.0)]);
+        assert_eq!(median, [None, Some(1000.0), Some(1000.0), Some(1001.0)]);
+    }
+
+    #[test]
+    fn paces_are_those_since_the_last_look_and_gaps_stay_gaps() {
+        let mut trend = Trend::default();
+        for (at, done) in
+            [(0, 100), (5_000, 110), (10_000, 110), (100_000, 500), (105_000, 505), (110_000, 2)]
+        {
+            trend.add(Sample { at, done, ..Sample::default() });
+        }
+        let paces: Vec<Option<f64>> = trend.points.iter().map(|point| point.done).collect();
+        assert_eq!(paces, [None, Some(120.0), Some(0.0), None, Some(60.0), Some(24.0)]);
+        let gaps: Vec<bool> = trend.points.iter().map(|point| point.after_gap).collect();
+        assert_eq!(gaps, [false, false, false, true, false, false]);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
 use crate::actions::runs::Runs;
+use crate::connection::shared::Answers;
 use crate::connection::Link;
-use crate::known_boards::{Finder, Finders};
+use crate::known_boards::{Finder, PerUser};
 use crate::names::hex;
 
 /// A session that nobody uses for so long ends.
@@ -35,6 +36,8 @@ pub struct Session {
     pub link: Link,
     pub runs: Runs,
     pub finder: Arc<Finder>,
+    /// What its user's open pages have asked.
+    pub answers: Arc<Answers>,
     /// Its pages that are told anew by themselves.
     pub live: Arc<Semaphore>,
     csrf: String,
@@ -72,14 +75,15 @@ impl Session {
 
 pub struct Sessions {
     known: Mutex<HashMap<String, (Arc<Session>, Instant)>>,
-    finders: Finders,
+    finders: PerUser<Finder>,
+    answers: PerUser<Answers>,
     most: usize,
 }
 
 impl Sessions {
     /// At most this many sessions with a password, and as many without.
     pub fn new(most: usize) -> Self {
-        Self { known: Mutex::default(), finders: Finders::default(), most }
+        Self { known: Mutex::default(), finders: PerUser::default(), answers: PerUser::default(), most }
     }
 
     /// Begins a session and gives its id. Where there is no room, the one that the user used longest ago
@@ -103,6 +107,7 @@ impl Sessions {
         }
         let session = Arc::new(Session {
             finder: self.finders.of(&user),
+            answers: self.answers.of(&user),
             user,
             password,
             link,

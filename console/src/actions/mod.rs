@@ -2,8 +2,11 @@
 
 pub mod runs;
 
+use std::collections::HashSet;
+
 use redis::Cmd;
 
+use crate::alike::Alike;
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::names::is_plain;
@@ -14,6 +17,10 @@ use crate::query::Query;
 pub struct Words(Vec<Vec<u8>>);
 
 impl Words {
+    pub fn of(words: &[&[u8]]) -> Self {
+        Self::default().with(words)
+    }
+
     fn add(&mut self, word: impl AsRef<[u8]>) -> &mut Self {
         self.0.push(word.as_ref().to_vec());
         self
@@ -113,6 +120,8 @@ pub enum Plan {
     Jobs { verb: JobVerb, ids: Vec<Vec<u8>> },
     /// All that pass filters, slice by slice.
     Where { verb: JobVerb, filters: Filters },
+    /// The newest failures of one kind and message.
+    Alike { verb: JobVerb, alike: Alike },
     /// Something of the board, a queue, a group, a limit or a schedule, in one command.
     One(Words),
 }
@@ -139,6 +148,13 @@ impl Plan {
             }
             _ => return Err(bad("There is no such action.")),
         };
+        if let (Some(kind), Some(pattern)) = (query.bytes("kind"), query.any("alike")) {
+            if !matches!(verb, JobVerb::Requeue | JobVerb::Delete) {
+                return Err(bad("Failures are requeued or deleted together."));
+            }
+            let pattern = Some(String::from_utf8_lossy(pattern).into_owned());
+            return Ok(Self::Alike { verb, alike: Alike { kind: kind.to_vec(), pattern } });
+        }
         if query.is_set("where") {
             let filters = Filters::read(query);
             if filters.is_empty() {
@@ -146,17 +162,19 @@ impl Plan {
             }
             return Ok(Self::Where { verb, filters });
         }
-        let mut ids: Vec<Vec<u8>> = Vec::new();
-        for id in query.all("id").filter(|id| !id.is_empty()) {
-            if !ids.iter().any(|known| known == id) {
-                ids.push(id.to_vec());
-            }
-        }
-        match ids.len() {
-            0 => Err(bad("No job is chosen.")),
-            1..=MOST_IDS => Ok(Self::Jobs { verb, ids }),
-            _ => Err(bad("Too many jobs are named.")),
-        }
+        Ok(Self::Jobs { verb, ids: ids(query)? })
+    }
+}
+
+/// The jobs that an address or a form names.
+pub fn ids(query: &Query) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut seen = HashSet::new();
+    let named = query.all("id").filter(|id| !id.is_empty() && seen.insert(id.to_vec()));
+    let ids: Vec<Vec<u8>> = named.map(<[u8]>::to_vec).collect();
+    match ids.len() {
+        0 => Err(Failure::BadRequest("No job is chosen.".into())),
+        1..=MOST_IDS => Ok(ids),
+        _ => Err(Failure::BadRequest("Too many jobs are named.".into())),
     }
 }
 

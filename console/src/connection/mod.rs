@@ -3,6 +3,7 @@
 pub mod following;
 pub mod place;
 pub mod reply;
+pub mod shared;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! One board: how it goes, its queues, groups and limits; `work` has the rest.
 
+use futures_util::future::join;
 use maud::{html, Markup};
 
 use super::boards::{age, drain};
-use super::{work, Part, View};
+use super::{attention, work, Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
@@ -50,11 +51,14 @@ pub async fn all_rows(cx: &RequestContext, board: &[u8], verb: &str) -> Result<V
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
-    let info = Record::read(cx.ask(&board, board_command("INFO", &board)).await?);
+    let info = Record::read(cx.ask_shared(&board, board_command("INFO", &board)).await?);
     let info = info.ok_or_else(|| Failure::NotFound("There is no board of that name.".into()))?;
-    let trend = super::recent::draw(cx, &board, None, info.int("ready"), info.int("claimed")).await;
+    let (trend, needs) =
+        join(super::recent::draw(cx, &board, None, &info), attention::of(cx, &board, &info)).await;
+    let needs = html! { h2 { "What needs you" } (attention::draw(&[(&board, needs?)], false)) };
     let parts = vec![
         Part { id: "overview", body: overview(&board, &info) },
+        Part { id: "needs", body: needs },
         Part::new("pace", "The last 15 minutes", trend)?,
         Part::new("queues", "Queues", queues(cx, &board).await)?,
         Part::new("groups", "Groups", groups(cx, &board).await)?,
@@ -73,6 +77,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 fn actions(board: &[u8]) -> Markup {
     html! {
         p.actions {
+            a.button href=(board_address("/post", board)) { "Post a job" }
             a.button href=(address("/confirm", &[("b", board), ("verb", b"pause")])) { "Pause the board" }
             a.button href=(address("/confirm", &[("b", board), ("verb", b"resume")])) { "Resume the board" }
         }
@@ -91,7 +96,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
         }
         dl.facts.overview {
             div {
-                dt { "Claims" } dd { @if info.int("paused") == 0 { "go on" } @else { (paused(info.int("paused"))) } }
+                dt { "Paused" } dd { @if info.int("paused") == 0 { "Not paused" } @else { (paused(info.int("paused"))) } }
             }
             div {
                 dt { "Oldest ready job" } dd { (age(info.int("oldest"))) }
@@ -100,7 +105,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
                 dt { "In, out" } dd { (rate(info.float("arrival-rate"))) ", " (rate(info.float("completion-rate"))) }
             }
             div {
-                dt { "None ready in" } dd { (drain(info.int("drain"))) }
+                dt { "Empties in" } dd { (drain(info.int("drain"))) }
             }
             div {
                 dt { "Next timed event" } dd { @if info.int("next") < 0 { "none" } @else { "in " (span(info.int("next"))) } }
@@ -109,9 +114,9 @@ fn overview(board: &[u8], info: &Record) -> Markup {
                 dt { "Schedules" } dd { a href=(board_address("/schedules", board)) { (number(info.int("schedules"))) } }
             }
             div {
-                dt { "Time is late by" } dd {
+                dt { "Timer lag (p99)" } dd {
                     "leases " (span(info.int("lease-lateness-p99"))) ", delays " (span(info.int("due-lateness-p99")))
-                    ", schedules " (span(info.int("fire-lateness-p99"))) span.faint { " (99 %, today)" }
+                    ", schedules " (span(info.int("fire-lateness-p99"))) span.faint { " (today)" }
                 }
             }
             div {

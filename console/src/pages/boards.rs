@@ -1,52 +1,72 @@
-//! All boards.
+//! The first page: how all boards go, what needs a person, and each board.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use maud::{html, Markup};
 
+use super::attention::{self, Need};
 use super::{Part, View};
 use crate::app::RequestContext;
 use crate::connection::reply::Record;
 use crate::connection::{board_command, Found, MOST_BOARDS};
 use crate::failure::Failure;
-use crate::format::{board_address, count_link, name, number, paused, rate, size, span};
+use crate::format::{board_address, count_link, name, now, number, paused, size, span};
 use crate::names::{address, shown};
+use crate::recent::Point;
 
 /// Boards on one page.
 const PAGE: usize = 50;
 
+/// What is known of a board that is shown.
+struct Row<'a> {
+    board: &'a [u8],
+    info: Record,
+    points: Vec<Point>,
+    needs: Vec<Need>,
+}
+
+impl Row<'_> {
+    fn pace(&self, of: fn(&Point) -> Option<f64>) -> Option<f64> {
+        self.points.last().and_then(of)
+    }
+
+    /// By how much the timer is late, ms.
+    fn lag(&self) -> i64 {
+        let late = ["lease-lateness-p99", "due-lateness-p99", "fire-lateness-p99"];
+        late.iter().map(|field| self.info.int(field)).max().unwrap_or(0)
+    }
+}
+
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
-    let found = boards(cx).await?;
+    let found = match boards(cx).await {
+        Err(Failure::NotAllowed(text)) => return Ok(without_list(cx, &text)),
+        found => found?,
+    };
+    if found.boards.is_empty() {
+        // A server without the module has no boards either.
+        if let Err(failure @ Failure::NoModule) = cx.ask(b"", board_command("INFO", b"")).await {
+            return Err(failure);
+        }
+    }
     let wanted = cx.query.text("q").unwrap_or_default().to_lowercase();
     let matching: Vec<&Vec<u8>> =
         found.boards.iter().filter(|board| shown(board).to_lowercase().contains(&wanted)).collect();
     let number_of_pages = matching.len().div_ceil(PAGE).max(1);
     let page = cx.query.number("page").map_or(1, |page| page.clamp(1, number_of_pages as i64) as usize);
     let here = &matching[(page - 1) * PAGE..matching.len().min(page * PAGE)];
-    let rows = join_all(here.iter().map(|board| info(cx, board))).await;
-    let mut told = Vec::new();
-    let mut odd = Vec::new();
-    let mut hidden = 0;
+    let at = now();
+    let rows = join_all(here.iter().map(|board| row(cx, board, at))).await;
+    let (mut told, mut odd, mut hidden) = (Vec::new(), Vec::new(), 0);
     for (board, row) in here.iter().zip(rows) {
         match row {
-            Ok(Some(info)) => told.push((board.as_slice(), info)),
+            Ok(Some(row)) => told.push(row),
             Ok(None) => {}
             Err(Failure::NotAllowed(_) | Failure::NotFound(_)) => hidden += 1,
             Err(Failure::Server(text)) => odd.push((board.as_slice(), text)),
             Err(failure) => return Err(failure),
         }
     }
-    let head = html! {
-        h1 { "Boards" }
-        form.filters {
-            label { "Name " input type="search" name="q" value=(cx.query.text("q").unwrap_or_default()) data-key="/"; }
-            button { "Filter" }
-        }
-        form.filters action="/board" {
-            label { "Open the board " input name="b" required placeholder="its key"; }
-            button { "Open" }
-        }
-    };
     let body = html! {
+        h2 { "Boards" }
         @if !found.whole {
             p.note {
                 "There are more keys than are looked at: these are boards found first, " (number(MOST_BOARDS as i64))
@@ -61,13 +81,97 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         @if hidden > 0 { p.note { (hidden) " that you may not read are left out." } }
         @if number_of_pages > 1 { (pages(&wanted, page, number_of_pages)) }
     };
-    Ok(View {
+    // Without boards these are empty, and are filled when the first comes.
+    let (mut lines, mut list) = (html! {}, html! {});
+    if !told.is_empty() {
+        lines = activity(cx, &told, at);
+        let needs: Vec<(&[u8], Vec<Need>)> =
+            told.iter_mut().map(|row| (row.board, std::mem::take(&mut row.needs))).collect();
+        list = html! { h2 { "What needs you" } (attention::draw(&needs, true)) };
+    }
+    let parts = vec![
+        Part { id: "activity", body: lines },
+        Part { id: "needs", body: list },
+        Part { id: "boards", body },
+    ];
+    Ok(View { title: "Boards".into(), board: None, place: "Boards", head: head(cx), parts })
+}
+
+fn head(cx: &RequestContext) -> Markup {
+    html! {
+        h1 { "Boards" }
+        form.filters {
+            label { "Name " input type="search" name="q" value=(cx.query.text("q").unwrap_or_default()) data-key="/"; }
+            button { "Filter" }
+        }
+        (open_form())
+    }
+}
+
+fn open_form() -> Markup {
+    html! {
+        form.filters action="/board" {
+            label { "Open the board " input name="b" required placeholder="its key"; }
+            button { "Open" }
+        }
+    }
+}
+
+/// The page of a user who may not look for boards.
+fn without_list(_: &RequestContext, text: &str) -> View {
+    View {
         title: "Boards".into(),
         board: None,
         place: "Boards",
-        head,
-        parts: vec![Part { id: "boards", body }],
-    })
+        head: html! { h1 { "Boards" } },
+        parts: vec![Part { id: "boards", body: html! { p.note { (text) } (open_form()) } }],
+    }
+}
+
+async fn row<'a>(cx: &RequestContext, board: &'a [u8], at: i64) -> Result<Option<Row<'a>>, Failure> {
+    let Some(info) = info(cx, board).await? else { return Ok(None) };
+    let (needs, points) =
+        join(attention::of(cx, board, &info), super::recent::look(cx, board, None, at, &info)).await;
+    let points = match points {
+        Err(Failure::NotAllowed(_) | Failure::Server(_)) => Vec::new(),
+        points => points?,
+    };
+    Ok(Some(Row { board, info, points, needs: needs? }))
+}
+
+/// All boards of the page together.
+fn activity(cx: &RequestContext, rows: &[Row], at: i64) -> Markup {
+    let sum = |of: fn(&Point) -> Option<f64>| {
+        rows.iter().filter_map(|row| row.pace(of)).reduce(|sum, pace| sum + pace)
+    };
+    let (done, failed) = (sum(|point| point.done), sum(|point| point.failed));
+    let points = cx.app.trends.note_sum(&cx.session.user, at, done, failed);
+    let count = |state: &str| rows.iter().map(|row| row.info.int(state)).sum::<i64>();
+    let most = |of: &dyn Fn(&Row) -> i64| rows.iter().map(of).max().unwrap_or(-1);
+    html! {
+        div.live {
+            ul.figures {
+                li { span.figure { (per_minute(done)) } " done a minute" }
+                li { span.figure.bad[failed.is_some_and(|failed| failed > 0.0)] { (per_minute(failed)) } " failed a minute" }
+                @for (state, word) in [("ready", "ready"), ("claimed", "running"), ("scheduled", "scheduled"), ("failed", "failed")] {
+                    li { span.figure { (number(count(state))) } " " (word) }
+                }
+                li { span.figure { (age(most(&|row| row.info.int("oldest")))) } " oldest ready" }
+                li { span.figure { (span(most(&|row| row.lag()))) } " timer lag (p99)" }
+            }
+            (super::recent::activity("Done and failed a minute, the last 15 minutes", &points).draw())
+        }
+        @if points.len() < 2 { p.note { "The lines grow while this page is open." } }
+    }
+}
+
+/// Jobs a minute; "–" while nothing is known yet.
+pub fn per_minute(pace: Option<f64>) -> String {
+    match pace {
+        None => "–".into(),
+        Some(pace) if pace > 0.0 && pace < 9.95 => format!("{pace:.1}"),
+        Some(pace) => number(pace.round() as i64),
+    }
 }
 
 /// The boards to show: those named at the start, or those that the server has.
@@ -86,43 +190,67 @@ async fn boards(cx: &RequestContext) -> Result<Found, Failure> {
 }
 
 async fn info(cx: &RequestContext, board: &[u8]) -> Result<Option<Record>, Failure> {
-    Ok(Record::read(cx.ask(board, board_command("INFO", board)).await?))
+    Ok(Record::read(cx.ask_shared(board, board_command("INFO", board)).await?))
 }
 
-fn table(rows: &[(&[u8], Record)]) -> Markup {
+const HEADS: [&str; 11] = [
+    "Ready",
+    "Running",
+    "Scheduled",
+    "Failed",
+    "Oldest ready",
+    "Done a minute",
+    "Failed a minute",
+    "15 minutes",
+    "Timer lag (p99)",
+    "Workers",
+    "Memory",
+];
+
+fn table(rows: &[Row]) -> Markup {
     html! {
         div.wide {
-            table {
+            table.stacked {
                 caption.unseen { "Boards, with their jobs by state and their pace" }
                 thead {
                     tr {
                         th scope="col" { "Board" }
-                        @for head in ["Ready", "Running", "Scheduled", "Blocked", "Failed", "Oldest ready", "In", "Out", "Empty in", "Workers", "Memory"] {
-                            th.number scope="col" { (head) }
-                        }
+                        @for head in HEADS { th.number scope="col" { (head) } }
                     }
                 }
-                tbody {
-                    @for (board, info) in rows {
-                        tr {
-                            th scope="row" {
-                                a href=(board_address("/board", board)) { (name(board)) } " "
-                                (paused(info.int("paused")))
-                                @if info.int("broken") == 1 { " " span.badge.failed { "broken" } }
-                            }
-                            @for state in ["ready", "claimed", "scheduled", "blocked", "failed"] {
-                                td.number { (count_link(info.int(state), board, &[("state", state.as_bytes())])) }
-                            }
-                            td.number { (age(info.int("oldest"))) }
-                            td.number { (rate(info.float("arrival-rate"))) }
-                            td.number { (rate(info.float("completion-rate"))) }
-                            td.number { (drain(info.int("drain"))) }
-                            td.number { (number(info.int("workers"))) }
-                            td.number { (size(info.int("bytes"))) }
-                        }
-                    }
-                }
+                tbody { @for row in rows { (table_row(row)) } }
             }
+        }
+    }
+}
+
+fn table_row(row: &Row) -> Markup {
+    let (board, info) = (row.board, &row.info);
+    let jobs = |state: &str| count_link(info.int(state), board, &[("state", state.as_bytes())]);
+    let cells = [
+        jobs("ready"),
+        jobs("claimed"),
+        jobs("scheduled"),
+        html! {
+            @if info.int("failed") == 0 { span.faint { "0" } }
+            @else { a href=(board_address("/failures", board)) { (number(info.int("failed"))) } }
+        },
+        html! { (age(info.int("oldest"))) },
+        html! { (per_minute(row.pace(|point| point.done))) },
+        html! { (per_minute(row.pace(|point| point.failed))) },
+        super::recent::activity("Done and failed a minute", &row.points).spark(),
+        html! { (span(row.lag())) },
+        html! { (number(info.int("workers"))) },
+        html! { (size(info.int("bytes"))) },
+    ];
+    html! {
+        tr {
+            th scope="row" {
+                a href=(board_address("/board", board)) { (name(board)) } " "
+                (paused(info.int("paused")))
+                @if info.int("broken") == 1 { " " span.badge.failed { "broken" } }
+            }
+            @for (head, cell) in HEADS.iter().zip(cells) { td.number data-label=(head) { (cell) } }
         }
     }
 }

@@ -4,16 +4,18 @@ use axum::body::Bytes;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
+use super::board::ROWS;
 use super::layout::{hidden, secret};
 use super::{answer, Part, View};
-use crate::actions::{for_filters, for_ids, JobVerb, Plan, Words};
+use crate::actions::{for_filters, for_ids, ids, JobVerb, Plan, Words};
+use crate::alike::{self, Alike};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, int, list, text, Record};
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::format::{board_address, job_link, name, number, state};
-use crate::names::{address, shown};
+use crate::names::{address, short, shown};
 use crate::query::Query;
 
 /// One look of a dry run counts so many jobs; more are told as more.
@@ -40,7 +42,7 @@ pub fn verb_text(verb: &str) -> &'static str {
     }
 }
 
-fn read_only(cx: &RequestContext) -> Result<(), Failure> {
+pub fn read_only(cx: &RequestContext) -> Result<(), Failure> {
     match cx.may_write() {
         true => Ok(()),
         false => Err(Failure::Refused("This console is read-only. Start it with --write to act.".into())),
@@ -53,10 +55,16 @@ struct Forecast {
     words: Option<Words>,
     /// Of chosen jobs, those that the command names.
     fit: Option<Vec<Vec<u8>>>,
+    /// Whether the answer carries these jobs itself, since the address does not name them.
+    carried: bool,
     told: Markup,
 }
 
 impl Forecast {
+    fn of_one(words: Option<Words>, told: Markup) -> Self {
+        Self { words, fit: None, carried: false, told }
+    }
+
     /// Where the answer yes is sent: it names what is shown to be done, and nothing else.
     fn answer(&self, query: &Query) -> String {
         let named = |(field, value): &(&str, &[u8])| match &self.fit {
@@ -90,12 +98,11 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let forecast = match Plan::read(&board, &cx.query)? {
         Plan::Jobs { verb, ids } => of_jobs(cx, &board, verb, &ids).await,
         Plan::Where { verb, filters } => of_filters(cx, &board, verb, &filters).await,
+        Plan::Alike { verb, alike } => of_failures(cx, &board, verb, &alike).await,
         Plan::One(words) => of_one(cx, &board, words).await,
     };
     let forecast = match forecast {
-        Err(Failure::BadRequest(text)) if verb == "update" => {
-            Forecast { words: None, fit: None, told: html! { p { (text) } } }
-        }
+        Err(Failure::BadRequest(text)) if verb == "update" => Forecast::of_one(None, html! { p { (text) } }),
         other => other?,
     };
     let head = html! {
@@ -107,9 +114,10 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         @match &forecast.words {
             Some(words) => {
                 p { "The command:" }
-                pre.data #command tabindex="0" { (words.text()) }
+                pre.data #command tabindex="0" { (short(words.text().as_bytes(), 2000)) }
                 form method="post" action=(forecast.answer(&cx.query)) {
                     (secret(&cx.session))
+                    @if forecast.carried { @for id in forecast.fit.iter().flatten() { (hidden("id", id)) } }
                     button.primary { (verb_text(verb)) }
                     " " a.button href=(back(&board, &cx.query)) { "Do nothing" }
                 }
@@ -129,6 +137,9 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
 /// Where one goes from here.
 fn back(board: &[u8], query: &Query) -> String {
     let ids: Vec<&[u8]> = query.all("id").collect();
+    if query.any("alike").is_some() {
+        return board_address("/failures", board);
+    }
     match (query.text("verb").unwrap_or_default(), ids.as_slice()) {
         ("settings", _) => super::settings::place_address(board, query),
         (verb, _) if verb.starts_with("schedule") => board_address("/schedules", board),
@@ -201,10 +212,11 @@ async fn of_jobs(
     };
     let told = html! {
         p { "Dry run: " b #fits { (fit.len()) " of " (ids.len()) } " jobs." @if fit.len() < ids.len() { " The others are passed over." } }
+        @if ids.len() > ROWS { p.note { "The first " (ROWS) " of them:" } }
         table {
             thead { tr { th scope="col" { "Job" } th scope="col" { "is" } th scope="col" { "becomes" } } }
             tbody {
-                @for (id, found) in ids.iter().zip(&states) {
+                @for (id, found) in ids.iter().zip(&states).take(ROWS) {
                     tr {
                         th scope="row" { (job_link(board, id)) }
                         td { @if let Some(found) = found { (state(found)) } }
@@ -214,7 +226,23 @@ async fn of_jobs(
             }
         }
     };
-    Ok(Forecast { words, fit: Some(fit), told })
+    Ok(Forecast { words, fit: Some(fit), carried: false, told })
+}
+
+/// The jobs of a group of failures, as they are now.
+async fn of_failures(
+    cx: &RequestContext,
+    board: &[u8],
+    verb: JobVerb,
+    alike: &Alike,
+) -> Result<Forecast, Failure> {
+    let (newest, _) = alike::newest(cx, board).await?;
+    let ids: Vec<Vec<u8>> = newest.iter().filter(|row| alike.holds(row)).map(|row| row.bytes("id")).collect();
+    if ids.is_empty() {
+        return Ok(Forecast::of_one(None, html! { p { "No job has this failure any more." } }));
+    }
+    let forecast = of_jobs(cx, board, verb, &ids).await?;
+    Ok(Forecast { carried: true, ..forecast })
 }
 
 async fn of_filters(
@@ -237,7 +265,7 @@ async fn of_filters(
         }
         p.faint { "Jobs that come to pass the filters later are left alone. The work is done slice by slice, and can be stopped." }
     };
-    Ok(Forecast { words: (count > 0 || !whole).then_some(words), fit: None, told })
+    Ok(Forecast::of_one((count > 0 || !whole).then_some(words), told))
 }
 
 async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forecast, Failure> {
@@ -246,7 +274,7 @@ async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forec
         "settings" => super::settings::forecast(cx, board).await?,
         _ => html! { p { "Schedule " (name(cx.query.bytes("schedule").unwrap_or_default())) } },
     };
-    Ok(Forecast { words: Some(words), fit: None, told })
+    Ok(Forecast::of_one(Some(words), told))
 }
 
 /// How many jobs a pause or its end is about.
@@ -280,19 +308,38 @@ pub async fn post(cx: RequestContext, body: Bytes) -> Response {
     }
 }
 
+/// Refuses a form that was not made for this session.
+pub fn own_form(cx: &RequestContext, form: &Query) -> Result<(), Failure> {
+    match form.bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
+        true => Ok(()),
+        false => Err(Failure::Refused("This form is not of your session. Nothing was done.".into())),
+    }
+}
+
+/// Sends a command that changes something, and notes that it was sent.
+pub async fn send(cx: &RequestContext, board: &[u8], words: &Words) -> Result<redis::Value, Failure> {
+    let reply = cx.ask(board, words.command()).await;
+    let outcome = match &reply {
+        Ok(reply) => Ok(answer_text(reply)),
+        Err(failure) => Err(failure.text()),
+    };
+    let outcome = outcome.as_ref().map(String::as_str).map_err(String::as_str);
+    cx.app.audit.note(&cx.session.user, board, &words.text(), outcome);
+    reply
+}
+
 async fn act(cx: &RequestContext, form: &Query) -> Result<String, Failure> {
     read_only(cx)?;
-    if !form.bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
-        return Err(Failure::Refused("This form is not of your session. Nothing was done.".into()));
-    }
+    own_form(cx, form)?;
     let board = cx.board()?;
     let verb = cx.query.text("verb").unwrap_or_default();
     let words = match Plan::read(&board, &cx.query)? {
         Plan::Where { verb: kind, filters } => return begin(cx, board, verb, kind, filters),
         Plan::One(words) => words,
         Plan::Jobs { verb, ids } => for_ids(&board, verb, &ids, &cx.query)?,
+        Plan::Alike { verb, .. } => for_ids(&board, verb, &ids(form)?, &cx.query)?,
     };
-    let reply = cx.ask(&board, words.command()).await?;
+    let reply = send(cx, &board, &words).await?;
     cx.session.say(format!("{}: {}", verb_text(verb), answer_text(&reply)));
     Ok(back(&board, &cx.query))
 }
@@ -334,6 +381,7 @@ fn begin(
         let words = for_filters(&of, kind, &filters, &query, &[b"COUNT", SLICE, b"CURSOR", cursor]);
         words.expect("what has been read once").command()
     };
+    cx.app.audit.note(&cx.session.user, &board, &first.text(), Ok("begun, slice by slice"));
     let title = verb_text(verb).to_owned();
     let run = cx.session.runs.begin(cx.session.link.clone(), board.clone(), title, first.text(), slice);
     Ok(address("/run", &[("b", &board), ("run", run.id.to_string().as_bytes())]))

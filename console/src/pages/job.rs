@@ -6,7 +6,8 @@ use futures_util::future::try_join;
 use maud::{html, Markup};
 use redis::Value;
 
-use super::{graph, timeline, Memory, Part, View};
+use super::{failure_card, graph, timeline, Memory, Part, View};
+use crate::actions::JobVerb;
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, records, Record};
@@ -47,11 +48,20 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     let Some(record) = record else {
         return gone(board, &id, explain);
     };
+    let entries = history(cx, &board, &id).await;
+    let word = record.text("state");
+    let top = html! {
+        (state_line(&record))
+        @if cx.may_write() { (actions(&board, &id, &word)) }
+        @if let Ok(entries) = &entries { @if let Some(card) = failure_card::draw(&board, &record, entries) { (card) } }
+        @else if let Some(card) = failure_card::draw(&board, &record, &[]) { (card) }
+    };
     let mut parts = vec![
+        Part { id: "now", body: top },
+        Part::new("explain", why(&word), explain.map(|told| told.unwrap_or_else(|| html! {})))?,
+        Part::new("history", "History", entries.map(|entries| timeline::draw(&entries, &record)))?,
         Part { id: "record", body: facts(&board, &record) },
-        Part::new("explain", "Why it is where it is", explain.map(|told| told.unwrap_or_else(|| html! {})))?,
-        Part::new("history", "History", history(cx, &board, &id, &record).await)?,
-        Part::new("graph", "What it hangs together with", graph::draw(cx, &board, &record).await)?,
+        Part::new("graph", "Dependencies", graph::draw(cx, &board, &record).await)?,
     ];
     let known = (record.int("version"), record.text("state"));
     let stale = match &memory.data {
@@ -62,10 +72,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
         memory.data = Some(known);
         parts.push(Part::new("data", "", data(cx, &board, &id, memory).await)?);
     }
-    let head = html! {
-        h1 { "Job " (name(&id)) }
-        @if cx.may_write() { (actions(&board, &id)) }
-    };
+    let head = html! { h1 { "Job " (name(&id)) } };
     Ok(View { title: shown(&id), board: Some(board), place: "Job", head, parts })
 }
 
@@ -86,25 +93,53 @@ fn gone(board: Vec<u8>, id: &[u8], explain: Result<Option<Markup>, Failure>) -> 
     })
 }
 
-fn actions(board: &[u8], id: &[u8]) -> Markup {
+/// What EXPLAIN answers for a job in this state.
+fn why(state: &str) -> &'static str {
+    match state {
+        "claimed" => "What it is doing",
+        "complete" | "failed" | "cancelled" | "trashed" => "How it ended",
+        _ => "Why isn't it running?",
+    }
+}
+
+/// Only what a job in this state can have done to it.
+fn actions(board: &[u8], id: &[u8], state: &str) -> Markup {
+    let verbs = [
+        ("requeue", JobVerb::Requeue),
+        ("cancel", JobVerb::Cancel),
+        ("release", JobVerb::Release),
+        ("delete", JobVerb::Delete),
+        ("update", JobVerb::Update),
+    ];
     html! {
         p.actions {
-            @for verb in ["requeue", "cancel", "release", "delete", "update"] {
-                a.button href=(address("/confirm", &[("b", board), ("verb", verb.as_bytes()), ("id", id)])) {
-                    (super::confirm::verb_text(verb))
-                } " "
+            @for (word, verb) in verbs {
+                @if verb.outcome(state, false).is_ok() {
+                    a.button href=(address("/confirm", &[("b", board), ("verb", word.as_bytes()), ("id", id)])) {
+                        (super::confirm::verb_text(word))
+                    } " "
+                }
             }
+            (super::compose::links(board, id, state))
+        }
+    }
+}
+
+fn state_line(record: &Record) -> Markup {
+    html! {
+        p.state-line {
+            (state(&record.text("state")))
+            @if record.has("name") { " " b { (name(&record.bytes("name"))) } }
+            " in " (name(&record.bytes("queue")))
+            @if record.has("progress") { " " (super::jobs::progress(record.float("progress"))) }
+            @if record.has("stage") { " " bdi { (record.text("stage")) } }
         }
     }
 }
 
 fn facts(board: &[u8], record: &Record) -> Markup {
     html! {
-        p.state-line {
-            (state(&record.text("state")))
-            @if record.has("progress") { " " (super::jobs::progress(record.float("progress"))) }
-            @if record.has("stage") { " " bdi { (record.text("stage")) } }
-        }
+        h2 { "Record" }
         dl.facts {
             @for (field, value) in record.fields() {
                 dt { (field) }
@@ -133,6 +168,7 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
             "meta" => (super::work::meta(Some(value))),
             "left" => @if crate::connection::reply::int(value) == Some(-1) { "for ever" } @else { (crate::connection::reply::text(value)) " retries" },
             _ if TIMES.contains(&field) => (when(crate::connection::reply::int(value).unwrap_or(0))),
+            "message" => bdi.lines { (crate::names::lines(&bytes(value))) },
             _ => bdi { (crate::connection::reply::text(value)) },
         }
     }
@@ -199,11 +235,10 @@ fn reason_facts(board: &[u8], reason: &Record) -> Markup {
     }
 }
 
-async fn history(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Result<Markup, Failure> {
+async fn history(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<Record>, Failure> {
     let mut command = board_command("HISTORY", board);
     command.arg(id);
-    let entries = records(cx.ask(board, command).await?);
-    Ok(timeline::draw(&entries, record))
+    Ok(records(cx.ask(board, command).await?))
 }
 
 async fn one_field(

@@ -59,14 +59,15 @@ pub fn page(cx: &RequestContext, view: &View, live: Option<&str>) -> Response {
 pub fn failure_page(
     app: &App,
     headers: &HeaderMap,
-    session: Option<&Arc<Session>>,
+    seen: Option<(&Arc<Session>, Option<&[u8]>)>,
     failure: &Failure,
 ) -> Response {
-    let frame = Frame { headers, session, app, title: failure.title(), board: None, place: "", live: None };
+    let (session, board) = seen.map_or((None, None), |(session, board)| (Some(session), board));
+    let frame = Frame { headers, session, app, title: failure.title(), board, place: "", live: None };
     let body = html! {
         h1 { (failure.title()) }
         p.refused role="alert" { (failure.text()) }
-        p { a href="/" { "All boards" } }
+        p { @if let Some(board) = board { a href=(board_address("/board", board)) { "To the board" } " · " } a href="/" { "All boards" } }
     };
     plain(failure.status(), &framed(&frame, &body))
 }
@@ -146,10 +147,12 @@ fn who(session: &Session) -> Markup {
 fn navigation(board: &[u8], place: &str) -> Markup {
     let entries = [
         ("/board", "Board", "o"),
+        ("/failures", "Failed", "f"),
         ("/jobs", "Jobs", "j"),
         ("/stats", "Statistics", "s"),
         ("/schedules", "Schedules", "r"),
         ("/settings", "Settings", "e"),
+        ("/audit", "Audit", "a"),
     ];
     html! {
         nav aria-label="Board" {
@@ -167,7 +170,8 @@ fn keys() -> Markup {
     let keys = [
         ("/", "find a job"),
         ("g b", "all boards"),
-        ("g o, g j, g s, g r, g e", "this board: overview, jobs, statistics, schedules, settings"),
+        ("g o, g f, g j", "this board: overview, failed jobs, jobs"),
+        ("g s, g r, g e, g a", "this board: statistics, schedules, settings, audit"),
         ("t", "light or dark"),
         ("?", "this list"),
         ("Esc", "close, or leave a field"),

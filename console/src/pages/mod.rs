@@ -1,8 +1,13 @@
 //! The pages. Each is a `View`: what stands still, and parts that are told anew while the page is open.
 
+pub mod attention;
+pub mod audit;
 pub mod board;
 pub mod boards;
+pub mod compose;
 pub mod confirm;
+pub mod failure_card;
+pub mod failures;
 pub mod graph;
 pub mod job;
 pub mod jobs;
@@ -73,6 +78,7 @@ pub struct Memory {
 pub enum LivePage {
     Boards,
     Board,
+    Failures,
     Job,
     Run,
     Stats,
@@ -83,6 +89,7 @@ impl LivePage {
         Some(match name {
             "boards" => Self::Boards,
             "board" => Self::Board,
+            "failures" => Self::Failures,
             "job" => Self::Job,
             "run" => Self::Run,
             "stats" => Self::Stats,
@@ -94,6 +101,7 @@ impl LivePage {
         match self {
             Self::Boards => boards::view(cx).await,
             Self::Board => board::view(cx).await,
+            Self::Failures => failures::view(cx).await,
             Self::Job => job::view(cx, memory).await,
             Self::Run => run::view(cx),
             Self::Stats => stats::view(cx, memory).await,
@@ -122,6 +130,10 @@ pub async fn get_boards(cx: RequestContext) -> Response {
 
 pub async fn get_board(cx: RequestContext) -> Response {
     LivePage::Board.answer(cx).await
+}
+
+pub async fn get_failures(cx: RequestContext) -> Response {
+    LivePage::Failures.answer(cx).await
 }
 
 pub async fn get_job(cx: RequestContext) -> Response {

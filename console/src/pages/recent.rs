@@ -5,25 +5,42 @@ use maud::{html, Markup};
 use crate::app::RequestContext;
 use crate::chart::{Chart, Line};
 use crate::connection::board_command;
+use crate::connection::reply::Record;
 use crate::failure::Failure;
 use crate::format::now;
 use crate::recent::Point;
 
-/// Looks at the statistics of today, and draws what they have gained look by look.
-pub async fn draw(
+/// Looks at the statistics of today, and gives what has been seen so far.
+pub async fn look(
     cx: &RequestContext,
     board: &[u8],
     queue: Option<&[u8]>,
-    ready: i64,
-    claimed: i64,
-) -> Result<Markup, Failure> {
+    at: i64,
+    counts: &Record,
+) -> Result<Vec<Point>, Failure> {
     let mut command = board_command("STATS", board);
     if let Some(queue) = queue {
         command.arg("QUEUE").arg(queue);
     }
-    let stats = cx.ask(board, command).await?;
+    let stats = cx.ask_shared(board, command).await?;
     let seen = (cx.session.user.clone(), board.to_vec(), queue.map(<[u8]>::to_vec));
-    Ok(plots(&cx.app.trends.note(seen, now(), ready, claimed, &stats)))
+    Ok(cx.app.trends.note(seen, at, counts.int("ready"), counts.int("claimed"), &stats))
+}
+
+/// The same, drawn.
+pub async fn draw(
+    cx: &RequestContext,
+    board: &[u8],
+    queue: Option<&[u8]>,
+    counts: &Record,
+) -> Result<Markup, Failure> {
+    Ok(plots(&look(cx, board, queue, now(), counts).await?))
+}
+
+/// Jobs that are done and that fail, a minute.
+pub fn activity(title: &'static str, points: &[Point]) -> Chart {
+    let lines = vec![line("done", points, |point| point.done), line("failed", points, |point| point.failed)];
+    Chart { title, lines, ms: false }
 }
 
 fn plots(points: &[Point]) -> Markup {
@@ -35,6 +52,7 @@ fn plots(points: &[Point]) -> Markup {
     html! {
         @if points.len() < 2 { p.note { "Plots grow while this page is open." } }
         div.charts {
+            (activity("Done and failed a minute", points).draw())
             (chart("Jobs", counts, false))
             (chart("Wait before a claim, of the minute before", percentiles(points, |point| point.wait), true))
             (chart("Run, of the minute before", percentiles(points, |point| point.run), true))
@@ -43,7 +61,10 @@ fn plots(points: &[Point]) -> Markup {
 }
 
 fn line(label: &'static str, points: &[Point], value: impl Fn(&Point) -> Option<f64>) -> Line {
-    Line { label, points: points.iter().map(|point| (point.at, value(point))).collect() }
+    // Nothing is drawn over times in which nobody looked.
+    let gap = |point: &Point| point.after_gap.then_some((point.at - 1, None));
+    let drawn = points.iter().flat_map(|point| gap(point).into_iter().chain([(point.at, value(point))]));
+    Line { label, points: drawn.collect() }
 }
 
 fn percentiles(points: &[Point], of: fn(&Point) -> [Option<f64>; 3]) -> Vec<Line> {

@@ -29,9 +29,13 @@ const REST: [&str; 9] =
 pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
     let queue = cx.query.bytes("queue").map(<[u8]>::to_vec);
-    let ready = count(cx, &board, queue.as_deref(), "ready").await?;
-    let claimed = count(cx, &board, queue.as_deref(), "claimed").await?;
-    let trend = super::recent::draw(cx, &board, queue.as_deref(), ready, claimed).await;
+    let mut counts = Vec::new();
+    for state in ["ready", "claimed"] {
+        let count = count(cx, &board, queue.as_deref(), state).await?;
+        counts.push((redis::Value::SimpleString(state.into()), redis::Value::Int(count)));
+    }
+    let counts = Record::read(redis::Value::Map(counts)).unwrap_or_default();
+    let trend = super::recent::draw(cx, &board, queue.as_deref(), &counts).await;
     let trend = Part::new("pace", "The last 15 minutes", trend)?;
     if memory.told {
         let (title, head) = (String::new(), html! {});

@@ -4,7 +4,7 @@ use maud::{html, Markup};
 
 use crate::connection::reply::Record;
 use crate::format::{name, now, span, when};
-use crate::names::shown;
+use crate::names::lines;
 
 const WIDTH: f64 = 1000.0;
 
@@ -82,7 +82,7 @@ pub fn draw(entries: &[Record], record: &Record) -> Markup {
                     }
                     " " b { (entry.text("event")) }
                     @if entry.has("worker") { " " (name(&entry.bytes("worker"))) }
-                    @if entry.has("text") { ": " bdi { (shown(&entry.bytes("text"))) } }
+                    @if entry.has("text") { ": " bdi.lines { (lines(&entry.bytes("text"))) } }
                 }
             }
         }

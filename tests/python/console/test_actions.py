@@ -46,7 +46,7 @@ def test_one_job(page: Page, writing: Console, jobs: Board, id: str, verb: str, 
     act(page, verb)
     expect(page.get_by_role("status")).to_contain_text(f"{verb}: ")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"Job {id}")
-    expect(page.locator("#record .state-line")).to_contain_text(state)
+    expect(page.locator("#now .state-line")).to_contain_text(state)
     assert jobs.state(id) == state
 
 
@@ -190,7 +190,7 @@ def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console
     assert board.claim("w1", queues=["q"]) == []
     page.get_by_role("link", name="Resume the board").click()
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#overview")).to_contain_text("go on")
+    expect(page.locator("#overview")).to_contain_text("Not paused")
     for section, command in [("#queues", f"JOB.PAUSE {board.key} QUEUE q"), ("#groups", "GROUP g")]:
         page.locator(section).get_by_role("link", name="pause").click()
         expect(page.locator("#command")).to_contain_text(command)
@@ -260,3 +260,24 @@ def test_what_the_server_refuses_is_told(page: Page, writing: Console, board: Bo
     act(page, "Delete")
     expect(page.get_by_role("alert")).to_contain_text("DEPENDED b a")
     assert board.state("a") == "ready"
+
+
+def test_the_audit_says_who_did_what(page: Page, writing: Console, jobs: Board):
+    page.goto(writing.at("/audit", b=jobs.key))
+    expect(page.locator("#audit")).to_contain_text("Nothing was done here yet")
+    page.goto(writing.at("/job", b=jobs.key, id="ready"))
+    act(page, "Cancel")
+    page.goto(writing.at("/confirm", b=jobs.key, verb="requeue", id="broken"))
+    jobs.delete("broken")
+    jobs.post(id="broken")
+    page.get_by_role("button", name="Requeue").click()
+    expect(page.get_by_role("alert")).to_contain_text("NOTENDED")
+    page.goto(writing.at("/audit", b=jobs.key))
+    rows = page.locator("#audit tbody tr")
+    expect(rows).to_have_count(2)
+    for row, texts in [
+        (0, ["JOB.REQUEUE", "NOTENDED"]),
+        (1, ["default", f"JOB.CANCEL {jobs.key} 1 ready", "cancelled"]),
+    ]:
+        for text in texts:
+            expect(rows.nth(row)).to_contain_text(text)

@@ -37,7 +37,7 @@ def test_boards_of_every_primary(page: Page, spread: Cluster):
             page.goto(console.at("/job", b=key, id="j"))
             page.get_by_role("link", name="Cancel", exact=True).click()
             page.get_by_role("button", name="Cancel", exact=True).click()
-            expect(page.locator("#record")).to_contain_text("cancelled")
+            expect(page.locator("#now")).to_contain_text("cancelled")
             for path in ["/board", "/jobs", "/stats", "/schedules", "/settings"]:
                 answer = page.goto(console.at(path, b=key))
                 assert answer and answer.status == 200

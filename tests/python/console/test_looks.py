@@ -8,7 +8,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
 
-PAGES = ["/", "/board", "/jobs", "/job", "/stats", "/schedules", "/settings", "/confirm"]
+PAGES = [
+    "/", "/board", "/failures", "/jobs", "/job", "/stats", "/schedules", "/settings", "/audit", "/post",
+    "/confirm",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -18,6 +21,10 @@ def some(board: Board) -> Board:
     board.set(limit="l", concurrency=1)
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 3_600_000)
     board.worker("REGISTER", "w1")
+    board.post(id="broken")
+    token = board.claim_one("w1", id="broken")["token"]
+    board.heartbeat("w1", "broken", token=token, log="Traceback (most recent call last):\n  x\nIOError: m")
+    board.fail("w1", "broken", "IOError", "m", token=token, noretry=True)
     return board
 
 
@@ -102,10 +109,12 @@ def test_every_page_can_be_read(browser: Browser, writing: Console, some: Board,
 
 
 HEADINGS = {
+    "gf": "Failed jobs of",
     "gj": "Jobs of",
     "gs": "Statistics of",
     "gr": "Schedules of",
     "ge": "Settings of",
+    "ga": "Audit of",
     "go": "Board ",
     "gb": "Boards",
 }
@@ -136,7 +145,7 @@ def test_by_keys_alone(page: Page, writing: Console, some: Board):
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Cancel", exact=True).focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#record .state-line")).to_contain_text("cancelled")
+    expect(page.locator("#now .state-line")).to_contain_text("cancelled")
 
 
 def test_losing_the_console_is_said(page: Page, consoles, store, some: Board):

@@ -21,6 +21,7 @@ ACTIONS = [
     {"verb": "delete", "id": "j"},
     {"verb": "update", "id": "j", "priority": "5"},
     {"verb": "delete", "where": "1", "state": "ready"},
+    {"verb": "requeue", "kind": "IOError", "alike": "m"},
     {"verb": "pause"},
     {"verb": "resume"},
     {"verb": "settings", "s.lease": "5"},
@@ -64,6 +65,23 @@ def test_a_read_only_console_refuses_actions(reading: Console, board: Board, act
     for form in [{}, {"csrf": "0" * 64}]:
         answer = reading.ask(reading.at("/act", **query), "POST", form, {"Cookie": cookie})
         assert answer.status == 403 and "read-only" in answer.body
+    assert board.digest() == before
+
+
+@pytest.mark.parametrize("query", [{}, {"from": "j"}, {"from": "j", "edit": "1"}], ids=str)
+def test_posting_and_editing_need_write_and_the_secret(
+    reading: Console, writing: Console, board: Board, query
+):
+    board.post(id="j")
+    before = board.digest()
+    form = {"payload": "x", "sure": "1"}
+    assert reading.ask(reading.at("/post", b=board.key, **query)).status == 403
+    cookie = reading.ask("/").cookie
+    own = csrf(writing, writing.at("/post", b=board.key, **query), writing.ask("/").cookie)
+    for console, session in [(reading, cookie), (writing, writing.ask("/").cookie)]:
+        for secret in [{}, {"csrf": own}]:
+            path = console.at("/post", b=board.key, **query)
+            assert console.ask(path, "POST", {**form, **secret}, {"Cookie": session}).status == 403
     assert board.digest() == before
 
 
@@ -288,14 +306,15 @@ def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: S
         page.goto(console.url)
         sign_in(page, role, "choose-a-password")
         expect(page.locator("tbody tr")).to_have_count(1)
-        for path in ["/", "/board", "/jobs", "/job", "/stats", "/schedules", "/settings", "/confirm"]:
+        for path in ["/", "/board", "/failures", "/jobs", "/job", "/stats", "/schedules", "/settings",
+                     "/audit", "/post", "/confirm"]:  # fmt: skip
             query = {} if path == "/jobs" else {"id": "b", "verb": "cancel"}
             answer = page.goto(console.at(path, b="jobs:1", **query))
             assert answer and answer.status == 200, path
             expect(page.locator("main .refused")).to_have_count(0)
         page.get_by_role("button", name="Cancel", exact=True).click()
         if role == "operator":
-            expect(page.locator("#record")).to_contain_text("cancelled")
+            expect(page.locator("#now")).to_contain_text("cancelled")
         else:
             expect(page.get_by_role("alert")).to_contain_text("permission")
         denied = root.execute_command("ACL", "LOG")
@@ -341,6 +360,9 @@ def pages_of(console: Console, key: str, id: str) -> list[str]:
         console.at("/", q=key), console.at("/board", b=key), console.at("/jobs", b=key),
         console.at("/job", b=key, id=id), console.at("/stats", b=key, queue=id),
         console.at("/schedules", b=key), console.at("/settings", b=key, queue=id, group=id),
+        console.at("/failures", b=key), console.at("/failures", b=key, kind=id, alike=id),
+        console.at("/audit", b=key), console.at("/post", b=key), console.at("/post", b=key, **{"from": id}),
+        console.at("/post", b=key, **{"from": id}, edit="1"),
         console.at("/find", b=key, q=id), console.at("/find", b=key, q="no" + id),
         console.at("/jobs", b=key, name=id, tag=id, user=id, queue=id),
         console.at("/confirm", b=key, verb="cancel", id=id),
@@ -387,7 +409,7 @@ def test_names_and_payloads_never_run(page: Page, writing: Console, store: Serve
     try:
         look(page, pages_of(writing, hostile.key, evil))
         hostile.fail(evil, evil, evil, evil, token=token, noretry=True)
-        look(page, pages_of(writing, hostile.key, evil)[:4])
+        look(page, pages_of(writing, hostile.key, evil)[:10])
         page.goto(writing.at("/job", b=hostile.key, id=evil))
         page.locator("#graph").get_by_role("link", name="waits").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Job waits")
@@ -408,7 +430,7 @@ def test_bytes_that_are_no_text(page: Page, writing: Console, store: Server, boa
     page.get_by_role("link", name="Cancel").click()
     expect(page.locator("#command")).to_contain_text('1 "\\x00\\xfe\\x0d\\x0a"')
     page.get_by_role("button", name="Cancel", exact=True).click()
-    expect(page.locator("#record")).to_contain_text("cancelled")
+    expect(page.locator("#now")).to_contain_text("cancelled")
     page.goto(address)
     page.get_by_label("Choose \\x00\\xfe\\x0d\\x0a").check()
     page.get_by_role("button", name="Requeue").click()

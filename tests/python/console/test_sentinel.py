@@ -41,7 +41,7 @@ def sentinel() -> Iterator[Callable[..., Sentinel]]:
 def cancel(page: Page, console: Console, server: Server, id: str) -> None:
     page.goto(console.at("/job", b="jobs", id=id))
     act(page, "Cancel")
-    expect(page.locator("#record .state-line")).to_contain_text("cancelled")
+    expect(page.locator("#now .state-line")).to_contain_text("cancelled")
     assert server.board("jobs").state(id) == "cancelled"
 
 
@@ -114,7 +114,7 @@ def test_a_primary_that_has_become_a_replica_is_left(page: Page, consoles, fresh
         watching.execute_command("SENTINEL", "MONITOR", NAME, "127.0.0.1", new.port, 2)
     old.wait_synced(new)
     act(page, "Cancel")
-    expect(page.locator("#record .state-line")).to_contain_text("cancelled")
+    expect(page.locator("#now .state-line")).to_contain_text("cancelled")
     assert new.board("jobs").state("a") == "cancelled"
 
 

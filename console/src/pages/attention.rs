@@ -1,0 +1,199 @@
+//! What needs a person: pauses, queues that nobody serves, failures that grow, bounds that come near, copies
+//! that are broken.
+
+use futures_util::future::join;
+use maud::{html, Markup};
+
+use crate::alike;
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{int, page, Record};
+use crate::failure::Failure;
+use crate::format::{board_address, jobs_address, moment, name, now, number, size, span};
+use crate::names::address;
+
+/// Failures are new for so long, ms.
+const NEW: i64 = 15 * 60_000;
+
+/// Failures that are looked at.
+const LOOK: usize = 200;
+
+/// Queues that are looked at.
+const QUEUES: usize = 1000;
+
+/// A ready job may wait so long before a queue counts as unserved, ms.
+const UNSERVED: i64 = 10_000;
+
+/// The timer is late from here on, ms.
+const LATE: i64 = 1000;
+
+/// A bound is near from this share on, percent.
+const NEAR: i64 = 80;
+
+/// Entries of one board.
+pub const MOST: usize = 8;
+
+/// One thing, the worst first by `weight`.
+pub struct Need {
+    pub weight: i64,
+    pub text: Markup,
+    pub to: String,
+    pub link: &'static str,
+}
+
+/// What a board needs a person for.
+pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+    let mut needs = of_the_board(board, info);
+    let (queues, failures) = join(unserved(cx, board, info), growing(cx, board, info)).await;
+    for found in [queues, failures, near(cx, board, info).await] {
+        match found {
+            Ok(found) => needs.extend(found),
+            Err(Failure::NotAllowed(_) | Failure::Server(_)) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    needs.sort_by_key(|need| std::cmp::Reverse(need.weight));
+    Ok(needs)
+}
+
+fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
+    let mut needs = Vec::new();
+    if info.int("broken") == 1 {
+        needs.push(Need {
+            weight: i64::MAX,
+            text: html! { "This copy of the board is broken: a change of the replication stream was missing" },
+            to: board_address("/board", board),
+            link: "Board",
+        });
+    }
+    if info.int("paused") != 0 {
+        needs.push(Need {
+            weight: 1 << 50,
+            text: html! { "The board is paused" (until(info.int("paused"))) },
+            to: board_address("/board", board),
+            link: "Board",
+        });
+    }
+    let late = ["lease-lateness-p99", "due-lateness-p99", "fire-lateness-p99"];
+    let lag = late.iter().map(|field| info.int(field)).max().unwrap_or(0);
+    if lag > LATE {
+        needs.push(Need {
+            weight: lag,
+            text: html! { "The timer was late today: 99 % of deadlines within " (span(lag)) },
+            to: board_address("/stats", board),
+            link: "Statistics",
+        });
+    }
+    needs
+}
+
+fn until(at: i64) -> String {
+    if at < 0 {
+        String::new()
+    } else {
+        format!(" until {}", moment(at))
+    }
+}
+
+/// Queues that are paused, and those with ready jobs of which no worker takes any.
+async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+    let mut command = board_command("QUEUES", board);
+    command.arg("COUNT").arg(QUEUES);
+    let (_, rows) = page(cx.ask_shared(board, command).await?);
+    let mut needs = Vec::new();
+    for row in &rows {
+        let queue = row.bytes("queue");
+        let to = jobs_address(board, &[("state", b"ready"), ("queue", &queue)]);
+        if row.int("paused") != 0 {
+            if info.int("paused") == 0 {
+                let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(row.int("ready"))) " ready" };
+                needs.push(Need { weight: 1 << 40, text, to, link: "Jobs" });
+            }
+        } else if row.int("ready") > 0
+            && row.int("claimed") == 0
+            && row.float("completion-rate") == 0.0
+            && row.int("oldest") > UNSERVED
+        {
+            let text = html! {
+                "No worker takes jobs of the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest")))
+            };
+            needs.push(Need { weight: (1 << 30) + row.int("ready"), text, to, link: "Jobs" });
+        }
+    }
+    Ok(needs)
+}
+
+/// Kinds of failure that came in the last quarter of an hour.
+async fn growing(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+    if info.int("failed") == 0 {
+        return Ok(Vec::new());
+    }
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg("failed").arg("REV").arg("COUNT").arg(LOOK);
+    command.arg("FIELDS").arg(3).arg("kind").arg("message").arg("ended");
+    let (_, rows) = page(cx.ask_shared(board, command).await?);
+    let since = now() - NEW;
+    let new: Vec<Record> = rows.into_iter().filter(|row| row.int("ended") > since).collect();
+    let all = new.len() == LOOK;
+    Ok(alike::groups(&new)
+        .into_iter()
+        .map(|group| {
+            let count = group.rows.len();
+            let example = group.rows[0].bytes("message");
+            Need {
+                weight: (1 << 20) + count as i64,
+                text: html! {
+                    b { (name(&group.alike.kind)) }
+                    @if !example.is_empty() { ": " bdi { (crate::names::short(alike::headline(&example).as_bytes(), 120)) } }
+                    " – " @if all { "at least " } (number(count as i64)) " in the last 15 minutes"
+                },
+                to: super::failures::group_address(board, &group.alike),
+                link: "Failed jobs",
+            }
+        })
+        .collect())
+}
+
+/// Bounds of the board that are nearly reached.
+async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+    let mut command = board_command("SETTINGS GET", board);
+    command.arg("max-jobs").arg("max-bytes");
+    let settings = Record::read(cx.ask_shared(board, command).await?).unwrap_or_default();
+    let bound = |setting: &str| settings.list(setting).first().and_then(int).filter(|bound| *bound > 0);
+    let live = ["scheduled", "blocked", "ready", "claimed"].iter().map(|state| info.int(state)).sum();
+    let mut needs = Vec::new();
+    for (setting, used, shown) in
+        [("max-jobs", live, number as fn(i64) -> String), ("max-bytes", info.int("record-bytes"), size)]
+    {
+        if let Some(bound) = bound(setting).filter(|bound| used > bound / 100 * NEAR) {
+            needs.push(Need {
+                weight: 1 << 35,
+                text: html! { (shown(used)) " of " (shown(bound)) " that " (setting) " allows: posts will be refused" },
+                to: board_address("/settings", board),
+                link: "Settings",
+            });
+        }
+    }
+    Ok(needs)
+}
+
+/// The list; with the names of boards when it is about several.
+pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
+    let most = needs.iter().map(|(_, needs)| needs.len().saturating_sub(MOST)).sum::<usize>();
+    html! {
+        @if needs.iter().all(|(_, needs)| needs.is_empty()) { p.calm { "Nothing needs you." } } @else {
+            ul.needs {
+                @for (board, needs) in needs {
+                    @for need in needs.iter().take(MOST) {
+                        li {
+                            @if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
+                            span { (need.text) } " "
+                            a href=(need.to) { (need.link) }
+                        }
+                    }
+                }
+            }
+            @if most > 0 { p.note { (number(most as i64)) " more." } }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What was done to a board through this console.
+
+use axum::response::Response;
+use maud::html;
+
+use super::board::ROWS;
+use super::{answer, Part, View};
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::failure::Failure;
+use crate::format::{name, number, when};
+use crate::names::shown;
+
+pub async fn get(cx: RequestContext) -> Response {
+    let view = view(&cx).await;
+    answer(&cx, view, None)
+}
+
+async fn view(cx: &RequestContext) -> Result<View, Failure> {
+    let board = cx.board()?;
+    // Who may not read the board learns nothing of it here.
+    cx.ask(&board, board_command("INFO", &board)).await?;
+    let (entries, all) = cx.app.audit.of(&board, ROWS);
+    let body = html! {
+        p.note { "Commands that users sent from these pages since the console was started. What other programs did is in the history of each job." }
+        @if entries.is_empty() { p { "Nothing was done here yet." } } @else {
+            @if all > entries.len() { p.note { "The last " (ROWS) " of " (number(all as i64)) "." } }
+            div.wide {
+                table.stacked {
+                    caption.unseen { "What was done, newest first" }
+                    thead { tr { @for head in ["When", "User", "Command", "Outcome"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for entry in &entries {
+                            tr {
+                                td data-label="When" { (when(entry.at)) }
+                                td data-label="User" { (name(entry.user.as_bytes())) }
+                                td data-label="Command" { code { (entry.command) } }
+                                td data-label="Outcome" { @if entry.refused { span.refused { (entry.outcome) } } @else { (entry.outcome) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    Ok(View {
+        title: format!("Audit of {}", shown(&board)),
+        head: html! { h1 { "Audit of " (name(&board)) } },
+        board: Some(board),
+        place: "Audit",
+        parts: vec![Part { id: "audit", body }],
+    })
+}

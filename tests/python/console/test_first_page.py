@@ -1,0 +1,127 @@
+"""The first page: how the boards go, line by line, and what needs a person."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from harness import Board, Server
+from playwright.sync_api import Locator, Page, expect
+
+from .process import Console
+
+
+def figure(page: Page, word: str) -> Locator:
+    return page.locator("#activity li").filter(has_text=re.compile(rf"^\s*\S+ {word}$")).locator(".figure")
+
+
+def needs(page: Page) -> Locator:
+    return page.locator("#needs li")
+
+
+def test_what_is_done_and_fails_a_minute(page: Page, reading: Console, board: Board):
+    """Drawn look by look while the page is open, for all boards and for each."""
+    board.post_many(40)
+    page.goto(reading.at("/", q=board.key))
+    expect(figure(page, "ready")).to_have_text("40")
+    expect(figure(page, "done a minute")).to_have_text("–")
+    for job in board.claim("w1", count=30):
+        board.consume("w1", job["id"], token=job["token"])
+    for job in board.claim("w1", count=10):
+        board.fail("w1", job["id"], "IOError", "m", token=job["token"], noretry=True)
+    line = page.locator("#activity svg")
+    drawn = re.compile(r"done: \S+ now, [1-9]\S* at most; failed: \S+ now, [1-9]\S* at most")
+    expect(line).to_have_attribute("aria-label", drawn)
+    expect(page.locator("#boards svg.spark")).to_have_attribute("aria-label", drawn)
+    expect(figure(page, "failed")).to_have_text("10")
+    expect(line.locator("path.line")).to_have_count(2)
+
+
+def test_nothing_needs_a_person(page: Page, reading: Console, board: Board):
+    board.post()
+    page.goto(reading.at("/", q=board.key))
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+
+
+def test_pauses_failures_and_bounds(page: Page, reading: Console, board: Board):
+    board.set(max_jobs=10)
+    board.post_many(9, queue="q")
+    board.pause(queue="q")
+    page.goto(reading.at("/", q=board.key))
+    told = needs(page)
+    expect(told).to_have_count(2)
+    expect(told.filter(has_text="The queue q is paused, 9 ready")).to_have_count(1)
+    expect(told.filter(has_text="9 of 10 that max-jobs allows")).to_have_count(1)
+    board.resume(queue="q")
+    for job in board.claim("w1", queues=["q"], count=3):
+        board.fail("w1", job["id"], "IOError", f"disk {job['id']} is full", token=job["token"], noretry=True)
+    board.claim("w1", queues=["q"])
+    growing = told.filter(has_text="3 in the last 15 minutes")
+    expect(growing).to_contain_text("IOError: disk")
+    board.pause()
+    expect(told.filter(has_text="The board is paused")).to_have_count(1)
+    growing.get_by_role("link", name="Failed jobs").click()
+    expect(page.locator("#jobs > li")).to_have_count(3)
+
+
+def test_a_queue_that_nobody_serves(page: Page, consoles, fresh_server):
+    server: Server = fresh_server("clock", "manual", kind="redis70")
+    board = server.board("jobs")
+    board.post_many(268, queue="lost")
+    board.post_many(5, queue="served")
+    server.clock.advance(540_000)
+    board.claim("w1", queues=["served"])
+    page.goto(consoles(server).url)
+    expect(needs(page)).to_have_count(1)
+    expect(needs(page)).to_contain_text(
+        "No worker takes jobs of the queue lost: 268 ready, the oldest for 9 min"
+    )
+    board.claim("w1", queues=["lost"])
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+
+
+def test_the_pages_of_one_user_share_answers(reading: Console, page: Page, store: Server, board: Board):
+    """Ten open pages ask the server no more than twice what one asks."""
+
+    def asked() -> int:
+        with store.connect() as client:
+            return int(client.info("commandstats").get("cmdstat_job.info", {"calls": 0})["calls"])
+
+    def during(seconds: int) -> int:
+        before = asked()
+        page.wait_for_timeout(seconds * 1000)
+        return asked() - before
+
+    board.post()
+    context = page.context
+    page.goto(reading.at("/board", b=board.key))
+    expect(page.locator("#pulse")).to_have_text("live")
+    alone = during(8)
+    pages = [context.new_page() for _ in range(5)]
+    for one in pages:
+        one.goto(reading.at("/board", b=board.key))
+        expect(one.locator("#pulse")).to_have_text("live")
+    assert during(8) <= alone * 2
+
+
+@pytest.mark.parametrize("right", ["+scan", ""])
+def test_without_scan_boards_are_opened_by_name(
+    page: Page, consoles, store: Server, board: Board, right: str
+):
+    board.post()
+    rules = [f"%R~{board.key}*", "-@all", "+job.info", *([right] if right else [])]
+    console = consoles(store, "--bind", "0.0.0.0")
+    with store.connect() as client:
+        client.execute_command("ACL", "SETUSER", "obs", "reset", "on", ">secret", *rules)
+        try:
+            page.goto(console.url)
+            page.get_by_label("User").fill("obs")
+            page.get_by_label("Password").fill("secret")
+            page.get_by_role("button", name="Sign in").click()
+            if not right:
+                expect(page.locator("main")).to_contain_text("may not look for boards")
+            page.get_by_label("Open the board").fill(board.key)
+            page.get_by_role("button", name="Open").click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(f"Board {board.key}")
+        finally:
+            client.execute_command("ACL", "DELUSER", "obs")
