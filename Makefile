@@ -133,7 +133,7 @@ instructions-beside: setup build ## Count those of a whole job's life beside the
 	@scripts/peers
 	$(BENCH)/python benches/instructions_beside.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(WRITE)),--write)
 
-chaos: setup build ## Kill and part servers and workers at work, and check that nothing is lost [SECONDS=60, three times] [SEED=n] [SERVER=redis70] [REPORT=file]
+chaos: setup build ## Kill and part servers and workers at work, and check that nothing is lost [SECONDS=60, four times] [SEED=n] [SERVER=redis70] [REPORT=file]
 	$(VENV)/python chaos/run.py $(addprefix --seconds=,$(SECONDS)) $(addprefix --seed=,$(SEED)) $(addprefix --server=,$(SERVER)) $(addprefix --report=,$(REPORT))
 
 soak: setup build ## Churn of every sort at a steady population, sampled and judged [SECONDS=3600] [SERVER=redis82] [SEED=n] [REPORT=file]

@@ -8,10 +8,11 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import redis
-from harness import wait_until
+from harness import Server, wait_until
 
 if TYPE_CHECKING:
     from run import Run
@@ -49,7 +50,12 @@ class Nemesis:
             self.part_primary,
             self.part_replica,
         ]
+        # Nobody promises to outlive a kill while nothing is on disk: `switch_file` kills when it is.
+        mortal = [deed for deed in one if deed != self.kill_primary]
         self.deeds: list[Callable[[], None]] = one + (more if run.site.replicated else [])
+        if run.site.listeners:
+            self.deeds = mortal + [self.switch_file, self.bring_replica] * 3
+        self.wrong: list[str] = []
         if run.site.steps is not None:
             self.deeds += [self.clock_ahead, self.clock_back] * 2
 
@@ -173,6 +179,60 @@ class Nemesis:
         assert server.process is not None
         self._stopped(server.process.pid, 3.0 if self.run.site.replicated else 1.0)
         self.run.site.heal()
+
+    # Who listens to one server
+
+    def switch_file(self) -> None:
+        """The append-only file comes and goes. When it is whole, a kill loses nothing."""
+        server = self.run.site.primary
+        with server.connect(socket_timeout=20) as client:
+            client.config_set("appendonly", "yes")
+            if self.random.random() < 0.3:  # off again in the middle of its first rewrite
+                client.config_set("appendonly", "no")
+                return
+        wait_until(lambda: self._is_rewritten(server), 60, what="the first rewrite")
+        with server.connect(socket_timeout=20) as client:
+            client.config_rewrite()
+        self._nap(1.0)
+        if self.random.random() < 0.5:
+            server.kill()
+            self.done["kill with a file"] += 1
+            self.run.site.heal()
+            server.wait_ready()
+        with server.connect(socket_timeout=20) as client:
+            client.config_set("appendonly", "no")
+            client.config_rewrite()
+
+    def _is_rewritten(self, server: Server) -> bool:
+        info = server.info("persistence")
+        busy = info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"]
+        return not busy and info["aof_last_bgrewrite_status"] == "ok"
+
+    def bring_replica(self) -> None:
+        """A replica comes, now and then one behind it, follows for a while, and leaves."""
+        way = self.random.choice(["yes", "no"])
+        config = [f"repl-diskless-sync {way}", "repl-diskless-load on-empty-db"]
+        primary = self.run.site.primary
+        chain = [primary]
+        try:
+            for _ in range(self.random.choice([1, 1, 2])):
+                chain.append(Server(primary.kind, replicaof=chain[-1], config=config))
+            if self.random.random() < 0.3:  # before it has everything
+                return
+            for source, replica in pairwise(chain):
+                replica.wait_synced(source)
+            self._nap(1.0)
+            # Nobody writes, and no deadline passes, until they have been compared.
+            self._ask("CLIENT", "PAUSE", 60_000, "WRITE")
+            for source, replica in pairwise(chain):
+                replica.wait_synced(source)
+            if len({server.board("chaos").digest() for server in chain}) != 1:
+                found = [server.board("chaos").info() for server in chain]
+                self.wrong.append(f"a replica differs from its primary: {found}")
+        finally:
+            for replica in chain[1:]:
+                replica.close()
+            self._ask("CLIENT", "UNPAUSE")
 
     # Replicas
 

@@ -3,9 +3,10 @@
     make chaos [SECONDS=60] [SEED=n] [SERVER=redis70|redis82|valkey91]
 
 First on one server that writes every command to disk, then on one whose machine's clock makes steps, then on
-a primary with two replicas and three Sentinels. All of them talk over links that are made slow, stand still
-or break. The seed draws every deed and every client's choices; the moments are the machine's. Ends with 1
-when a promise was broken, and then leaves the journals, and the servers' logs and files, where it says.
+one whose append-only file and replicas come and go, then on a primary with two replicas and three Sentinels.
+All of them talk over links that are made slow, stand still or break. The seed draws every deed and every
+client's choices; the moments are the machine's. Ends with 1 when a promise was broken, and then leaves the
+journals, and the servers' logs and files, where it says.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ SORTS = ["plain", "plain", "batch", "blocking", "session", "chained"]
 SITES = {
     "one": ("One server, every command on disk", {}),
     "clock": ("One server whose machine's clock makes steps", {"steps": True}),
+    "listeners": ("One server whose file and replicas come and go", {"listeners": True}),
     "replicated": ("Three servers, three Sentinels", {"replicated": True}),
 }
 FORK = multiprocessing.get_context("fork")
@@ -57,11 +59,17 @@ class Run:
     """One run on one site."""
 
     def __init__(
-        self, kind: str, seconds: float, seed: int, replicated: bool = False, steps: bool = False
+        self,
+        kind: str,
+        seconds: float,
+        seed: int,
+        replicated: bool = False,
+        steps: bool = False,
+        listeners: bool = False,
     ) -> None:
         self.seconds, self.seed = seconds, seed
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.site = Site(kind, self.folder, replicated, steps)
+        self.site = Site(kind, self.folder, replicated, steps, listeners)
         self.actors: dict[str, Player] = {}
         self.nemesis = Nemesis(self, seed)
         self.lives: Counter = Counter()
@@ -142,6 +150,9 @@ class Run:
             wrong.append(f"the copies differ: {[board.info() for board in boards]}")
         for server in self.site.servers:
             server.check_health()
+        if self.site.listeners:
+            self.nemesis.bring_replica()
+            wrong += self.nemesis.wrong
         steps = self.site.steps
         moments = (steps.jumps, steps.backs) if steps is not None else ()
         checker = Checker(journal.read(self.folder), self.site.replicated, *moments)
@@ -171,7 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Kills servers and workers, and checks that nothing is lost."
     )
-    parser.add_argument("--seconds", type=float, default=60, help="of each of the three runs (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60, help="of each of the runs (default: 60)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--server", choices=KINDS, default="redis70")
     parser.add_argument("--only", choices=list(SITES))

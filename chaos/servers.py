@@ -69,12 +69,17 @@ class Sentinel:
 class Site:
     """One server (`replicated=False`) or three, and the place where clients read which port serves them.
 
+    They write every command to disk. With `listeners` the server begins without a file, and without a
+    backlog soon after its last replica has left.
+
     Clients reach a server over one link (`doors` tells its port), other servers and the Sentinels over
     another, whose port they take for the server's own (`peers`). With `steps` its wall clock can be moved.
     """
 
-    def __init__(self, kind: str, folder: Path, replicated: bool, steps: bool = False) -> None:
-        self.kind, self.folder, self.replicated = kind, folder, replicated
+    def __init__(
+        self, kind: str, folder: Path, replicated: bool, steps: bool = False, listeners: bool = False
+    ) -> None:
+        self.kind, self.folder, self.replicated, self.listeners = kind, folder, replicated, listeners
         self.steps = Steps() if steps else None
         self.links = Links()
         self.doors: dict[Server, int] = {}
@@ -104,6 +109,8 @@ class Site:
             "replica-announce-ip 127.0.0.1",
             f"replica-announce-port {peer}",
         ]
+        if self.listeners:
+            config = ["appendonly no", "appendfsync always", "repl-backlog-ttl 1", "hz 100"]
         if primary is not None:
             config.append(f"replicaof 127.0.0.1 {self.peers[primary]}")
         # The links are dead ends until the server has a port.
