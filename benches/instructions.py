@@ -220,9 +220,11 @@ reply and its effect, without the network. Counted by callgrind on Redis 7.0, th
 payloads of 100 bytes, 2,000 jobs waiting. `make instructions` counts them again and fails when one has grown
 by 3 %.
 
-Where they go: the server's function that sends the effect on (`RM_Replicate`: it looks the command up by its
-name and makes strings of its arguments, also where nobody listens), those that write the reply, those that
-open and close the key, and those that give and take memory. The rest is the module itself, with copies of
+Nobody listens to this server, so no effect is sent (`jobboard_listeners` in `INFO jobboard`). With replicas
+or an append-only file each command also encodes its effect and hands it to the server.
+
+Where the instructions go: sending the effect on, the server's functions that write the reply, those that open
+and close the key, and those that give and take memory. The rest is the module itself, with copies of
 bytes and the server's dispatch.
 
 """

@@ -312,12 +312,17 @@ impl Batch {
         self.count += 1;
     }
 
+    /// Counts an effect of a batch that nobody will read.
+    pub fn count(&mut self) {
+        self.count += 1;
+    }
+
     /// Whether the batch has no effect.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Ends the batch, once, and returns its bytes.
+    /// Ends the batch, once, and returns its bytes. Every effect must have been added by `push`.
     pub fn finish(&mut self) -> &[u8] {
         let at = self.count_at;
         match (u8::try_from(self.count), self.bytes.get_mut(at)) {

@@ -115,6 +115,7 @@ impl<'a> Play<'a> {
         (1..=CLIENTS).for_each(|client| server.disconnect(client));
         server.end_transaction();
         server.is_stopped.set(false);
+        server.listen(true);
         server.turn();
         server.settings().iter().for_each(Setting::reset);
         judge::load_again();
@@ -320,6 +321,7 @@ impl<'a> Play<'a> {
             }
             20 if free => self.forge(),
             21 if free => server.resync(&self.place()),
+            22 if free => server.listen(server.is_unheard.get()),
             _ => self.time(),
         }
     }

@@ -13,6 +13,7 @@ use crate::runtime::blocked_waits;
 use crate::runtime::board_value::{BOARDS, BROKEN};
 use crate::runtime::durability;
 use crate::runtime::latency;
+use crate::runtime::listeners;
 use crate::runtime::timer;
 use crate::runtime::world;
 
@@ -54,6 +55,8 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
         (c"pickup_p99_ms", c"pickup_max_ms"),
     ];
     let late = names.into_iter().zip(late).flat_map(|(names, (p99, max))| [(names.0, p99), (names.1, max)]);
+    // SAFETY: likewise; the server copies the word, too.
+    unsafe { api!(RedisModule_InfoAddFieldCString(info, c"listeners".as_ptr(), listeners::word().as_ptr())) };
     for (name, value) in fields.into_iter().chain(late) {
         // SAFETY: likewise.
         unsafe { api!(RedisModule_InfoAddFieldLongLong(info, name.as_ptr(), value)) };

@@ -15,11 +15,12 @@ use crate::runtime::blocked_claims;
 use crate::runtime::blocked_waits;
 use crate::runtime::connections;
 use crate::runtime::durability;
+use crate::runtime::listeners;
 use crate::runtime::timer;
 use crate::runtime::world;
 
 /// The events that the module subscribes to; all supported servers have them.
-const EVENTS: [(u64, raw::RedisModuleEventCallback); 8] = [
+const EVENTS: [(u64, raw::RedisModuleEventCallback); 10] = [
     (raw::REDISMODULE_EVENT_EVENTLOOP, Some(event_loop)),
     (raw::REDISMODULE_EVENT_CRON_LOOP, Some(cron)),
     (raw::REDISMODULE_EVENT_CONFIG, Some(configured)),
@@ -27,6 +28,8 @@ const EVENTS: [(u64, raw::RedisModuleEventCallback); 8] = [
     (raw::REDISMODULE_EVENT_SWAPDB, Some(databases_swapped)),
     (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(role_changed)),
     (raw::REDISMODULE_EVENT_LOADING, Some(loading)),
+    (raw::REDISMODULE_EVENT_FORK_CHILD, Some(listeners_changed)),
+    (raw::REDISMODULE_EVENT_REPLICA_CHANGE, Some(listeners_changed)),
     (raw::REDISMODULE_EVENT_CLIENT_CHANGE, Some(client_changed)),
 ];
 
@@ -82,6 +85,7 @@ extern "C" fn cron(
 ) {
     guard("the server's cron", || {
         timer::tick();
+        listeners::tick();
         blocked_waits::look_again();
     });
 }
@@ -94,6 +98,18 @@ extern "C" fn configured(
     _data: *mut c_void,
 ) {
     durability::changed();
+    listeners::changed();
+}
+
+/// A process was forked, which may write the copy that a replica or a file begins with, or has
+/// ended; or a replica has come or gone.
+extern "C" fn listeners_changed(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _sub: u64,
+    _data: *mut c_void,
+) {
+    listeners::changed();
 }
 
 unsafe extern "C" fn flushed(
@@ -154,6 +170,7 @@ unsafe extern "C" fn role_changed(
     _sub: u64,
     _data: *mut c_void,
 ) {
+    listeners::changed();
     guard("a change of role", || {
         // SAFETY: the context of this callback; nothing keeps it.
         match unsafe { Ctx::of_call(ctx) }.is_primary() {
@@ -170,6 +187,7 @@ extern "C" fn loading(
     sub: u64,
     _data: *mut c_void,
 ) {
+    listeners::changed();
     if sub == raw::REDISMODULE_SUBEVENT_LOADING_ENDED {
         guard("the end of loading", || {
             hold_claims();

@@ -92,6 +92,29 @@ impl Ctx<'_> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0
     }
 
+    /// Whether the server has an append-only file, or is about to have one.
+    pub fn appends(self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_AOF != 0
+    }
+
+    /// Whether the server has replicas, or keeps a backlog for some that may return. True also when
+    /// it does not say.
+    pub fn feeds_replicas(self) -> bool {
+        // SAFETY: the context is valid, or null, which the server allows here; the section and the
+        // fields are C strings, and the section's values are freed after the last use.
+        unsafe {
+            let info = api!(RedisModule_GetServerInfo(self.0, c"replication".as_ptr()));
+            let says_none = |field: &CStr| {
+                let mut failed = OK;
+                let n = api!(RedisModule_ServerInfoGetFieldSigned(info, field.as_ptr(), &mut failed));
+                failed == OK && n == 0
+            };
+            let none = says_none(c"connected_slaves") && says_none(c"repl_backlog_active");
+            api!(RedisModule_FreeServerInfo(self.0, info));
+            !none
+        }
+    }
+
     /// Whether the server is loading a file.
     pub fn is_loading(self) -> bool {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_LOADING != 0
@@ -186,7 +209,8 @@ impl Ctx<'_> {
         }
     }
 
-    /// Replicates the command that came from the primary as it is.
+    /// Replicates the command of this call as it is: one that came from the primary, or one that
+    /// nobody listens to. The server counts it for its save points either way.
     pub fn replicate_verbatim(self) {
         // SAFETY: the context is that of a command.
         unsafe { api!(RedisModule_ReplicateVerbatim(self.0)) };

@@ -241,7 +241,7 @@ fn on_board(
     let allowed = ctx.allows_write_to(&key);
     if allowed {
         // A refusal means a broken board: nothing is done on it.
-        let _ = Commit::run(ctx, &key, work);
+        let _ = Commit::outside(ctx, &key, work);
     }
     allowed
 }

@@ -1,6 +1,6 @@
 //! The work of one command, or one tick of the timer, on one board: decisions become effects, and
-//! effects are applied and collected. At the end they are replicated once, waiting clients are
-//! served, and the timer gets its hint.
+//! effects are applied and collected. At the end they are replicated once if anybody listens,
+//! waiting clients are served, and the timer gets its hint.
 
 use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, WorkerVerb};
 
@@ -14,6 +14,7 @@ use crate::runtime::blocked_waits;
 use crate::runtime::board_value::OpenKey;
 use crate::runtime::connections;
 use crate::runtime::latency;
+use crate::runtime::listeners;
 use crate::runtime::publish::{self, Outgoing};
 use crate::runtime::timer;
 use crate::runtime::world;
@@ -28,6 +29,8 @@ pub struct Commit<'k> {
     pub env: Env<'static>,
     open: OpenKey<'k>,
     batch: Batch,
+    /// Whether nobody listens to the effects.
+    unheard: bool,
     /// Whether edges were still to be resolved when the commit began: the timer is at it.
     telling: bool,
     /// Whether there was no board under the key when the commit began.
@@ -39,16 +42,45 @@ pub struct Commit<'k> {
 /// The buffer of the last batch, to be reused.
 static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
 
+/// With debug assertions the effects that nobody listens to are encoded all the same, so that every
+/// test covers the encoding.
+const ENCODES_UNHEARD: bool = cfg!(debug_assertions);
+
 /// The most overdue things that a claim does before it chooses.
 const CLAIM_SETTLES: u32 = 64;
 
 impl<'k> Commit<'k> {
-    /// Works on the board under a key; an absent board is like an empty one, and is created with
-    /// its first effect. What `work` has done is replicated also when it fails: time that was
-    /// settled stays settled.
+    /// Works on the board under a key, for a command; an absent board is like an empty one, and is
+    /// created with its first effect. What `work` has done is replicated also when it fails: time
+    /// that was settled stays settled.
     pub fn run<R>(
         ctx: Ctx<'k>,
         key: &'k Key<'k>,
+        work: impl FnOnce(&mut Commit<'k>) -> Result<R, CommandError>,
+    ) -> Result<R, CommandError> {
+        let unheard = listeners::is_nobody(ctx);
+        // Where nobody listens, the server has no primary and does not load.
+        if !unheard && ctx.is_replay() {
+            return Err(refuse_replay(ctx, key));
+        }
+        Commit::on(ctx, key, unheard, work)
+    }
+
+    /// Works on the board under a key outside of a command. See [`Commit::run`].
+    pub fn outside<R>(
+        ctx: Ctx<'k>,
+        key: &'k Key<'k>,
+        work: impl FnOnce(&mut Commit<'k>) -> Result<R, CommandError>,
+    ) -> Result<R, CommandError> {
+        // There is no command that the server could count for its save points, so effects are sent
+        // whoever listens.
+        Commit::on(ctx, key, false, work)
+    }
+
+    fn on<R>(
+        ctx: Ctx<'k>,
+        key: &'k Key<'k>,
+        unheard: bool,
         work: impl FnOnce(&mut Commit<'k>) -> Result<R, CommandError>,
     ) -> Result<R, CommandError> {
         let mut open = ctx.open_writable(key)?;
@@ -64,7 +96,7 @@ impl<'k> Commit<'k> {
         let new = value.board.revision() == 0;
         blocked_waits::listen(&mut value.board);
         publish::listen(&mut value.board);
-        let mut commit = Commit { ctx, key, env, open, batch, telling, new, woken: Vec::new() };
+        let mut commit = Commit { ctx, key, env, open, batch, unheard, telling, new, woken: Vec::new() };
         let done = work(&mut commit);
         commit.finish();
         done
@@ -77,7 +109,10 @@ impl<'k> Commit<'k> {
 
     /// Applies an effect.
     pub fn apply(&mut self, effect: impl Apply) -> Result<(), CommandError> {
-        self.batch.push(&effect);
+        match self.unheard && !ENCODES_UNHEARD {
+            true => self.batch.count(),
+            false => self.batch.push(&effect),
+        }
         let now = self.env.now;
         if self.board().apply(&effect, now).is_ok() {
             return Ok(());
@@ -233,7 +268,11 @@ impl<'k> Commit<'k> {
         // Nothing is reported of a board that was deleted in the notification of its creation.
         let changed = !self.batch.is_empty() && !self.open.is_gone();
         if changed {
-            self.ctx.replicate(self.key, self.batch.finish());
+            match self.unheard {
+                // The server drops the command, and counts it for its save points.
+                true => self.ctx.replicate_verbatim(),
+                false => self.ctx.replicate(self.key, self.batch.finish()),
+            }
             self.ctx.signal_modified(self.key);
             let (rules, now) = (self.env.rules, self.env.now);
             self.board().overfull(rules);
@@ -255,4 +294,30 @@ impl<'k> Commit<'k> {
         drop(open);
         news.send(ctx, key);
     }
+}
+
+/// A client's command has come from a primary or a file, which only have effects: whoever sent it
+/// took nobody to listen. It would decide something else here, so the copy has missed something for
+/// good.
+#[cold]
+fn refuse_replay(ctx: Ctx, key: &Key) -> CommandError {
+    let mut open = match ctx.open_writable(key) {
+        Ok(open) => open,
+        Err(wrong) => return wrong.into(),
+    };
+    let value = open.value_or_new();
+    let known = value.is_broken() && value.loader.is_none();
+    value.board.set_broken();
+    value.loader = None;
+    value.count_broken();
+    if !known {
+        let name = board::clean(key.bytes());
+        let what = "a client's command came in place of its effects";
+        ctx.log(Level::Warning, &format!("board {name} is broken from now on: {what}"));
+    }
+    open.keep();
+    blocked_waits::touch((ctx.db(), key.bytes().to_vec()));
+    ctx.signal_modified(key);
+    ctx.replicate_verbatim();
+    Refusal::Broken.into()
 }

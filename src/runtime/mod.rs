@@ -10,6 +10,7 @@
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
 //! | `connections` | which connection carries which claim |
 //! | `publish` | messages and keyspace notifications |
+//! | `listeners` | whether anybody would read the effects of a change |
 //! | `durability` | whether the server keeps the promise of `appendfsync always` |
 //! | `latency` | how late this server was |
 //!
@@ -26,6 +27,7 @@ pub mod commit;
 pub mod connections;
 pub mod durability;
 pub mod latency;
+pub mod listeners;
 pub mod publish;
 pub mod timer;
 pub mod wait_index;

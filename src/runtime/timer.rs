@@ -263,7 +263,7 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
     }
     // This gives no hint while it works: the board is behind all others that are due.
     hint_at(ctx, &key, db, LOOKED_AT);
-    let next = Commit::run(ctx, &key, |commit| {
+    let next = Commit::outside(ctx, &key, |commit| {
         while commit.settle_some(SLICE)? {
             with(|timer| timer.steps += 1);
             if begin.elapsed() >= BUDGET {

@@ -88,6 +88,10 @@ fn table() -> Vec<(&'static str, *const c_void)> {
         RedisModule_RegisterInfoFunc: commands::on_info,
         RedisModule_InfoAddSection: commands::info_section,
         RedisModule_InfoAddFieldLongLong: commands::info_field,
+        RedisModule_InfoAddFieldCString: commands::info_text,
+        RedisModule_GetServerInfo: server_info,
+        RedisModule_ServerInfoGetFieldSigned: server_number,
+        RedisModule_FreeServerInfo: free_server_info,
         RedisModule_CreateString: strings::create,
         RedisModule_FreeString: strings::free,
         RedisModule_StringPtrLen: strings::start,
@@ -152,6 +156,33 @@ unsafe extern "C" fn no_options() -> c_int {
 unsafe extern "C" fn no_keys(ctx: *mut raw::RedisModuleCtx) -> c_int {
     ctx::of(ctx);
     0
+}
+
+/// What the server says of its replication: the handle is any address.
+unsafe extern "C" fn server_info(
+    ctx: *mut raw::RedisModuleCtx,
+    section: *const c_char,
+) -> *mut raw::RedisModuleServerInfoData {
+    ctx::of(ctx);
+    assert_eq!(CStr::from_ptr(section), c"replication");
+    std::ptr::from_ref(crate::server()).cast_mut().cast()
+}
+
+unsafe extern "C" fn server_number(
+    _info: *mut raw::RedisModuleServerInfoData,
+    field: *const c_char,
+    failed: *mut c_int,
+) -> i64 {
+    assert!([c"connected_slaves", c"repl_backlog_active"].contains(&CStr::from_ptr(field)));
+    *failed = 0;
+    i64::from(!crate::server().is_unheard.get())
+}
+
+unsafe extern "C" fn free_server_info(
+    _ctx: *mut raw::RedisModuleCtx,
+    info: *mut raw::RedisModuleServerInfoData,
+) {
+    assert!(!info.is_null());
 }
 
 unsafe extern "C" fn avoid_traffic() -> c_int {

@@ -306,3 +306,12 @@ pub unsafe extern "C" fn info_field(
     server().info_fields.borrow_mut().push((text(name), value));
     0
 }
+
+pub unsafe extern "C" fn info_text(
+    _info: *mut raw::RedisModuleInfoCtx,
+    name: *const c_char,
+    word: *const c_char,
+) -> c_int {
+    assert!(!text(name).is_empty() && !text(word).is_empty());
+    0
+}

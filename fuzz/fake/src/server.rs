@@ -36,6 +36,8 @@ pub struct Server {
     pub in_transaction: Cell<bool>,
     /// The traffic to replicas is stopped.
     pub is_stopped: Cell<bool>,
+    /// Nobody listens to effects: there is no replica, no backlog and no append-only file.
+    pub is_unheard: Cell<bool>,
     /// Whether those who are unblocked hear it later, as with Redis 8, or at once.
     pub tells_later: Cell<bool>,
     pub(crate) keys: RefCell<BTreeMap<Place, Entry>>,
@@ -105,6 +107,16 @@ impl Server {
     pub fn promote(&self) {
         self.event(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, 0, std::ptr::null_mut());
         self.turn();
+    }
+
+    /// The last listener goes, or the first comes, who begins with a copy of all that a forked
+    /// process writes. The server tells of the fork, and of nothing else.
+    pub fn listen(&self, listens: bool) {
+        self.is_unheard.set(!listens);
+        if listens {
+            self.copy_unheard();
+            self.event(raw::REDISMODULE_EVENT_FORK_CHILD, 0, std::ptr::null_mut());
+        }
     }
 
     /// Sends a command as a client's. `None`: the client waits. What the server itself refuses,
@@ -177,12 +189,21 @@ impl Server {
         }
     }
 
-    /// Lets the copy take what was sent.
+    /// Lets the copy take what was sent. Where nobody listens there is no copy: the one here is
+    /// made anew each time, so that it may be compared.
     pub(crate) fn propagate(&self) {
-        for sent in self.sent.take() {
+        let sent = self.sent.take();
+        if self.is_unheard.get() {
+            return self.copy_unheard();
+        }
+        for sent in sent {
             let (db, key) = sent.place;
             self.replay(db + REPLICA, &[b"JOB.APPLY".to_vec(), key, sent.batch], false);
         }
+    }
+
+    fn copy_unheard(&self) {
+        self.places().iter().filter(|(db, _)| *db < DATABASES).for_each(|place| self.resync(place));
     }
 
     /// Runs a command as a replica, or a server that loads its file.
@@ -211,6 +232,7 @@ impl Server {
         self.in_transaction.set(false);
         self.is_stopped.set(false);
         self.tells_later.set(false);
+        self.listen(true);
         let clients: Vec<u64> = self.clients.borrow().keys().copied().collect();
         clients.into_iter().for_each(|client| self.disconnect(client));
         self.turn();
