@@ -122,6 +122,22 @@ document.addEventListener("keydown", (event) => {
   else target.click();
 });
 
+// What there is to search for, while one types.
+
+let asked = 0;
+
+document.addEventListener("input", async (event) => {
+  const field = event.target.closest("[data-suggest]");
+  if (!field || event.inputType === "insertReplacementText") return;
+  const turn = ++asked;
+  await new Promise((done) => setTimeout(done, 150));
+  if (turn !== asked) return;
+  const asking = new URLSearchParams(new FormData(field.form));
+  const answer = await fetch(`/suggest?${asking}`);
+  if (!answer.ok || turn !== asked) return;
+  find("suggestions").replaceChildren(...(await answer.json()).map((text) => new Option("", text)));
+});
+
 // Forms.
 
 document.addEventListener("change", (event) => {

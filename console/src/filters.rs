@@ -2,7 +2,8 @@
 
 use redis::Cmd;
 
-use crate::format::STATES;
+use crate::format::{now, STATES};
+use crate::grammar::duration;
 use crate::query::Query;
 
 /// Fields that hold a name, and the words of their filters.
@@ -20,7 +21,11 @@ pub const NAMED: [(&str, &str); 7] = [
 pub const FLAGS: [(&str, &str); 2] = [("tracked", "TRACKED"), ("lapsed", "LAPSED")];
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filters(Vec<(&'static str, &'static str, Vec<u8>)>);
+pub struct Filters {
+    filters: Vec<(&'static str, &'static str, Vec<u8>)>,
+    /// As it was typed, such as `2h`: no filter of the server's.
+    since: Option<String>,
+}
 
 impl Filters {
     pub fn read(query: &Query) -> Self {
@@ -40,16 +45,32 @@ impl Filters {
                 filters.push((field, word, Vec::new()));
             }
         }
-        Self(filters)
+        let since = query.text("since").filter(|text| duration(text).is_some()).map(str::to_owned);
+        Self { filters, since }
+    }
+
+    /// Unix ms: older jobs are not meant.
+    pub fn since(&self) -> Option<i64> {
+        self.since.as_deref().and_then(duration).map(|ms| now() - ms)
+    }
+
+    /// Those of these fields alone.
+    pub fn only(&self, fields: &[&str]) -> Self {
+        let own = self.filters.iter().filter(|(field, _, _)| fields.contains(field));
+        Self { filters: own.cloned().collect(), since: None }
+    }
+
+    pub fn values<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.filters.iter().filter(move |(own, _, _)| *own == field).map(|(_, _, value)| value.as_slice())
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.filters.is_empty() && self.since.is_none()
     }
 
     /// Adds their words to a command.
     pub fn add_to(&self, command: &mut Cmd) {
-        for (field, word, value) in &self.0 {
+        for (field, word, value) in &self.filters {
             command.arg(word);
             if !is_flag(field) {
                 command.arg(value);
@@ -60,22 +81,26 @@ impl Filters {
     /// As fields of an address.
     pub fn fields(&self) -> Vec<(&str, &[u8])> {
         let value = |field, value| if is_flag(field) { &b"1"[..] } else { value };
-        self.0.iter().map(|(field, _, bytes)| (*field, value(field, bytes.as_slice()))).collect()
+        let named = self.filters.iter().map(|(field, _, bytes)| (*field, value(field, bytes.as_slice())));
+        named.chain(self.since.iter().map(|since| ("since", since.as_bytes()))).collect()
     }
 
     pub fn has(&self, field: &str, value: &[u8]) -> bool {
-        self.0.iter().any(|(own, _, bytes)| *own == field && bytes == value)
+        self.filters.iter().any(|(own, _, bytes)| *own == field && bytes == value)
     }
 
     /// Whether JOB.COUNT answers at once however many jobs there are: by states and queues, or by one of
     /// name, kind, user, tag and TRACKED alone.
     pub fn count_is_cheap(&self) -> bool {
-        let only = |fields: &[&str]| self.0.iter().all(|(field, _, _)| fields.contains(field));
+        if self.since.is_some() {
+            return false;
+        }
+        let only = |fields: &[&str]| self.filters.iter().all(|(field, _, _)| fields.contains(field));
         only(&["state", "queue"])
             || only(&["name"])
             || only(&["kind"])
             || only(&["user"])
-            || self.0.len() == 1 && only(&["tag", "tracked"])
+            || self.filters.len() == 1 && only(&["tag", "tracked"])
     }
 }
 

@@ -9,7 +9,7 @@
 //! | `live` | tells open pages what has changed |
 //! | `known_boards`, `recent` | the boards of a server; the last quarter of an hour of one |
 //! | `alike`, `preview` | failures that are the same; the beginnings of payloads |
-//! | `filters`, `query`, `names`, `format` | which jobs are meant; addresses and forms; names; values as pages show them |
+//! | `grammar`, `filters`, `query`, `names`, `format` | what people type to find jobs; which jobs are meant; addresses and forms; names; values as pages show them |
 //! | `audit` | what was done through the console |
 //! | `metrics` | the numbers of all boards for Prometheus |
 //!
@@ -26,6 +26,7 @@ mod connection;
 mod failure;
 mod filters;
 mod format;
+mod grammar;
 mod known_boards;
 mod live;
 mod metrics;
@@ -110,6 +111,7 @@ fn routes(app: &Arc<App>) -> Router {
         .route("/failures", get(pages::get_failures))
         .route("/post", get(pages::compose::get).post(pages::compose::post))
         .route("/find", get(pages::search::get))
+        .route("/suggest", get(pages::suggest::get))
         .route("/stats", get(pages::get_stats))
         .route("/schedules", get(pages::schedules::get))
         .route("/settings", get(pages::settings::get))

@@ -160,6 +160,9 @@ impl Plan {
             if filters.is_empty() {
                 return Err(bad("No filter is named: that would be all jobs of the board."));
             }
+            if filters.since().is_some() {
+                return Err(bad("The server has no filter for times: choose jobs, or leave since out."));
+            }
             return Ok(Self::Where { verb, filters });
         }
         Ok(Self::Jobs { verb, ids: ids(query)? })

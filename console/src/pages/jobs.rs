@@ -1,30 +1,20 @@
 //! Lists of jobs by filters, a page at a time.
 
-use std::time::{Duration, Instant};
-
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
+use super::jobs_list::{list, Listed};
 use super::layout::hidden;
 use super::{answer, Part, View};
+use crate::alike::headline;
 use crate::app::RequestContext;
 use crate::connection::board_command;
-use crate::connection::reply::{int, page, Record};
+use crate::connection::reply::{int, Record};
 use crate::failure::Failure;
 use crate::filters::{Filters, FLAGS, NAMED};
 use crate::format::{job_link, name, number, soon, state, STATES};
-use crate::names::{address, shown};
-
-const PAGE: usize = 50;
-
-/// Filters that few jobs pass make the server look at many: it is asked again until the page is full, but
-/// no longer than this.
-const SEARCH: Duration = Duration::from_millis(1500);
-
-const FIELDS: [&str; 16] = [
-    "id", "state", "queue", "name", "priority", "attempt", "left", "worker", "progress", "stage", "posted",
-    "due", "ended", "kind", "user", "tags",
-];
+use crate::grammar::written;
+use crate::names::{address, short, shown};
 
 pub async fn get(cx: RequestContext) -> Response {
     if let (Ok(board), Some(id)) = (cx.board(), cx.query.bytes("id")) {
@@ -32,11 +22,6 @@ pub async fn get(cx: RequestContext) -> Response {
     }
     let view = view(&cx).await;
     answer(&cx, view, None)
-}
-
-struct Listed {
-    rows: Vec<Record>,
-    next: Option<Vec<u8>>,
 }
 
 async fn view(cx: &RequestContext) -> Result<View, Failure> {
@@ -49,14 +34,20 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let listed = list(cx, &board, &filters).await?;
     let head = html! {
         h1 { "Jobs of " (name(&board)) }
-        (form(cx, &board, &filters))
+        (search_form(&board, &filters))
+        (chips(&board, &filters, cx.query.is_set("rev")))
+        details.more {
+            summary { "All filters" }
+            (form(cx, &board, &filters))
+        }
     };
     let body = html! {
         p #count {
-            @if let Some(count) = count { (number(count)) " jobs" @if filters.is_empty() { ", ended ones included" } "." }
+            @if filters.since().is_some() { (number(listed.rows.len() as i64)) @if listed.next.is_some() { " so far, newest first." } @else { " jobs, newest first." } }
+            @else if let Some(count) = count { (number(count)) " jobs" @if filters.is_empty() { ", ended ones included" } "." }
             @else { "Not counted: that would need a look at each." }
         }
-        (table(cx, &board, &filters, &listed))
+        (table(cx, &board, &filters, &listed, count))
         (pages(cx, &board, &filters, &listed))
     };
     Ok(View {
@@ -80,23 +71,46 @@ pub async fn count(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resu
     Ok(int(&cx.ask(board, command).await?).unwrap_or(0))
 }
 
-async fn list(cx: &RequestContext, board: &[u8], filters: &Filters) -> Result<Listed, Failure> {
-    let began = Instant::now();
-    let mut rows: Vec<Record> = Vec::new();
-    let mut cursor = cx.query.bytes("cursor").unwrap_or(b"0").to_vec();
-    loop {
-        let mut command = board_command("LIST", board);
-        filters.add_to(&mut command);
-        if cx.query.is_set("rev") {
-            command.arg("REV");
+/// The field with the search as one would type it.
+fn search_form(board: &[u8], filters: &Filters) -> Markup {
+    let terms: Vec<String> =
+        filters.fields().iter().map(|(field, value)| written(field, &shown(value))).collect();
+    html! {
+        form.filters.search action="/find" role="search" aria-label="Jobs" {
+            (hidden("b", board))
+            input type="search" name="q" value=(terms.join(" ")) list="suggestions" data-suggest="1" autocomplete="off"
+                aria-label="Find jobs" placeholder="failed since 2h kind:IOError";
+            button { "Find" }
         }
-        command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(PAGE - rows.len());
-        command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        let (next, found) = page(cx.ask(board, command).await?);
-        rows.extend(found);
-        match next {
-            Some(next) if rows.len() < PAGE && began.elapsed() < SEARCH => cursor = next,
-            next => return Ok(Listed { rows, next }),
+    }
+}
+
+/// Each filter, to be taken away; and the states, to be added or taken away.
+fn chips(board: &[u8], filters: &Filters, rev: bool) -> Markup {
+    let all = filters.fields();
+    let without = |at: usize| {
+        let kept = all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, field)| *field);
+        let rev = rev.then_some(("rev", &b"1"[..]));
+        address("/jobs", &[("b", board)].into_iter().chain(kept).chain(rev).collect::<Vec<_>>())
+    };
+    let with = |state: &'static str| {
+        let more = [("state", state.as_bytes())];
+        address(
+            "/jobs",
+            &[("b", board)].into_iter().chain(all.iter().copied()).chain(more).collect::<Vec<_>>(),
+        )
+    };
+    html! {
+        p.chips {
+            @for (at, (field, value)) in all.iter().enumerate() {
+                a.chip.on href=(without(at)) {
+                    bdi { (written(field, &shown(value))) } span aria-hidden="true" { " ×" } span.unseen { ", remove this filter" }
+                }
+            }
+            @for state in STATES {
+                @if !filters.has("state", state.as_bytes()) { a.chip href=(with(state)) { (written("state", state)) } }
+            }
+            @if !all.is_empty() { a href=(address("/jobs", &[("b", board)])) { "Clear" } }
         }
     }
 }
@@ -121,18 +135,24 @@ fn form(cx: &RequestContext, board: &[u8], filters: &Filters) -> Markup {
                         (hidden(field, value)) span { (field) " " (name(value)) }
                     }
                 }
+                @if let Some(since) = cx.query.text("since") { (hidden("since", since.as_bytes())) }
                 @for (field, _) in FLAGS {
                     label { input type="checkbox" name=(field) value="1" checked[cx.query.is_set(field)]; " " (field) }
                 }
-                label { input type="checkbox" name="rev" value="1" checked[cx.query.is_set("rev")]; " last first" }
+                label { input type="checkbox" name="rev" value="1" checked[cx.query.is_set("rev")]; " newest first" }
                 button { "Show" }
-                a href=(address("/jobs", &[("b", board)])) { "Clear" }
             }
         }
     }
 }
 
-fn table(cx: &RequestContext, board: &[u8], filters: &Filters, listed: &Listed) -> Markup {
+fn table(
+    cx: &RequestContext,
+    board: &[u8],
+    filters: &Filters,
+    listed: &Listed,
+    count: Option<i64>,
+) -> Markup {
     html! {
         @if listed.rows.is_empty() {
             p { @if listed.next.is_some() { "None so far. There are more to look at." } @else { "None." } }
@@ -140,12 +160,12 @@ fn table(cx: &RequestContext, board: &[u8], filters: &Filters, listed: &Listed) 
             form action="/confirm" {
                 (hidden("b", board))
                 div.wide {
-                    table.jobs {
+                    table.jobs.stacked {
                         caption.unseen { "Jobs" }
                         thead {
                             tr {
                                 @if cx.may_write() { th scope="col" { input type="checkbox" data-all="id" aria-label="All of this page"; } }
-                                @for head in ["Id", "State", "Queue", "Name", "Priority", "Attempt", "Worker", "Time", "Failure", "User", "Tags"] {
+                                @for head in ["Id", "State", "Name", "Queue", "Time", "Failure", "Attempt", "Worker", "Priority", "User", "Tags"] {
                                     th scope="col" { (head) }
                                 }
                             }
@@ -153,7 +173,7 @@ fn table(cx: &RequestContext, board: &[u8], filters: &Filters, listed: &Listed) 
                         tbody { @for row in &listed.rows { (table_row(cx, board, row)) } }
                     }
                 }
-                @if cx.may_write() { (actions(board, filters)) }
+                @if cx.may_write() { (actions(board, filters, count)) }
             }
         }
     }
@@ -166,16 +186,19 @@ fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
         tr {
             @if cx.may_write() { td { input type="checkbox" name=(field) value=(value) aria-label={ "Choose " (shown(&id)) }; } }
             th scope="row" { (job_link(board, &id)) }
-            td { (state(&row.text("state"))) }
-            td { (name(&row.bytes("queue"))) }
-            td { (name(&row.bytes("name"))) }
-            td.number { (row.int("priority")) }
-            td.number { (row.int("attempt")) }
-            td { (name(&row.bytes("worker"))) @if row.has("progress") { " " (progress(row.float("progress"))) } }
-            td { (moment(row)) }
-            td { (name(&row.bytes("kind"))) }
-            td { (name(&row.bytes("user"))) }
-            td { @for tag in row.list("tags") { (name(&crate::connection::reply::bytes(&tag))) " " } }
+            td data-label="State" { (state(&row.text("state"))) }
+            td data-label="Name" { (name(&row.bytes("name"))) }
+            td data-label="Queue" { (name(&row.bytes("queue"))) }
+            td data-label="Time" { (moment(row)) }
+            td.failing data-label="Failure" {
+                @if row.has("kind") { b { (name(&row.bytes("kind"))) } }
+                @if row.has("message") { ": " bdi { (short(headline(&row.bytes("message")).as_bytes(), 120)) } }
+            }
+            td.number data-label="Attempt" { (row.int("attempt")) }
+            td data-label="Worker" { (name(&row.bytes("worker"))) @if row.has("progress") { " " (progress(row.float("progress"))) } }
+            td.number data-label="Priority" { (row.int("priority")) }
+            td data-label="User" { (name(&row.bytes("user"))) }
+            td data-label="Tags" { @for tag in row.list("tags") { (name(&crate::connection::reply::bytes(&tag))) " " } }
         }
     }
 }
@@ -196,16 +219,16 @@ fn moment(row: &Record) -> Markup {
     html! { span.faint { (word) " " } (soon(row.int(field))) }
 }
 
-fn actions(board: &[u8], filters: &Filters) -> Markup {
+fn actions(board: &[u8], filters: &Filters, count: Option<i64>) -> Markup {
     let verbs = ["requeue", "cancel", "release", "delete", "update"];
     html! {
         fieldset.actions {
-            legend { "With the jobs that are chosen" }
+            legend { "Chosen jobs" }
             @for verb in verbs { button name="verb" value=(verb) { (super::confirm::verb_text(verb)) } " " }
         }
-        @if !filters.is_empty() {
+        @if !filters.is_empty() && filters.since().is_none() {
             p.actions {
-                "With all that pass the filters: "
+                @if let Some(count) = count { "All " (number(count)) " matching: " } @else { "All matching: " }
                 @for verb in verbs {
                     @let fields: Vec<(&str, &[u8])> = [("b", board), ("verb", verb.as_bytes()), ("where", &b"1"[..])]
                         .into_iter().chain(filters.fields()).collect();

@@ -51,7 +51,7 @@ pub fn page(cx: &RequestContext, view: &View, live: Option<&str>) -> Response {
     let body = html! {
         @if let Some(message) = message { p.message role="status" { (message) } }
         (view.head)
-        @for part in &view.parts { section id=(part.id) { (part.body) } }
+        @for part in &view.parts { section id=(part.id) tabindex="-1" { (part.body) } }
     };
     Html(framed(&frame, &body).into_string()).into_response()
 }
@@ -99,6 +99,7 @@ fn framed(frame: &Frame, body: &Markup) -> Markup {
             }
             body data-live=[frame.live] {
                 a.skip href="#main" { "Skip to the content" }
+                @if ["Jobs", "Failed"].contains(&frame.place) { a.skip href="#list" { "Skip to the list" } }
                 (banner(frame))
                 main #main tabindex="-1" { (body) }
                 (keys())
@@ -115,11 +116,12 @@ fn banner(frame: &Frame) -> Markup {
             @if let Some(board) = frame.board { (navigation(board, frame.place)) }
             @if frame.session.is_some() {
                 @if let Some(board) = frame.board {
-                    form.find action="/find" role="search" {
+                    form.find action="/find" role="search" aria-label="Everything" {
                         (hidden("b", board))
-                        input type="search" name="q" aria-label="Find a job by its id, name, tag, user or queue"
-                            placeholder="Find: id, name, tag, user, queue" data-key="/";
+                        input type="search" name="q" aria-label="Find a job by its id, or jobs by what they are" list="suggestions"
+                            data-suggest="1" autocomplete="off" placeholder="id, failed since 2h, kind:…" data-key="/";
                         button { "Find" }
+                        datalist #suggestions {}
                     }
                 }
             }

@@ -11,6 +11,7 @@ pub mod failures;
 pub mod graph;
 pub mod job;
 pub mod jobs;
+pub mod jobs_list;
 pub mod layout;
 pub mod recent;
 pub mod run;
@@ -19,6 +20,7 @@ pub mod search;
 pub mod settings;
 pub mod sign_in;
 pub mod stats;
+pub mod suggest;
 pub mod timeline;
 pub mod work;
 

@@ -1,7 +1,7 @@
-//! One field for everything: a job of that id, or how many jobs have that name, tag, user, queue or state.
+//! One field for everything: a job of that id, a search such as `failed since 2h`, or what a word means.
 
 use axum::response::{IntoResponse, Redirect, Response};
-use maud::html;
+use maud::{html, Markup};
 
 use super::{answer, Part, View};
 use crate::app::RequestContext;
@@ -9,11 +9,12 @@ use crate::connection::board_command;
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::format::{jobs_address, name, number};
-use crate::names::address;
+use crate::grammar::{self, Term};
+use crate::names::{address, shown};
 use crate::query::Query;
 
 /// Those of which counting is quick.
-const FIELDS: [&str; 6] = ["state", "name", "tag", "user", "queue", "kind"];
+const FIELDS: [&str; 5] = ["name", "tag", "user", "queue", "kind"];
 
 pub async fn get(cx: RequestContext) -> Response {
     match look(&cx).await {
@@ -33,40 +34,108 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     let Some(wanted) = cx.query.bytes("q").map(<[u8]>::trim_ascii).filter(|wanted| !wanted.is_empty()) else {
         return Ok(Outcome::Job(address("/jobs", &[("b", &board)])));
     };
-    let mut get = board_command("GET", &board);
-    get.arg(wanted).arg("FIELDS").arg(1).arg("id");
-    // An id that is too long is no id.
-    match cx.ask(&board, get).await {
-        Ok(redis::Value::Nil) | Err(Failure::Server(_)) => {}
-        Ok(_) => return Ok(Outcome::Job(address("/job", &[("b", &board), ("id", wanted)]))),
-        Err(failure) => return Err(failure),
+    // An id as it stands, whatever words it has.
+    if let Some(found) = job(cx, &board, wanted).await? {
+        return Ok(found);
     }
-    let mut counts = Vec::new();
-    for field in FIELDS {
-        let filters = Filters::read(&Query::from_iter([(field.to_owned(), wanted.to_vec())]));
-        if filters.is_empty() {
-            continue;
+    let terms = grammar::read(&String::from_utf8_lossy(wanted));
+    let mut fields: Vec<(&'static str, Vec<u8>)> = Vec::new();
+    let mut odd = Vec::new();
+    for term in &terms {
+        match term {
+            Term::Field("id", id) => {
+                if let Some(found) = job(cx, &board, id.as_bytes()).await? {
+                    return Ok(found);
+                }
+                odd.push(format!("There is no job with the id {id}."));
+            }
+            Term::Field(field, value) => fields.push((field, value.clone().into_bytes())),
+            Term::Odd(text) => odd.push(format!("{text} is no state and no time that the search knows.")),
+            Term::Word(word) => match meanings(cx, &board, word.as_bytes()).await?.as_slice() {
+                [(field, _)] if terms.len() > 1 => fields.push((field, word.clone().into_bytes())),
+                [] => odd.push(format!(
+                    "Nothing is called {word}: no id, name, tag, user, queue, kind of failure."
+                )),
+                found => return Ok(Outcome::Lists(choice(board, word.as_bytes(), found, &fields))),
+            },
         }
-        match super::jobs::count(cx, &board, &filters).await {
+    }
+    if odd.is_empty() {
+        let all: Vec<(&str, &[u8])> =
+            fields.iter().map(|(field, value)| (*field, value.as_slice())).collect();
+        return Ok(Outcome::Job(jobs_address(&board, &all)));
+    }
+    let body = html! {
+        @for text in &odd { p { bdi { (shown(text.as_bytes())) } } }
+        (help())
+    };
+    Ok(Outcome::Lists(page(board, wanted, body)))
+}
+
+/// The address of a job, if there is one with this id.
+async fn job(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option<Outcome>, Failure> {
+    let mut get = board_command("GET", board);
+    get.arg(id).arg("FIELDS").arg(1).arg("id");
+    // An id that is too long is no id.
+    match cx.ask(board, get).await {
+        Ok(redis::Value::Nil) | Err(Failure::Server(_)) => Ok(None),
+        Ok(_) => Ok(Some(Outcome::Job(address("/job", &[("b", board), ("id", id)])))),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The fields that have this value, and of how many jobs.
+async fn meanings(
+    cx: &RequestContext,
+    board: &[u8],
+    word: &[u8],
+) -> Result<Vec<(&'static str, i64)>, Failure> {
+    let mut found = Vec::new();
+    for field in FIELDS {
+        let filters = Filters::read(&Query::from_iter([(field.to_owned(), word.to_vec())]));
+        match super::jobs::count(cx, board, &filters).await {
             Ok(0) | Err(Failure::Server(_)) => {}
-            Ok(count) => counts.push((field, count)),
+            Ok(count) => found.push((field, count)),
             Err(failure) => return Err(failure),
         }
     }
+    Ok(found)
+}
+
+/// A word that means several things, or one.
+fn choice(
+    board: Vec<u8>,
+    word: &[u8],
+    found: &[(&'static str, i64)],
+    others: &[(&'static str, Vec<u8>)],
+) -> View {
     let body = html! {
         p { "There is no job with this id." }
-        @if counts.is_empty() { p { "No job has this name, tag, user, queue, state or kind of failure either." } }
         ul {
-            @for (field, count) in &counts {
-                li { a href=(jobs_address(&board, &[(field, wanted)])) { (number(*count)) " with this " (field) } }
+            @for (field, count) in found {
+                @let all: Vec<(&str, &[u8])> = others.iter().map(|(field, value)| (*field, value.as_slice())).chain([(*field, word)]).collect();
+                li { a href=(jobs_address(&board, &all)) { (number(*count)) " with this " (field) } }
             }
         }
     };
-    Ok(Outcome::Lists(View {
+    page(board, word, body)
+}
+
+fn help() -> Markup {
+    html! {
+        p.faint {
+            "A search is an id, or words: " code { "failed since 2h kind:IOError" } ", " code { "running queue:mails" } ", "
+            code { "name:send user:ann tag:vip worker:w1 group:acme tracked lapsed" } "."
+        }
+    }
+}
+
+fn page(board: Vec<u8>, wanted: &[u8], body: Markup) -> View {
+    View {
         title: "Find".into(),
         head: html! { h1 { "Find " (name(wanted)) } },
         board: Some(board),
         place: "",
         parts: vec![Part { id: "found", body }],
-    }))
+    }
 }

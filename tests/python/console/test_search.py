@@ -55,12 +55,14 @@ def test_lists_are_those_of_the_server(page: Page, reading: Console, mixed: Boar
 def test_the_form_asks_for_what_is_filled_in(page: Page, reading: Console, mixed: Board):
     page.goto(reading.at("/jobs", b=mixed.key))
     expect(page.locator("#count")).to_have_text("130 jobs, ended ones included.")
+    page.get_by_text("All filters").click()
     form = page.get_by_role("form", name="Filters")
     form.get_by_label("failed").check()
     form.get_by_label("queue").fill("q0")
     form.get_by_role("button", name="Show").click()
     assert shown(page) == ["j005"]
     expect(page.locator("#count")).to_have_text("1 jobs.")
+    page.get_by_text("All filters").click()
     expect(form.get_by_label("failed")).to_be_checked()
     form.get_by_label("id").fill("j001")
     form.get_by_role("button", name="Show").click()
@@ -73,13 +75,12 @@ FOUND = {
     "q3": "26 with this queue",
     "u2": "43 with this user",
     "IOError": "1 with this kind",
-    "failed": "1 with this state",
 }
 
 
 def test_one_field_finds_ids_names_tags_users_and_queues(page: Page, reading: Console, mixed: Board):
     page.goto(reading.at("/board", b=mixed.key))
-    find = page.get_by_role("searchbox")
+    find = page.get_by_role("banner").get_by_role("combobox")
     find.fill("j042")
     find.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Job j042")
@@ -87,11 +88,98 @@ def test_one_field_finds_ids_names_tags_users_and_queues(page: Page, reading: Co
         find.fill(word)
         find.press("Enter")
         expect(page.get_by_role("link", name=text)).to_have_count(1)
-    page.get_by_role("link", name="1 with this state").click()
+    page.get_by_role("link", name="1 with this kind").click()
     assert shown(page) == ["j005"]
-    find.fill("nothing like it")
+    find.fill("nothing")
     find.press("Enter")
-    expect(page.locator("#found")).to_contain_text("No job has this name")
+    expect(page.locator("#found")).to_contain_text("Nothing is called nothing")
+
+
+SEARCHES = {
+    "failed": ["j005"],
+    "failed since 1h kind:IOError": ["j005"],
+    "failed since 1h name:mail": [],
+    "running by:w2": ["j006"],
+    "user:u1 sms q:q2": [f"j{number:03}" for number in range(130) if number % 30 == 7],
+    "tracked": ["j007"],
+    "id:j042": "Job j042",
+    "name:nobody": [],
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_one_field_understands_a_search(page: Page, reading: Console, mixed: Board, search: str):
+    page.goto(reading.at("/board", b=mixed.key))
+    find = page.get_by_role("banner").get_by_role("combobox")
+    find.fill(search)
+    find.press("Enter")
+    if isinstance(SEARCHES[search], str):
+        expect(page.get_by_role("heading", level=1)).to_have_text(SEARCHES[search])
+        return
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Jobs of {mixed.key}")
+    assert shown(page) == SEARCHES[search]
+
+
+def test_what_a_search_does_not_know_is_said(page: Page, reading: Console, mixed: Board):
+    for search, text in [
+        ("state:gone", "no state"),
+        ("id:j999", "no job with the id j999"),
+        ("xyz mail", "xyz"),
+    ]:
+        page.goto(reading.at("/find", b=mixed.key, q=search))
+        expect(page.locator("#found")).to_contain_text(text)
+        expect(page.locator("#found")).to_contain_text("failed since 2h kind:IOError")
+    answer = reading.ask(reading.at("/jobs", b=mixed.key, state="ready", since="2h"))
+    assert answer.status == 400 and "since goes with" in answer.body
+
+
+def test_since_leaves_out_what_is_older(page: Page, reading: Console, mixed: Board):
+    page.goto(reading.at("/jobs", b=mixed.key, name="sms", since="1h"))
+    expect(page.locator("#count")).to_contain_text("50 so far, newest first.")
+    assert shown(page)[:2] == ["j129", "j127"]
+    page.wait_for_timeout(1100)
+    page.goto(reading.at("/jobs", b=mixed.key, state="failed", since="1s"))
+    expect(page.locator("#count")).to_have_text("0 jobs, newest first.")
+
+
+def test_filters_are_chips_of_the_address(page: Page, reading: Console, mixed: Board):
+    page.goto(reading.at("/find", b=mixed.key, q="name:sms user:u1"))
+    chips = page.locator(".chip.on")
+    assert [text.split(" ×")[0] for text in chips.all_inner_texts()] == ["name:sms", "user:u1"]
+    page.locator(".chip", has_text="failed").click()
+    expect(page.get_by_role("search", name="Jobs").get_by_role("combobox")).to_have_value(
+        "failed name:sms user:u1"
+    )
+    page.locator(".chip.on", has_text="user:u1").click()
+    expect(chips).to_have_count(2)
+    assert shown(page) == ["j005"]
+
+
+def test_what_exists_is_suggested(page: Page, reading: Console, mixed: Board):
+    page.goto(reading.at("/board", b=mixed.key))
+    find = page.get_by_role("banner").get_by_role("combobox")
+    offered = page.locator("#suggestions option")
+    for typed, expected in [
+        ("ioe", "kind:IOError"),
+        ("failed ev", "failed tag:even"),
+        ("q1", "queue:q1"),
+        ("w2", "worker:w2"),
+    ]:
+        find.fill(typed)
+        expect(offered).to_have_count(1)
+        expect(offered.first).to_have_attribute("value", expected)
+
+
+def test_five_tabs_to_the_first_job(page: Page, writing: Console, mixed: Board):
+    for path in ["/jobs", "/failures"]:
+        page.goto(writing.at(path, b=mixed.key))
+        keys = ["Tab", "Tab", "Enter"] + ["Tab"] * 3
+        for key in keys:
+            page.keyboard.press(key)
+            if page.evaluate("document.activeElement.matches('a.id')"):
+                break
+        else:
+            raise AssertionError(f"{path}: no job after {keys}")
 
 
 @pytest.mark.long
