@@ -31,6 +31,8 @@ const HEADROOM: u64 = 1 << 40;
 #[derive(Default)]
 pub struct Board {
     pub(crate) revision: u64,
+    /// When its first effect was applied, Unix ms.
+    pub(crate) created: i64,
     pub(crate) token: u64,
     pub(crate) settings: Overrides,
     /// Whether this copy missed something and can no longer be trusted.
@@ -73,6 +75,12 @@ impl Board {
     /// How many effects have made this board what it is.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// When the board was created, Unix ms, by which followers of a key notice another board there;
+    /// 0 when it has no effects, and when they came from a version that did not keep it.
+    pub fn created(&self) -> i64 {
+        self.created
     }
 
     /// The last fencing token that was given out.
@@ -195,6 +203,9 @@ impl Board {
     /// it broken.
     pub fn apply(&mut self, effect: &impl Apply, now: i64) -> Result<(), ApplyError> {
         debug_assert!(self.takes(effect), "no copy would take it: {effect:?}");
+        if self.revision == 0 {
+            self.created = now;
+        }
         self.revision += 1;
         self.local.moment = now;
         effect.apply_to(self, now)

@@ -40,6 +40,7 @@ impl Command for Info {
             ("schedules", board.schedule_count() as i64),
             ("limits", board.limit_count() as i64),
             ("tombstones", board.tombstones() as i64),
+            ("created", board.created()),
             ("revision", board.revision() as i64),
             ("token", board.token() as i64),
             ("next", if next >= NEVER { -1 } else { (next - env.now).max(0) }),

@@ -6,7 +6,7 @@ use crate::dispatch::Dispatch;
 use crate::events::changes::Removed;
 use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::store::Store;
-use crate::job::TOKENS;
+use crate::job::{NEVER, TOKENS};
 use crate::places::Places;
 use crate::quotas::Quotas;
 use crate::relations::Relations;
@@ -22,6 +22,7 @@ written! {
         5 turns: u64,
         6 bucket: Option<Bucket>,
         7 unknown: u64,
+        8 created: i64,
     }
 }
 
@@ -31,6 +32,7 @@ impl<'a> Item<'a> for Head {
         let Board {
             // Written in this item.
             revision,
+            created,
             token,
             broken,
             settings,
@@ -71,6 +73,7 @@ impl<'a> Item<'a> for Head {
             turns: *turns,
             bucket: *bucket,
             unknown: *unknown,
+            created: *created,
         });
     }
 
@@ -79,9 +82,11 @@ impl<'a> Item<'a> for Head {
         board.broken = self.broken;
         need(self.token < TOKENS && self.revision <= REVISIONS, "head")?;
         need(self.unknown <= self.revision && self.turns <= TURNS, "head")?;
+        need((0..NEVER).contains(&self.created), "head")?;
         need(self.settings.is_valid(Level::Board), "settings")?;
         need(self.bucket.is_none_or(|bucket| bucket.is_valid()), "bucket")?;
         board.revision = self.revision;
+        board.created = self.created;
         board.token = self.token;
         board.local.foreign = self.token;
         board.settings = self.settings;

@@ -208,7 +208,19 @@ def progress_of(board: Any, where: Any) -> Any:
     return [found, told == sorted(told), told[-1] == found.count]
 
 
-TIMELY = {"oldest", "drain", "active", "next", "revision", "tombstones", "queues", "workers", "bytes", "left"}
+TIMELY = {
+    "oldest",
+    "drain",
+    "active",
+    "next",
+    "revision",
+    "created",
+    "tombstones",
+    "queues",
+    "workers",
+    "bytes",
+    "left",
+}
 TIMELY |= {"arrival-rate", "completion-rate", "wait", "run", "source", "token", "digest", "record-bytes"}
 ADDED = {"concurrency", "rate", "burst", "max-jobs"}
 """Each shard has its own."""

@@ -222,3 +222,18 @@ def test_what_is_no_revision_is_refused(board, value):
     lives.ready(board)
     with refused("ERR SINCE must be an integer from 0 to 281474976710655", board):
         board.call("LIST", "SINCE", value)
+
+
+def test_a_board_that_is_made_again_is_another_one(clocked_board, clock):
+    board = clocked_board
+    board.post("x", id="a")
+    created = board.info()["created"]
+    clock.advance(5)
+    board.post("x", id="b")
+    assert board.info()["created"] == created == clock.now() - 5
+    dump = board.client.execute_command("DUMP", "board", NEVER_DECODE=True)
+    board.client.delete("board")
+    board.post("x", id="a")
+    assert board.info()["created"] == created + 5
+    board.client.restore("board", 0, dump, replace=True)
+    assert board.info()["created"] == created

@@ -10,7 +10,7 @@ from typing import Any
 
 Row = dict[str, Any]
 
-EARLIEST = {"paused", "dry", "next", "active"}
+EARLIEST = {"paused", "dry", "next", "active", "created"}
 """When something ends or comes; -1 is never."""
 
 UNBOUNDED = {"concurrency", "rate", "burst", "max-jobs"}
