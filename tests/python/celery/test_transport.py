@@ -203,12 +203,23 @@ def test_tls_by_the_settings_of_celery():
     [
         ({"lease": 30}, "lease is text with a unit"),
         ({"priority_order": "up"}, "priority_order is one of lowest, highest, not 'up'"),
+        ({"leese": "30s"}, "broker_transport_options has no option 'leese'; did you mean 'lease'?"),
+        ({"colour": 1}, "has no option 'colour'; there are board, lease"),
+        ({"session": "yes"}, "session is True or False, not 'yes'"),
+        ({"board": 5}, "board is text"),
         ({"queue_order_strategy": "any"}, "queue_order_strategy is one of best, round_robin"),
     ],
 )
 def test_wrong_options_are_refused_by_name(server: Server, options: dict, says: str):
     with pytest.raises((TypeError, ValueError), match=says):
         Connection(f"jobboard://127.0.0.1:{server.port}", transport_options=options).connect()
+
+
+def test_options_of_redis_and_of_kombu_are_let_be(server: Server):
+    """A program changes its URL alone."""
+    options = {"visibility_timeout": 3600, "max_retries": 1, "global_keyprefix": "x", "interval_start": 0}
+    with Connection(f"jobboard://127.0.0.1:{server.port}", transport_options=options) as connection:
+        connection.connect()
 
 
 def test_a_wrong_path_is_refused():

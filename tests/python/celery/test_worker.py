@@ -173,15 +173,18 @@ def test_what_was_fetched_and_not_begun_goes_back_when_a_worker_stops(
     assert states(server) == {one.id: "ready" for one in waiting}
 
 
+@pytest.mark.parametrize("of_kind", ["prefork", "threads", "solo", "gevent"])
 def test_a_task_longer_than_its_lease_runs_once_in_every_pool(
-    tasks: Any, worker: Worker, server: Server, told: Told
+    tasks: Any, worker: Worker, server: Server, told: Told, of_kind: str
 ):
-    for pool in ("prefork", "threads", "solo"):
-        one = worker("--pool", pool, "--concurrency", "2", lease="1s")
-        assert tasks.late.delay(3).get(timeout=WITHIN) == "done"
-        wait_until(lambda: states(server) == {}, WITHIN)
-        one.kill()
-    assert [line.split()[0] for line in told()] == ["began", "ended"] * 3
+    if of_kind == "gevent":
+        pytest.importorskip("gevent", reason="the pool gevent needs gevent, which is not installed")
+    worker("--pool", of_kind, "--concurrency", "2", lease="1s")
+    assert tasks.late.delay(3).get(timeout=WITHIN) == "done"
+    assert tasks.add.apply_async((1, 2), countdown=1).get(timeout=WITHIN) == 3
+    assert tasks.thrice.delay().get(timeout=WITHIN) == 2
+    wait_until(lambda: states(server) == {}, WITHIN)
+    assert [line.split()[0] for line in told()] == ["began", "ended"]
 
 
 def test_a_restart_of_the_server_is_nothing_to_the_worker(

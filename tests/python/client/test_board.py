@@ -320,7 +320,7 @@ def test_what_is_misspelt_is_refused_here(jobs) -> None:
         list(jobs.list(colour="red"))
     with pytest.raises(TypeError, match="queues is a list"):
         jobs.claim("w", queues="mails")
-    with pytest.raises(jobboard.BoardError, match="ERR PRIORITY must be an integer"):
+    with pytest.raises(TypeError, match="priority is a whole number, such as priority=3, not 'high'"):
         jobs.post(1, priority="high")
 
 

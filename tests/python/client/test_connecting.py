@@ -165,3 +165,57 @@ def test_wrong_urls_of_sentinels(url, capsys) -> None:
         Board("b", url)
     assert main(["list", "b", "--url", url]) == 1
     assert "the URL of Sentinels is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        (
+            "redis://127.0.0.1:6379/x",
+            "names the database 'x': write its number, such as redis://127.0.0.1:6379/0",
+        ),
+        ("rediss://127.0.0.1:6379/1/2", "names the database '1/2'"),
+        ("sentinel://a/service/x", "the URL of Sentinels is"),
+        ("redis://127.0.0.1:6379?colour=red", "there is no option 'colour'"),
+        ("redis://127.0.0.1:port", "is no URL of a server"),
+        ("http://127.0.0.1", "is no URL of a server"),
+        ("127.0.0.1:6379", "is no URL of a server"),
+    ],
+)
+def test_a_wrong_url_is_told_with_what_said_it(monkeypatch, capsys, tmp_path, server, url, says) -> None:
+    right = f"redis://127.0.0.1:{server.port}"
+    for make in (Board, AsyncBoard):
+        with pytest.raises(ValueError, match="in the URL") as found:
+            make("b", url)
+        assert says in str(found.value)
+    commands = {
+        "--url": ["list", "b", "--url", url],
+        "--to": ["copy", "b", "--url", right, "--to", url],
+        "--from": ["import", "rq", "b", "--url", right, "--from", url],
+    }
+    for option, words in commands.items():
+        assert main(words) > 0
+        told = capsys.readouterr().err
+        assert says in told and f" in {option}" in told, told
+    monkeypatch.setenv("JOBBOARD_URL", url)
+    assert main(["list", "b"]) == 1
+    told = capsys.readouterr().err
+    assert says in told and "in $JOBBOARD_URL" in told, told
+
+
+def test_no_server_is_told_with_what_named_it(monkeypatch, capsys, server, jobs) -> None:
+    nowhere, right = "redis://127.0.0.1:1", f"redis://127.0.0.1:{server.port}"
+    jobs.post(1)
+    monkeypatch.setenv("JOBBOARD_URL", nowhere)
+    for words, name in (
+        (["list", "board"], r"$JOBBOARD_URL"),
+        (["list", "board", "--url", nowhere], "--url"),
+        (["copy", "board", "--url", right, "--to", nowhere], "--to"),
+        (["list", "board", "--url", nowhere, "--cluster"], "--url"),
+        (["list", "board", "--url", right, "--cluster"], "--url"),
+        (["copy", "board", "--url", right, "--to", right, "--to-cluster"], "--to"),
+    ):
+        assert main(words) == 1
+        told = capsys.readouterr().err
+        assert f"{name} says where the server is" in told or f" in {name}: " in told, told
+    assert not jobs.info()["paused"]

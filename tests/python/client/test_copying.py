@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -17,11 +18,11 @@ from typing import Any
 
 import pytest
 from harness import KINDS, Server, wait_until
-from jobboard import After, Board, Exists, Worker
+from jobboard import After, Board, Exists, ShardedBoard, Worker
 from jobboard.cli import main
 from jobboard.copying import boards
 from jobboard.copying.archive import Archive
-from jobboard.copying.stores import store_of
+from jobboard.copying.stores import StoreError, store_of
 
 JOBBOARD = Path(sys.executable).with_name("jobboard")
 
@@ -205,6 +206,106 @@ def test_a_board_that_is_not_there(server, other, capsys) -> None:
     assert "there is no board 'board'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_copy_of_a_board_onto_itself_changes_nothing(jobs, server, host, capsys) -> None:
+    jobs.post_many(range(3), queue="q")
+    before = jobs.info(digest=True)["digest"]
+    itself = ["--url", url(server), "--to", f"redis://{host}:{server.port}/0"]
+    assert main(["copy", "board", *itself]) == 1
+    assert "source and target are the same board" in capsys.readouterr().err
+    assert jobs.info(digest=True)["digest"] == before
+    assert main(["copy", "board", "other", *itself]) == 0
+    assert main(["copy", "board", "--url", url(server), "--to", f"redis://{host}:{server.port}/1"]) == 0
+
+
+def test_a_copy_to_a_replica_changes_nothing(jobs, server, fresh_server, capsys) -> None:
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    replica.wait_synced(primary)
+    jobs.post(1)
+    assert copy(server, replica) == 1
+    says = "the target is a replica, which takes no writes: name its primary in --to"
+    assert says in capsys.readouterr().err
+    assert not jobs.info()["paused"]
+
+
+def test_another_job_of_the_same_id_is_told_and_copied_once_that_is_mended(
+    jobs, server, other, capsys
+) -> None:
+    for id in ("same", "payload", "name", "thrown"):
+        jobs.post({"to": id}, id=id, name="mail", queue="q")
+    jobs.trash("w", "thrown", jobs.claim_id("w", "thrown").token)
+    there = raw(other)
+    there.post(b'{"to":"same"}', id="same", name="mail", queue="elsewhere")
+    there.post(b"another", id="payload", name="mail")
+    there.post(b'{"to":"name"}', id="name", name="letter")
+    there.post(b"another", id="thrown", name="mail")
+    assert copy(server, other) == 1
+    out, errors = capsys.readouterr()
+    assert out.startswith("copied 0 jobs, 0 schedules, 0 settings; 1 jobs were there already")
+    assert "payload: the target has another job of this id, with another payload" in errors
+    assert "name: the target has another job of this id, with another name" in errors
+    assert "thrown: the target has another job of this id" in errors
+    assert "3 were refused: mend that and call it again\n" in errors
+    assert there.get("payload").payload == b"another" and not there.info()["paused"]
+
+    [done] = [there.claim_id("w", id) for id in ("same",)]
+    there.consume("w", "same", done.token)
+    there.settings_set({"tombstones": 0})  # nobody remembers that it is done
+    there.delete("payload", "name", "thrown")
+    assert copy(server, other) == 0, capsys.readouterr()
+    assert {job.id: job.payload for job in there.list()} == {
+        id: json.dumps({"to": id}).replace(" ", "").encode() for id in ("payload", "name", "thrown")
+    }
+    assert copy(server, other) == 0
+    assert "copied 0 jobs, 0 schedules, 0 settings; 0 jobs" in capsys.readouterr().out
+
+
+def test_more_refusals_than_a_note_has_room_for_keep_the_target_paused(
+    jobs, server, other, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr(boards, "AGAIN", 50)
+    ids = [f"id-{number}" for number in range(10)]
+    jobs.post_many(range(10), ids=ids)
+    there = raw(other)
+    there.post_many([b"x"] * 10, ids=ids)
+    assert copy(server, other) == 1
+    assert "10 were refused: mend that and call it again, the target stays paused until then" in (
+        capsys.readouterr().err
+    )
+    assert there.info()["paused"]
+    there.delete(*ids)
+    assert copy(server, other) == 0
+    assert sorted(job.id for job in there.list()) == ids and not there.info()["paused"]
+
+
+@pytest.mark.every_server
+def test_a_sharded_board_is_copied_to_a_cluster_and_archived(server, cluster, tmp_path, capsys) -> None:
+    source = ShardedBoard("board", server.client(decode_responses=False), shards=3)
+    source.settings_set({"retain-complete": "1h"})
+    source.post_many(range(20), ids=[f"j{number}" for number in range(20)], queue="q")
+    source.schedule_set("nightly", 1, cron="0 3 * * *")
+    words = ["--shards", "3", "--url", url(server)]
+    to = f"redis://127.0.0.1:{cluster.primaries[0].port}"
+    assert main(["copy", "board", *words, "--to", to, "--to-cluster"]) == 0, capsys.readouterr()
+    assert "copied 20 jobs, 1 schedules, 3 settings" in capsys.readouterr().out
+    target = ShardedBoard("board", cluster.client(decode_responses=False), shards=3)
+    assert sorted(job.payload for job in target.list()) == list(range(20))
+    assert [job.payload for job in target.get_many(["j3", "j7"])] == [3, 7], "each is where its id leads"
+    for job in target.claim("w", queues=["q"], count=20):
+        target.consume("w", job.id, job.token)
+    store = tmp_path / "jobs.db"
+    archive = ["archive", "board", str(store), "--once", "--shards", "3", "--url", to, "--cluster"]
+    done = target.count(state="complete")
+    assert done > 0
+    for _ in range(2):
+        assert main(archive) == 0
+        with sqlite3.connect(store) as db:
+            assert db.execute("SELECT count(*) FROM jobs").fetchone() == (done,)
+            names = {name for (name,) in db.execute("SELECT board FROM jobs")}
+            assert names <= {"board:{0}", "board:{1}", "board:{2}"}
+
+
 # Archives
 
 
@@ -297,14 +398,46 @@ def test_ended_jobs_are_kept_and_a_second_run_goes_on(jobs, server, place, capsy
     assert "archived 30 jobs" in capsys.readouterr().out
 
 
-def test_a_board_that_was_made_anew_is_archived_from_its_beginning(jobs, server, place) -> None:
+def test_a_board_that_was_made_anew_is_archived_from_its_beginning(jobs, server, place, capsys) -> None:
     command = ["archive", "board", place.where, "--once", "--url", url(server)]
     end(jobs, 0, 30)
     assert main(command) == 0
+    seen = jobs.info()
     server.client().delete("board")
-    end(jobs, 100, 105)
+    end(jobs, 0, 2)
+    assert jobs.info()["revision"] < seen["revision"], "it would be taken for the same one"
     assert main(command) == 0
-    assert {row["id"] for row in place.rows()} >= {f"j{number}" for number in range(100, 105)}
+    assert "this is another board than last time" in capsys.readouterr().err
+    end(jobs, 100, 140)
+    assert jobs.info()["revision"] > seen["revision"]
+    assert main(command) == 0
+    ids = [f"j{number}" for number in (*range(30), *range(2), *range(100, 140))]
+    assert sorted(row["id"] for row in place.rows()) == sorted(ids)
+    server.client().delete("board")
+    end(jobs, 200, 260)
+    assert jobs.info()["revision"] > seen["revision"]
+    assert main(command) == 0
+    assert {row["id"] for row in place.rows()} >= {f"j{number}" for number in range(200, 260)}
+
+
+def test_a_board_that_is_made_anew_during_a_look_is_looked_at_again(jobs, server, place, monkeypatch) -> None:
+    end(jobs, 0, 30)
+    store = store_of(place.where, "board")
+    archive, real = Archive(jobs, store), Board.list_changed
+    made: list[int] = []
+
+    def anew(*words: Any, **options: Any) -> Any:
+        if not made:
+            made.append(1)
+            server.client().delete("board")
+            end(jobs, 100, 110)
+        return real.__get__(jobs, Board)(*words, **options)
+
+    monkeypatch.setattr(jobs, "list_changed", anew, raising=False)
+    archive.look()
+    assert store.revisions() == {jobs.info()["created"]: jobs.info()["revision"]}
+    store.close()
+    assert {row["id"] for row in place.rows()} == {f"j{number}" for number in range(100, 110)}
 
 
 def test_boards_of_one_store_may_have_jobs_of_one_id(jobs, server, place) -> None:
@@ -325,18 +458,18 @@ def test_an_archive_that_breaks_off_hands_over_again_and_misses_nothing(jobs, pl
     added = []
     real = store.add
 
-    def breaking(rows: Any, revision: Any) -> None:
+    def breaking(created: int, rows: Any, revision: Any) -> None:
         if len(added) == 2:
             raise KeyboardInterrupt
         added.append(rows)
-        real(rows, revision)
+        real(created, rows, revision)
 
     store.add = breaking  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
-        Archive(jobs, store).run(follow=False)
+        Archive(jobs, store).look()
     store.close()
     again = store_of(place.where, "board")
-    Archive(jobs, again).run(follow=False)
+    Archive(jobs, again).look()
     again.close()
     found = [row["id"] for row in place.rows()]
     assert set(found) == {f"j{number}" for number in range(35)}
@@ -365,14 +498,97 @@ def _count(place: Place) -> int:
         return -1
 
 
-def test_a_line_that_was_cut_off_stays_a_line_of_its_own(jobs, tmp_path) -> None:
+def test_what_no_store_can_keep_is_kept_as_text(jobs, server, place) -> None:
+    """NUL, half a surrogate pair, NaN, and a backslash before what looks like an escape."""
+    client = server.client(decode_responses=False)
+    for number, data in enumerate((rb'"a\u0000b"', rb'"\ud800"', rb'"\\u0000"', b"[NaN]", b"\xff")):
+        client.execute_command("JOB.POST", "board", data, "ID", f"j{number}", "META", 1, "m", b"\xff\x00")
+        jobs.cancel(f"j{number}")
+    assert main(["archive", "board", place.where, "--once", "--url", url(server)]) == 0
+    found = {row["id"]: row["payload"] for row in place.rows()}
+    assert (found["j0"], found["j2"], found["j3"]) == ("a\ufffdb", "\\u0000", ["nan"])
+    assert len(found) == 5
+
+
+FOREIGN = "the last line of .* is no job of an archive: name another file"
+
+
+@pytest.mark.parametrize(
+    "cut", ['{"boa', '{"board": "bo', '{"board": "board", "board_created": 1, "id": "ha']
+)
+def test_a_line_that_was_cut_off_stays_a_line_of_its_own(jobs, tmp_path, cut) -> None:
     path = tmp_path / "jobs.ndjson"
-    path.write_text('{"id": "ha')
+    path.write_text(cut)
     end(jobs, 0, 1)
-    store = store_of(str(path), "board")
-    Archive(jobs, store).run(follow=False)
-    store.close()
-    assert [line[:10] for line in path.read_text().splitlines()] == ['{"id": "ha', '{"id": "j0']
+    for _ in range(2):
+        store = store_of(str(path), "board")
+        Archive(jobs, store).look()
+        store.close()
+    first, second = path.read_text().splitlines()
+    assert first == cut and json.loads(second)["id"] == "j0"
+
+
+@pytest.mark.parametrize("text", ["hello\n", '{"id": 1}\n', "[]\n", "\n", "a,b\n1,2", '{"id": "ha', "{}"])
+def test_a_file_of_somebody_else_is_not_written_to(jobs, tmp_path, text) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(StoreError, match=FOREIGN):
+        store_of(str(path), "board")
+    assert path.read_text() == text
+
+
+def test_a_last_line_may_be_long(jobs, tmp_path) -> None:
+    jobs.post("x" * 1_000_000, id="long")
+    jobs.cancel("long")
+    path = tmp_path / "jobs.ndjson"
+    for _ in range(2):
+        store = store_of(str(path), "board")
+        Archive(jobs, store).look()
+        store.close()
+    assert len(path.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("store", "says"),
+    [
+        ("sqlite:", "'sqlite:' keeps nothing: the store is a file or a database"),
+        ("sqlite::memory:", "keeps nothing"),
+        (" ", "keeps nothing"),
+        ("sqlite:///jobs.db", "is no store: there are jobs.ndjson"),
+        ("mysql://u:secret@h/d", "'mysql://…@h/d' is no store"),
+        ("missing/jobs.db", "there is no folder missing"),
+        ("missing/jobs.ndjson", "missing/jobs.ndjson: No such file or directory"),
+        ("folder", "folder is no file"),
+        ("text.db", "text.db: file is not a database"),
+        ("/dev/null", "/dev/null is no file"),
+        ("noted.ndjson", "noted.ndjson.revision is no note of an archive"),
+        ("postgresql://u:secret@127.0.0.1:1/d", "postgresql://…@127.0.0.1:1/d: connection "),
+    ],
+)
+def test_stores_that_cannot_be_are_told_as_such(
+    jobs, server, tmp_path, monkeypatch, capsys, store, says
+) -> None:
+    if store.startswith("postgresql"):
+        pytest.importorskip("psycopg")
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("text.db").write_text("no database\n" * 100)
+    Path("noted.ndjson.revision").write_text("[]")
+    jobs.post(1)
+    assert main(["archive", "board", store, "--once", "--url", url(server)]) == 1
+    errors = capsys.readouterr().err
+    assert says in errors and "secret" not in errors and len(errors.splitlines()) == 1
+
+
+def test_psycopg_is_missing(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"PostgreSQL needs psycopg: pip install 'psycopg\[binary\]'"):
+        store_of("postgresql://h/d", "board")
+
+
+def test_an_archive_of_no_board_says_so(server, tmp_path, capsys) -> None:
+    assert main(["archive", "bord", str(tmp_path / "a.db"), "--once", "--url", url(server)]) == 1
+    assert "there is no board 'bord'" in capsys.readouterr().err
 
 
 # Commands
@@ -398,10 +614,36 @@ def test_update(cli, jobs) -> None:
     assert (job.payload, job.tracked) == ({"n": 1}, True)
     assert cli("update", "board", "--queue", "q", "--set", "queue=slow")[:2] == (0, "update: 3\n")
     assert jobs.count(queue="slow") == 3
-    wrongs = {"colour=1": "--set colour: there are at, delay, ", "priority=high": "is a number, not 'high'"}
+    assert cli("update", "board", "a", "--set", "meta=a=1", "--set", 'meta={"b": 2}')[0] == 0
+    assert jobs.get("a").meta == {"k": "v", "a": "1", "b": "2"}
+    assert cli("update", "board", "a", "--set", "at=2100-01-31T08:00Z", "--set", "track=no")[0] == 0
+    assert (jobs.get("a").due, jobs.get("a").tracked) == (4_105_065_600_000, None)
+    for yes, no in (("yes", "no"), ("True", "false"), ("1", "0")):
+        assert cli("update", "board", "a", "--set", f"track={yes}")[0] == 0
+        assert jobs.get("a").tracked
+        assert cli("update", "board", "a", "--set", f"untrack={no}")[0] == 0
+        assert jobs.get("a").tracked
+        assert cli("update", "board", "a", "--set", f"track={no}")[0] == 0
+        assert not jobs.get("a").tracked
+    wrongs = {
+        "colour=1": "--set colour: there are at, delay, ",
+        "priority=high": "is a number, not 'high'",
+        "track=maybe": "--set track is yes or no (also true, false, 1, 0), not 'maybe'",
+        "track=": "--set track is yes or no",
+        "meta=x": """--set meta is FIELD=VALUE, or JSON such as {"to": "ann"}, not 'x'""",
+        "meta={x": "this is no JSON",
+        'meta={"a": []}': "its values are texts and numbers, not []",
+        "at=2100-01-31T08:00": "at is a time with its zone, such as 2030-01-31T08:00+01:00",
+        "at=noon": "at is a time with its zone",
+        "delay=5": "delay is text with a unit",
+        "payload={": "the payload is no JSON",
+        "queue=": "queue is a text of 1 to 255 bytes",
+        "progress=high": "is a number",
+        "retries=-2": "retries must be from -1",
+    }
     for wrong, says in wrongs.items():
         status, _, errors = cli("update", "board", "a", "--set", wrong)
-        assert status == 1 and says in errors
+        assert status == 1 and says in errors, (wrong, errors)
 
 
 def test_flow_and_groups(cli, jobs, tmp_path) -> None:
@@ -425,10 +667,48 @@ def test_flow_and_groups(cli, jobs, tmp_path) -> None:
         "FAILED",
     ]
     assert out.splitlines()[1].split()[:3] == ["default", "acme", "1"]
-    for wrong, says in (("{", "is no JSON"), ("{}", "has no list of jobs"), ('[{"colour": 1}]', "'colour'")):
+    wrongs = {
+        "{": "flow.json is no JSON",
+        "[" * 100_000: "flow.json is no JSON",
+        "{}": "has no list of jobs",
+        "[]": "a flow has at least one job",
+        '[{"colour": 1}]': "'colour'",
+        '[{"label": 5}]': "label is text",
+        '[{"label": "a", "onfailure": "cancel"}]': "a: onfailure goes with after",
+        '[{"label": "a"}, {"after": "a"}]': "after is a list",
+        '[{"label": "a"}, {"after": ["a"], "onfailure": "stop"}]': "onfailure must be one of hold, cancel",
+        '[{"label": "a", "at": "noon"}]': "at is a time with its zone",
+    }
+    for wrong, says in wrongs.items():
         file.write_text(wrong)
         status, _, errors = cli("flow", "board", str(file))
-        assert status == 1 and says in errors
+        assert status == 1 and says in errors, (wrong[:100], errors)
+
+
+def test_a_misspelt_label_is_no_id(cli, jobs, tmp_path) -> None:
+    jobs.post(0, id="earlier", retries=0)
+    jobs.post(0, id="done")
+    done = jobs.claim_id("w", "done")
+    jobs.consume("w", "done", done.token)
+    assert jobs.get("done") is None
+    file = tmp_path / "flow.json"
+    for word, others in (("after", '["fetsh"]'), ("parent", '"fetsh"')):
+        file.write_text(f'[{{"label": "fetch"}}, {{"label": "read", "{word}": {others}}}]')
+        status, _, errors = cli("flow", "board", str(file))
+        says = "no such job fetsh in node 'read', and no job of the flow has that label"
+        assert status == 1 and f"{says}; there are fetch, read" in errors, errors
+    assert jobs.count() == 1, "nothing was posted"
+    file.write_text('[{"label": "a", "id": "x"}, {"after": ["a", "x", "earlier", "done"]}]')
+    assert cli("flow", "board", str(file))[0] == 0
+    file.write_text('[{"label": "b", "after": ["who"], "strict": false}]')
+    assert cli("flow", "board", str(file))[0] == 0
+
+
+def test_standard_input_is_named_so(cli, monkeypatch) -> None:
+    for command in (["flow", "board", "-"], ["post", "board", "--lines", "-"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO("{"))
+        status, _, errors = cli(*command)
+        assert status == 1 and errors.startswith("jobboard: standard input"), errors
 
 
 def test_completion(cli) -> None:

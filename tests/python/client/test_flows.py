@@ -7,7 +7,7 @@ import asyncio
 import jobboard
 import pytest
 import redis.asyncio
-from jobboard import After, AsyncBoard, Node, ShardedBoard, Worker, chain, group
+from jobboard import After, AsyncBoard, Node, NoJob, ShardedBoard, Worker, chain, group
 
 
 @pytest.fixture(params=["board", "sharded"])
@@ -45,7 +45,8 @@ def test_calls_of_a_flow_have_options_of_their_own(board) -> None:
     def step() -> None: ...
 
     first = step.using(id="{a}one", priority=5).job()
-    ids = board.flow(chain(first, step.using(queue="fast", after=["{a}other"]).job()), together="a")
+    second = step.using(queue="fast", after=["{a}other"], strict=False).job()
+    ids = board.flow(chain(first, second), together="a")
     assert ids[0] == "{a}one"
     jobs = [board.get(id) for id in ids]
     assert [(job.queue, job.priority, job.state) for job in jobs] == [
@@ -53,6 +54,36 @@ def test_calls_of_a_flow_have_options_of_their_own(board) -> None:
         ("fast", 0, "blocked"),
     ]
     assert jobs[1].after == ["{a}one"], "a job that the board does not know counts as met"
+
+
+def test_an_id_that_nobody_knows_is_refused(board) -> None:
+    @board.task()
+    def step() -> None: ...
+
+    with pytest.raises(NoJob, match="no such job {a}other in node .*; there are fetch, read$"):
+        read = Node("read", 2, after=["{a}other"], elsewhere=True)
+        board.flow([Node("fetch", 1, elsewhere=True), read], together="a")
+    board.post({}, id="{a}other", name="step")
+    ids = board.flow(chain(step.job(), step.using(after=["{a}other"]).job()), together="a")
+    assert board.get(ids[1]).after == [ids[0], "{a}other"] or board.get(ids[1]).after == ["{a}other", ids[0]]
+
+
+def test_what_is_no_flow_is_refused_by_a_sentence(board) -> None:
+    for wrong, kind, says in (
+        ([], ValueError, "a flow has at least one job"),
+        (chain(), ValueError, "a flow has at least one job"),
+        (None, TypeError, "a flow is made of jobs: .*, not None"),
+        ([1], TypeError, "a flow is made of jobs"),
+        (Node("a", 1), TypeError, "a flow is a list of jobs"),
+    ):
+        with pytest.raises(kind, match=says):
+            board.flow(wrong)
+    with pytest.raises(TypeError, match="label is text, such as label='mails', not 5"):
+        Node(5, 1)
+    with pytest.raises(TypeError, match="unknown option 'colour'"):
+        Node("a", 1, colour="red")
+    with pytest.raises(ValueError, match="onfailure must be one of hold, cancel, fail, run, not 'stop'"):
+        chain(Node("a", 1), onfailure="stop")
 
 
 def test_what_becomes_of_the_rest_when_a_step_fails(board) -> None:

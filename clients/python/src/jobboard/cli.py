@@ -19,6 +19,8 @@ import redis
 
 from . import __version__
 from .commands import change, completion, copy, doctor, look, operate, post, serve, steer, top, work
+from .connecting import name_of_default
+from .errors import explained
 from .escaping import escaped
 
 
@@ -42,11 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except redis.AuthenticationError as error:
-        how = "redis://:password@host:port in --url or $JOBBOARD_URL"
-        print(escaped(f"jobboard: the server refuses the password ({error}): write {how}"), file=sys.stderr)
+        how = "write redis://:password@host:port in --url or $JOBBOARD_URL"
+        how = "" if "redis://" in str(error) else f": {how}"
+        print(escaped(f"jobboard: the server refuses the password ({error}){how}"), file=sys.stderr)
         return 1
-    except (redis.RedisError, OSError, ValueError) as error:
+    except redis.ConnectionError as error:
+        named = "--url" if getattr(parsed, "url", None) else name_of_default()
+        print(escaped(f"jobboard: {explained(error, named)}"), file=sys.stderr)
+        return 1
+    except (redis.RedisError, redis.exceptions.RedisClusterException, ValueError) as error:
         print(escaped(f"jobboard: {error}"), file=sys.stderr)
+        return 1
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(escaped(f"jobboard: {what}"), file=sys.stderr)
         return 1
 
 

@@ -97,6 +97,8 @@ CODECS: dict[str, type[Codec]] = {"json": Json, "msgpack": Msgpack, "raw": Raw}
 def find(codec: str | Codec) -> Codec:
     """The codec of a name, or the one given."""
     if not isinstance(codec, str):
+        if isinstance(codec, type) or not all(hasattr(codec, one) for one in ("encode", "decode")):
+            raise TypeError(f"codec is {', '.join(CODECS)} or an object of a codec, not {codec!r:.100}")
         return codec
     if codec not in CODECS:
         raise ValueError(f"codec must be one of {', '.join(CODECS)} or an object, not {codec!r}")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
 import redis.connection
 import redis.sentinel
+
+from .errors import NAMES
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     Client = redis.Redis | redis.RedisCluster
@@ -41,37 +46,101 @@ def default_url() -> str:
     return os.environ.get("JOBBOARD_URL") or URL
 
 
-def connect(url: str | None = None) -> redis.Redis:
-    """A client of the server at a URL; without one, at $JOBBOARD_URL."""
-    url = url or default_url()
+def connect(url: str | None = None, *, name: str = "the URL") -> redis.Redis:
+    """A client of the server at a URL; without one, at $JOBBOARD_URL. `name` is what errors call the URL."""
+    url, name = _given(url, name)
     if not is_sentinel(url):
-        client: redis.Redis = _of_url(redis.Redis, url)
-        return client
-    found = sentinels(url)
+        client: redis.Redis = _of_url(redis.Redis, url, name)
+        return _named(client, name)
+    found = sentinels(url, name)
     watching: Any = redis.sentinel.Sentinel
     watched = watching(found.hosts, sentinel_kwargs=found.own, **found.options)
     primary: redis.Redis = watched.master_for(found.service)
-    return primary
+    return _named(primary, name)
 
 
 def connect_async(url: str | None = None) -> redis.asyncio.Redis:
     """The same for asyncio."""
-    url = url or default_url()
+    url, name = _given(url, "the URL")
     if not is_sentinel(url):
-        client: redis.asyncio.Redis = _of_url(redis.asyncio.Redis, url)
-        return client
-    found = sentinels(url)
+        client: redis.asyncio.Redis = _of_url(redis.asyncio.Redis, url, name)
+        return _named(client, name)
+    found = sentinels(url, name)
     watching: Any = redis.asyncio.sentinel.Sentinel
     watched = watching(found.hosts, sentinel_kwargs=found.own, **found.options)
     primary: redis.asyncio.Redis = watched.master_for(found.service)
-    return primary
+    return _named(primary, name)
 
 
-def _of_url(kind: Any, url: str) -> Any:
+def connect_cluster(url: str | None = None, *, name: str = "the URL") -> redis.RedisCluster:
+    """A client of the cluster of which a node is at a URL."""
+    url, name = _given(url, name)
+    if is_sentinel(url):
+        raise ValueError(f"{hidden(url)!r} in {name} is of Sentinels, which watch no cluster: name a node")
+    _of_url(redis.Redis, url, name)  # raises for what is none
     try:
-        return kind.from_url(url)
-    except ValueError as error:
-        raise ValueError(f"{hidden(url)!r} is no URL of a server, such as {URL}: {error}") from error
+        client: redis.RedisCluster = redis.RedisCluster.from_url(url)
+    except (redis.exceptions.RedisClusterException, redis.ConnectionError) as error:
+        raise redis.ConnectionError(f"no node of a cluster at {hidden(url)} in {name}: {error}") from error
+    return _named(client, name)
+
+
+_NAMES: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""What says where the server of a client is."""
+
+
+def _named(client: T, name: str) -> T:
+    if name != "the URL":
+        _NAMES[client] = name
+    return client
+
+
+def name_of(client: Any) -> str:
+    """What says where the server of a client is: an option, $JOBBOARD_URL …"""
+    return _NAMES.get(client, NAMES)
+
+
+def name_of_default() -> str:
+    """What says where the server is when no option does."""
+    return "$JOBBOARD_URL" if os.environ.get("JOBBOARD_URL") else NAMES
+
+
+def _given(url: str | None, name: str) -> tuple[str, str]:
+    """The URL, and what says it."""
+    if url is not None:
+        return url, name
+    return default_url(), "$JOBBOARD_URL" if os.environ.get("JOBBOARD_URL") else "the URL"
+
+
+def check_url(url: str, name: str = "the URL") -> None:
+    """Raises ValueError for what is no URL of a server, and for a path that is no number of a database, for
+    which redis-py takes database 0.
+    """
+    parts = urlsplit(url)
+    if parts.scheme in ("redis", "rediss") and not _is_database(parts.path.strip("/")):
+        raise ValueError(
+            f"{hidden(url)!r} in {name} names the database {parts.path.strip('/')!r}: write its number, "
+            f"such as {URL}/0"
+        )
+
+
+def _is_database(text: str) -> bool:
+    return not text or (text.isascii() and text.isdecimal())
+
+
+def _of_url(kind: Any, url: str, name: str) -> Any:
+    try:
+        check_url(url, name)
+        client = kind.from_url(url)
+        pool = client.connection_pool
+        pool.connection_class(**pool.connection_kwargs)  # raises for what is no option
+    except (ValueError, TypeError) as error:
+        said = str(error).partition(" got an unexpected keyword argument ")[2]
+        why = f"there is no option {said}" if said else str(error)
+        if why.startswith(repr(hidden(url))):
+            raise
+        raise ValueError(f"{hidden(url)!r} in {name} is no URL of a server, such as {URL}: {why}") from error
+    return client
 
 
 def hidden(url: str) -> str:
@@ -83,7 +152,7 @@ def is_sentinel(url: str) -> bool:
     return url.partition("://")[0].lower() in SCHEMES
 
 
-def sentinels(url: str) -> Sentinels:
+def sentinels(url: str, name: str = "the URL") -> Sentinels:
     """Reads a Sentinel URL; raises ValueError when it is none."""
     scheme, _, rest = url.partition("://")
     head, _, query = rest.partition("?")
@@ -93,9 +162,12 @@ def sentinels(url: str) -> Sentinels:
     try:
         found = [(one.hostname or "", one.port or PORT) for one in map(_split, hosts.split(","))]
     except ValueError as error:
-        raise ValueError(f"the URL of Sentinels is {SHAPE}: {error}") from error
-    if not service or not all(host for host, _ in found) or not (db or "0").isdecimal():
-        raise ValueError(f"the URL of Sentinels is {SHAPE}, with the name of the service that they watch")
+        raise ValueError(f"{hidden(url)!r} in {name}: the URL of Sentinels is {SHAPE}: {error}") from error
+    if not service or not all(host for host, _ in found) or not _is_database(db):
+        raise ValueError(
+            f"{hidden(url)!r} in {name}: the URL of Sentinels is {SHAPE}, with the name of the service that "
+            "they watch and the number of a database"
+        )
     parse: Any = redis.connection.parse_url
     options: dict[str, Any] = parse(f"{SCHEMES[scheme.lower()]}://{user}{at}server/{db}?{query}")
     options.pop("host")

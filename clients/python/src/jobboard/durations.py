@@ -22,6 +22,13 @@ _SHAPE = re.compile("".join(f"(?:({_NUMBER}){unit})?" for unit in reversed(UNITS
 
 def to_ms(duration: Duration, name: str = "a duration") -> int:
     """Milliseconds of a duration; a fraction of one is cut off. -1 is without end."""
+    try:
+        return _to_ms(duration, name)
+    except OverflowError:
+        raise ValueError(f"{name} is longer than a board counts: {duration!r:.100}") from None
+
+
+def _to_ms(duration: Any, name: str) -> int:
     if isinstance(duration, timedelta):
         return duration // _MS
     if isinstance(duration, str):

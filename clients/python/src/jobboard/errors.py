@@ -206,13 +206,21 @@ def of_code(code: str, detail: str) -> BoardError:
     return BoardError(detail, code) if kind is None else kind(detail)
 
 
-def explained(error: Exception) -> Exception:
-    """An error of redis-py's connections, with what to do in its text."""
+NAMES = "$JOBBOARD_URL or the board's URL"
+"""What may say where a server is."""
+
+
+SAYS = "says where the server is"
+
+
+def explained(error: Exception, name: str = NAMES) -> Exception:
+    """An error of redis-py's connections, with what to do in its text. `name` says where the server is."""
     text = str(error)
     if isinstance(error, redis.AuthenticationError):
         hint = "user and password stand in the URL: redis://user:password@host:port"
-    elif "connecting to" in text:
-        hint = "$JOBBOARD_URL or the board's URL says where the server is; `jobboard serve` starts one"
+        hint += "" if name == NAMES else f" in {name}"
+    elif "connecting to" in text and SAYS not in text:
+        hint = f"{name} {SAYS}; `jobboard serve` starts one"
     else:
         return error
     if hint not in text:

@@ -7,8 +7,20 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from .arguments import check_name
+
 T = TypeVar("T")
 DEFAULT_QUEUE = "default"
+
+
+def exceptions(noretry: Any) -> tuple[type[BaseException], ...]:
+    """Classes of exceptions, of which one may stand alone."""
+    found = (noretry,) if isinstance(noretry, type) else noretry
+    if isinstance(found, (tuple, list)) and all(
+        isinstance(one, type) and issubclass(one, BaseException) for one in found
+    ):
+        return tuple(found)
+    raise TypeError(f"noretry is a tuple of exceptions, such as noretry=(ValueError,), not {noretry!r:.100}")
 
 
 class Handler:
@@ -70,6 +82,10 @@ class Handlers:
         """
         if callable(name):
             raise TypeError("a handler is decorated with @board.handler('name') or @board.handler()")
+        for what, value in (("name", name), ("queue", queue)):
+            if value is not None:
+                check_name(value, what)
+        noretry = exceptions(noretry)
 
         def decorate(function: T) -> T:
             self.add(name, queue, Handler(function, noretry, queue or DEFAULT_QUEUE))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
-from ..arguments import Name, encode_options, pairs, plain, time
+from ..arguments import Encoder, Name, check_name, choice, encode_options, named, pairs, time, whole
 from ..arguments import duration as duration_words
 from ..durations import Duration, to_ms
 from ..times import Time
@@ -43,18 +43,18 @@ DURATIONS = frozenset(
 )
 """The settings that are durations."""
 
-SCHEDULE = {
-    **{name: words for name, words in OPTIONS.items() if name not in ("at", "after", "strict", "jitter")},
+SCHEDULE: dict[str, tuple[str, Encoder]] = {
+    **{one: words for one, words in OPTIONS.items() if one not in ("at", "after", "strict", "jitter")},
     "every": ("EVERY", duration_words),
-    "cron": ("CRON", plain),
-    "tz": ("TZ", plain),
+    "cron": ("CRON", named),
+    "tz": ("TZ", named),
     "start": ("START", time),
     "end": ("END", time),
-    "max": ("MAX", plain),
-    "backlog": ("BACKLOG", plain),
-    "overlap": ("OVERLAP", plain),
-    "spread": ("JITTER", duration_words),
-    "jitter": ("BACKOFF-JITTER", plain),
+    "max": ("MAX", whole(-1, 2**53 - 1)),
+    "backlog": ("BACKLOG", choice("skip", "one", "all")),
+    "overlap": ("OVERLAP", choice("allow", "skip", "replace")),
+    "spread": ("JITTER", lambda word, value: [word, *duration_words("SPREAD", value)[1:]]),
+    "jitter": ("BACKOFF-JITTER", whole(0, 100, "jitter")),
 }
 
 
@@ -89,6 +89,7 @@ class Administering(Family):
         `spread` is the command's JITTER: a job is posted up to so much after its time. `jitter` is, as in a
         post, that of retries.
         """
+        check_name(id, "id")
         own = {"every": every, "cron": cron, "tz": tz, "start": start, "end": end, "max": max}
         own.update({"backlog": backlog, "overlap": overlap, "spread": spread})
         known = self._known(options, [payload])

@@ -9,7 +9,7 @@ import redis
 
 from .. import codecs
 from ..arguments import Name, encoded
-from ..connecting import async_client_of, client_of, hidden
+from ..connecting import async_client_of, client_of, hidden, name_of
 from ..errors import explained, translated
 from ..handlers import Handlers
 from ..replies import text
@@ -50,6 +50,8 @@ class Verbs(Administering, Listing, Operating, Posting, Reading, Waiting, Workin
         if "://" in text(name):
             shown = hidden(text(name))
             raise ValueError(f"the name of the board comes first: Board('mails', {shown!r})")
+        if not isinstance(hook, Hook) and not all(hasattr(hook, one) for one in ("posting", "running")):
+            raise TypeError(f"hook is an object of jobboard.Hook, such as Tracing(), not {hook!r:.100}")
         self.key, self.codec, self.hook, self.block = name, codecs.find(codec), hook, block
         self.handlers = Handlers() if handlers is None else handlers
         """What a worker of this board runs, and `task` and `handler` add to."""
@@ -99,7 +101,7 @@ class Board(Verbs, Tasks, Watched, Sync):
             if isinstance(error, redis.ResponseError):
                 raise translated(error) from None
             if isinstance(error, redis.ConnectionError):
-                explained(error)
+                explained(error, name_of(self.client))
             raise
         if request.done:
             request.done(None)
@@ -147,7 +149,7 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
             if isinstance(error, redis.ResponseError):
                 raise translated(error) from None
             if isinstance(error, redis.ConnectionError):
-                explained(error)
+                explained(error, name_of(self.client))
             raise
         if request.done:
             request.done(None)

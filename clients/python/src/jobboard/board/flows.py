@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import Name
-from .posting import After, Node, check_nodes
+from ..arguments import Name, check_choice
+from .posting import ON_FAILURE, After, Node, check_parts
 
 if TYPE_CHECKING:
     from .posting import OnFailure
@@ -35,6 +35,7 @@ def chain(*parts: Node | Flow, onfailure: OnFailure = "hold") -> Flow:
 
     board.flow(chain(fetch.job(url), group(shrink.job(100), shrink.job(800)), publish.job()))
     """
+    check_choice(onfailure, "onfailure", ON_FAILURE)
     whole = Flow([], [], [])
     for flow in filter(None, map(_flow, parts)):
         if whole:
@@ -48,7 +49,7 @@ def chain(*parts: Node | Flow, onfailure: OnFailure = "hold") -> Flow:
 
 def _flow(part: Node | Flow) -> Flow:
     if not isinstance(part, Flow):
-        check_nodes([part])
+        check_parts([part])
     return part if isinstance(part, Flow) else Flow([part], [part.label], [part.label])
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .. import replies
-from ..arguments import Name, check_ids, counted, duration, encode_options, flag, pairs, plain, time
+from ..arguments import Encoder, Name, check_ids, encode_options, flag, names, pairs, plain, text, time
 from ..durations import Duration
 from ..jobs import Job
 from ..times import Time
 from .family import Family, Slice, fields_words
 from .filters import Filters, filter_words
+from .posting import OPTIONS
 from .sending import Request, Steps, command, steps
 from .sharding import by_id, by_ids, by_ids_summed, each_slices
 
@@ -43,11 +44,13 @@ class Changes(TypedDict, total=False):
     untrack: bool | None
 
 
-CHANGES = {
-    **{name: (name.upper(), plain) for name in "priority queue payload retries log progress".split()},
-    **{name: (name.upper(), duration) for name in "delay lease".split()},
-    **{name: (name.upper(), counted) for name in "tag untag".split()},
-    **{name: (name.upper(), flag) for name in "track untrack".split()},
+CHANGES: dict[str, tuple[str, Encoder]] = {
+    **{one: OPTIONS[one] for one in "priority queue retries delay lease".split()},
+    **{one: (one.upper(), names) for one in "tag untag".split()},
+    **{one: (one.upper(), flag) for one in "track untrack".split()},
+    "payload": ("PAYLOAD", plain),
+    "log": ("LOG", text),
+    "progress": ("PROGRESS", plain),
     "at": ("AT", time),
     "meta": ("META", pairs),
 }

@@ -9,8 +9,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
-from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain, time
+from ..arguments import (
+    Encoder,
+    Name,
+    check_choice,
+    check_name,
+    choice,
+    counted,
+    duration,
+    encode_options,
+    flag,
+    named,
+    names,
+    pairs,
+    time,
+    whole,
+)
 from ..durations import Duration, to_ms
+from ..errors import NoJob
 from ..times import Time
 from .family import Family
 from .hooks import NO_HOOK, Hook
@@ -34,6 +50,9 @@ CHUNK = 1000
 Backoff = Duration | tuple[Duration, Duration]
 """The wait before a retry: always the same, `"10s"`, or doubling from the first to the second,
 `("10s", "1h")`."""
+
+
+ON_FAILURE = ("hold", "cancel", "fail", "run")
 
 
 class After(NamedTuple):
@@ -105,6 +124,10 @@ class Node:
     _made = itertools.count(1)
 
     def __init__(self, label: Name | None, payload: Any, **options: Unpack[NodeOptions]) -> None:
+        if label is not None:
+            check_name(label, "label")
+        if unknown := options.keys() - OPTIONS.keys() - {"elsewhere"}:
+            post_words({unknown.pop(): None})  # which says what there is
         self.label: Name = label or f"job-{next(Node._made)}"
         self.payload, self.options = payload, options
 
@@ -125,34 +148,72 @@ def _backoff(word: str, value: Backoff) -> list[Any]:
 def _after(word: str, value: Sequence[Any]) -> list[Any]:
     if isinstance(value, After):
         value = [value]
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return names(word, value)  # which refuses it
     if not any(isinstance(one, After) for one in value):
-        return counted(word, value)
-    return [part for one in value for part in [*counted(word, one.ids), "ONFAILURE", one.onfailure]]
+        return names(word, value)
+    for one in value:
+        if not isinstance(one, After):
+            raise TypeError(f"after has ids alone, or After(ids, onfailure) alone, not {one!r:.100} too")
+        check_choice(one.onfailure, "onfailure", ON_FAILURE)
+    return [part for one in value for part in [*names(word, one.ids), "ONFAILURE", one.onfailure]]
 
 
-PLAIN = (
-    "name queue group cost priority retries lapses jitter user parent share maxlive unique until onconflict"
-)
-OPTIONS = {
-    **{name: (name.upper(), plain) for name in ["id", *PLAIN.split()]},
-    **{name: (name.upper(), duration) for name in "delay lease timeout expire retain".split()},
-    **{name: (name.upper(), flag) for name in "nx xx replace strict".split()},
+MOST = 2**31 - 1
+OPTIONS: dict[str, tuple[str, Encoder]] = {
+    **{one: (one.upper(), named) for one in "id name queue group user parent unique".split()},
+    **{one: (one.upper(), whole(1, MOST)) for one in "cost maxlive".split()},
+    **{one: (one.upper(), whole(-1, MOST)) for one in "retries lapses".split()},
+    "priority": ("PRIORITY", whole(-MOST - 1, MOST)),
+    "jitter": ("JITTER", whole(0, 100, "jitter")),
+    "share": ("SHARE", whole(1, 1_000_000)),
+    "until": ("UNTIL", choice("start", "end")),
+    "onconflict": ("ONCONFLICT", choice("reject", "return", "replace", "debounce")),
+    **{one: (one.upper(), duration) for one in "delay lease timeout expire retain".split()},
+    **{one: (one.upper(), flag) for one in "nx xx replace strict".split()},
     "for_": ("FOR", duration),
     "at": ("AT", time),
     "meta": ("META", pairs),
-    "tags": ("TAGS", counted),
+    "tags": ("TAGS", names),
     "backoff": ("BACKOFF", _backoff),
     "after": ("AFTER", _after),
 }
 
 
-def check_nodes(parts: Iterable[Any]) -> None:
+def check_nodes(nodes: Any) -> None:
+    """Raises TypeError or ValueError for what is no flow."""
+    if isinstance(nodes, Node) or not isinstance(nodes, Sequence):
+        check_parts([nodes])
+        raise TypeError("a flow is a list of jobs: board.flow([mail.job('ann')])")
+    check_parts(nodes)
+    if not nodes:
+        raise ValueError("a flow has at least one job: this list is empty")
+    if twice := [label for label, n in Counter(node.label for node in nodes).items() if n > 1]:
+        raise ValueError(f"the job {twice[0]!r} stands in the flow twice: call job(…) for each")
+
+
+def check_parts(parts: Iterable[Any]) -> None:
     """Raises TypeError for what is no job of a flow."""
     for part in parts:
         if not isinstance(part, Node):
             raise TypeError(
                 f"a flow is made of jobs: mail.job('ann'), group(…), chain(…) or a Node, not {part!r:.100}"
             )
+
+
+def _strictly(options: Mapping[str, Any], own: set[str]) -> Mapping[str, Any]:
+    """The options of a node, which refuse ids that neither the flow nor the board has, unless they say
+    otherwise.
+    """
+    others = {replies.text(one) for one in _waits_for(options) if isinstance(one, (str, bytes))}
+    return options if options.get("strict") is not None or others <= own else {**options, "strict": True}
+
+
+def _waits_for(options: Mapping[str, Any]) -> list[Any]:
+    """The ids in `after`."""
+    after = options.get("after") or ()
+    after = [after] if isinstance(after, After) else after
+    return [id for one in after for id in (one.ids if isinstance(one, After) else [one])]
 
 
 def post_words(options: Mapping[str, Any]) -> list[Any]:
@@ -176,6 +237,7 @@ def _all_with_their_like(board: ShardedVerbs, call: Call) -> Steps[Any]:
 
 
 def _in_one_shard(board: ShardedVerbs, call: Call) -> Steps[list[str]]:
+    check_nodes(call["nodes"])
     tag = call["together"] or secrets.token_hex(8)
     nodes = []
     for node in call["nodes"]:
@@ -198,9 +260,7 @@ def _placed(board: ShardedVerbs, id: Name | None, tag: str | None) -> Name:
 
 def _belongs_to(options: Mapping[str, Any]) -> str | None:
     """The tag of what a post has to be with, if it names any."""
-    after = options.get("after") or ()
-    after = [after] if isinstance(after, After) else after
-    others = [id for one in after for id in (one.ids if isinstance(one, After) else [one])]
+    others = _waits_for(options)
     user = None if options.get("maxlive") is None else options.get("user")
     ids = [options.get("parent"), *others[:1], options.get("unique"), user]
     return next((replies.text(tag_of(id)) for id in ids if id is not None), None)
@@ -252,21 +312,36 @@ class Posting(Family):
                 progress(len(found))
         return found
 
-    @command(_in_one_shard)
-    def flow(self, nodes: Sequence[Node], *, together: str | None = None) -> Request[list[str]]:
-        """Posts jobs that wait for each other or are parts of each other, all or none; returns their ids."""
-        check_nodes([nodes] if isinstance(nodes, Node) else nodes)
-        if twice := [label for label, n in Counter(node.label for node in nodes).items() if n > 1]:
-            raise ValueError(f"the job {twice[0]!r} stands in the flow twice: call job(…) for each")
+    @steps(_in_one_shard)
+    def flow(self, nodes: Sequence[Node], *, together: str | None = None) -> Steps[list[str]]:
+        """Posts jobs that wait for each other or are parts of each other, all or none; returns their ids.
+
+        `after` and `parent` name other jobs of the flow by their labels or ids, or jobs of the board by their
+        ids. Raises `NoJob` for a name that is neither; with `strict=False` a job waits for such an id.
+        """
+        check_nodes(nodes)
+        labels = {replies.text(node.label) for node in nodes}
+        ids = {replies.text(id) for node in nodes if (id := node.options.get("id")) is not None}
         known = [
-            (node.label, self._payload(node.payload), self._known(node.options, [node.payload]))
+            (
+                node.label,
+                self._payload(node.payload),
+                self._known(_strictly(node.options, labels | ids), [node.payload]),
+            )
             for node in nodes
         ]
         traced, done = self.hook.posting(self.key, None, len(nodes))
         words: list[Any] = [len(nodes)]
         for label, data, options in known:
             words += ["NODE", label, data, *post_words(_with_meta(options, traced))]
-        return Request(["JOB.FLOW", self.key, *words], replies.list_of(replies.text), done)
+        try:
+            found: list[str] = yield Request(
+                ["JOB.FLOW", self.key, *words], replies.list_of(replies.text), done
+            )
+        except NoJob as error:
+            shown = ", ".join(sorted(labels)[:20]) + (" …" if len(labels) > 20 else "")
+            raise NoJob(f"{error.detail}, and no job of the flow has that label; there are {shown}") from None
+        return found
 
     @command(_all_with_their_like)
     def _mpost(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import codecs
-from ..arguments import Name
+from ..arguments import Name, check_whole
 from ..connecting import client_of
 from .board import AsyncBoard, Board, Requests, Verbs, longest_block
 from .events import AsyncWatched, Watched
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from ..connecting import AsyncClient, Client
 
 T = TypeVar("T")
+
+
+def shard_keys(name: str, shards: int) -> list[str]:
+    """The keys of the shards."""
+    return [f"{name}:{{{number}}}" for number in range(shards)]
 
 
 class ShardedVerbs(Verbs, Sharded):
@@ -37,12 +42,11 @@ class ShardedVerbs(Verbs, Sharded):
     """
 
     def __init__(self, name: str, shards: int, *, codec: str | codecs.Codec, hook: Hook, block: int) -> None:
-        if shards < 1:
-            raise ValueError("a sharded board has at least one shard")
+        check_whole(shards, "shards", 1)
         super().__init__(name, codec=codec, hook=hook, block=block)
         self._shards = [
-            Requests(f"{name}:{{{number}}}", codec=self.codec, hook=hook, block=block, handlers=self.handlers)
-            for number in range(shards)
+            Requests(key, codec=self.codec, hook=hook, block=block, handlers=self.handlers)
+            for key in shard_keys(name, shards)
         ]
 
     def requests(self) -> list[Requests]:

@@ -9,8 +9,8 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
-from ..arguments import Name
-from ..handlers import DEFAULT_QUEUE, Handler
+from ..arguments import Name, check_name, check_names
+from ..handlers import DEFAULT_QUEUE, Handler, exceptions
 from ..outcomes import Next, Outcome
 from ..replies import text
 from ..signatures import Signature
@@ -131,6 +131,21 @@ def _imported(module: str, path: str) -> Any:
     return getattr(found, "definition", None)
 
 
+def _check_values(options: Mapping[str, Any]) -> None:
+    """Raises TypeError or ValueError for a value that a post would refuse."""
+    post_words(
+        {one: value for one, value in options.items() if one not in ("unique", "together", "elsewhere")}
+    )
+    unique, together = options.get("unique"), options.get("together")
+    if unique is not None and not isinstance(unique, bool):
+        if isinstance(unique, (str, bytes)):
+            check_name(unique, "unique")
+        else:
+            check_names(unique, "unique")
+    if together is not None:
+        check_name(together, "together")
+
+
 def _check_known(options: Mapping[str, Any]) -> None:
     for unknown in options.keys() - KNOWN:
         near = difflib.get_close_matches(unknown, KNOWN, 1)
@@ -239,6 +254,9 @@ class TaskVerbs(Generic[P, R]):
         `id` is that of the schedule, the task's name by default: the same one changes it. `arguments` are
         those of each call, the others those of `Board.schedule_set`.
         """
+        if arguments is not None and not isinstance(arguments, Mapping):
+            first = next(iter(self.definition.signature.parameters), "name")
+            raise TypeError(f"arguments is a dict, such as {{{first!r}: …}}, not {arguments!r:.100}")
         given = self.definition.signature.arguments((), arguments or {})
         times = {"every": every, "cron": cron, "tz": tz, "start": start, "end": end, "max": max}
         rules = {"backlog": backlog, "overlap": overlap, "spread": spread}
@@ -272,6 +290,7 @@ class TaskVerbs(Generic[P, R]):
     def _using(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Its options with those of a call over them."""
         _check_known(options)
+        _check_values(options)
         kept = {name: value for name, value in self.options.items() if name != "delay" or "at" not in options}
         return {**kept, **options}
 
@@ -350,15 +369,17 @@ class Decorator:
             raise TypeError(
                 "a task is decorated with @board.task('name'), or @board.task() to be named as it is"
             )
+        if name is not None:
+            check_name(name, "name")
         self.board, self.name, self.options = board, name, options
 
     def register(self, function: Any) -> Definition:
         options = dict(self.options)
-        noretry = options.pop("noretry", ())
+        noretry = exceptions(options.pop("noretry", ()))
         _check_known(options)
         if single := options.keys() & OF_ONE_JOB:
             raise TypeError(f"{single.pop()!r} is of one job, not of a task: give it to `using` at the call")
-        post_words({name: value for name, value in options.items() if name != "unique"})  # raises here
+        _check_values(options)
         found = Definition(self.name or function.__name__, function, options, noretry)
         self.board.handlers.add(found.name, None, found.handler)
         return found

@@ -9,12 +9,26 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
-from ..arguments import Name, counted, duration, encode_options, flag, pairs, plain
+from ..arguments import (
+    Encoder,
+    Name,
+    choice,
+    counted,
+    duration,
+    encode_options,
+    flag,
+    named,
+    names,
+    pairs,
+    plain,
+    whole,
+)
 from ..durations import Duration, to_ms
 from ..errors import Refused
 from ..jobs import Job
 from .family import Family
 from .merging import joined
+from .posting import ON_FAILURE, OPTIONS
 from .sending import Call, Request, Steps, command
 from .sharding import by_id, by_ids, each, in_turns
 
@@ -81,21 +95,24 @@ class ConsumeOptions(TypedDict, total=False):
     strict: bool | None
 
 
-CLAIM = {
-    "queues": ("QUEUES", counted),
-    "order": ("ORDER", plain),
-    "count": ("COUNT", plain),
+ORDERS = ("best", "listed", "rotate")
+CLAIM: dict[str, tuple[str, Encoder]] = {
+    "queues": ("QUEUES", names),
+    "order": ("ORDER", choice(*ORDERS)),
+    "count": ("COUNT", whole(1, 2**31 - 1)),
     "lease": ("LEASE", duration),
     "block": ("BLOCK", duration),
     "seen": ("SEEN", plain),
     "session": ("SESSION", flag),
-    "fields": ("FIELDS", counted),
+    "fields": ("FIELDS", names),
 }
-CONSUME = {
-    **{name: (name.upper(), plain) for name in "result payload next name priority onfailure".split()},
-    **{name: (name.upper(), duration) for name in "retain delay".split()},
-    **{name: (name.upper(), flag) for name in "force strict".split()},
-    "after": ("AFTER", counted),
+CONSUME: dict[str, tuple[str, Encoder]] = {
+    **{one: (one.upper(), plain) for one in "result payload".split()},
+    **{one: (one.upper(), named) for one in "next name".split()},
+    **{one: OPTIONS[one] for one in "priority retain delay strict".split()},
+    "force": ("FORCE", flag),
+    "onfailure": ("ONFAILURE", choice(*ON_FAILURE)),
+    "after": ("AFTER", names),
 }
 
 

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import redis
 
-from ..connecting import connect, is_sentinel
+from ..arguments import check_name
+from ..connecting import check_url, connect, is_sentinel
 
 BOARD = "celery-jobs"
 """The board unless another is named. Not `celery`: Celery's redis transport has a list of that name."""
@@ -30,6 +33,37 @@ CLIENT_OPTIONS = (
 """Transport options that go to redis-py, as with kombu's redis transport."""
 
 
+CHANNEL_OPTIONS = (
+    "lease",
+    "session",
+    "queue_order_strategy",
+    "priority_order",
+    "fanout_patterns",
+)
+"""Transport options of our channels, beside those of every virtual transport."""
+OF_KOMBU = (
+    *("body_encoding", "deadletter_queue", "polling_interval", "confirm_publish", "client_properties"),
+    *("max_retries", "interval_start", "interval_step", "interval_max", "connect_retries_timeout"),
+    *("errback", "callback", "retry_errors", "timeout"),
+)
+"""Transport options that kombu heeds, or hands to every transport."""
+OF_REDIS = (
+    *("visibility_timeout", "priority_steps", "sep", "ack_emulation", "fanout_prefix", "global_keyprefix"),
+    *("queue_prefix", "unacked_key", "unacked_index_key", "unacked_mutex_key", "unacked_mutex_expire"),
+    *("unacked_restore_limit", "unacked_restore_interval", "unacked_restore_throttle"),
+)
+"""Transport options that an application over Redis may still have: they have no meaning here."""
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises ValueError for a transport option that nobody knows."""
+    own = ("board", *CHANNEL_OPTIONS, *CLIENT_OPTIONS)
+    for unknown in options.keys() - {*own, *OF_KOMBU, *OF_REDIS}:
+        near = difflib.get_close_matches(str(unknown), own, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(own)}"
+        raise ValueError(f"broker_transport_options has no option {unknown!r}; {hint}")
+
+
 class Address(NamedTuple):
     """A URL for redis-py or of Sentinels, and the name of a board on that server."""
 
@@ -39,13 +73,17 @@ class Address(NamedTuple):
     def client(self, options: dict[str, Any]) -> redis.Redis:
         if is_sentinel(self.url):
             return connect(self.url)
+        check_url(self.url, "the URL of the broker")
         client: redis.Redis = redis.Redis.from_url(self.url, **options)
         return client
 
 
 def of_connection(connection: Any) -> Address:
     """The address of a `kombu.Connection`."""
+    check_options(connection.transport_options)
     named = connection.transport_options.get("board")
+    if named is not None:
+        check_name(named, "board")
     if "://" in (connection.hostname or ""):  # jobboard+rediss://…
         found = of_url(connection.hostname)
         return found if named is None else found._replace(board=named)

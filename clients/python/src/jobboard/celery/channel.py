@@ -13,9 +13,11 @@ from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import dumps, loads
 
 from .. import replies
+from ..arguments import check_flag
 from ..durations import to_ms
 from ..errors import NoJob
 from . import messages
+from .addresses import CHANNEL_OPTIONS
 from .fanout import Listener, channel_name, is_pattern
 from .holding import MANY, UNCOUNTED, Claimed, Demand, Holder
 
@@ -67,17 +69,12 @@ class Channel(virtual.Channel):
     priority_order = "lowest"
     fanout_patterns = True
 
-    from_transport_options = (
-        *virtual.Channel.from_transport_options,
-        "lease",
-        "session",
-        "queue_order_strategy",
-        "priority_order",
-        "fanout_patterns",
-    )
+    from_transport_options = (*virtual.Channel.from_transport_options, *CHANNEL_OPTIONS)
 
     def __init__(self, connection: Any, **options: Any) -> None:
         super().__init__(connection, **options)
+        for flag in ("session", "fanout_patterns"):
+            check_flag(getattr(self, flag), flag)
         self._priority = _one_of(PRIORITIES, self.priority_order, "priority_order")
         self._no_ack: set[str] = set()
         self._undelivered: deque[Claimed | Exception] = deque()

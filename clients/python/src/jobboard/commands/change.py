@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import re
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from ..board.operating import CHANGES
 from ..board.posting import After, Node
 from ..escaping import escaped
-from .common import Subparsers, add_board, add_filters, as_json, board_of, columns, json_of, say
+from .common import Subparsers, add_board, add_filters, as_json, board_of, columns, json_of, read, say, title
 from .operate import run as run_on_jobs
 
 NUMBERS = {"priority", "retries", "progress"}
 LISTS = {"tag", "untag"}
 FLAGS = {"track", "untrack"}
+OTHER = {"track": "untrack", "untrack": "track"}
+BOOLEANS = {**dict.fromkeys(["yes", "true", "1"], True), **dict.fromkeys(["no", "false", "0"], False)}
 
 
 def add(subparsers: Subparsers) -> None:
@@ -60,8 +61,13 @@ def run_update(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--set {name}: there are {', '.join(sorted(CHANGES))}")
         if not is_given and name not in FLAGS:
             raise ValueError(f"--set {name}=VALUE")
-        if name in LISTS:
+        if name in FLAGS:
+            set_it = not is_given or boolean(name, text)
+            changes[name if set_it else OTHER[name]] = True
+        elif name in LISTS:
             changes.setdefault(name, []).append(text)
+        elif name == "meta":
+            changes.setdefault(name, {}).update(meta_of(text))
         else:
             changes[name] = value_of(arguments, name, text)
     arguments.changes = changes
@@ -69,36 +75,66 @@ def run_update(arguments: argparse.Namespace) -> int:
 
 
 def value_of(arguments: argparse.Namespace, name: str, text: str) -> Any:
-    if name in FLAGS:
-        return True
     if name == "payload":
         return json_of(arguments, text)
     if name == "at":
-        return datetime.fromisoformat(text)
-    if name == "meta":
-        field, _, value = text.partition("=")
-        return {field: value}
+        return moment(name, text)
     if name in NUMBERS:
         try:
-            return int(text)
+            return float(text) if name == "progress" else int(text)
         except ValueError:
             raise ValueError(f"--set {name} is a number, not {text!r}") from None
     return text
 
 
+def boolean(name: str, text: str) -> bool:
+    if text.lower() not in BOOLEANS:
+        raise ValueError(f"--set {name} is yes or no (also true, false, 1, 0), not {text!r}")
+    return BOOLEANS[text.lower()]
+
+
+def moment(name: str, text: str) -> datetime:
+    """A time with its zone."""
+    shape = "a time with its zone, such as 2030-01-31T08:00+01:00 or 2030-01-31T07:00Z"
+    try:
+        found = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text))
+    except ValueError:
+        raise ValueError(f"{name} is {shape}, not {text!r}") from None
+    if found.tzinfo is None:
+        raise ValueError(f"{name} is {shape}; {text!r} has none")
+    return found
+
+
+def meta_of(text: str) -> dict[str, Any]:
+    """`FIELD=VALUE`, or a JSON object."""
+    shape = '--set meta is FIELD=VALUE, or JSON such as {"to": "ann"}'
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{shape}: this is no JSON: {error}") from None
+        if wrong := [one for one in found.values() if not isinstance(one, (str, int, float))]:
+            raise ValueError(f"{shape}: its values are texts and numbers, not {json.dumps(wrong[0])}")
+        return {name: as_json(one) if isinstance(one, bool) else one for name, one in found.items()}
+    field, is_given, value = text.partition("=")
+    if not is_given or not field:
+        raise ValueError(f"{shape}, not {text!r}")
+    return {field: value}
+
+
 def run_flow(arguments: argparse.Namespace) -> int:
-    text = sys.stdin.read() if arguments.file == "-" else Path(arguments.file).read_text()
+    text, file = read(arguments.file), title(arguments.file)
     try:
         rows = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{arguments.file} is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is no JSON: {error}") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{arguments.file} has no list of jobs: see jobboard flow --help")
+        raise ValueError(f"{file} has no list of jobs: see jobboard flow --help")
     board: Any = board_of(arguments)
     try:
         ids = board.flow([node_of(row) for row in rows])
-    except TypeError as error:
-        raise ValueError(f"{arguments.file}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file}: {error}") from error
     for row, id in zip(rows, ids):
         print(escaped(f"{row.get('label', '')} {id}".strip()))
     return 0
@@ -108,8 +144,12 @@ def node_of(row: dict[str, Any]) -> Node:
     options = dict(row)
     label, payload = options.pop("label", None), options.pop("payload", None)
     onfailure = options.pop("onfailure", None)
-    if onfailure is not None and options.get("after"):
+    if onfailure is not None:
+        if not options.get("after"):
+            raise ValueError(f"{label or 'a job'}: onfailure goes with after")
         options["after"] = [After(options["after"], onfailure)]
+    if "at" in options:
+        options["at"] = moment("at", str(options["at"]))
     return Node(label, payload, **options)
 
 

@@ -8,15 +8,16 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redis
 
+from .. import connecting
 from ..board import Board, ShardedBoard
 from ..board.filters import NAMES, Filters
 from ..codecs import CODECS
-from ..connecting import URL, default_url
-from ..connecting import connect as connect_to
+from ..connecting import URL
 from ..durations import UNITS, to_ms
 from ..escaping import escaped, escaped_json
 
@@ -32,9 +33,9 @@ STATES = ["scheduled", "blocked", "ready", "claimed", "complete", "failed", "can
 
 def add_board(parser: argparse.ArgumentParser) -> None:
     """The board and where it is."""
-    parser.add_argument("board", help="name of the board: its key")
+    parser.add_argument("board", type=name, help="name of the board: its key")
     add_server(parser)
-    parser.add_argument("--shards", type=int, metavar="N", help="it is a sharded board of N parts")
+    parser.add_argument("--shards", type=positive, metavar="N", help="it is a sharded board of N parts")
     parser.add_argument(
         "--codec", choices=list(CODECS), default="json", help="of payloads and results (default: json)"
     )
@@ -43,17 +44,18 @@ def add_board(parser: argparse.ArgumentParser) -> None:
 def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url",
-        default=default_url(),
         help=f"of the server, or of its Sentinels (default: $JOBBOARD_URL, or {URL})",
     )
     parser.add_argument("--cluster", action="store_true", help="the server is a node of a cluster")
 
 
 def connect(arguments: argparse.Namespace) -> redis.Redis | redis.RedisCluster:
-    if arguments.cluster:
-        cluster: redis.RedisCluster = redis.RedisCluster.from_url(arguments.url)
-        return cluster
-    return connect_to(arguments.url)
+    return connect_to(arguments.url, "--url", arguments.cluster)
+
+
+def connect_to(url: str | None, name: str, cluster: bool) -> redis.Redis | redis.RedisCluster:
+    """A client of the server at a URL that the option `name` has given."""
+    return connecting.connect_cluster(url, name=name) if cluster else connecting.connect(url, name=name)
 
 
 def board_of(arguments: argparse.Namespace) -> AnyBoard:
@@ -68,7 +70,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("filters", "repeated ones are alternatives; --not-… for the others")
     for name in NAMES:
         if name == "since":
-            group.add_argument("--since", type=int, metavar="REVISION", help="changed since that revision")
+            group.add_argument(
+                "--since", type=natural, metavar="REVISION", help="changed since that revision"
+            )
         elif name in ("tracked", "lapsed"):
             group.add_argument(f"--{name}", action="store_true", default=None)
         else:
@@ -102,13 +106,62 @@ def duration(text: str) -> str:
     return text
 
 
+def name(text: str) -> str:
+    """The name of a board."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a board is a text that is not empty")
+    if "://" in text:
+        raise argparse.ArgumentTypeError("this is a URL, and the name of the board stands here: see --url")
+    return text
+
+
+def positive(text: str) -> int:
+    """A number of a command line, at least 1."""
+    return _whole(text, 1)
+
+
+def natural(text: str) -> int:
+    """A number of a command line, 0 or more."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) >= least):
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number, at least {least}")
+    return int(text)
+
+
+def pairs_of(words: Iterable[str], option: str) -> dict[str, str]:
+    """`FIELD=VALUE` of a command line, repeated."""
+    found = {}
+    for word in words:
+        name, is_given, value = word.partition("=")
+        if not is_given or not name:
+            raise ValueError(f"{option} is FIELD=VALUE, not {word!r}")
+        found[name] = value
+    return found
+
+
+def read(file: str) -> str:
+    """The text of a file; `-` is standard input."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{title(file)} is no text in UTF-8: {error.reason}") from None
+
+
+def title(file: str) -> str:
+    """What errors call a file."""
+    return "standard input" if file == "-" else file
+
+
 def json_of(arguments: argparse.Namespace, text: str) -> Any:
     """The payload of a command line."""
     if arguments.codec == "raw":
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the payload is no JSON ({error}): quote text, or say --codec raw") from error
 
 

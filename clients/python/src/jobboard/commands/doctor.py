@@ -11,9 +11,10 @@ import redis
 
 from .. import __version__
 from ..board import Board
+from ..connecting import name_of
 from ..errors import explained, translated
 from ..escaping import escaped
-from .common import Subparsers, add_server, connect, span
+from .common import Subparsers, add_server, connect, name, span
 
 SKEW = 1.0
 """Seconds by which two clocks may differ."""
@@ -43,7 +44,7 @@ def add(subparsers: Subparsers) -> None:
         description="Looks at a server, and a board when one is named. Changes nothing. Ends with 1 when "
         "something is bad.",
     )
-    parser.add_argument("board", nargs="?", help="name of a board to look at, too")
+    parser.add_argument("board", type=name, nargs="?", help="name of a board to look at, too")
     add_server(parser)
     parser.set_defaults(run=run)
 
@@ -65,7 +66,7 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
         yield Finding("skip", "server", "this user may not call INFO", "ask as an administrator")
         info = {}
     except redis.ConnectionError as error:
-        yield Finding("bad", "server", str(explained(error)))
+        yield Finding("bad", "server", str(explained(error, name_of(client))))
         return
     if info:
         for check in (server, module, persistence):

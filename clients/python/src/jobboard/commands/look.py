@@ -16,6 +16,7 @@ from .common import (
     board_of,
     columns,
     filters_of,
+    natural,
     say,
     span,
     time_of,
@@ -30,7 +31,7 @@ def add(subparsers: Subparsers) -> None:
     listing = subparsers.add_parser("list", help="list jobs by filters")
     add_board(listing)
     add_filters(listing)
-    listing.add_argument("--count", type=int, default=100, help="at most so many; 0: all (default: 100)")
+    listing.add_argument("--count", type=natural, default=100, help="at most so many; 0: all (default: 100)")
     listing.add_argument("--rev", action="store_true", help="the other way round")
     listing.add_argument("--fields", help=f"comma-separated (default: {','.join(SHOWN)})")
     listing.add_argument("--json", action="store_true", help="a JSON object in each line")

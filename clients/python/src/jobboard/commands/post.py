@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ..errors import NoResult
 from ..escaping import escaped
 from ..progress import progress
-from .common import AnyBoard, Subparsers, add_board, as_json, board_of, duration, json_of, say
+from .common import (
+    AnyBoard,
+    Subparsers,
+    add_board,
+    as_json,
+    board_of,
+    duration,
+    json_of,
+    pairs_of,
+    read,
+    say,
+    title,
+)
 
 
 def add(subparsers: Subparsers) -> None:
@@ -50,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = {name: getattr(arguments, name) for name in OPTIONS.split()}
     options = {name: value for name, value in options.items() if value is not None}
     if arguments.meta:
-        options["meta"] = dict(one.split("=", 1) for one in arguments.meta)
+        options["meta"] = pairs_of(arguments.meta, "--meta")
     if arguments.lines is not None:
         return post_lines(board, arguments, options)
     if arguments.wait is not None:
@@ -68,12 +78,9 @@ def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str
             try:
                 yield json_of(arguments, line)
             except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
+                raise ValueError(f"{title(arguments.lines)}, line {number}: {error}") from error
 
-    if arguments.lines == "-":
-        lines: list[str] = sys.stdin.read().splitlines()
-    else:
-        lines = Path(arguments.lines).read_text().splitlines()
+    lines = read(arguments.lines).splitlines()
     with progress("posting", len(lines)) as told:
         ids = board.post_many(payloads(), progress=told, **options)
     print(f"posted {len(ids)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..durations import to_ms
 from ..escaping import escaped
-from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, span
+from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, natural, span
 
 HEADS = ["QUEUE", "READY", "CLAIMED", "SCHEDULED", "BLOCKED", "FAILED", "IN/S", "OUT/S", "OLDEST", "DRAIN"]
 WORKERS = ["WORKER", "HOLDS", "ACTIVE"]
@@ -20,7 +20,9 @@ def add(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("top", help="a board, live: queues, workers, running jobs")
     add_board(parser)
     parser.add_argument("--every", type=duration, default="1s", metavar="TIME")
-    parser.add_argument("--jobs", type=int, default=10, metavar="N", help="running jobs shown (default: 10)")
+    parser.add_argument(
+        "--jobs", type=natural, default=10, metavar="N", help="running jobs shown (default: 10)"
+    )
     parser.add_argument("--once", action="store_true", help="print it once, and end")
     parser.set_defaults(run=run)
 

@@ -13,7 +13,7 @@ from ..worker import Worker
 from ..worker.child import load
 from ..worker.logs import configure
 from ..worker.worker import check_board
-from .common import Subparsers, duration
+from .common import Subparsers, duration, natural, positive
 from .reloading import run_reloading
 
 
@@ -26,9 +26,9 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("target", metavar="module:board", help="the board, with its handlers and its client")
     parser.add_argument("--url", help="of the server, or of its Sentinels (default: $JOBBOARD_URL)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--processes", type=int, metavar="N", help="N child processes")
-    how.add_argument("--threads", type=int, metavar="N", help="N threads (default: 8)")
-    how.add_argument("--tasks", type=int, metavar="N", help="N asyncio tasks")
+    how.add_argument("--processes", type=positive, metavar="N", help="N child processes")
+    how.add_argument("--threads", type=positive, metavar="N", help="N threads (default: 8)")
+    how.add_argument("--tasks", type=positive, metavar="N", help="N asyncio tasks")
     parser.add_argument(
         "--queue", action="append", dest="queues", help="repeatable (default: those of its tasks)"
     )
@@ -37,7 +37,7 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("--name", help="unique; after a restart the same one gets its claims back")
     parser.add_argument("--role", default="worker")
     parser.add_argument("--lease", type=duration, default="30s", metavar="TIME", help="(default: 30s)")
-    parser.add_argument("--prefetch", type=int, default=0, metavar="N", help="claim N more than can run")
+    parser.add_argument("--prefetch", type=natural, default=0, metavar="N", help="claim N more than can run")
     parser.add_argument(
         "--stop-within", type=duration, default="20s", metavar="TIME", help="after SIGTERM (default: 20s)"
     )

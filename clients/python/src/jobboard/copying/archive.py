@@ -4,14 +4,17 @@ It asks for what has changed since the revision that it has handed over (`JOB.LI
 and notes how far it is in the store itself, in the same step as the jobs. So it goes on where it was, also
 after it was killed; what was handed over and not yet noted comes again, under the same id and version.
 
+Revisions are those of one board: the store notes with them when it was created, and another board of the name
+is handed over from its beginning.
+
 A record has to be kept until it was handed over: `retain-complete` of the board says how long complete ones
 are.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..board import Board
@@ -27,33 +30,49 @@ class Archive:
         self.done = 0
         self.missed = False
         """The board had forgotten what has gone since the last time: some ends may not have been seen."""
+        self.anew = False
+        """It is another board than that of the last time."""
 
-    def run(self, *, follow: bool, every: float = 1.0, stop: Callable[[], bool] = lambda: False) -> int:
-        """Stores all jobs that have ended. With `follow` it keeps polling until `stop` returns true."""
-        while True:
-            self._pass()
-            if not follow or stop():
-                return self.done
-            time.sleep(every)
+    def look(self) -> None:
+        """Stores what has ended since the last look."""
+        while (created := self._created()) is not None and not self._pass(created):
+            continue
 
-    def _pass(self) -> None:
-        since, cursor, revision = self.store.revision(), "0", None
+    def _created(self) -> int | None:
+        """When the board was created that is there now."""
+        found = self.board.info()
+        return None if found is None else int(found["created"])
+
+    def _pass(self, created: int) -> bool:
+        """Whether all pages were of that board."""
+        known = self.store.revisions()
+        self.anew = self.anew or bool(known and created not in known)
+        since, cursor, revision = known.get(created, 0), "0", None
         while True:
             page = self.board.list_changed(since, cursor=cursor, count=SLICE)
             if revision is None:
                 revision = page.revision
-                if revision < since:  # the board of this name was made anew
+                if revision < since:  # the board lost changes: a restart, or a restored copy
                     since, revision = 0, None
                     continue
                 self.missed = self.missed or (since > 0 and page.gone is None)
             ended = [job for job in page.jobs if job.state in ENDED]
-            last = page.cursor == "0"
-            self.store.add(list(map(row, ended)), revision if last else None)
+            whole = page.cursor == "0" and self._created() == created
+            self.store.add(created, list(map(row, ended)), revision if whole else None)
             self.done += len(ended)
             self.told(self.done)
-            if last:
-                return
+            if page.cursor == "0":
+                return whole
             cursor = page.cursor
+
+
+def follow(archives: Sequence[Archive], *, every: float | None, stop: threading.Event) -> None:
+    """Looks again and again, every so many seconds, until `stop` is set; once when that is None."""
+    while True:
+        for one in archives:
+            one.look()
+        if every is None or stop.wait(every):
+            return
 
 
 def row(job: Job) -> dict[str, Any]:

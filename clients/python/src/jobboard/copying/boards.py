@@ -12,18 +12,21 @@ again later, it copies only what was posted since.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
 from ..arguments import encoded
 from ..board import Board
+from ..connecting import name_of
 from ..durations import of_ms
-from ..errors import translated
+from ..errors import explained, translated
 from ..jobs import Job
+from ..replies import text
 
 NOTE = "jobboard-copy"
 SLICE = 500
@@ -31,6 +34,9 @@ LIVE = ("ready", "scheduled", "blocked")
 ASIDE = ("failed", "trashed")
 DONE = "done"
 """The phases of a copy, as the target's note has them: `failed`, `ready`, `done`."""
+
+AGAIN = 3000
+"""Bytes of the ids that were refused, as the source's note has them."""
 
 KEPT = 3650 * 86_400_000
 """How long the notes stay, ms."""
@@ -66,6 +72,15 @@ class Copied:
     later: int = 0
     """Jobs that were posted to the source meanwhile, for the next call."""
     refused: dict[str, str] = field(default_factory=dict)
+    unfinished: bool = False
+    """So many were refused that the target stays paused, until the next call has copied them."""
+
+    def add(self, other: Copied) -> None:
+        """What another shard's copy has done belongs to it."""
+        for name in ("jobs", "there", "schedules", "settings", "later"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.refused |= other.refused
+        self.unfinished = self.unfinished or other.unfinished
 
 
 class Copy:
@@ -84,37 +99,67 @@ class Copy:
         self.source, self.target, self.running, self.told = source, target, running, told
         self.client: Any = target.client
         self.done = Copied()
+        self.phase, self.copy, self.since, self.until = DONE, "", 0, 0
+        self.again: frozenset[str] = frozenset()
+        """Ids that the last call could not copy."""
 
     def run(self) -> Copied:
         """Copies all that is to be copied. Raises `Busy` when jobs are claimed; then the source is paused."""
+        self.prepare()
+        return self.carry()
+
+    def check(self) -> None:
+        """Raises ValueError, before anything has changed, where a copy cannot lead."""
+        source, target = _server(self.source), _server(self.target)
+        if source == target and text(self.source.key) == text(self.target.key):
+            raise ValueError(
+                "source and target are the same board: name another one after the source, "
+                "or another server in --to"
+            )
+        if target.is_replica:
+            raise ValueError("the target is a replica, which takes no writes: name its primary in --to")
+
+    def prepare(self) -> None:
+        """Pauses the source, and sees what there is to do."""
+        self.check()
         note, there = self._note(self.source), self._note(self.target)
         same = there.get("copy") is not None and there.get("copy") == note.get("copy")
-        phase = there.get("phase", DONE) if same else DONE
+        self.phase = there.get("phase", DONE) if same else DONE
         if not same and there.get("phase", DONE) != DONE:
             raise ValueError("another copy to this board was broken off: call that again first")
-        copy, self.since = (note["copy"], int(note["since"])) if same else (secrets.token_hex(8), 0)
+        self.copy, self.since = (note["copy"], int(note["since"])) if same else (secrets.token_hex(8), 0)
+        self.again = frozenset(json.loads(note.get("again") or "[]") if same else ())
         self.source.pause()
-        self.until = self._now({"copy": copy, "since": self.since})
+        self.until = self._now({"copy": self.copy, "since": self.since})
         if not self.running and (claimed := self.source.count(state="claimed")):
             raise Busy(
                 f"{claimed} jobs are claimed. The source is paused now: wait until their workers have ended "
                 "them, and call this again; or say --running when no worker is at them any more"
             )
-        if phase == DONE:
-            self.target.worker_register(NOTE, role="copy", meta={"copy": copy, "phase": ASIDE[0]})
-        if phase != LIVE[0]:
+
+    def carry(self) -> Copied:
+        """Copies."""
+        if self.phase == DONE:
+            begun = {"copy": self.copy, "phase": ASIDE[0], "paused": ""}
+            self.target.worker_register(NOTE, role="copy", meta=begun)
+        if self.phase != LIVE[0]:
             self._settings()
             for job in self._jobs(ASIDE):
                 self._set_aside(job)
-            paused = bool((self.target.info() or {}).get("paused"))
+            if not self._note(self.target).get("paused"):
+                paused = bool((self.target.info() or {}).get("paused"))
+                self.target.worker_register(NOTE, meta={"paused": int(paused)})
             self.target.pause()
-            self.target.worker_register(NOTE, meta={"phase": LIVE[0], "paused": int(paused)})
+            self.target.worker_register(NOTE, meta={"phase": LIVE[0]})
         self._live()
         self._schedules()
+        if not self._note_done():
+            self.done.unfinished = True
+            self.target.worker_register(NOTE, meta={"phase": ASIDE[0]})
+            return self.done
         if self._note(self.target).get("paused") != "1":
             self.target.resume()
         self.target.worker_register(NOTE, meta={"phase": DONE})
-        self.source.worker_register(NOTE, meta={"since": self.until})
         return self.done
 
     def _now(self, meta: Mapping[str, Any]) -> int:
@@ -127,14 +172,31 @@ class Copy:
             times.add(found.expires - KEPT)
         return max(times)
 
+    def _note_done(self) -> bool:
+        """Notes on the source how far this call came, and what it could not copy; false when that is too
+        much.
+        """
+        refused = json.dumps([*self.done.refused])
+        if len(refused) > AGAIN:
+            return False
+        try:
+            self.source.worker_register(NOTE, meta={"since": self.until, "again": refused})
+        except redis.ResponseError:  # max-text of the server is smaller
+            if not self.done.refused:
+                raise
+            return False
+        return True
+
     # Jobs
 
     def _jobs(self, states: Any) -> Iterator[Job]:
-        """Those that were posted before this copy began, and after the last one did."""
+        """Those that were posted before this copy began, and after the last one did, or which that one could
+        not copy.
+        """
         for job in self.source.list(page=SLICE, state=list(states)):
             if job.posted >= self.until:
                 self.done.later += 1
-            elif job.posted >= self.since:
+            elif job.posted >= self.since or job.id in self.again:
                 yield job
 
     def _live(self) -> None:
@@ -176,21 +238,36 @@ class Copy:
                 update = ["JOB.UPDATE", self.target.key, 1, job.id, "SET", "TRACK"]
                 pipe.execute_command(*encoded(update), NEVER_DECODE=True)
         found = iter(pipe.execute(raise_on_error=False))
+        there = []
         for job in jobs:
-            self._count(job, next(found))
+            if not self._count(job, next(found)):
+                there.append(job)
             if job.tracked:
                 next(found)
+        self._compare(there)
 
-    def _count(self, job: Job, reply: Any) -> None:
+    def _count(self, job: Job, reply: Any) -> bool:
+        """False when the target has a job of this id."""
         if isinstance(reply, redis.ResponseError):
             reply = self._again(job, reply)
         if isinstance(reply, redis.ResponseError):
             self.done.refused[job.id] = str(translated(reply))
-        elif reply is None:
-            self.done.there += 1
-        else:
+        elif reply is not None:
             self.done.jobs += 1
             self.told(self.done.jobs)
+        return reply is not None
+
+    def _compare(self, jobs: list[Job]) -> None:
+        """Counts jobs whose ids the target has: as there, or as refused when it is another job there."""
+        if not jobs:
+            return
+        found = self.target.get_many([job.id for job in jobs], fields=["name", "payload"])
+        for job, other in zip(jobs, found):
+            if other is None or (_payload(other), other.name) == (_payload(job), job.name):
+                self.done.there += 1  # None: it was there, and has ended
+            else:
+                what = "payload" if other.name == job.name else "name"
+                self.done.refused[job.id] = f"the target has another job of this id, with another {what}"
 
     def _again(self, job: Job, refusal: redis.ResponseError) -> Any:
         """Posts a job without what the source has let go of, which records do not tell: a key that is free
@@ -247,7 +324,7 @@ class Copy:
         reply: Any = self.client.execute_command(*encoded(command), NEVER_DECODE=True)
         said = reply.decode()
         if said.startswith("EXISTS"):
-            self.done.there += 1
+            self._compare([job])
         elif said != "OK":
             self.done.refused[job.id] = said
         else:
@@ -297,10 +374,37 @@ class Copy:
         )
 
 
+class Server(NamedTuple):
+    """What tells the databases of servers apart, at whatever address."""
+
+    run_id: str
+    db: int
+    is_replica: bool
+
+
+def _server(board: Board) -> Server:
+    """That of a board; of a cluster the node that has it."""
+    client: Any = board.client
+    if isinstance(board.client, redis.RedisCluster):
+        options = {"target_nodes": client.get_node_from_key(board.key)}
+        db = 0
+    else:
+        options, db = {}, int(client.connection_pool.connection_kwargs.get("db") or 0)
+    try:
+        found = client.info("server", **options)["run_id"]
+        return Server(found, db, client.info("replication", **options)["role"] != "master")
+    except redis.ConnectionError as error:
+        raise explained(error, name_of(client)) from None
+
+
+def _payload(job: Job) -> bytes:
+    found: bytes = job._raw.get(b"payload", b"")
+    return found
+
+
 def words(job: Job, without: str = "") -> list[Any]:
     """The payload and the options of a post that makes such a job."""
-    raw = job._raw
-    found: list[Any] = [raw.get(b"payload", b""), "ID", job.id, "RETRIES", job.left, "QUEUE", job.queue]
+    found: list[Any] = [_payload(job), "ID", job.id, "RETRIES", job.left, "QUEUE", job.queue]
     for name in ("name", "group", "user", "cost"):
         if getattr(job, name) is not None:
             found += [name.upper(), getattr(job, name)]

@@ -8,9 +8,11 @@ from typing import Any
 
 import redis
 
-from ..commands.common import add_server, connect, duration, say
-from ..connecting import connect as connect_to
+from ..commands.common import add_server, connect, connect_to, duration, positive, say
+from ..commands.common import name as board_name
+from ..connecting import name_of
 from ..durations import to_ms
+from ..errors import explained
 from ..escaping import escaped
 from ..progress import progress
 from .bullmq import BullMQ
@@ -44,11 +46,11 @@ def add_command(subparsers: Any) -> None:
         "or moved twice. Jobs that cannot be moved stay where they are, and the exit code is 1.",
     )
     libraries = parser.add_subparsers(dest="library", required=True, metavar="library")
-    for name, (title, word, explained, prefix) in LIBRARIES.items():
+    for name, (title, word, about, prefix) in LIBRARIES.items():
         one = libraries.add_parser(name, help=f"from {title}", description=f"From {title}.")
-        one.add_argument("board", help="the key of the board")
+        one.add_argument("board", type=board_name, help="the key of the board")
         needed = name in ("work-queue", "streams")
-        one.add_argument("places", metavar=word, nargs="+" if needed else "*", help=explained)
+        one.add_argument("places", metavar=word, nargs="+" if needed else "*", help=about)
         if prefix:
             one.add_argument("--prefix", default=prefix, help=f"of its keys (default: {prefix})")
         if name == "streams":
@@ -67,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--running", action="store_true", help="also jobs that were begun, which no worker may be at any more"
     )
-    parser.add_argument("--slice", type=positive, default=500, help="jobs of one step (default: 500)")
+    parser.add_argument("--slice", type=of_a_slice, default=500, help="jobs of one step (default: 500)")
     parser.add_argument("--dry-run", action="store_true", help="count, and change nothing")
 
 
@@ -85,9 +87,9 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delete", action="store_true", help="delete what is moved from the stream")
 
 
-def positive(text: str) -> int:
-    number = int(text)
-    if not 0 < number <= 10_000:
+def of_a_slice(text: str) -> int:
+    number = positive(text)
+    if number > 10_000:
         raise argparse.ArgumentTypeError("from 1 to 10000")
     return number
 
@@ -98,9 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.source is None:
             if arguments.cluster:
                 raise ValueError("in front of a cluster, say --from")
-            arguments.source = arguments.url
         target = connect(arguments)
-        source = make_source(connect_to(arguments.source), arguments)
+        from_, name = (arguments.source, "--from") if arguments.source else (arguments.url, "--url")
+        origin = connect_to(from_, name, False)
+        reach(origin)
+        source = make_source(origin, arguments)
         sections = chosen(source, arguments)
         if arguments.dry_run:
             return dry_run(source, target, sections, arguments)
@@ -111,6 +115,16 @@ def run(arguments: argparse.Namespace) -> int:
     except (redis.RedisError, ImportError, ValueError) as error:
         say(f"jobboard import: {error}")
         return 2
+
+
+def reach(client: Any) -> None:
+    """Raises what keeps its server from answering, with what said where it is."""
+    try:
+        client.ping()
+    except redis.ConnectionError as error:
+        raise explained(error, name_of(client)) from None
+    except redis.ResponseError:  # this user may not ask
+        pass
 
 
 def make_source(client: Any, arguments: argparse.Namespace) -> Source:

@@ -7,12 +7,12 @@ may do here what it may do there, and it ends its jobs in the same ways.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
 
-from ..arguments import Name
+from ..arguments import Name, check_whole
 from ..board import Board
 from ..board.context import Context
 from ..errors import translated
@@ -61,14 +61,9 @@ def run_inline(
     """
     inline, loop = Inline(board, queues, handlers, at_most), Loop()
     try:
-        while (run := inline.claim()) is not None:
-            handler = inline.performer.handler(run.context)
-            if handler.is_async:
-                _refuse_in_loop()
-                outcome = loop.perform(inline.performer, handler, run)
-            else:
-                outcome = inline.performer.perform(handler, run.context)
-            inline.end(run, outcome, raising)
+        for handler, run in inline.runs(raising):
+            _refuse_in_loop()
+            inline.outcome = loop.perform(inline.performer, handler, run)
     finally:
         loop.close()
         inline.close()
@@ -86,13 +81,8 @@ async def run_inline_async(
     """The same inside a running event loop: `async` handlers run in it."""
     inline = Inline(board, queues, handlers, at_most)
     try:
-        while (run := inline.claim()) is not None:
-            handler = inline.performer.handler(run.context)
-            if handler.is_async:
-                outcome = await inline.performer.perform_async(handler, run.context)
-            else:
-                outcome = inline.performer.perform(handler, run.context)
-            inline.end(run, outcome, raising)
+        for handler, run in inline.runs(raising):
+            inline.outcome = await inline.performer.perform_async(handler, run.context)
     finally:
         inline.close()
     return inline.ran
@@ -108,14 +98,29 @@ class Inline:
         handlers: Handlers | None,
         at_most: int,
     ) -> None:
+        check_whole(at_most, "at_most", 1)
         worker = Worker(board, concurrency=1, queues=queues, handlers=handlers, register=False, listen=False)
         worker.options.burst = True
         self.board, self.at_most = board, at_most
         self.performer = Watching(worker.handlers, board.hook, queues=worker.options.queue_names)
         self.ran: list[Ran] = []
+        self.outcome: Outcome = Nothing()
+        """Of the run that is under way."""
         self._pool = OneRun()
         self._engine = Engine(board, worker.options, self._pool)
         self._engine.sender = self._sender = AtOnce(self._engine)  # type: ignore[assignment]
+
+    def runs(self, raising: bool) -> Iterator[tuple[Handler, Run]]:
+        """Runs job after job until none is ready. Gives the `async` handlers to its caller, who runs them in
+        a loop of its own and puts down the `outcome`.
+        """
+        while (run := self.claim()) is not None:
+            handler = self.performer.handler(run.context)
+            if handler.is_async:
+                yield handler, run
+            else:
+                self.outcome = self.performer.perform(handler, run.context)
+            self.end(run, self.outcome, raising)
 
     def claim(self) -> Run | None:
         """The next job, if any is ready."""

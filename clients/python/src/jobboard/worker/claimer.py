@@ -11,6 +11,7 @@ import redis
 
 from ..board import Requests
 from ..board.sending import Request
+from ..connecting import name_of
 from ..errors import explained, translated
 from .backoff import Backoff
 from .connection import TROUBLE, connection_of
@@ -99,10 +100,10 @@ class Claimer(threading.Thread):
         except TROUBLE as error:
             engine.not_claimed()
             if isinstance(error, redis.AuthenticationError) and not self.answered:
-                raise explained(error) from None
+                raise explained(error, name_of(engine.board.client)) from None
             if not engine.stopping:
                 if self.failed:  # the first failure may be that of a connection which broke long ago
-                    engine.outage.gone(explained(error), "claiming")
+                    engine.outage.gone(explained(error, name_of(engine.board.client)), "claiming")
                 self.failed = True
                 self.backoff.wait(engine.wants_stop)
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import Name, counted
+from ..arguments import Name, check_choice, check_flag, check_name, check_whole, counted
+from ..board.working import ORDERS
 from ..replies import text
 from .engine import FIELDS
 
@@ -64,16 +65,27 @@ class Options:
     queue_words: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        _check("mode", self.mode, MODES)
-        _check("interrupt", self.interrupt, INTERRUPTS)
+        check_choice(self.mode, "mode", MODES)
+        check_choice(self.interrupt, "interrupt", INTERRUPTS)
         if self.interrupt == "kill" and self.mode != "processes":
             raise ValueError("interrupt='kill' needs mode='processes': a thread cannot be killed")
-        _at_least("concurrency", self.concurrency, 1)
-        _at_least("prefetch", self.prefetch, 0)
-        _at_least("lease", self.lease, 30)
-        _at_least("stop_within", self.stop_within, 0)
-        if self.health_port is not None and not re.fullmatch(r"(.*:)?\d{1,5}", self.health_port):
+        check_whole(self.concurrency, "concurrency", 1)
+        check_whole(self.prefetch, "prefetch", 0)
+        check_whole(self.lease, "lease", 30)
+        for name in ("stop_within", "kill_after"):
+            check_whole(getattr(self, name), name, 0)
+        if self.block is not None:
+            check_whole(self.block, "block", 1)
+        for name in ("register", "session", "listen", "keep", "tracebacks"):
+            check_flag(getattr(self, name), name)
+        for name in ("name", "role"):
+            check_name(getattr(self, name), name)
+        if self.order is not None:
+            check_choice(self.order, "order", ORDERS)
+        if self.health_port is not None and not is_port(self.health_port):
             raise ValueError(f"health_port is a port, or host:port, such as 8080, not {self.health_port!r}")
+        for one in self.queues:
+            check_name(one, "a queue of queues")
         self.queue_words = counted("QUEUES", self.queues)
         self.queue_words += [] if self.order is None else ["ORDER", self.order]
 
@@ -83,11 +95,7 @@ class Options:
         return [text(one) for one in self.queues]
 
 
-def _check(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+def is_port(text: str) -> bool:
+    """Whether it is `port` or `host:port`."""
+    found = re.fullmatch(r"(?:.*:)?(\d{1,5})", text, re.ASCII)
+    return found is not None and int(found[1]) < 65_536

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ..connecting import name_of
 from ..errors import explained
 from ..outcomes import Nothing, Outcome
 from . import journal
@@ -234,4 +235,4 @@ class Sender(threading.Thread):
             again, self.failed = self.failed, True
             self.wake.notify()
         if again:
-            self.engine.outage.gone(explained(error), "ends and leases")
+            self.engine.outage.gone(explained(error, name_of(self.engine.board.client)), "ends and leases")

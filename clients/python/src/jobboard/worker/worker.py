@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from ..arguments import Name
+from ..arguments import Name, check_choice, check_name, check_names
 from ..board import Board
 from ..board.sending import Async, Sync
 from ..connecting import place_of
@@ -30,7 +30,7 @@ from .health import Health
 from .listener import Listener
 from .logs import configured
 from .loop import LoopPool
-from .options import Options, default_concurrency, default_name
+from .options import MODES, Options, default_concurrency, default_name
 from .performer import Performer
 from .sender import Sender
 from .threads import ThreadPool
@@ -113,6 +113,16 @@ class Worker:
             self.board: Board | ShardedBoard = board.blocking()
         else:
             self.board = board
+        if handlers is not None and not isinstance(handlers, Handlers):
+            raise TypeError(f"handlers is an object of Handlers, not {handlers!r:.100}")
+        if mode is not None:
+            check_choice(mode, "mode", MODES)
+        if target is not None:
+            check_name(target, "target")
+        if health_port is not None and not isinstance(health_port, (int, str)):
+            raise TypeError(f"health_port is a port, or 'host:port', not {health_port!r:.100}")
+        if health_file is not None and not isinstance(health_file, (str, os.PathLike)):
+            raise TypeError(f"health_file is the path of a file, not {health_file!r:.100}")
         mode = mode or ("asyncio" if isinstance(board, Async) else "threads")
         self._given = board
         self.handlers = board.handlers if handlers is None else handlers
@@ -125,9 +135,9 @@ class Worker:
         self.options = Options(
             mode=mode,
             concurrency=default_concurrency().get(mode, 1) if concurrency is None else concurrency,
-            queues=self.handlers.queues() if queues is None else queues,
+            queues=self.handlers.queues() if queues is None else check_names(queues, "queues"),
             order=order,
-            name=name or default_name(),
+            name=default_name() if name is None else name,
             lease=to_ms(lease, "lease"),
             prefetch=prefetch,
             block=None if block is None else to_ms(block, "block"),
@@ -142,7 +152,7 @@ class Worker:
             health_port=None if health_port is None else str(health_port),
             health_file=None if health_file is None else os.fspath(health_file),
             tracebacks=tracebacks,
-            fields=[*FIELDS, *(one for one in fields if one not in FIELDS)],
+            fields=[*FIELDS, *(one for one in check_names(fields, "fields") if one not in FIELDS)],
         )
         self._own_handlers, self._target = handlers, target
         self._engine: Engine | None = None

@@ -1,0 +1,159 @@
+"""Every command of `jobboard --help` with wrong files, types and URLs, and servers out of reach or of
+another kind: a sentence, and no traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.server import free_port
+from jobboard.cli import build_parser, main
+
+SKIPPED = {"serve", "completion", "top"}
+"""They start servers, write scripts of shells, or look again and again."""
+
+WRONG_TEXTS = ["", "x", "-1", "[", "\udcff", "a\x00b", "9" * 400, "=", "=x", "{}", "*", "missing/file", "/"]
+WRONG_URLS = [
+    *("", "x", "redis://127.0.0.1:99999", "redis://127.0.0.1/x", "http://127.0.0.1", "sentinel://a"),
+    *("redis://h?colour=red", "redis://[::1", "redis://127.0.0.1:1?socket_timeout=soon"),
+]
+UNREACHED = [
+    "redis://127.0.0.1:1",
+    "rediss://127.0.0.1:1",
+    "sentinel://127.0.0.1:1/s",
+    "unix:///missing.sock",
+]
+"""These take a while: for some commands alone."""
+
+
+def commands(parser: argparse.ArgumentParser, words: list[str]) -> Iterator[tuple[list[str], Any]]:
+    """Each command with its parser."""
+    inner = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    if not inner:
+        yield words, parser
+    for name, sub in inner[0].choices.items() if inner else ():
+        if words or name not in SKIPPED:
+            yield from commands(sub, [*words, name])
+
+
+FOUND = dict((" ".join(words), parser) for words, parser in commands(build_parser(), []))
+RIGHT = {
+    "board": "board",
+    "target": "makeshift:nothing",
+    "store": "kept.db",
+    "file": "flow.json",
+    "id": "a",
+    "payload": "1",
+    "ids": "a",
+    "places": "keys",
+    "verb": "run",
+    "settings": "lease",
+    "library": "rq",
+    "to": None,
+    "from_": None,
+}
+
+
+def positional(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [one for one in parser._actions if not one.option_strings]
+
+
+def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [one for one in parser._actions if one.option_strings and one.dest != "help"]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[list[str]], None]]:
+    """Runs a command. The test fails with all those that have shown a traceback."""
+    wrong: list[str] = []
+
+    def run(words: list[str]) -> None:
+        wrong.extend(tracebacks(words, capsys))
+
+    yield run
+    assert not wrong, "\n".join(wrong)
+
+
+def tracebacks(words: list[str], capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    """What it raises but SystemExit is a traceback for a user."""
+    shown = " ".join(words)[:300]
+    try:
+        main(words)
+    except SystemExit as end:
+        if end.code not in (0, 2):
+            yield f"jobboard {shown!r}: exit {end.code!r}"
+    except BaseException as error:
+        yield f"jobboard {shown!r}: {type(error).__name__}: {error}"
+    if "Traceback" in (said := capsys.readouterr().err):
+        yield f"jobboard {shown!r}: {said}"
+
+
+def calls(words: list[str], parser: argparse.ArgumentParser, right: str) -> Iterator[list[str]]:
+    """Each argument once with each wrong text, the others as they should be."""
+    own = positional(parser)
+    given = [RIGHT.get(one.dest) or (list(one.choices)[0] if one.choices else "x") for one in own]
+    needed = [
+        part
+        for one in options(parser)
+        if one.required
+        for part in (one.option_strings[0], right if "URL" in str(one.metavar) else "x")
+    ]
+    texts = itertools.cycle(WRONG_TEXTS)
+    url = ["--url", right] if any("--url" in one.option_strings for one in options(parser)) else []
+    for number, wrong in itertools.product(range(len(own)), WRONG_TEXTS):
+        changed = [wrong if at == number else value for at, value in enumerate(given)]
+        yield (
+            [*words, *needed, *url, "--", *changed] if wrong[:1] == "-" else [*words, *changed, *needed, *url]
+        )
+    for option in options(parser):
+        if option.nargs == 0:
+            if option.dest not in ("reload", "cluster", "to_cluster"):
+                yield [*words, *given, *needed, *url, option.option_strings[0]]
+            continue
+        is_url = "URL" in str(option.metavar) or option.dest == "url"
+        urls = [*WRONG_URLS, *(UNREACHED if words[-1] in ("copy", "list", "rq") else [])]
+        for wrong in urls if is_url else itertools.islice(texts, 4):
+            yield [*words, *given, *needed, *url, f"{option.option_strings[-1]}={wrong}"]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_wrong_arguments(name, server, jobs, tmp_path, monkeypatch, call) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("makeshift.py").write_text("nothing = None\n")
+    Path("flow.json").write_text("[]")
+    jobs.post({"a": 1}, id="a", name="n")
+    always = ["--once"] if name == "archive" else []
+    for words in calls(name.split(), FOUND[name], f"redis://127.0.0.1:{server.port}"):
+        monkeypatch.setattr("sys.stdin", io.StringIO("{"))
+        call([*words[: len(name.split())], *always, *words[len(name.split()) :]])
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_servers_that_are_none(name, server, fresh_server, tmp_path, monkeypatch, call) -> None:
+    """Out of reach, without the module, no cluster, with another password."""
+    parser = FOUND[name]
+    if not any("--url" in one.option_strings for one in options(parser)) or name == "worker":
+        pytest.skip("it asks no server")
+    monkeypatch.chdir(tmp_path)
+    Path("flow.json").write_text('[{"payload": 1}]')
+    plain, right = fresh_server(module=False), f"redis://127.0.0.1:{server.port}"
+    nowhere = f"redis://127.0.0.1:{free_port()}"
+    own = [RIGHT.get(one.dest) or "x" for one in positional(parser)]
+    needed = [
+        part
+        for one in options(parser)
+        if one.required
+        for part in (one.option_strings[0], right if "URL" in str(one.metavar) else "x")
+    ]
+    always = ["--once"] if name == "archive" else []
+    for url in (nowhere, f"redis://127.0.0.1:{plain.port}", f"redis://me:wrong@127.0.0.1:{server.port}"):
+        call([*name.split(), *own, *needed, *always, "--url", url])
+    for url in (nowhere, right):
+        call([*name.split(), *own, *needed, *always, "--url", url, "--cluster"])
