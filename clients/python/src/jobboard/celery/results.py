@@ -30,6 +30,8 @@ class ResultBackend(RedisBackend):
             own.update({name: value for name, value in self.connparams.items() if name.startswith("ssl_")})
         self._own = own
         self._address = addresses.of_url(self.url)
+        if "connection_class" in self.connparams and self._address.url.startswith("redis://"):
+            self._address = self._address._replace(url=f"rediss{self._address.url.removeprefix('redis')}")
 
     def _create_client(self, **_: Any) -> redis.Redis:
         return self._address.client(self._own)
