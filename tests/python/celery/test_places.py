@@ -1,4 +1,4 @@
-"""The transport and the result backend over TLS."""
+"""The transport and the result backend over TLS, and over a primary that Sentinels watch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from celery import Celery, chain
 from celery.contrib.testing.worker import start_worker
 from harness import Server
 from harness.server import free_port
+from sentinels import Watched
 
 WITHIN = 120
 
@@ -69,3 +70,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(encrypted: tuple[int, 
     app = application(f"jobboard+rediss://127.0.0.1:{port}/0/board")
     with pytest.raises(app.connection().connection_errors, match=r"(?i)certificate"):
         app.connection().connect()
+
+
+def test_a_primary_that_sentinels_watch(watched: Watched):
+    works(application(f"jobboard+{watched.url}/0/board"))

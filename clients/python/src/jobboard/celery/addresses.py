@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import redis
 
 from ..arguments import check_name
-from ..connecting import check_url, connect, is_sentinel
+from ..connecting import check_url, connect, hidden, is_sentinel
 
 BOARD = "celery-jobs"
 """The board unless another is named. Not `celery`: Celery's redis transport has a list of that name."""
@@ -111,6 +111,11 @@ def of_url(url: str) -> Address:
     scheme = "redis" if parts.scheme == "jobboard" else parts.scheme
     place = parts.netloc or f"127.0.0.1:{PORT}"
     return Address(urlunsplit((scheme, place, f"/{db}", parts.query, "")), board)
+
+
+def shown(url: str, include_password: bool = False, **_: Any) -> str:
+    """A URL of several Sentinels as logs have it."""
+    return f"jobboard+{url if include_password else hidden(url)}"
 
 
 def _path(path: str) -> tuple[int, str]:

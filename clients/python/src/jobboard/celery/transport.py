@@ -7,6 +7,7 @@ or in the event loop of Celery's worker, which a pipe wakes.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import threading
@@ -60,6 +61,8 @@ class Transport(virtual.Transport):
     def __init__(self, client: Any, **options: Any) -> None:
         super().__init__(client, **options)
         where = addresses.of_connection(client)
+        if "," in (client.hostname or ""):  # kombu takes the Sentinels for one host with a wrong port
+            client.as_uri = functools.partial(addresses.shown, client.hostname)
         own = {
             name: client.transport_options[name]
             for name in addresses.CLIENT_OPTIONS
