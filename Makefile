@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust test-python celery run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -67,7 +67,7 @@ build: ## Compile the module: target/release/libjobboard.so
 checked: setup ## Compile the module and the console as the tests want them: target/checked
 	cargo build $(CHECKED)
 
-lint: setup ## Check format, lints and types of Rust and Python
+lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 	$(VENV)/ruff check --no-cache .
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
@@ -75,6 +75,7 @@ lint: setup ## Check format, lints and types of Rust and Python
 	cargo fmt --all --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path examples/rust/Cargo.toml --check
 	cargo clippy $(CHECKED) --all-targets -- -D warnings
+	@scripts/typescript lint
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
@@ -89,6 +90,9 @@ ci: instructions largest ## make test with every test on every server and a mill
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test $(CHECKED)
+
+typescript: ## The TypeScript package: clients/typescript/dist, its documentation in clients/typescript/docs, and jobboard-*.tgz in target/dist
+	@scripts/typescript pack
 
 test-python: setup $(if $(findstring release,$(MODULE)),build) checked ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [EVERY=1: each test on all of them] [K=expression] [PROCESSES=4]
 	@scripts/peers node qless

@@ -1,0 +1,236 @@
+/** Verbs of operators: each by ids, all or none, or by filters, slice by slice. */
+import type { CancelOptions, DependAddOptions, Filters, PauseOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
+import { EVENTS, SETTINGS } from '../generated.js';
+import type { FieldNames, Job } from '../jobs.js';
+import { list, mapping, type Reply, type Row, strings, text, textOrNull, value } from '../replies.js';
+import { toMs } from '../durations.js';
+import { counted, filterWords, optionWords, type Word } from '../words.js';
+import { Working } from './working.js';
+
+/** What a verb over several jobs has done. */
+export interface Slice {
+  /** How many jobs it changed. */
+  readonly count: number;
+  /** The unknown ids, or by filters the ids that were held back. */
+  readonly missed: string[];
+  /** With `return`: the records. */
+  readonly jobs: (Job | null)[];
+}
+
+/** What JOB.UPDATE sets. */
+export type Changes = Omit<UpdateOptions, 'count' | 'cursor' | 'dryrun'>;
+
+/** How a verb over filters goes about it. */
+export interface Sweep {
+  /** Jobs in a command; 1,000 by default. */
+  count?: number;
+  /** Counts the jobs, and changes nothing. */
+  dryrun?: boolean;
+  /** Told after each command how many jobs were done so far. */
+  progress?: (done: number) => void;
+}
+
+/** A value in force, and where it comes from. */
+export interface Setting {
+  readonly value: number | string | readonly string[];
+  readonly source: string;
+}
+
+/** Of what a setting is: the board, when empty. */
+export interface Scope {
+  queue?: string | undefined;
+  /** With `queue`; `*`: all groups without settings of their own. */
+  group?: string | undefined;
+  limit?: string | undefined;
+}
+
+const EMPTY = {};
+
+export class Operating extends Working {
+  /** Cancels jobs: for each `cancelled`, `requested` (its worker is told), `already`, or null (unknown). */
+  async cancel(ids: string | readonly string[], options: Pick<CancelOptions, 'by' | 'force'> = {}): Promise<(string | null)[]> {
+    return list(await this.sendWith('JOB.CANCEL', idWords(ids), options)).map(textOrNull);
+  }
+
+  /** Cancels all jobs that pass the filters. */
+  async cancelWhere(where: Filters, options: Pick<CancelOptions, 'by' | 'force'> & Sweep = {}): Promise<Slice> {
+    const { by, force, ...sweep } = options;
+    return this.#sweep('JOB.CANCEL', where, [], optionWords('JOB.CANCEL', { by, force }, this.codec), sweep);
+  }
+
+  /** Takes claimed jobs from their workers. */
+  async release(ids: string | readonly string[]): Promise<Slice> {
+    return this.#slice(await this.send('JOB.RELEASE', idWords(ids)));
+  }
+
+  async releaseWhere(where: Filters, sweep: Sweep = {}): Promise<Slice> {
+    return this.#sweep('JOB.RELEASE', where, [], [], sweep);
+  }
+
+  /** Makes failed, trashed and cancelled jobs ready again. */
+  async requeue(ids: string | readonly string[], options: { queue?: string } = {}): Promise<Slice> {
+    return this.#slice(await this.sendWith('JOB.REQUEUE', idWords(ids), options));
+  }
+
+  /** The same of all jobs that pass the filters; `to`: into this queue. */
+  async requeueWhere(where: Filters, options: { to?: string } & Sweep = {}): Promise<Slice> {
+    const { to, ...sweep } = options;
+    return this.#sweep('JOB.REQUEUE', where, to === undefined ? [] : ['TO', to], [], sweep);
+  }
+
+  /** Deletes jobs in any state; with `return` their records come back. */
+  async delete(ids: string | readonly string[], options: { return?: boolean; fields?: FieldNames } = {}): Promise<Slice> {
+    return this.#slice(await this.send('JOB.DELETE', [...idWords(ids), ...returnWords(options)]));
+  }
+
+  async deleteWhere(where: Filters, options: { return?: boolean; fields?: FieldNames } & Sweep = {}): Promise<Slice> {
+    return this.#sweep('JOB.DELETE', where, [], returnWords(options), options);
+  }
+
+  /** Changes jobs: priority, queue, payload, tags and more. */
+  async update(ids: string | readonly string[], changes: Changes): Promise<Slice> {
+    return this.#slice(await this.send('JOB.UPDATE', [...idWords(ids), 'SET', ...optionWords('JOB.UPDATE', changes, this.codec)]));
+  }
+
+  async updateWhere(where: Filters, changes: Changes, sweep: Sweep = {}): Promise<Slice> {
+    return this.#sweep('JOB.UPDATE', where, [], ['SET', ...optionWords('JOB.UPDATE', changes, this.codec)], sweep);
+  }
+
+  /** Adds jobs that a job waits for; the job's state. */
+  async dependAdd(id: string, others: readonly string[], options: DependAddOptions = {}): Promise<string> {
+    return text(await this.sendWith('JOB.DEPEND ADD', [id, String(others.length), ...others], options));
+  }
+
+  /** Removes some that it waits for. */
+  async dependRemove(id: string, others: readonly string[]): Promise<string> {
+    return text(await this.send('JOB.DEPEND REMOVE', [id, String(others.length), ...others]));
+  }
+
+  /** Removes all that it waits for. */
+  async dependClear(id: string): Promise<string> {
+    return text(await this.send('JOB.DEPEND CLEAR', [id]));
+  }
+
+  /** Stops claims from the board, a queue or a group. */
+  async pause(options: PauseOptions = {}): Promise<void> {
+    await this.sendWith('JOB.PAUSE', [], options);
+  }
+
+  /** Ends a pause. */
+  async resume(options: ResumeOptions = {}): Promise<void> {
+    await this.sendWith('JOB.RESUME', [], options);
+  }
+
+  /** Makes a schedule, or changes one: the server posts a job at each of its times. */
+  async scheduleSet(id: string, payload: unknown, options: ScheduleSetOptions): Promise<void> {
+    const given = payload ?? EMPTY;
+    await this.sendWith('JOB.SCHEDULE SET', [id, this.codec.encode(given)], options);
+  }
+
+  /** A schedule, or null. */
+  async scheduleGet(id: string): Promise<Row | null> {
+    const reply = await this.send('JOB.SCHEDULE GET', [id]);
+    return reply === null ? null : mapping(reply, { meta: strings });
+  }
+
+  /** Walks over the schedules. */
+  scheduleList(): AsyncGenerator<Row, void, undefined> {
+    return this.pages('JOB.SCHEDULE LIST', [], (one) => mapping(one, { meta: strings }));
+  }
+
+  async scheduleDel(id: string): Promise<void> {
+    await this.send('JOB.SCHEDULE DEL', [id]);
+  }
+
+  async schedulePause(id: string): Promise<void> {
+    await this.send('JOB.SCHEDULE PAUSE', [id]);
+  }
+
+  async scheduleResume(id: string): Promise<void> {
+    await this.send('JOB.SCHEDULE RESUME', [id]);
+  }
+
+  /** Posts a job of it now, beside its times; its id, or null when the last one still goes on and `overlap` is `skip`. */
+  async scheduleRun(id: string): Promise<string | null> {
+    return textOrNull(await this.send('JOB.SCHEDULE RUN', [id]));
+  }
+
+  /** The settings in force, all or these, and where each comes from. */
+  async settingsGet(names: readonly (keyof Settings)[] = [], scope: Scope = {}): Promise<Record<string, Setting>> {
+    const shape = (reply: Reply): Setting => ({ value: value(list(reply)[0] as Reply) as number, source: text(list(reply)[1]) });
+    const found: Record<string, Setting> = {};
+    for (const [name, one] of Object.entries(mapping(await this.send('JOB.SETTINGS GET', [...scopeWords(scope), ...names]), new Proxy({}, { get: () => shape })))) {
+      found[name] = one as Setting;
+    }
+    return found;
+  }
+
+  /** Sets settings of the board, a queue, groups or a shared limit. */
+  async settingsSet(settings: Settings, scope: Scope = {}): Promise<void> {
+    await this.send('JOB.SETTINGS SET', [...scopeWords(scope), ...settingWords(settings)]);
+  }
+
+  /** Removes settings, these or all: those of the board or the module count again. */
+  async settingsReset(names: readonly (keyof Settings)[] = [], scope: Scope = {}): Promise<void> {
+    await this.send('JOB.SETTINGS RESET', [...scopeWords(scope), ...names]);
+  }
+
+  #slice(reply: Reply): Slice {
+    const [count, , missed, jobs] = list(reply);
+    return { count: count as number, missed: list(missed).map((one) => text(one)), jobs: list(jobs).map((one) => this.jobOrNull(one)) };
+  }
+
+  async #sweep(command: string, where: Filters, head: readonly Word[], tail: readonly Word[], { count = 1000, dryrun = false, progress }: Sweep): Promise<Slice> {
+    const filters = filterWords(where);
+    if (filters.length === 0) throw new TypeError('no filter is given: this would be every job');
+    const sum: Slice = { count: 0, missed: [], jobs: [] };
+    let done = 0;
+    for (let cursor = '0'; ; ) {
+      const words = ['WHERE', ...filters, ...head, 'COUNT', String(count), 'CURSOR', cursor, ...(dryrun ? ['DRYRUN'] : []), ...tail];
+      const reply = await this.send(command, words);
+      const slice = this.#slice(reply);
+      done += slice.count;
+      sum.missed.push(...slice.missed);
+      sum.jobs.push(...slice.jobs);
+      progress?.(done);
+      cursor = text(list(reply)[1]);
+      if (cursor === '0') return { ...sum, count: done };
+    }
+  }
+}
+
+function idWords(ids: string | readonly string[]): Word[] {
+  const all = typeof ids === 'string' ? [ids] : ids;
+  return [String(all.length), ...all];
+}
+
+/** `FIELDS n field …`, when there are any. */
+export function fieldWords(fields: FieldNames | undefined): Word[] {
+  return fields === undefined ? [] : counted('FIELDS', fields);
+}
+
+function returnWords({ return: wanted, fields }: { return?: boolean; fields?: FieldNames }): Word[] {
+  return wanted === true || fields !== undefined ? ['RETURN', ...fieldWords(fields)] : [];
+}
+
+function scopeWords({ queue, group, limit }: Scope): Word[] {
+  const queues = queue === undefined ? [] : ['QUEUE', queue, ...(group === undefined ? [] : ['GROUP', group])];
+  return limit === undefined ? queues : ['LIMIT', limit];
+}
+
+function settingWords(settings: Settings): Word[] {
+  return Object.entries(settings).flatMap(([name, found]: [string, unknown]) => {
+    if (found === undefined) return [];
+    const shape = (SETTINGS as Readonly<Record<string, string>>)[name];
+    if (shape === undefined) throw new TypeError(`there is no setting '${name}' of boards; there are ${Object.keys(SETTINGS).join(', ')}`);
+    if (shape === 'list') return counted(name, found as readonly string[]);
+    if (shape === 'flag') return [name, found === true || found === 1 ? '1' : '0'];
+    if (shape === 'duration' || shape === 'endless') return [name, String(toMs(found as '1s', name))];
+    return [name, String(found)];
+  });
+}
+
+/** The bits of these kinds in the setting `events`. */
+export function eventBits(kinds: readonly (keyof typeof EVENTS)[]): number {
+  return kinds.reduce((sum, kind) => sum | EVENTS[kind], 0);
+}

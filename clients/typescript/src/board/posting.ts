@@ -1,0 +1,77 @@
+/** Verbs that post: jobs, flows. */
+import type { FlowOptions, MpostOptions, PostOptions } from '../generated.js';
+import { list, type Reply, text, textOrNull } from '../replies.js';
+import { counted, optionWords, type Word } from '../words.js';
+import { Sending } from './sending.js';
+
+/** Options of a job that is posted. A job without `name` is done by a worker that has a handler for its queue. */
+export type { FlowOptions, MpostOptions, PostOptions };
+
+/** A node of a flow: a job with a label, by which other nodes name it in `after` and `parent`. */
+export interface Node extends FlowOptions {
+  label: string;
+  payload?: unknown;
+}
+
+/** The payload of a post without one. */
+const EMPTY = {};
+
+export class Posting extends Sending {
+  /**
+   * Posts a job; its id. Null when `nx` or `xx` prevented it.
+   *
+   *     await board.post({ to: 'ann' }, { name: 'welcome', delay: '1h' })
+   */
+  async post(payload: unknown, options: PostOptions & { nx: true }): Promise<string | null>;
+  async post(payload: unknown, options: PostOptions & { xx: true }): Promise<string | null>;
+  async post(payload?: unknown, options?: PostOptions): Promise<string>;
+  async post(payload: unknown = EMPTY, options: PostOptions = {}): Promise<string | null> {
+    return this.#posted(options, 1, async (found) => textOrNull(await this.sendWith('JOB.POST', [this.codec.encode(payload)], found)));
+  }
+
+  /**
+   * Posts many jobs with the same options, 1,000 in a command, each command all or none; their ids. `ids` gives them
+   * ids of their own.
+   */
+  async postMany(payloads: Iterable<unknown>, options: MpostOptions & { ids?: readonly string[] | undefined } = {}): Promise<(string | null)[]> {
+    const { ids, ...rest } = options;
+    const all = [...payloads];
+    if (ids && ids.length !== all.length) throw new TypeError(`there are ${String(all.length)} payloads and ${String(ids.length)} ids`);
+    const found: (string | null)[] = [];
+    for (let start = 0; start < all.length; start += 1000) {
+      const some = all.slice(start, start + 1000);
+      const words: Word[] = [String(some.length), ...some.map((one) => this.codec.encode(one))];
+      if (ids) words.push(...counted('IDS', ids.slice(start, start + 1000)));
+      const posted = await this.#posted(rest, some.length, async (given) => list(await this.sendWith('JOB.MPOST', words, given)));
+      found.push(...posted.map(textOrNull));
+    }
+    return found;
+  }
+
+  /** Posts jobs that wait for each other or are parts of each other, all or none; their ids. See `Flow`. */
+  async flow(nodes: Iterable<Node>): Promise<string[]> {
+    const all = [...nodes];
+    if (all.length === 0) return [];
+    return this.#posted({}, all.length, async ({ meta }) => {
+      const words: Word[] = [String(all.length)];
+      for (const { label, payload = EMPTY, ...options } of all) {
+        const given = meta === undefined ? options : { ...options, meta: { ...meta, ...options.meta } };
+        words.push('NODE', label, this.codec.encode(payload), ...optionWords('JOB.FLOW', given, this.codec));
+      }
+      return list(await this.send('JOB.FLOW', words)).map((one) => text(one));
+    });
+  }
+
+  async #posted<T extends Reply | readonly Reply[]>(options: PostOptions, count: number, send: (options: PostOptions) => Promise<T>): Promise<T> {
+    const told = this.hook.posting?.(this.name, options.name, count);
+    const meta = told?.meta && Object.keys(told.meta).length > 0 ? { ...told.meta, ...options.meta } : options.meta;
+    try {
+      const found = await send(meta === undefined ? options : { ...options, meta });
+      told?.done?.();
+      return found;
+    } catch (error) {
+      told?.done?.(error);
+      throw error;
+    }
+  }
+}

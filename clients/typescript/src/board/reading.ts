@@ -1,0 +1,172 @@
+/** Verbs that read: records, listings, counts, reasons, statistics. */
+import type { Filters } from '../generated.js';
+import type { FieldNames, Job } from '../jobs.js';
+import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
+import { filterWords, type Word } from '../words.js';
+import { fieldWords, Operating } from './operating.js';
+import type { Page } from './sending.js';
+
+/** What a listing is to have beside its filters. */
+export interface Listing {
+  fields?: FieldNames | undefined;
+  /** The whole order reversed. */
+  rev?: boolean | undefined;
+  /** Jobs in a command. */
+  count?: number | undefined;
+}
+
+/** A page of what has changed since a revision. */
+export interface Changed extends Page<Job> {
+  /** Ids of jobs that were removed since; null when the board no longer knows: then list all of it anew. */
+  readonly removed: readonly string[] | null;
+  /** The next `since`, from the first page. */
+  readonly revision: number;
+}
+
+/** An entry of a job's history. */
+export interface HistoryEntry {
+  readonly at: number;
+  readonly event: string;
+  readonly worker?: string;
+  readonly text?: string;
+}
+
+/** Why a job is not running. */
+export interface Explanation extends Row {
+  readonly id: string;
+  readonly state: string;
+  readonly claimable: number;
+  readonly reasons: readonly (Row & { readonly reason: string; readonly text: string })[];
+}
+
+const PACE = { 'arrival-rate': double, 'completion-rate': double };
+const distribution = (reply: Reply): Row => mapping(reply, { mean: double, deviation: double });
+const STATS = Object.fromEntries(['wait', 'run', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'].map((name) => [name, distribution]));
+const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
+
+export class Reading extends Operating {
+  /** The record of a job, or null: unknown, or dropped at its end. `state` tells these apart. */
+  async get(id: string, fields?: FieldNames): Promise<Job | null> {
+    return this.jobOrNull(await this.send('JOB.GET', [id, ...fieldWords(fields)]));
+  }
+
+  /** The state of a job, also of one whose record was dropped a short while ago; null of an unknown one. */
+  async state(id: string): Promise<string | null> {
+    const reply = await this.send('JOB.EXPLAIN', [id]);
+    return reply === null ? null : text(mapping(reply, { reasons: () => null })['state'] as string);
+  }
+
+  /** The records of many jobs, null for an unknown one. */
+  async getMany(ids: readonly string[], fields?: FieldNames): Promise<(Job | null)[]> {
+    return list(await this.send('JOB.MGET', [String(ids.length), ...ids, ...fieldWords(fields)])).map((one) => this.jobOrNull(one));
+  }
+
+  /** Walks over a job's children, in the order of their posts. */
+  async *children(id: string, options: Omit<Listing, 'rev'> = {}): AsyncGenerator<Job, void, undefined> {
+    for (let cursor = '0'; ; ) {
+      const words = [id, 'CHILDREN', ...fieldWords(options.fields), 'CURSOR', cursor, 'COUNT', String(options.count ?? 100)];
+      const reply = await this.send('JOB.GET', words);
+      if (reply === null) return;
+      yield* this.jobs(list(reply)[2] as Reply);
+      cursor = text(list(reply)[1]);
+      if (cursor === '0') return;
+    }
+  }
+
+  /** Walks over the jobs that pass all filters. */
+  list(filters: Filters = {}, { fields, rev, count }: Listing = {}): AsyncGenerator<Job, void, undefined> {
+    const words = [...filterWords(filters), ...(rev === true ? ['REV'] : []), ...fieldWords(fields)];
+    return this.pages('JOB.LIST', words, (one) => this.job(one), count);
+  }
+
+  /** One page of `list`. It may be empty and have a cursor: go on until that is `'0'`. */
+  async listPage(filters: Filters = {}, options: Listing & { cursor?: string } = {}): Promise<Page<Job>> {
+    const words = [...filterWords(filters), ...(options.rev === true ? ['REV'] : []), ...fieldWords(options.fields)];
+    const reply = list(await this.send('JOB.LIST', [...words, 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)]));
+    return { cursor: text(reply[0]), items: this.jobs(reply[1] as Reply) };
+  }
+
+  /** One page of what has changed since a revision of the board. */
+  async listChanged(since: number, options: { cursor?: string; count?: number; fields?: FieldNames } = {}): Promise<Changed> {
+    const words = ['SINCE', String(since), 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)];
+    const [cursor, jobs, removed, revision] = list(await this.send('JOB.LIST', [...words, ...fieldWords(options.fields)]));
+    return {
+      cursor: text(cursor),
+      items: this.jobs(jobs as Reply),
+      removed: removed === null ? null : list(removed).map((one) => text(one)),
+      revision: revision as number,
+    };
+  }
+
+  /** How many jobs pass the filters; without any, how many have not ended. */
+  async count(filters: Filters = {}): Promise<number> {
+    let total = 0;
+    for (let cursor = '0'; ; ) {
+      const reply = list(await this.send('JOB.COUNT', [...filterWords(filters), 'CURSOR', cursor]));
+      total += reply[1] as number;
+      cursor = text(reply[0]);
+      if (cursor === '0') return total;
+    }
+  }
+
+  /** What happened to a job, oldest first; null of an unknown one. */
+  async history(id: string): Promise<HistoryEntry[] | null> {
+    const reply = await this.send('JOB.HISTORY', [id]);
+    return reply === null ? null : (rowsOf(reply) as unknown as HistoryEntry[]);
+  }
+
+  /** Why a job is not running, and what would change that; null of an unknown one. */
+  async explain(id: string): Promise<Explanation | null> {
+    const reply = await this.send('JOB.EXPLAIN', [id]);
+    const reasons = (found: Reply): Row[] => list(found).map((one) => mapping(one, { jobs: rowsOf, holders: rowsOf }));
+    return reply === null ? null : (mapping(reply, { reasons }) as Explanation);
+  }
+
+  /** The queues, with their jobs by state and their pace. */
+  async queues(): Promise<Row[]> {
+    return this.rows('JOB.QUEUES', [], PACE);
+  }
+
+  /** The groups of a queue, or of all. */
+  async groups(options: { queue?: string } = {}): Promise<Row[]> {
+    return this.rows('JOB.GROUPS', options.queue === undefined ? [] : ['QUEUE', options.queue]);
+  }
+
+  /** The shared limits. */
+  async limits(): Promise<Row[]> {
+    return this.rows('JOB.LIMITS');
+  }
+
+  /** The tags, those that most jobs have first. */
+  async tags(): Promise<Row[]> {
+    return this.rows('JOB.TAGS');
+  }
+
+  /** The workers that hold jobs. Registered ones: `workerList`. */
+  async workers(): Promise<Row[]> {
+    return this.rows('JOB.WORKERS');
+  }
+
+  /** How many failed jobs are kept of each kind of failure. */
+  async kinds(): Promise<Record<string, number>> {
+    return Object.fromEntries((await this.rows('JOB.KINDS')).map((row) => [row['kind'], row['jobs']])) as Record<string, number>;
+  }
+
+  /** What happened on a day: `2026-11-21`, or how many days back. */
+  async stats(options: { queue?: string; day?: string | number } = {}): Promise<Row> {
+    const words: Word[] = options.queue === undefined ? [] : ['QUEUE', options.queue];
+    if (options.day !== undefined) words.push('DAY', String(options.day));
+    return mapping(await this.send('JOB.STATS', words), STATS);
+  }
+
+  /** The board at a glance; null when there is none. */
+  async info(options: { digest?: boolean } = {}): Promise<Row | null> {
+    const reply = await this.send('JOB.INFO', options.digest === true ? ['DIGEST'] : []);
+    return reply === null ? null : mapping(reply, PACE);
+  }
+
+  /** The numbers of the server and of this board, as OpenMetrics text. */
+  async metrics(): Promise<string> {
+    return text(value(await this.send('JOB.METRICS')) as string);
+  }
+}

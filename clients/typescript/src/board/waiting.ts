@@ -1,0 +1,122 @@
+/** Verbs that wait: for jobs to end, for a result, for work. */
+import { type Duration, toMs } from '../durations.js';
+import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
+import type { PostOptions } from '../generated.js';
+import { type FieldNames, Job } from '../jobs.js';
+import { list, type Reply } from '../replies.js';
+import type { Word } from '../words.js';
+import { fieldWords } from './operating.js';
+import { Reading } from './reading.js';
+import { BLOCK } from './sending.js';
+
+/** How long to wait; for ever without. `signal` ends the wait with its reason. */
+export interface Patience {
+  timeout?: Duration | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+const RETAIN = '60s';
+const ENDS: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
+
+export class Waiting extends Reading {
+  /**
+   * Waits until all of the jobs, or `any`, have ended; their records, null for one without. Null when `timeout` has
+   * passed. A record is there only when it is kept: post with `retain`, or let the handler give a result.
+   */
+  async wait(ids: readonly string[], options: Patience & { until?: 'all' | 'any'; fields?: FieldNames } = {}): Promise<(Job | null)[] | null> {
+    const words = ['JOBS', String(ids.length), ...ids, (options.until ?? 'all').toUpperCase(), ...fieldWords(options.fields)];
+    const reply = await this.#wait(words, options);
+    return reply === null ? null : list(reply).map((one) => this.jobOrNull(one));
+  }
+
+  /** Waits until something can be claimed, or the board has jobs that have not ended, or none; false when `timeout` has passed. */
+  async waitFor(what: 'claimable' | 'present' | 'empty', options: Patience & { queues?: readonly string[] } = {}): Promise<boolean> {
+    const queues = options.queues === undefined ? [] : ['QUEUES', String(options.queues.length), ...options.queues];
+    return (await this.#wait(['FOR', what, ...queues], options)) !== null;
+  }
+
+  /**
+   * Waits for a job and returns its result; undefined when it completed without one. Raises `JobFailed` when it did
+   * not complete, `ResultDropped` when it did and its record is not kept, `JobUnknown` when the board does not know it
+   * (all of them `NoResult`), and `TimedOut`.
+   */
+  async result<R = unknown>(id: string, options: Patience = {}): Promise<R> {
+    const found = await this.wait([id], { ...options, fields: ['id', 'state', 'result', 'kind', 'message', 'reason'] });
+    if (found === null) throw new TimedOut(`${id} has not ended in time`);
+    const [job] = found;
+    if (!job) throw await this.#withoutRecord(id);
+    if (job.state !== 'complete') throw new JobFailed(job.id, job.state, why(job), job);
+    return job.result as R;
+  }
+
+  /**
+   * Walks over what becomes of a job: its record now, and each time that it has changed, until it has ended.
+   *
+   *     for await (const job of board.watch(id)) console.log(job.state, job.progress, job.stage)
+   *
+   * Of changes that follow each other at once it may show the last alone. Raises `JobUnknown` and `TimedOut`.
+   */
+  async *watch(id: string, options: Patience & { fields?: FieldNames } = {}): AsyncGenerator<Job, void, undefined> {
+    const fields = options.fields && [...new Set(['id', 'state', 'version', ...options.fields])];
+    const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
+    for (let version = 0; ; ) {
+      const reply = await this.#wait(['JOBS', '1', id, 'CHANGED', String(version), ...fieldWords(fields)], { end, signal: options.signal });
+      if (reply === null) throw new TimedOut(`${id} has not ended in time`);
+      let job = this.jobOrNull(list(reply)[0] ?? null);
+      if (job === null) {
+        const ended = await this.#withoutRecord(id);
+        if (ended instanceof JobUnknown) throw ended;
+        job = new Job(['id', id, 'state', ended.state], this.codec);
+      }
+      yield job;
+      if (job.isEnded) return;
+      version = job.version;
+    }
+  }
+
+  /** Posts a job and waits for its result, as `result` does. A job that nobody did in time is cancelled. */
+  async call<R = unknown>(payload: unknown, { within, signal, ...options }: PostOptions & { within?: Duration; signal?: AbortSignal } = {}): Promise<R> {
+    if (within !== undefined) toMs(within, 'within');
+    const id = await this.post(payload, { retain: RETAIN, ...options });
+    try {
+      return await this.result<R>(id, { timeout: within, signal });
+    } catch (error) {
+      if (!(error instanceof NoResult)) await this.cancel(id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** What a job has come to whose record was not kept. */
+  async #withoutRecord(id: string): Promise<NoResult> {
+    const dropped = 'its record was not kept';
+    let found: string | null;
+    try {
+      found = await this.state(id);
+    } catch (error) {
+      if (!BoardError.is(error, 'NOPERM')) throw error;
+      return new JobUnknown(id, 'unknown', `${dropped}, and JOB.EXPLAIN, which knows how it ended, may not be asked`);
+    }
+    if (found === null || !ENDS.has(found)) return new JobUnknown(id, 'unknown');
+    return new (found === 'complete' ? ResultDropped : JobFailed)(id, found, dropped);
+  }
+
+  async #wait(words: readonly Word[], { timeout, end: given, signal }: Patience & { end?: number | undefined }): Promise<Reply> {
+    const end = given ?? (timeout === undefined ? undefined : Date.now() + toMs(timeout, 'timeout'));
+    for (;;) {
+      signal?.throwIfAborted();
+      const left = end === undefined ? BLOCK : Math.min(BLOCK, end - Date.now());
+      const block = Math.max(1, Math.round(left)); // 0 would be for ever
+      const reply = await this.sendWaiting('JOB.WAIT', [String(block), ...words], block, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
+        throw error;
+      });
+      if (reply !== null || (end !== undefined && Date.now() >= end)) return reply;
+    }
+  }
+}
+
+/** Why a job did not complete. */
+function why(job: Job): string {
+  const told = [job.kind, job.message].filter(Boolean).join(': ');
+  return job.state === 'failed' ? told || (job.reason ?? '') : (job.reason ?? told);
+}

@@ -1,0 +1,1331 @@
+// Made by scripts/generate.mjs from commands.md: do not edit.
+/* eslint-disable */
+import type { Duration } from './durations.js';
+import type { Time } from './times.js';
+import type { After, Backoff } from './words.js';
+
+/** The version of the reference that this was made from. */
+export const REFERENCE = '0.1';
+
+/** The options of `JOB.POST`, in the words of its reference. */
+export interface PostOptions {
+  /** the job's id. The post is refused when the id exists. Range: 1 to 255 bytes, not beginning with `@` */
+  id?: string | undefined;
+  /** posts only when the id is new; otherwise the reply is null. Range: with `ID` */
+  nx?: boolean | undefined;
+  /** replaces an existing job; when there is none, the reply is null. Range: with `ID` */
+  xx?: boolean | undefined;
+  /** replaces an existing job, or posts a new one. Range: with `ID` */
+  replace?: boolean | undefined;
+  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  name?: string | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** the job becomes ready at this time; a time in the past means now. Range: Unix ms, 0 to 2^47 */
+  at?: Time | undefined;
+  /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  retries?: number | undefined;
+  /** how many lost leases are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  lapses?: number | undefined;
+  /** the wait before a retry. `FIXED ms` is always the same; `EXPONENTIAL base max` doubles from base to max. Range: 0 to 2^40 ms */
+  backoff?: Backoff | undefined;
+  /** by how many percent that wait varies at random, up or down. Range: 0 to 100 */
+  jitter?: number | undefined;
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** the longest time that one run may take. A longer run fails with kind `timeout`. Range: -1 (no limit) or 1 to 2^40 ms */
+  timeout?: Duration | 'forever' | undefined;
+  /** the age at which an unclaimed job fails with kind `expired`. The age counts from when the job first could run, without back-off. Range: -1 (no limit) or 1 to 2^40 ms */
+  expire?: Duration | 'forever' | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** on whose behalf the job is posted. JOB.CANCEL can check it. Range: 1 to 255 bytes */
+  user?: string | undefined;
+  /** posts only while this user has fewer jobs of this name that have not ended. Jobs without a name count together. Range: 1 to 2^31-1, with `USER` */
+  maxlive?: number | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
+  tags?: readonly string[] | undefined;
+  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  after?: After | undefined;
+  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  strict?: boolean | undefined;
+  /** the parent, a job of the board that has not ended. Range: 1 to 255 bytes */
+  parent?: string | undefined;
+  /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
+  share?: number | undefined;
+  /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
+  unique?: string | undefined;
+  /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
+  until?: 'start' | 'end' | undefined;
+  /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
+  for?: Duration | undefined;
+  /** what happens when another job holds the key. `reject`: the post is refused with `EXISTS id`. `return`: nothing is posted, and the reply is the holder's id. `replace`: the holder gets the payload and the given options, and the reply is its id. `debounce`: the same, and its delay starts again. Range: with `UNIQUE` */
+  onconflict?: 'reject' | 'return' | 'replace' | 'debounce' | undefined;
+}
+
+/** The options of `JOB.MPOST`, in the words of its reference. */
+export interface MpostOptions {
+  /** posts only when the id is new; otherwise the reply is null. Range: with `ID` */
+  nx?: boolean | undefined;
+  /** replaces an existing job; when there is none, the reply is null. Range: with `ID` */
+  xx?: boolean | undefined;
+  /** replaces an existing job, or posts a new one. Range: with `ID` */
+  replace?: boolean | undefined;
+  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  name?: string | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** the job becomes ready at this time; a time in the past means now. Range: Unix ms, 0 to 2^47 */
+  at?: Time | undefined;
+  /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  retries?: number | undefined;
+  /** how many lost leases are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  lapses?: number | undefined;
+  /** the wait before a retry. `FIXED ms` is always the same; `EXPONENTIAL base max` doubles from base to max. Range: 0 to 2^40 ms */
+  backoff?: Backoff | undefined;
+  /** by how many percent that wait varies at random, up or down. Range: 0 to 100 */
+  jitter?: number | undefined;
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** the longest time that one run may take. A longer run fails with kind `timeout`. Range: -1 (no limit) or 1 to 2^40 ms */
+  timeout?: Duration | 'forever' | undefined;
+  /** the age at which an unclaimed job fails with kind `expired`. The age counts from when the job first could run, without back-off. Range: -1 (no limit) or 1 to 2^40 ms */
+  expire?: Duration | 'forever' | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** on whose behalf the job is posted. JOB.CANCEL can check it. Range: 1 to 255 bytes */
+  user?: string | undefined;
+  /** posts only while this user has fewer jobs of this name that have not ended. Jobs without a name count together. Range: 1 to 2^31-1, with `USER` */
+  maxlive?: number | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
+  tags?: readonly string[] | undefined;
+  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  after?: After | undefined;
+  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  strict?: boolean | undefined;
+  /** the parent, a job of the board that has not ended. Range: 1 to 255 bytes */
+  parent?: string | undefined;
+  /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
+  share?: number | undefined;
+  /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
+  unique?: string | undefined;
+  /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
+  until?: 'start' | 'end' | undefined;
+  /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
+  for?: Duration | undefined;
+  /** what happens when another job holds the key. `reject`: the post is refused with `EXISTS id`. `return`: nothing is posted, and the reply is the holder's id. `replace`: the holder gets the payload and the given options, and the reply is its id. `debounce`: the same, and its delay starts again. Range: with `UNIQUE` */
+  onconflict?: 'reject' | 'return' | 'replace' | 'debounce' | undefined;
+}
+
+/** The options of `JOB.FLOW`, in the words of its reference. */
+export interface FlowOptions {
+  /** the job's id. The post is refused when the id exists. Range: 1 to 255 bytes, not beginning with `@` */
+  id?: string | undefined;
+  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  name?: string | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** the job becomes ready at this time; a time in the past means now. Range: Unix ms, 0 to 2^47 */
+  at?: Time | undefined;
+  /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  retries?: number | undefined;
+  /** how many lost leases are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  lapses?: number | undefined;
+  /** the wait before a retry. `FIXED ms` is always the same; `EXPONENTIAL base max` doubles from base to max. Range: 0 to 2^40 ms */
+  backoff?: Backoff | undefined;
+  /** by how many percent that wait varies at random, up or down. Range: 0 to 100 */
+  jitter?: number | undefined;
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** the longest time that one run may take. A longer run fails with kind `timeout`. Range: -1 (no limit) or 1 to 2^40 ms */
+  timeout?: Duration | 'forever' | undefined;
+  /** the age at which an unclaimed job fails with kind `expired`. The age counts from when the job first could run, without back-off. Range: -1 (no limit) or 1 to 2^40 ms */
+  expire?: Duration | 'forever' | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** on whose behalf the job is posted. JOB.CANCEL can check it. Range: 1 to 255 bytes */
+  user?: string | undefined;
+  /** posts only while this user has fewer jobs of this name that have not ended. Jobs without a name count together. Range: 1 to 2^31-1, with `USER` */
+  maxlive?: number | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
+  tags?: readonly string[] | undefined;
+  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  after?: After | undefined;
+  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  strict?: boolean | undefined;
+  /** the parent, a job of the board that has not ended. Range: 1 to 255 bytes */
+  parent?: string | undefined;
+  /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
+  share?: number | undefined;
+  /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
+  unique?: string | undefined;
+  /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
+  until?: 'start' | 'end' | undefined;
+  /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
+  for?: Duration | undefined;
+}
+
+/** The options of `JOB.SCHEDULE SET`, in the words of its reference. */
+export interface ScheduleSetOptions {
+  /** the time from one child to the next. Range: 1 to 2^40 ms */
+  every?: Duration | undefined;
+  /** times by an expression, see below. Range: 1 to 255 bytes */
+  cron?: string | undefined;
+  /** the time zone of the expression, such as `Europe/Berlin`. Range: 1 to 64 bytes, with `CRON` */
+  tz?: string | undefined;
+  /** no child before this time. With `EVERY`: the first time, from which the others count. Range: Unix ms, 0 to 2^47 */
+  start?: Time | undefined;
+  /** no child after this time. Range: -1 (no end) or Unix ms, 0 to 2^47 */
+  end?: Time | undefined;
+  /** at most this many children, those of `RUN` included. Range: -1 (no limit) or 1 to 2^53-1 */
+  max?: number | undefined;
+  /** what happens to times that passed while the server could not post (down, or clients paused). `skip`: nothing is posted for them; a time counts as missed when the next one has passed, or after a minute. `one`: one child, with the last of these times as its intended time. `all`: a child for each, in order, in slices between other work. Range: | `one` */
+  backlog?: 'skip' | 'one' | 'all' | undefined;
+  /** what happens at a time when the last child has not ended. `allow`: the server posts all the same. `skip`: it posts nothing. `replace`: it cancels the last child first, claimed or not. Range: | `allow` */
+  overlap?: 'allow' | 'skip' | 'replace' | undefined;
+  /** a child is posted up to this long after its time, by a random wait for each. Range: 0 to 2^40 ms */
+  jitter?: Duration | undefined;
+  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  name?: string | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** a child becomes ready this long after its intended time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  retries?: number | undefined;
+  /** how many lost leases are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  lapses?: number | undefined;
+  /** the wait before a retry. `FIXED ms` is always the same; `EXPONENTIAL base max` doubles from base to max. Range: 0 to 2^40 ms */
+  backoff?: Backoff | undefined;
+  /** the `JITTER` of JOB.POST. Range: 0 to 100 */
+  backoffJitter?: number | undefined;
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** the longest time that one run may take. A longer run fails with kind `timeout`. Range: -1 (no limit) or 1 to 2^40 ms */
+  timeout?: Duration | 'forever' | undefined;
+  /** the age at which an unclaimed job fails with kind `expired`. The age counts from when the job first could run, without back-off. Range: -1 (no limit) or 1 to 2^40 ms */
+  expire?: Duration | 'forever' | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** on whose behalf the job is posted. JOB.CANCEL can check it. Range: 1 to 255 bytes */
+  user?: string | undefined;
+  /** posts only while this user has fewer jobs of this name that have not ended. Jobs without a name count together. Range: 1 to 2^31-1, with `USER` */
+  maxlive?: number | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
+  tags?: readonly string[] | undefined;
+  /** the parent, a job of the board that has not ended. Range: 1 to 255 bytes */
+  parent?: string | undefined;
+  /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
+  share?: number | undefined;
+  /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
+  unique?: string | undefined;
+  /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
+  until?: 'start' | 'end' | undefined;
+  /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
+  for?: Duration | undefined;
+}
+
+/** The options of `JOB.SCHEDULE LIST`, in the words of its reference. */
+export interface ScheduleListOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.CLAIM`, in the words of its reference. */
+export interface ClaimOptions {
+  /** the queue to claim from. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the queues to claim from. `QUEUES 0` means every queue. Range: n 0 to 1000, and to `max-batch` */
+  queues?: readonly string[] | undefined;
+  /** `best`: the best job of all these queues. `listed`: a job of the first named queue that has one. `rotate`: the queues take turns. Range: | `best` */
+  order?: 'best' | 'listed' | 'rotate' | undefined;
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** how long this claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** when there is no job, wait this long for one; 0 means for ever. Range: 0 to 2^40 ms */
+  block?: Duration | undefined;
+  /** return this worker's claims with a higher token first, see below. Range: 0 to 2^53-1 */
+  seen?: number | undefined;
+  /** the claim ends with this connection, see below. Range: | it does not */
+  session?: boolean | undefined;
+  /** the fields of the returned records. Range: n 1 to `max-batch` */
+  fields?: readonly string[] | undefined;
+  /** the job's id. The post is refused when the id exists. Range: 1 to 255 bytes, not beginning with `@` */
+  id?: string | undefined;
+}
+
+/** The options of `JOB.HEARTBEAT`, in the words of its reference. */
+export interface HeartbeatOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** the length of the lease, now and at later heartbeats. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** percent done, kept to two places. A lower value than before is ignored. So is the value of a job with children: theirs count. Range: 0 to 100 */
+  progress?: number | undefined;
+  /** how far the work is, in words. Range: up to `max-text` bytes */
+  stage?: string | undefined;
+  /** replaces the payload, so that another attempt can continue from here. Range: up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** sets these fields and keeps the others. Range: at most 64 in all */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** a line for the job's history. Range: up to `max-text` bytes */
+  log?: string | undefined;
+}
+
+/** The options of `JOB.MHEARTBEAT`, in the words of its reference. */
+export interface MheartbeatOptions {
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+}
+
+/** The options of `JOB.CONSUME`, in the words of its reference. */
+export interface ConsumeOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** replaces the payload of the kept record. Range: up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** is kept with the record. Range: up to `max-payload` bytes */
+  result?: unknown | undefined;
+  /** how long the server keeps the record. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** completes the job although somebody asked to cancel it. Range: | */
+  force?: boolean | undefined;
+  /** the job continues in this queue under the same id. Excludes `RESULT`, `RETAIN` and `FORCE`: pass what the next worker needs in `PAYLOAD` or in meta fields. Range: 1 to 255 bytes */
+  next?: string | undefined;
+  /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
+  name?: string | undefined;
+  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  delay?: Duration | undefined;
+  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  priority?: number | undefined;
+  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  after?: After | undefined;
+  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  strict?: boolean | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.MCONSUME`, in the words of its reference. */
+export interface MconsumeOptions {
+  /** is kept with the record. Range: up to `max-payload` bytes */
+  result?: unknown | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** completes the job although somebody asked to cancel it. Range: | */
+  force?: boolean | undefined;
+  /** the job continues in this queue under the same id. Excludes `RESULT`, `RETAIN` and `FORCE`: pass what the next worker needs in `PAYLOAD` or in meta fields. Range: 1 to 255 bytes */
+  next?: string | undefined;
+  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  name?: string | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  after?: After | undefined;
+  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  strict?: boolean | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.FAIL`, in the words of its reference. */
+export interface FailOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** the wait before the next try. Range: 0 to 2^40 ms */
+  retry?: Duration | undefined;
+  /** no further try: the job is failed. Range: | */
+  noretry?: boolean | undefined;
+  /** replaces the payload. Range: up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.MFAIL`, in the words of its reference. */
+export interface MfailOptions {
+  /** See JOB.MFAIL. */
+  retry?: Duration | undefined;
+  /** See JOB.MFAIL. */
+  noretry?: boolean | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.ABANDON`, in the words of its reference. */
+export interface AbandonOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** See JOB.ABANDON. */
+  reason?: string | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.MABANDON`, in the words of its reference. */
+export interface MabandonOptions {
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** See JOB.MABANDON. */
+  reason?: string | undefined;
+}
+
+/** The options of `JOB.TRASH`, in the words of its reference. */
+export interface TrashOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** See JOB.TRASH. */
+  reason?: string | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.MTRASH`, in the words of its reference. */
+export interface MtrashOptions {
+  /** See JOB.MTRASH. */
+  reason?: string | undefined;
+  /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
+/** The options of `JOB.WORKER REGISTER`, in the words of its reference. */
+export interface WorkerRegisterOptions {
+  /** what kind of worker it is. `LIST ROLE`: only workers of this role. Range: 1 to 255 bytes */
+  role?: string | undefined;
+  /** sets these fields and keeps the others, at most 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** how long the registration lasts without another `REGISTER`. Range: 1 to 2^40 ms */
+  for?: Duration | undefined;
+  /** the registration lasts as long as this connection. Excludes `FOR`. Range: | as before; no at first */
+  session?: boolean | undefined;
+}
+
+/** The options of `JOB.WORKER LIST`, in the words of its reference. */
+export interface WorkerListOptions {
+  /** what kind of worker it is. `LIST ROLE`: only workers of this role. Range: 1 to 255 bytes */
+  role?: string | undefined;
+  /** the cursor of the last call; `0` begins. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many workers. With `ROLE` a page may have fewer, even none: continue until the cursor is `0`. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.CANCEL`, in the words of its reference. */
+export interface CancelOptions {
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.CANCEL. */
+  dryrun?: boolean | undefined;
+  /** See JOB.CANCEL. */
+  by?: string | undefined;
+  /** completes the job although somebody asked to cancel it. Range: | */
+  force?: boolean | undefined;
+}
+
+/** The options of `JOB.RELEASE`, in the words of its reference. */
+export interface ReleaseOptions {
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.RELEASE. */
+  dryrun?: boolean | undefined;
+}
+
+/** The options of `JOB.REQUEUE`, in the words of its reference. */
+export interface RequeueOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** See JOB.REQUEUE. */
+  to?: string | undefined;
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.REQUEUE. */
+  dryrun?: boolean | undefined;
+}
+
+/** The options of `JOB.DELETE`, in the words of its reference. */
+export interface DeleteOptions {
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.DELETE. */
+  dryrun?: boolean | undefined;
+  /** See JOB.DELETE. */
+  return?: boolean | undefined;
+  /** the fields of the returned records. Range: n 1 to `max-batch` */
+  fields?: readonly string[] | undefined;
+}
+
+/** The options of `JOB.UPDATE`, in the words of its reference. */
+export interface UpdateOptions {
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.UPDATE. */
+  dryrun?: boolean | undefined;
+  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  priority?: number | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  delay?: Duration | undefined;
+  /** the job becomes ready at this time; a time in the past means now. Range: Unix ms, 0 to 2^47 */
+  at?: Time | undefined;
+  /** replaces the payload of the kept record. Range: up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
+  retries?: number | undefined;
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** a line for the job's history. Range: up to `max-text` bytes */
+  log?: string | undefined;
+  /** percent done, kept to two places. A lower value than before is ignored. So is the value of a job with children: theirs count. Range: 0 to 100 */
+  progress?: number | undefined;
+  /** with this name, with this tag, posted on behalf of this user. Range: 1 to 255 bytes */
+  tag?: readonly string[] | undefined;
+  /** See JOB.UPDATE. */
+  untag?: readonly string[] | undefined;
+  /** See JOB.UPDATE. */
+  track?: boolean | undefined;
+  /** See JOB.UPDATE. */
+  untrack?: boolean | undefined;
+}
+
+/** The options of `JOB.DEPEND ADD`, in the words of its reference. */
+export interface DependAddOptions {
+  /** what happens when a job of the `AFTER` before it fails, is cancelled or is trashed. `hold`: the new job waits on, because that one may be requeued. `cancel`: it is cancelled. `fail`: it fails with kind `dependency`. `run`: it runs as if that one were complete. Range: with `AFTER` */
+  onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
+  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  strict?: boolean | undefined;
+}
+
+/** The options of `JOB.PAUSE`, in the words of its reference. */
+export interface PauseOptions {
+  /** pauses only this queue. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** pauses only this group of the queue. Range: 1 to 255 bytes, with `QUEUE` */
+  group?: string | undefined;
+  /** ends the pause after this time; then the server serves blocked claims. Range: 1 to 2^40 ms */
+  for?: Duration | undefined;
+  /** takes running jobs back as JOB.RELEASE does: the first 64 at once, the rest by the timer in slices. Range: | they continue */
+  release?: boolean | undefined;
+}
+
+/** The options of `JOB.RESUME`, in the words of its reference. */
+export interface ResumeOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+}
+
+/** The options of `JOB.GET`, in the words of its reference. */
+export interface GetOptions {
+  /** the fields of the returned records. Range: n 1 to `max-batch` */
+  fields?: readonly string[] | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many children. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.MGET`, in the words of its reference. */
+export interface MgetOptions {
+  /** the fields of the returned records. Range: n 1 to `max-batch` */
+  fields?: readonly string[] | undefined;
+}
+
+/** The options of `JOB.LIST`, in the words of its reference. */
+export interface ListOptions {
+  /** reverses the whole order. Range: | */
+  rev?: boolean | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many jobs. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** returns ids only. Range: | */
+  justid?: boolean | undefined;
+  /** the fields of the records. Range: | all */
+  fields?: readonly string[] | undefined;
+}
+
+/** The options of `JOB.COUNT`, in the words of its reference. */
+export interface CountOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+}
+
+/** The options of `JOB.WAIT`, in the words of its reference. */
+export interface WaitOptions {
+  /** See JOB.WAIT. */
+  any?: boolean | undefined;
+  /** See JOB.WAIT. */
+  changed?: number | undefined;
+  /** the fields of the returned records. Range: n 1 to `max-batch` */
+  fields?: readonly string[] | undefined;
+  /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
+  for?: 'claimable' | 'present' | 'empty' | undefined;
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the queues to claim from. `QUEUES 0` means every queue. Range: n 0 to 1000, and to `max-batch` */
+  queues?: readonly string[] | undefined;
+}
+
+/** The options of `JOB.QUEUES`, in the words of its reference. */
+export interface QueuesOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many queues. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.GROUPS`, in the words of its reference. */
+export interface GroupsOptions {
+  /** only this queue. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many groups. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.LIMITS`, in the words of its reference. */
+export interface LimitsOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many limits. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.WORKERS`, in the words of its reference. */
+export interface WorkersOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many workers. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.KINDS`, in the words of its reference. */
+export interface KindsOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many kinds. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.TAGS`, in the words of its reference. */
+export interface TagsOptions {
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** at most this many tags. Range: 1 to `max-batch` */
+  count?: number | undefined;
+}
+
+/** The options of `JOB.STATS`, in the words of its reference. */
+export interface StatsOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** See JOB.STATS. */
+  day?: string | undefined;
+}
+
+/** The options of `JOB.INFO`, in the words of its reference. */
+export interface InfoOptions {
+  /** See JOB.INFO. */
+  digest?: boolean | undefined;
+}
+
+/** The options of `JOB.SETTINGS GET`, in the words of its reference. */
+export interface SettingsGetOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** See JOB.SETTINGS. */
+  limit?: string | undefined;
+}
+
+/** The options of `JOB.SETTINGS SET`, in the words of its reference. */
+export interface SettingsSetOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** See JOB.SETTINGS. */
+  limit?: string | undefined;
+}
+
+/** The options of `JOB.SETTINGS RESET`, in the words of its reference. */
+export interface SettingsResetOptions {
+  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  queue?: string | undefined;
+  /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
+  group?: string | undefined;
+  /** See JOB.SETTINGS. */
+  limit?: string | undefined;
+}
+
+/** How an option becomes words. */
+export type Shape =
+  | 'flag'
+  | 'duration'
+  | 'endless'
+  | 'time'
+  | 'data'
+  | 'number'
+  | 'text'
+  | 'list'
+  | 'map'
+  | 'choice'
+  | 'backoff'
+  | 'after'
+  | 'claim';
+
+/** Each command with its options: the key in a call, the word, and how its value is written. */
+export const COMMANDS = {
+  'JOB.POST': [
+    ['id', 'ID', 'text'],
+    ['nx', 'NX', 'flag'],
+    ['xx', 'XX', 'flag'],
+    ['replace', 'REPLACE', 'flag'],
+    ['name', 'NAME', 'text'],
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['cost', 'COST', 'number'],
+    ['priority', 'PRIORITY', 'number'],
+    ['delay', 'DELAY', 'duration'],
+    ['at', 'AT', 'time'],
+    ['retries', 'RETRIES', 'number'],
+    ['lapses', 'LAPSES', 'number'],
+    ['backoff', 'BACKOFF', 'backoff'],
+    ['jitter', 'JITTER', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['timeout', 'TIMEOUT', 'endless'],
+    ['expire', 'EXPIRE', 'endless'],
+    ['retain', 'RETAIN', 'endless'],
+    ['user', 'USER', 'text'],
+    ['maxlive', 'MAXLIVE', 'number'],
+    ['meta', 'META', 'map'],
+    ['tags', 'TAGS', 'list'],
+    ['after', 'AFTER', 'after'],
+    ['strict', 'STRICT', 'flag'],
+    ['parent', 'PARENT', 'text'],
+    ['share', 'SHARE', 'number'],
+    ['unique', 'UNIQUE', 'text'],
+    ['until', 'UNTIL', 'choice', ['start', 'end']],
+    ['for', 'FOR', 'duration'],
+    ['onconflict', 'ONCONFLICT', 'choice', ['reject', 'return', 'replace', 'debounce']],
+  ],
+  'JOB.MPOST': [
+    ['nx', 'NX', 'flag'],
+    ['xx', 'XX', 'flag'],
+    ['replace', 'REPLACE', 'flag'],
+    ['name', 'NAME', 'text'],
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['cost', 'COST', 'number'],
+    ['priority', 'PRIORITY', 'number'],
+    ['delay', 'DELAY', 'duration'],
+    ['at', 'AT', 'time'],
+    ['retries', 'RETRIES', 'number'],
+    ['lapses', 'LAPSES', 'number'],
+    ['backoff', 'BACKOFF', 'backoff'],
+    ['jitter', 'JITTER', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['timeout', 'TIMEOUT', 'endless'],
+    ['expire', 'EXPIRE', 'endless'],
+    ['retain', 'RETAIN', 'endless'],
+    ['user', 'USER', 'text'],
+    ['maxlive', 'MAXLIVE', 'number'],
+    ['meta', 'META', 'map'],
+    ['tags', 'TAGS', 'list'],
+    ['after', 'AFTER', 'after'],
+    ['strict', 'STRICT', 'flag'],
+    ['parent', 'PARENT', 'text'],
+    ['share', 'SHARE', 'number'],
+    ['unique', 'UNIQUE', 'text'],
+    ['until', 'UNTIL', 'choice', ['start', 'end']],
+    ['for', 'FOR', 'duration'],
+    ['onconflict', 'ONCONFLICT', 'choice', ['reject', 'return', 'replace', 'debounce']],
+  ],
+  'JOB.FLOW': [
+    ['id', 'ID', 'text'],
+    ['name', 'NAME', 'text'],
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['cost', 'COST', 'number'],
+    ['priority', 'PRIORITY', 'number'],
+    ['delay', 'DELAY', 'duration'],
+    ['at', 'AT', 'time'],
+    ['retries', 'RETRIES', 'number'],
+    ['lapses', 'LAPSES', 'number'],
+    ['backoff', 'BACKOFF', 'backoff'],
+    ['jitter', 'JITTER', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['timeout', 'TIMEOUT', 'endless'],
+    ['expire', 'EXPIRE', 'endless'],
+    ['retain', 'RETAIN', 'endless'],
+    ['user', 'USER', 'text'],
+    ['maxlive', 'MAXLIVE', 'number'],
+    ['meta', 'META', 'map'],
+    ['tags', 'TAGS', 'list'],
+    ['after', 'AFTER', 'after'],
+    ['strict', 'STRICT', 'flag'],
+    ['parent', 'PARENT', 'text'],
+    ['share', 'SHARE', 'number'],
+    ['unique', 'UNIQUE', 'text'],
+    ['until', 'UNTIL', 'choice', ['start', 'end']],
+    ['for', 'FOR', 'duration'],
+  ],
+  'JOB.SCHEDULE SET': [
+    ['every', 'EVERY', 'duration'],
+    ['cron', 'CRON', 'text'],
+    ['tz', 'TZ', 'text'],
+    ['start', 'START', 'time'],
+    ['end', 'END', 'time'],
+    ['max', 'MAX', 'number'],
+    ['backlog', 'BACKLOG', 'choice', ['skip', 'one', 'all']],
+    ['overlap', 'OVERLAP', 'choice', ['allow', 'skip', 'replace']],
+    ['jitter', 'JITTER', 'duration'],
+    ['name', 'NAME', 'text'],
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['cost', 'COST', 'number'],
+    ['priority', 'PRIORITY', 'number'],
+    ['delay', 'DELAY', 'duration'],
+    ['retries', 'RETRIES', 'number'],
+    ['lapses', 'LAPSES', 'number'],
+    ['backoff', 'BACKOFF', 'backoff'],
+    ['backoffJitter', 'BACKOFF-JITTER', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['timeout', 'TIMEOUT', 'endless'],
+    ['expire', 'EXPIRE', 'endless'],
+    ['retain', 'RETAIN', 'endless'],
+    ['user', 'USER', 'text'],
+    ['maxlive', 'MAXLIVE', 'number'],
+    ['meta', 'META', 'map'],
+    ['tags', 'TAGS', 'list'],
+    ['parent', 'PARENT', 'text'],
+    ['share', 'SHARE', 'number'],
+    ['unique', 'UNIQUE', 'text'],
+    ['until', 'UNTIL', 'choice', ['start', 'end']],
+    ['for', 'FOR', 'duration'],
+  ],
+  'JOB.SCHEDULE GET': [],
+  'JOB.SCHEDULE LIST': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.SCHEDULE DEL': [],
+  'JOB.SCHEDULE PAUSE': [],
+  'JOB.SCHEDULE RESUME': [],
+  'JOB.SCHEDULE RUN': [],
+  'JOB.CLAIM': [
+    ['queue', 'QUEUE', 'text'],
+    ['queues', 'QUEUES', 'list'],
+    ['order', 'ORDER', 'choice', ['best', 'listed', 'rotate']],
+    ['count', 'COUNT', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['block', 'BLOCK', 'duration'],
+    ['seen', 'SEEN', 'number'],
+    ['session', 'SESSION', 'flag'],
+    ['fields', 'FIELDS', 'list'],
+    ['id', 'ID', 'text'],
+  ],
+  'JOB.HEARTBEAT': [
+    ['token', 'TOKEN', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['progress', 'PROGRESS', 'number'],
+    ['stage', 'STAGE', 'text'],
+    ['payload', 'PAYLOAD', 'data'],
+    ['meta', 'META', 'map'],
+    ['log', 'LOG', 'text'],
+  ],
+  'JOB.MHEARTBEAT': [
+    ['lease', 'LEASE', 'duration'],
+  ],
+  'JOB.CONSUME': [
+    ['token', 'TOKEN', 'number'],
+    ['payload', 'PAYLOAD', 'data'],
+    ['result', 'RESULT', 'data'],
+    ['retain', 'RETAIN', 'endless'],
+    ['force', 'FORCE', 'flag'],
+    ['next', 'NEXT', 'text'],
+    ['name', 'NAME', 'text'],
+    ['delay', 'DELAY', 'duration'],
+    ['priority', 'PRIORITY', 'number'],
+    ['after', 'AFTER', 'after'],
+    ['strict', 'STRICT', 'flag'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.MCONSUME': [
+    ['result', 'RESULT', 'data'],
+    ['retain', 'RETAIN', 'endless'],
+    ['force', 'FORCE', 'flag'],
+    ['next', 'NEXT', 'text'],
+    ['name', 'NAME', 'text'],
+    ['delay', 'DELAY', 'duration'],
+    ['priority', 'PRIORITY', 'number'],
+    ['after', 'AFTER', 'after'],
+    ['strict', 'STRICT', 'flag'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.FAIL': [
+    ['token', 'TOKEN', 'number'],
+    ['retry', 'RETRY', 'duration'],
+    ['noretry', 'NORETRY', 'flag'],
+    ['payload', 'PAYLOAD', 'data'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.MFAIL': [
+    ['retry', 'RETRY', 'duration'],
+    ['noretry', 'NORETRY', 'flag'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.ABANDON': [
+    ['token', 'TOKEN', 'number'],
+    ['delay', 'DELAY', 'duration'],
+    ['reason', 'REASON', 'text'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.MABANDON': [
+    ['delay', 'DELAY', 'duration'],
+    ['reason', 'REASON', 'text'],
+  ],
+  'JOB.TRASH': [
+    ['token', 'TOKEN', 'number'],
+    ['reason', 'REASON', 'text'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.MTRASH': [
+    ['reason', 'REASON', 'text'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
+  'JOB.WORKER REGISTER': [
+    ['role', 'ROLE', 'text'],
+    ['meta', 'META', 'map'],
+    ['for', 'FOR', 'duration'],
+    ['session', 'SESSION', 'flag'],
+  ],
+  'JOB.WORKER DEREGISTER': [],
+  'JOB.WORKER LIST': [
+    ['role', 'ROLE', 'text'],
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.WORKER QUIET': [],
+  'JOB.WORKER RESUME': [],
+  'JOB.CANCEL': [
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+    ['by', 'BY', 'text'],
+    ['force', 'FORCE', 'flag'],
+  ],
+  'JOB.RELEASE': [
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+  ],
+  'JOB.REQUEUE': [
+    ['queue', 'QUEUE', 'text'],
+    ['to', 'TO', 'text'],
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+  ],
+  'JOB.DELETE': [
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+    ['return', 'RETURN', 'flag'],
+    ['fields', 'FIELDS', 'list'],
+  ],
+  'JOB.UPDATE': [
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+    ['priority', 'PRIORITY', 'number'],
+    ['queue', 'QUEUE', 'text'],
+    ['delay', 'DELAY', 'duration'],
+    ['at', 'AT', 'time'],
+    ['payload', 'PAYLOAD', 'data'],
+    ['retries', 'RETRIES', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['meta', 'META', 'map'],
+    ['log', 'LOG', 'text'],
+    ['progress', 'PROGRESS', 'number'],
+    ['tag', 'TAG', 'list'],
+    ['untag', 'UNTAG', 'list'],
+    ['track', 'TRACK', 'flag'],
+    ['untrack', 'UNTRACK', 'flag'],
+  ],
+  'JOB.DEPEND ADD': [
+    ['onfailure', 'ONFAILURE', 'choice', ['hold', 'cancel', 'fail', 'run']],
+    ['strict', 'STRICT', 'flag'],
+  ],
+  'JOB.DEPEND REMOVE': [],
+  'JOB.DEPEND CLEAR': [],
+  'JOB.PAUSE': [
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['for', 'FOR', 'duration'],
+    ['release', 'RELEASE', 'flag'],
+  ],
+  'JOB.RESUME': [
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+  ],
+  'JOB.GET': [
+    ['fields', 'FIELDS', 'list'],
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.MGET': [
+    ['fields', 'FIELDS', 'list'],
+  ],
+  'JOB.LIST': [
+    ['rev', 'REV', 'flag'],
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+    ['justid', 'JUSTID', 'flag'],
+    ['fields', 'FIELDS', 'list'],
+  ],
+  'JOB.COUNT': [
+    ['cursor', 'CURSOR', 'text'],
+  ],
+  'JOB.WAIT': [
+    ['any', 'ANY', 'flag'],
+    ['changed', 'CHANGED', 'number'],
+    ['fields', 'FIELDS', 'list'],
+    ['for', 'FOR', 'choice', ['claimable', 'present', 'empty']],
+    ['queue', 'QUEUE', 'text'],
+    ['queues', 'QUEUES', 'list'],
+  ],
+  'JOB.HISTORY': [],
+  'JOB.EXPLAIN': [],
+  'JOB.QUEUES': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.GROUPS': [
+    ['queue', 'QUEUE', 'text'],
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.LIMITS': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.WORKERS': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.KINDS': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.TAGS': [
+    ['cursor', 'CURSOR', 'text'],
+    ['count', 'COUNT', 'number'],
+  ],
+  'JOB.STATS': [
+    ['queue', 'QUEUE', 'text'],
+    ['day', 'DAY', 'text'],
+  ],
+  'JOB.METRICS': [],
+  'JOB.INFO': [
+    ['digest', 'DIGEST', 'flag'],
+  ],
+  'JOB.SETTINGS GET': [
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['limit', 'LIMIT', 'text'],
+  ],
+  'JOB.SETTINGS SET': [
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['limit', 'LIMIT', 'text'],
+  ],
+  'JOB.SETTINGS RESET': [
+    ['queue', 'QUEUE', 'text'],
+    ['group', 'GROUP', 'text'],
+    ['limit', 'LIMIT', 'text'],
+  ],
+  'JOB.CLOCK GET': [],
+  'JOB.CLOCK SET': [],
+  'JOB.CLOCK ADVANCE': [],
+} as const satisfies Record<string, readonly (readonly [string, string, Shape, (readonly string[])?])[]>;
+
+/** A command of the module; one with subcommands is named with each. */
+export type CommandName = keyof typeof COMMANDS;
+
+/** What jobs are to be. A list names alternatives. */
+export interface Plainly {
+  /** Jobs in this state: scheduled, blocked, ready, claimed, complete, failed, cancelled or trashed */
+  state?: State | readonly State[] | undefined;
+  /** Jobs in this queue, of this group, held by this worker */
+  queue?: string | readonly string[] | undefined;
+  /** Jobs in this queue, of this group, held by this worker */
+  group?: string | readonly string[] | undefined;
+  /** Jobs in this queue, of this group, held by this worker */
+  worker?: string | readonly string[] | undefined;
+  /** Jobs with this name, with this tag, posted on behalf of this user */
+  name?: string | readonly string[] | undefined;
+  /** Jobs with this name, with this tag, posted on behalf of this user */
+  tag?: string | readonly string[] | undefined;
+  /** Jobs whose last failure is of this kind, whatever their state */
+  kind?: string | readonly string[] | undefined;
+  /** Jobs that somebody follows */
+  tracked?: boolean | undefined;
+  /** Jobs with this name, with this tag, posted on behalf of this user */
+  user?: string | readonly string[] | undefined;
+  /** Jobs that have lost a lease */
+  lapsed?: boolean | undefined;
+  /** Jobs that have changed since this `revision` of the board: their `version` is higher */
+  since?: number | undefined;
+}
+
+/** Which jobs: those that pass all filters, and of `not` none. */
+export interface Filters extends Plainly {
+  /** Jobs that pass none of these. */
+  not?: Plainly | undefined;
+}
+
+/** The filters, with how many words each takes. */
+export const FILTERS = {
+  state: ['STATE', 1],
+  queue: ['QUEUE', 1],
+  group: ['GROUP', 1],
+  worker: ['WORKER', 1],
+  name: ['NAME', 1],
+  tag: ['TAG', 1],
+  kind: ['KIND', 1],
+  tracked: ['TRACKED', 0],
+  user: ['USER', 1],
+  lapsed: ['LAPSED', 0],
+  since: ['SINCE', 1],
+} as const satisfies Record<keyof Plainly, readonly [string, number]>;
+
+/** The states of a job. */
+export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', 'failed', 'cancelled', 'trashed'] as const;
+/** The state of a job. */
+export type State = (typeof STATES)[number];
+
+/** The fields of a record. */
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session'] as const;
+/** A field of a record. */
+export type Field = (typeof FIELDS)[number];
+
+/** The events of a board, with their bits in the setting `events`. */
+export const EVENTS = {
+  posted: 1,
+  ready: 2,
+  claimed: 4,
+  lost: 8,
+  progress: 16,
+  completed: 32,
+  advanced: 64,
+  failed: 128,
+  retried: 256,
+  abandoned: 512,
+  cancelled: 1024,
+  trashed: 2048,
+  deleted: 4096,
+  settings: 8192,
+} as const;
+/** A kind of event. */
+export type EventKind = keyof typeof EVENTS;
+
+/** The settings of boards, queues, groups and shared limits. */
+export interface Settings {
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms; default: 30000; set for: module, board, queue */
+  'lease'?: Duration | undefined;
+  /** how many failures are followed by another try; -1: no limit. Range: -1 to 2^31-1; default: 10; set for: module, board, queue */
+  'retries'?: number | undefined;
+  /** how many lost leases are followed by another try; -1: no limit. Range: -1 to 2^31-1; default: 5; set for: module, board, queue */
+  'lapses'?: number | undefined;
+  /** the wait before the first retry. Each further wait doubles. Range: 0 to 2^40 ms; default: 5000; set for: module, board, queue */
+  'backoff-base'?: Duration | undefined;
+  /** the longest wait before a retry. Range: 0 to 2^40 ms; default: 3600000; set for: module, board, queue */
+  'backoff-max'?: Duration | undefined;
+  /** by how many percent that wait varies at random, up or down. Range: 0 to 100; default: 10; set for: module, board, queue */
+  'jitter'?: number | undefined;
+  /** the longest time that one run may take; -1 or 0: no limit. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  'timeout'?: Duration | 'forever' | undefined;
+  /** the age at which an unclaimed job fails; -1 or 0: no limit. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  'expire'?: Duration | 'forever' | undefined;
+  /** how long a complete job without a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: 0; set for: module, board */
+  'retain-complete'?: Duration | 'forever' | undefined;
+  /** how long a complete job with a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: 3600000; set for: module, board */
+  'retain-result'?: Duration | 'forever' | undefined;
+  /** how long a failed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 2592000000; set for: module, board */
+  'retain-failed'?: Duration | 'forever' | undefined;
+  /** how long a trashed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 2592000000; set for: module, board */
+  'retain-trashed'?: Duration | 'forever' | undefined;
+  /** how long a cancelled job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 86400000; set for: module, board */
+  'retain-cancelled'?: Duration | 'forever' | undefined;
+  /** how long a worker whose connection has closed may return to its `SESSION` claims and registration. Range: 0 to 2^40 ms; default: 0; set for: module, board */
+  'session-grace'?: Duration | undefined;
+  /** how many complete jobs are kept; the oldest are dropped. Range: 0 to 2^31-1; default: 100000; set for: module, board */
+  'keep-complete'?: number | undefined;
+  /** how many failed jobs are kept; the oldest are dropped. Range: 0 to 2^31-1; default: 100000; set for: module, board */
+  'keep-failed'?: number | undefined;
+  /** how many trashed jobs are kept; the oldest are dropped. Range: 0 to 2^31-1; default: 100000; set for: module, board */
+  'keep-trashed'?: number | undefined;
+  /** how many cancelled jobs are kept; the oldest are dropped. Range: 0 to 2^31-1; default: 100000; set for: module, board */
+  'keep-cancelled'?: number | undefined;
+  /** how many dropped jobs the board remembers, for commands that are sent again. Range: 0 to 1000000; default: 10000; set for: board */
+  'tombstones'?: number | undefined;
+  /** how long it remembers them. Range: 0 to 2^40 ms; default: 60000; set for: board */
+  'tombstone-ttl'?: Duration | undefined;
+  /** how many first events of a job's history are kept. Range: 0 to 1000; default: 5; set for: board */
+  'history-first'?: number | undefined;
+  /** how many last events of a job's history are kept. Range: 0 to 1000; default: 15; set for: board */
+  'history-last'?: number | undefined;
+  /** 1: `*` as worker means whoever holds a job, or nobody (see Ownerless boards). `yes` and `no` work as well. Range: 0 to 1; default: 0; set for: board */
+  'ownerless'?: boolean | undefined;
+  /** how many jobs of a queue, of a group or under a shared limit run at once; -1: no limit. The board's value is that of each queue without its own. A lower value takes no running job back. Range: -1 to 2^31-1; default: -1; set for: board, queue, group, limit */
+  'concurrency'?: number | undefined;
+  /** how many days of statistics are kept, today included; 0: none, and nothing is counted. Range: 0 to 3650; default: 30; set for: board */
+  'stats-days'?: number | undefined;
+  /** how long a worker keeps a job after its lease has ended, before the job is ready again. The claim fixes it. Range: 0 to 2^40 ms; default: 0; set for: module, board, queue */
+  'grace'?: Duration | undefined;
+  /** how long a worker may continue after a request to cancel; then the job is cancelled. -1: as long as its claim holds. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  'cancel-grace'?: Duration | 'forever' | undefined;
+  /** how many turns a group gets for each turn of a group with weight 1. A change counts after the next turn of a waiting group. Range: 1 to 1000; default: 1; set for: group */
+  'weight'?: number | undefined;
+  /** 1: the group runs one job after the other. The next job waits until the last has ended, including its retries. A job that comes back is next, whatever the priorities of the others. Range: 0 to 1; default: 0; set for: group */
+  'ordered'?: boolean | undefined;
+  /** the waiting time that raises a job's priority by one; 0: never. Counts for jobs posted, requeued or moved afterwards. Range: 0 to 2^31-1 ms; default: 0; set for: board, queue */
+  'ageing'?: Duration | undefined;
+  /** how many permits arrive in each `rate-period`, which limits how fast jobs are claimed; -1: no limit. The board's value is for all its queues together, not for each. Range: -1 to 2^31-1; default: -1; set for: board, queue, group, limit */
+  'rate'?: number | undefined;
+  /** the time in which `rate` permits arrive. Range: 1 to 2^31-1 ms; default: 1000; set for: board, queue, group, limit */
+  'rate-period'?: Duration | undefined;
+  /** how many permits are kept, and how many there are at first. A rate above a few hundred a second needs a larger burst: with 1, at most one permit per millisecond is used, and those that arrive between claims are lost. `rate` / 50 (20 ms of permits) is enough. Range: 1 to 2^31-1; default: 1; set for: board, queue, group, limit */
+  'burst'?: number | undefined;
+  /** which events are published: the sum of their bits, or names. Range: 0 to 16383; default: 0; set for: module, board */
+  'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
+  /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
+  'events-tracked'?: boolean | undefined;
+  /** how many jobs that have not ended the board, the queue or the group can have, each counted by itself; -1: no limit. Posts, `JOB.REQUEUE`, and `JOB.UPDATE` of the queue are refused above it (`LIMIT max-jobs`); schedules pass over their time. Range: -1 to 2^31-1; default: -1; set for: board, queue, group */
+  'max-jobs'?: number | undefined;
+  /** how many bytes all records of the board or the queue can have; -1: no limit. A record counts 64 bytes, its id and payload, and what else is kept of it, without tags. `JOB.INFO` and `JOB.QUEUES` show the sum as `record-bytes`. Range: -1 to 2^53; default: -1; set for: board, queue */
+  'max-bytes'?: number | undefined;
+  /** how many queues can exist: those that hold jobs, have settings (their own or those of groups), are paused, or have a group that waits for permits. A command that would create one more is refused (`LIMIT max-queues`); a schedule passes over its time. A day has statistics of at most this many queues; events in others are not counted. Range: 1 to 10000000; default: 100000; set for: board */
+  'max-queues'?: number | undefined;
+  /** how many groups a queue can have before unknown groups get no settings and no pause (`LIMIT max-groups`). Range: 1 to 100000000; default: 1000000; set for: board */
+  'max-groups'?: number | undefined;
+  /** how many schedules can exist (`LIMIT max-schedules`). Range: 1 to 1000000; default: 10000; set for: board */
+  'max-schedules'?: number | undefined;
+  /** how many keys of `UNIQUE` can be held at a time (`LIMIT max-keys`, of a post or a requeue); a schedule passes over its time. Range: 1 to 1000000000; default: 10000000; set for: board */
+  'max-keys'?: number | undefined;
+  /** The shared limits that a queue or a group names. */
+  limits?: readonly string[] | undefined;
+}
+
+/** How settings are written. */
+export const SETTINGS = {
+  'lease': 'duration',
+  'retries': 'number',
+  'lapses': 'number',
+  'backoff-base': 'duration',
+  'backoff-max': 'duration',
+  'jitter': 'number',
+  'timeout': 'endless',
+  'expire': 'endless',
+  'retain-complete': 'endless',
+  'retain-result': 'endless',
+  'retain-failed': 'endless',
+  'retain-trashed': 'endless',
+  'retain-cancelled': 'endless',
+  'session-grace': 'duration',
+  'keep-complete': 'number',
+  'keep-failed': 'number',
+  'keep-trashed': 'number',
+  'keep-cancelled': 'number',
+  'tombstones': 'number',
+  'tombstone-ttl': 'duration',
+  'history-first': 'number',
+  'history-last': 'number',
+  'ownerless': 'flag',
+  'concurrency': 'number',
+  'stats-days': 'number',
+  'grace': 'duration',
+  'cancel-grace': 'endless',
+  'weight': 'number',
+  'ordered': 'flag',
+  'ageing': 'duration',
+  'rate': 'number',
+  'rate-period': 'duration',
+  'burst': 'number',
+  'events': 'number',
+  'events-tracked': 'flag',
+  'max-jobs': 'number',
+  'max-bytes': 'number',
+  'max-queues': 'number',
+  'max-groups': 'number',
+  'max-schedules': 'number',
+  'max-keys': 'number',
+  limits: 'list',
+} as const satisfies Record<keyof Settings, Shape>;
+
+/** The codes of what the server refuses. */
+export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
+/** The code of a refusal: its first word. */
+export type Code = (typeof CODES)[number];

@@ -1,0 +1,28 @@
+/** Boards, tasks and workers for the jobboard module of Redis and Valkey. */
+export { Board, type Elsewhere } from './board/board.js';
+export type { Changes, Scope, Setting, Slice, Sweep } from './board/operating.js';
+export type { Node } from './board/posting.js';
+export type { Changed, Explanation, HistoryEntry, Listing } from './board/reading.js';
+export { type BoardOptions, collected, type Page } from './board/sending.js';
+export type { Patience } from './board/waiting.js';
+export type { Beat, Chained, Failure, Held } from './board/working.js';
+export { type Codec, json, raw } from './codecs.js';
+export type { Context } from './context.js';
+export { type Duration, ofMs, toMs } from './durations.js';
+export * from './errors.js';
+export type { BoardEvent, Events } from './events.js';
+export { Flow, type Relations, type Step, type Tree } from './flow.js';
+export type * from './generated.js';
+export { COMMANDS, EVENTS, FIELDS, REFERENCE, SETTINGS, STATES } from './generated.js';
+export { type ErrorClass, type HandlerFunction, NoHandler, type Which } from './handlers.js';
+export { type Hook, hooks } from './hooks.js';
+export { type FieldNames, Job } from './jobs.js';
+export type { Server } from './link.js';
+export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash } from './outcomes.js';
+export type { Row } from './replies.js';
+export type { InputOf, OutputOf, Schema } from './schema.js';
+export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';
+export type { Time } from './times.js';
+export type { After, AfterAll, Backoff } from './words.js';
+export type { Logger, WorkerOptions } from './worker/options.js';
+export { type FailedTry, Worker, type WorkerEvents } from './worker/worker.js';

@@ -1,0 +1,104 @@
+/** A job's record. */
+import { type Codec, decoded } from './codecs.js';
+import type { Field, State } from './generated.js';
+import { double, pairs, type Reply, strings, value } from './replies.js';
+
+const ENDED: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
+
+/**
+ * A record, with the fields that were asked for and that the job has: see Record fields in the reference. Times are
+ * Unix milliseconds: `new Date(job.posted)`. `payload` and `result` are decoded when they are first read.
+ */
+export class Job<Payload = unknown, Result = unknown> {
+  declare readonly id: string;
+  declare readonly seq: number;
+  declare readonly state: State;
+  declare readonly queue: string;
+  declare readonly name?: string;
+  declare readonly priority: number;
+  declare readonly attempt: number;
+  declare readonly left: number;
+  declare readonly token: number;
+  declare readonly worker?: string;
+  declare readonly deadline?: number;
+  declare readonly kind?: string;
+  declare readonly message?: string;
+  declare readonly stage?: string;
+  declare readonly progress?: number;
+  declare readonly posted: number;
+  declare readonly due?: number;
+  declare readonly claimed?: number;
+  declare readonly ended?: number;
+  declare readonly modified: number;
+  declare readonly version: number;
+  declare readonly meta?: Readonly<Record<string, string>>;
+  declare readonly previous?: string;
+  declare readonly reason?: string;
+  declare readonly intended?: number;
+  declare readonly after?: readonly string[];
+  declare readonly tags?: readonly string[];
+  declare readonly tracked?: number;
+  declare readonly user?: string;
+  declare readonly unique?: string;
+  declare readonly parent?: string;
+  declare readonly share?: number;
+  declare readonly children?: number;
+  declare readonly group?: string;
+  declare readonly cost?: number;
+  declare readonly session?: number;
+
+  readonly #codec: Codec;
+  readonly #data: { payload?: string | Buffer; result?: string | Buffer } = {};
+  readonly #decoded: { payload?: unknown; result?: unknown } = {};
+
+  constructor(record: Reply, codec: Codec) {
+    this.#codec = codec;
+    const fields = this as unknown as Record<string, unknown>;
+    pairs(record, (key, found) => {
+      if (key === 'payload' || key === 'result') this.#data[key] = found as string | Buffer;
+      else fields[key] = field(key, found);
+    });
+  }
+
+  /** The payload; undefined when it was not asked for. Raises `PayloadError` when the codec cannot read it. */
+  get payload(): Payload {
+    return this.#decode('payload') as Payload;
+  }
+
+  /** The result; undefined when there is none. */
+  get result(): Result | undefined {
+    return this.#decode('result') as Result | undefined;
+  }
+
+  /** The payload as it came. */
+  get data(): string | Buffer | undefined {
+    return this.#data.payload;
+  }
+
+  /** Whether it is complete, failed, cancelled or trashed. */
+  get isEnded(): boolean {
+    return ENDED.has(this.state);
+  }
+
+  toJSON(): Record<string, unknown> {
+    const found: Record<string, unknown> = Object.fromEntries(Object.entries(this));
+    for (const name of ['payload', 'result'] as const) if (this.#data[name] !== undefined) found[name] = this[name];
+    return found;
+  }
+
+  #decode(name: 'payload' | 'result'): unknown {
+    const data = this.#data[name];
+    if (data === undefined) return undefined;
+    if (!(name in this.#decoded)) this.#decoded[name] = decoded(this.#codec, data);
+    return this.#decoded[name];
+  }
+}
+
+function field(key: string, found: Reply): unknown {
+  if (key === 'meta') return strings(found);
+  if (key === 'progress') return double(found);
+  return value(found);
+}
+
+/** Which fields a record is to have; all of them when undefined. */
+export type FieldNames = readonly (Field | (string & {}))[];

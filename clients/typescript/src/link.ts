@@ -1,0 +1,312 @@
+/** How a board talks to its server: connections that fail at once when they break, and are made anew when asked. */
+import { createClient, createSentinel, ErrorReply, RESP_TYPES } from '@redis/client';
+import type { RedisClientOptions, RedisClientType, RedisClusterType, RedisSentinelType } from '@redis/client';
+
+import { Away, ConnectionLost, refusal } from './errors.js';
+import type { Reply } from './replies.js';
+import type { Word } from './words.js';
+
+/* eslint-disable @typescript-eslint/no-explicit-any */
+type AnyClient = RedisClientType<any, any, any, any, any>;
+type AnyCluster = RedisClusterType<any, any, any, any, any>;
+type AnySentinel = RedisSentinelType<any, any, any, any, any>;
+/* eslint-enable @typescript-eslint/no-explicit-any */
+
+/**
+ * Where the server is: a URL, options of node-redis, or a client of it (also one of a cluster or of Sentinels), whose
+ * options connections of our own are made with.
+ */
+export type Server = string | RedisClientOptions | AnyClient | AnyCluster | AnySentinel;
+
+/** How long a server that cannot be reached is tried, and how long an answer may take beside a wait, ms. */
+export const PATIENCE = 10_000;
+const CONNECT = 5000;
+const DEFAULT_URL = 'redis://127.0.0.1:6379';
+
+const TEXT = { [RESP_TYPES.MAP]: Array };
+const BYTES = { [RESP_TYPES.MAP]: Array, [RESP_TYPES.BLOB_STRING]: Buffer };
+
+/** What there is to say of one way to a server. */
+interface Way {
+  connect(): Promise<unknown>;
+  destroy(): void;
+  send(key: string | undefined, words: readonly Word[], binary: boolean): Promise<unknown>;
+  subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void>;
+  readonly ready: boolean;
+  ref(): void;
+  unref(): void;
+  on(event: string, listener: (error: Error) => void): unknown;
+}
+
+/** A place is where connections are made to. */
+export class Place {
+  readonly #make: (name?: string) => Way;
+  readonly shown: string;
+  /** The number of the database, which events carry. */
+  readonly database: number;
+  /** Whether one connection is one connection to one server: a session needs that. */
+  readonly single: boolean;
+
+  constructor(server: Server | undefined) {
+    const found = server ?? process.env['JOBBOARD_URL'] ?? DEFAULT_URL;
+    if (typeof found === 'string' && found.includes('sentinel://')) {
+      const { options, shown, database } = sentinelOf(found);
+      this.#make = () => sentinelWay(createSentinel(options));
+      [this.shown, this.database, this.single] = [shown, database, false];
+    } else if (isSentinel(found)) {
+      this.#make = () => sentinelWay(found.duplicate() as AnySentinel);
+      [this.shown, this.database, this.single] = ['Sentinels', 0, false];
+    } else if (isCluster(found)) {
+      this.#make = () => clusterWay(found.duplicate());
+      [this.shown, this.database, this.single] = ['a cluster', 0, false];
+    } else {
+      const options: RedisClientOptions = typeof found === 'string' ? { url: found } : isClient(found) ? (found.options as RedisClientOptions) : found;
+      this.#make = (name) => clientWay(createClient(ours(options, name)) as AnyClient);
+      const parsed = createClient({ ...options }).options;
+      const socket = (parsed.socket ?? {}) as { host?: string; port?: number; path?: string };
+      this.database = parsed.database ?? 0;
+      this.shown = `${socket.path ?? `${socket.host ?? '127.0.0.1'}:${String(socket.port ?? 6379)}`}${this.database === 0 ? '' : `, db ${String(this.database)}`}`;
+      this.single = true;
+    }
+  }
+
+  /** A connection of its own, made when it is first asked. `name` shows in CLIENT LIST. */
+  open(name?: string): Link {
+    return new Link(() => this.#make(name), this.shown);
+  }
+}
+
+/** What we add to a user's options: we connect again ourselves, and nothing is queued or timed out behind our back. */
+function ours(options: RedisClientOptions, name: string | undefined): RedisClientOptions {
+  return {
+    maintNotifications: 'disabled',
+    ...options,
+    ...(name === undefined ? {} : { name: name.replaceAll(/[^!-~]/g, '_') }),
+    disableOfflineQueue: true,
+    commandOptions: { timeout: undefined },
+    socket: { connectTimeout: CONNECT, ...options.socket, reconnectStrategy: false } as RedisClientOptions['socket'],
+  } as unknown as RedisClientOptions;
+}
+
+function clientWay(client: AnyClient): Way {
+  return {
+    connect: () => client.connect(),
+    destroy: () => {
+      if (client.isOpen) client.destroy();
+    },
+    send: (_, words, binary) => client.sendCommand(words, { typeMapping: binary ? BYTES : TEXT }),
+    subscribe: (channels, heard) => client.subscribe(channels, heard),
+    get ready() {
+      return client.isReady;
+    },
+    ref: () => client.ref(),
+    unref: () => client.unref(),
+    on: (event, listener) => client.on(event, listener),
+  };
+}
+
+function clusterWay(cluster: AnyCluster): Way {
+  return {
+    connect: () => cluster.connect(),
+    destroy: () => {
+      cluster.destroy();
+    },
+    send: (key, words, binary) => cluster.sendCommand(key, false, words as Word[], { typeMapping: binary ? BYTES : TEXT }),
+    subscribe: (channels, heard) => cluster.subscribe(channels, heard),
+    ready: true,
+    ref: () => undefined,
+    unref: () => undefined,
+    on: (event, listener) => cluster.on(event, listener),
+  };
+}
+
+function sentinelWay(sentinel: AnySentinel): Way {
+  return {
+    connect: () => sentinel.connect(),
+    destroy: () => void sentinel.destroy(),
+    send: (_, words, binary) => sentinel.sendCommand(false, words as Word[], { typeMapping: binary ? BYTES : TEXT }),
+    subscribe: (channels, heard) => sentinel.subscribe(channels, heard),
+    get ready() {
+      return sentinel.isReady;
+    },
+    ref: () => undefined,
+    unref: () => undefined,
+    on: (event, listener) => sentinel.on(event, listener),
+  };
+}
+
+/** `sentinel://[user:password@]host:port,host:port/service[/db]` */
+function sentinelOf(url: string) {
+  const found = /^(?:redis\+)?sentinel:\/\/(?:([^:@]*):?([^@]*)@)?([^/?]+)\/([^/?]+)(?:\/(\d+))?(?:\?sentinel_password=(.*))?$/.exec(url);
+  if (!found) throw new TypeError("Sentinels are named as sentinel://[user:password@]host:26379,host2:26379/service[/db]");
+  const [, user, password, hosts = '', service = '', db, guard] = found;
+  const database = Number(db ?? 0);
+  const node = {
+    ...(user ? { username: decodeURIComponent(user) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
+    database,
+  };
+  const sentinelRootNodes = hosts.split(',').map((one) => {
+    const [host = '127.0.0.1', port = '26379'] = one.split(':');
+    return { host, port: Number(port) };
+  });
+  const options = { name: service, sentinelRootNodes, nodeClientOptions: node, masterPoolSize: 1, ...(guard ? { sentinelClientOptions: { password: decodeURIComponent(guard) } } : {}) };
+  return { options, shown: `${service} by Sentinels ${hosts}`, database };
+}
+
+const isCluster = (server: object | string): server is AnyCluster => typeof server === 'object' && 'slots' in server && 'nodeClient' in server;
+const isSentinel = (server: object | string): server is AnySentinel => typeof server === 'object' && 'getSentinelNode' in server;
+const isClient = (server: object | string): server is AnyClient => typeof server === 'object' && 'sendCommand' in server;
+
+/**
+ * One connection. A command whose answer did not come raises `ConnectionLost`: only who asked knows whether it may be
+ * sent again. It lets the process end while nothing is asked.
+ */
+export class Link {
+  readonly #make: () => Way;
+  readonly #shown: string;
+  #way: Way | undefined;
+  #connecting: Promise<Way> | undefined;
+  #pending = 0;
+  #since = 0;
+  #longest = 0;
+  #watch: NodeJS.Timeout | undefined;
+  #looked = 0;
+  #closed = false;
+  /** Told when the connection has gone. */
+  onLost: (() => void) | undefined;
+
+  constructor(make: () => Way, shown: string) {
+    this.#make = make;
+    this.#shown = shown;
+  }
+
+  /** Sends a command; `block`: how long the server may wait before it answers, ms. */
+  async ask(words: readonly Word[], { key, block = 0, binary = false, patient = true }: Asking = {}): Promise<Reply> {
+    const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
+    if (this.#pending === 0) {
+      this.#since = Date.now();
+      this.#longest = 0;
+      way.ref();
+      this.#looked = this.#since;
+      this.#watch ??= setInterval(() => {
+        this.#look();
+      }, 1000).unref();
+    }
+    this.#pending += 1;
+    this.#longest = Math.max(this.#longest, block);
+    try {
+      const reply = (await way.send(key, words, binary)) as Reply;
+      this.#since = Date.now();
+      return reply;
+    } catch (error) {
+      if (error instanceof ErrorReply) {
+        this.#since = Date.now();
+        throw refusal(error.message);
+      }
+      this.#drop(way);
+      throw lost(error, this.#shown);
+    } finally {
+      this.#pending -= 1;
+      if (this.#pending === 0) {
+        clearInterval(this.#watch);
+        this.#watch = undefined;
+        way.unref();
+      }
+    }
+  }
+
+  /** Listens to channels, until the connection is lost or closed. */
+  async subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void> {
+    const way = await this.#connected(false);
+    try {
+      await way.subscribe(channels, heard);
+      way.ref();
+    } catch (error) {
+      if (error instanceof ErrorReply) throw refusal(error.message);
+      this.#drop(way);
+      throw lost(error, this.#shown);
+    }
+  }
+
+  /** Ends what is asked, with `ConnectionLost`; the next command connects anew. */
+  interrupt(): void {
+    if (this.#way) this.#drop(this.#way);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.onLost = undefined;
+    this.interrupt();
+  }
+
+  async #connected(patient: boolean): Promise<Way> {
+    this.#connecting ??= this.#connect(patient).finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #connect(patient: boolean): Promise<Way> {
+    const end = Date.now() + CONNECT;
+    for (let wait = 50; ; wait *= 2) {
+      if (this.#closed) throw new ConnectionLost('it was closed');
+      if (this.#way) this.#drop(this.#way);
+      const way = (this.#way = this.#make());
+      way.on('error', () => {
+        this.#drop(way);
+      });
+      way.on('end', () => {
+        this.#drop(way);
+      });
+      try {
+        await way.connect();
+        return way;
+      } catch (error) {
+        this.#drop(way);
+        const refused = error instanceof ErrorReply && !(refusal(error.message) instanceof Away);
+        if (refused) throw refusal(error.message);
+        if (!patient || Date.now() + wait > end) throw lost(error, this.#shown);
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  }
+
+  #drop(way: Way): void {
+    if (this.#way !== way) return;
+    this.#way = undefined;
+    try {
+      way.destroy();
+    } catch {
+      // It has gone already.
+    }
+    this.onLost?.();
+  }
+
+  /** A connection on which nothing comes for too long is dead, although nobody has said so. */
+  #look(): void {
+    const late = Date.now() - this.#looked > 3000; // it was this process that stood still
+    this.#looked = Date.now();
+    if (late) this.#since = this.#looked;
+    if (this.#way && Date.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
+  }
+}
+
+interface Asking {
+  key?: string | undefined;
+  block?: number;
+  binary?: boolean;
+  /** Whether a server that cannot be reached is tried for some seconds. */
+  patient?: boolean;
+}
+
+function lost(error: unknown, shown: string): ConnectionLost {
+  if (error instanceof ConnectionLost) return error;
+  const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error as Error];
+  const text = causes.map((one) => one.message).join('; ');
+  let hint = '';
+  if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|timeout/i.test(text)) {
+    hint = ": the board's server option or $JOBBOARD_URL says where the server is; `jobboard serve` starts one";
+  }
+  return new ConnectionLost(`no answer from ${shown}: ${text}${hint}`, { cause: error });
+}

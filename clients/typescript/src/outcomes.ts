@@ -1,0 +1,97 @@
+/** How a run ends: what a handler may return or throw. Anything else that it returns is the result. */
+import type { Duration } from './durations.js';
+import { toMs } from './durations.js';
+
+/** Completes the job, as `return value` does, and says more of it. */
+export class Complete {
+  constructor(
+    readonly result?: unknown,
+    /** `retain`: how long the record is kept; `force`: also when somebody asked to cancel the job. */
+    readonly options: { retain?: Duration | 'forever'; force?: boolean } = {},
+  ) {
+    if (options.retain !== undefined) toMs(options.retain, 'retain');
+  }
+}
+
+/** Sends the job on to another queue, under the same id; `name` says which handler does the next step there. */
+export class Next {
+  constructor(
+    readonly queue: string,
+    readonly payload?: unknown,
+    readonly options: { name?: string; delay?: Duration; priority?: number; after?: readonly string[] } = {},
+  ) {
+    if (options.delay !== undefined) toMs(options.delay, 'delay');
+  }
+}
+
+/** Thrown by a handler: fail this try, and try again after `delay` (without one, after the job's back-off). */
+export class Retry extends Error {
+  override readonly name = 'Retry';
+  readonly delay: Duration | undefined;
+  readonly kind: string;
+
+  constructor(message = '', options: { delay?: Duration; kind?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    if (options.delay !== undefined) toMs(options.delay, 'delay');
+    this.delay = options.delay;
+    this.kind = options.kind ?? 'Retry';
+  }
+}
+
+/** Thrown by a handler: the job has failed, and is not tried again. */
+export class NoRetry extends Error {
+  override readonly name = 'NoRetry';
+  readonly kind: string;
+
+  constructor(message = '', options: { kind?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = options.kind ?? 'NoRetry';
+  }
+}
+
+/** Thrown by a handler: give the job back, which costs it nothing; ready again after `delay`. */
+export class Abandon extends Error {
+  override readonly name = 'Abandon';
+  readonly delay: Duration | undefined;
+
+  constructor(reason = '', options: { delay?: Duration } = {}) {
+    super(reason);
+    if (options.delay !== undefined) toMs(options.delay, 'delay');
+    this.delay = options.delay;
+  }
+}
+
+/** Thrown by a handler: the job can never succeed; set it aside for a person to look at. */
+export class Trash extends Error {
+  override readonly name = 'Trash';
+}
+
+/** The reason of a context's signal: stop now. */
+export class Stopped extends Error {
+  override readonly name: string = 'Stopped';
+}
+
+/** The job is no longer ours: its lease ended, it timed out, or somebody took it. What is said of it is refused. */
+export class Lost extends Stopped {
+  override readonly name = 'Lost';
+}
+
+/** Somebody asked to cancel the job. Unless the handler returns all the same, the job is cancelled. */
+export class CancelRequested extends Stopped {
+  override readonly name = 'CancelRequested';
+}
+
+/** The worker has to stop now: its time for finishing work is over. The job has been given back. */
+export class GoHome extends Stopped {
+  override readonly name = 'GoHome';
+}
+
+/** The longest message or reason, bytes: the module's default `max-text`. */
+const TEXT = 4096;
+
+/** Text of at most so many bytes. */
+export function shortened(text: string, most = TEXT): string {
+  if (Buffer.byteLength(text) <= most) return text;
+  const cut = Buffer.from(text).subarray(0, most - 3).toString();
+  return `${cut.replace(/\uFFFD+$/u, '')}...`;
+}

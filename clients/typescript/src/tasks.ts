@@ -1,0 +1,147 @@
+/** Tasks: a name with the schema of its payload, options, and, in workers, a handler. */
+import { createHash } from 'node:crypto';
+
+import type { Board } from './board/board.js';
+import type { Node } from './board/posting.js';
+import type { Patience } from './board/waiting.js';
+import type { Context } from './context.js';
+import type { Duration } from './durations.js';
+import type { PostOptions, ScheduleSetOptions } from './generated.js';
+import type { ErrorClass } from './handlers.js';
+import { type Complete, Next } from './outcomes.js';
+import { type Schema, validated } from './schema.js';
+
+/** Options that only one job can have, and not a task. */
+type OfOneJob = 'id' | 'nx' | 'xx' | 'replace' | 'name' | 'at' | 'after' | 'strict' | 'parent' | 'share';
+
+/**
+ * A key that one job at a time holds: text is the key itself, `true` makes one of the payload, a list one of these of
+ * its fields.
+ */
+export type Unique<Input> = string | true | readonly (keyof Input & string)[];
+
+/** Options of a task: those of a post, but for what only one job can have. */
+export interface TaskOptions<Input = unknown, Result = unknown> extends Omit<PostOptions, OfOneJob | 'unique'> {
+  unique?: Unique<Input> | undefined;
+  /** Errors after which a job is not tried again. */
+  noretry?: readonly ErrorClass[] | undefined;
+  /** The schema of the result: it is checked where the job ends. */
+  result?: Schema<Result, unknown> | undefined;
+}
+
+/** Options of one post of a task, over those of the task. */
+export interface CallOptions<Input = unknown> extends Omit<PostOptions, 'name' | 'unique'> {
+  unique?: Unique<Input> | false | undefined;
+}
+
+/** When a task's schedule posts: `cron`, or `every`; and options of the jobs. */
+export interface Times extends Omit<ScheduleSetOptions, 'name'> {
+  /** The schedule's id; the task's name by default. */
+  id?: string;
+}
+
+/** A call of a task that is to be posted with others: see `Flow`. */
+export type Call = Omit<Node, 'label'> & { readonly label?: string };
+
+/** What a handler's return value is as a result. */
+export type ResultOf<R> = Exclude<Awaited<R>, Complete | Next>;
+
+const LONGEST = 200;
+
+/**
+ * A task of a board. `Input` is what a post takes, `Output` what the schema makes of it for the handler, `Result` what
+ * the handler returns.
+ */
+export class Task<Input, Output = Input, Result = unknown> {
+  constructor(
+    readonly board: Board,
+    readonly name: string,
+    readonly schema: Schema<Input, Output> | undefined,
+    readonly options: TaskOptions<Input>,
+  ) {}
+
+  /**
+   * Says which function does the jobs of this task; in workers. Its result is that of the task.
+   *
+   *     const welcome = board.task('welcome', schema).handle(async ({ to }, context) => `Hello ${to}`)
+   */
+  handle<R extends Result>(handler: (payload: Output, context: Context<Input>) => R | Promise<R>): Task<Input, Output, ResultOf<R>> {
+    const { noretry = [], queue = 'default', result } = this.options;
+    const checked = result && (async (value: unknown) => validated(result, value, `the result of ${this.name}`));
+    const run = handler as (payload: Output, context: Context) => unknown;
+    const found = checked ? async (payload: Output, context: Context) => checked(await run(payload, context)) : run;
+    this.board.handlers.add(this.name, undefined, { function: found as never, noretry, queue, schema: this.schema });
+    return this as unknown as Task<Input, Output, ResultOf<R>>;
+  }
+
+  /** Posts a job; its id. Raises `ArgumentError` when the schema does not take the payload. */
+  async post(payload: Input, options?: CallOptions<Input>): Promise<string> {
+    await validated(this.schema, payload, this.name);
+    return this.board.rawPost(payload, this.#words(payload, options));
+  }
+
+  /** Posts many jobs, 1,000 in a command; their ids. */
+  async postMany(payloads: Iterable<Input>, options?: Omit<CallOptions<Input>, 'id' | 'unique'>): Promise<string[]> {
+    const all = [...payloads];
+    if (this.options.unique !== undefined) throw new TypeError(`${this.name}: jobs posted together have no keys of their own`);
+    for (const payload of all) await validated(this.schema, payload, this.name);
+    return (await this.board.rawPostMany(all, this.#words(all[0] as Input, options))) as string[];
+  }
+
+  /** A call that is posted with others, by `board.flow` or a `Flow`. */
+  job(payload: Input, options?: Omit<CallOptions<Input>, 'nx' | 'xx' | 'replace' | 'onconflict'>): Call {
+    return { ...this.#words(payload, options), payload };
+  }
+
+  /** What a handler returns so that the job goes on as one of this task, under the same id. */
+  next(payload: Input, options: { delay?: Duration; priority?: number; after?: readonly string[] } = {}): Next {
+    return new Next(this.options.queue ?? 'default', payload, { name: this.name, ...options });
+  }
+
+  /** Makes the schedule of the task's name, or changes it: call it where the program starts. */
+  async schedule(times: Times, payload: Input): Promise<void> {
+    const { id = this.name, ...rest } = times;
+    await validated(this.schema, payload, this.name);
+    const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined);
+    await this.board.rawScheduleSet(id, payload, { ...(others as ScheduleSetOptions), backoffJitter, ...rest, name: this.name });
+  }
+
+  /** Waits for a job of this task, and returns its result: see `Board.result`. */
+  async result(id: string, options?: Patience): Promise<Result> {
+    return this.board.result<Result>(id, options);
+  }
+
+  /** Posts a job and waits for its result; one that nobody did `within` the time is cancelled. */
+  async call(payload: Input, { within, signal, ...options }: CallOptions<Input> & { within?: Duration; signal?: AbortSignal } = {}): Promise<Result> {
+    await validated(this.schema, payload, this.name);
+    return this.board.rawCall<Result>(payload, { ...this.#words(payload, options), within, signal });
+  }
+
+  /** The same task, posted to another board. */
+  on(board: Board): Task<Input, Output, Result> {
+    return new Task(board, this.name, this.schema, this.options);
+  }
+
+  #words(payload: Input, options: CallOptions<Input> | undefined): PostOptions {
+    const { noretry: _noretry, result: _result, ...own } = this.options;
+    const { unique, ...rest } = { ...own, ...options };
+    const key = unique === undefined || unique === false ? undefined : typeof unique === 'string' ? unique : uniqueKey(this.name, payload, unique);
+    return { ...rest, name: this.name, ...(key === undefined ? {} : { unique: key }) };
+  }
+}
+
+/** The key of a payload: what the Python package makes of the same one. */
+function uniqueKey(name: string, payload: unknown, fields: true | readonly string[]): string {
+  const given = (payload ?? {}) as Record<string, unknown>;
+  const found = fields === true ? given : Object.fromEntries(fields.map((one) => [one, given[one] ?? null]));
+  const key = `${name}:${sorted(found)}`;
+  return Buffer.byteLength(key) <= LONGEST ? key : `${name}:${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** JSON with the keys of its objects in order. */
+function sorted(value: unknown): string {
+  const plain = JSON.parse(JSON.stringify(value)) as unknown;
+  return JSON.stringify(plain, (_, one: unknown) =>
+    one !== null && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
+  );
+}

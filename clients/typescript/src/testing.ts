@@ -1,0 +1,200 @@
+/** A private server for tests, whose time moves only when they say so. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Board } from './board/board.js';
+import type { BoardOptions } from './board/sending.js';
+import { type Duration, toMs } from './durations.js';
+import { type Link, Place } from './link.js';
+import { type Time, toUnix } from './times.js';
+import { Worker } from './worker/worker.js';
+
+/** Which server a test uses. */
+export interface TestServerOptions {
+  /** The `redis-server` or `valkey-server`, from 7.0 on; by default `$JOBBOARD_SERVER`, else that of the PATH. */
+  server?: string;
+  /** The module, `libjobboard.so`; by default `$JOBBOARD_MODULE`. */
+  module?: string;
+  /** Whether time stands still; true by default. */
+  manualClock?: boolean;
+  /** More lines for its configuration. */
+  config?: readonly string[];
+}
+
+/** One run of a handler, and what has become of its job. */
+export interface Ran {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly queue: string;
+  readonly attempt: number;
+  /** `complete`, `failed`, `scheduled` (it is tried again) …; null: the board has forgotten the job. */
+  readonly state: string | null;
+  /** What the handler threw. */
+  readonly error: unknown;
+}
+
+const WITHIN = 30_000;
+
+/**
+ * A server for this process alone, in a folder of its own, that ends with it.
+ *
+ *     const server = await TestServer.start({ module: 'libjobboard.so' });
+ *     server.use(board);
+ *     await welcome.post({ to: 'ann' }, { delay: '2h' });
+ *     await server.advance('2h');
+ *     const [run] = await server.work(board);
+ *     await server.stop();
+ */
+export class TestServer {
+  readonly #process: ChildProcess;
+  readonly #folder: string;
+  readonly #boards: Board[] = [];
+  readonly #link: Link;
+  readonly #end: () => void;
+  #log = '';
+
+  private constructor(
+    /** Its address. */
+    readonly url: string,
+    port: number,
+    private readonly options: TestServerOptions,
+  ) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'jobboard-test-'));
+    const module = options.module ?? process.env['JOBBOARD_MODULE'];
+    if (module === undefined) throw new Error("where is the module? TestServer.start({ module: '…/libjobboard.so' }), or $JOBBOARD_MODULE");
+    const clock = options.manualClock === false ? [] : ['clock', 'manual'];
+    const config = [
+      ...['bind 127.0.0.1', `port ${String(port)}`, `dir ${this.#folder}`, 'save ""', 'appendonly no'],
+      ...[`loadmodule ${[module, ...clock].join(' ')}`, ...(options.config ?? [])],
+    ];
+    this.#process = spawn(options.server ?? process.env['JOBBOARD_SERVER'] ?? 'redis-server', ['-'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.on('data', (data: Buffer) => {
+        this.#log = (this.#log + data.toString()).slice(-10_000);
+      });
+    }
+    this.#process.on('error', (error) => {
+      this.#log += error.message;
+    });
+    this.#process.stdin?.on('error', () => undefined).end(`${config.join('\n')}\n`);
+    this.#end = () => this.#process.kill('SIGKILL');
+    process.once('exit', this.#end);
+    this.#link = new Place(url).open();
+  }
+
+  /** Starts one, and waits until it answers. */
+  static async start(options: TestServerOptions = {}): Promise<TestServer> {
+    const port = await freePort();
+    const server = new TestServer(`redis://127.0.0.1:${String(port)}`, port, options);
+    try {
+      await server.#answers();
+      if (options.manualClock !== false) await server.setTime(Date.now());
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+    return server;
+  }
+
+  /** A board on it. */
+  board(name = 'board', options: Omit<BoardOptions, 'server'> = {}): Board {
+    const board = new Board(name, { ...options, server: this.url });
+    this.#boards.push(board);
+    return board;
+  }
+
+  /** Lets boards of a program talk to this server from now on. */
+  use(...boards: readonly Board[]): void {
+    for (const board of boards) board.use(this.url);
+    this.#boards.push(...boards);
+  }
+
+  /** Moves the time: what becomes due is done before this returns. */
+  async advance(duration: Duration): Promise<number> {
+    return (await this.#ask('JOB.CLOCK', 'ADVANCE', String(toMs(duration)))) as number;
+  }
+
+  /** Sets the time. */
+  async setTime(time: Time): Promise<void> {
+    await this.#ask('JOB.CLOCK', 'SET', String(toUnix(time)));
+  }
+
+  /** The time, Unix ms. */
+  async now(): Promise<number> {
+    return (await this.#ask('JOB.CLOCK', 'GET')) as number;
+  }
+
+  /** Removes all boards; it is now again. */
+  async empty(): Promise<void> {
+    await this.#ask('FLUSHALL');
+    if (this.options.manualClock !== false) await this.setTime(Date.now());
+  }
+
+  /** Runs the handlers of a board until no job is ready, also of those that handlers post; what was run. */
+  async work(board: Board, options: { queues?: readonly string[]; raising?: boolean } = {}): Promise<Ran[]> {
+    if (board.place.shown !== new Place(this.url).shown) throw new Error(`${String(board)} is on another server, so its jobs are real: server.use(board) first`);
+    const worker = new Worker(board, { concurrency: 1, queues: options.queues ?? [], register: false, listen: false, keep: false, logger: null });
+    const found: { id: string; name: string | undefined; queue: string; attempt: number; error: unknown }[] = [];
+    worker.on('active', ({ job }) => found.push({ id: job.id, name: job.name, queue: job.queue, attempt: job.attempt, error: undefined }));
+    worker.on('failed', (_, error) => {
+      const last = found.at(-1);
+      if (last) last.error = error;
+    });
+    await worker.run({ burst: true, signals: false });
+    const ran: Ran[] = [];
+    for (const run of found) ran.push({ ...run, state: await board.state(run.id) });
+    const failed = ran.find((run) => run.error !== undefined);
+    if (options.raising === true && failed) throw failed.error as Error;
+    return ran;
+  }
+
+  /** Ends it, with all that is in it. */
+  async stop(): Promise<void> {
+    process.off('exit', this.#end);
+    for (const board of this.#boards.splice(0)) board.close();
+    this.#link.close();
+    if (this.#process.exitCode === null && this.#process.pid !== undefined) {
+      const ended = new Promise((resolve) => this.#process.once('exit', resolve));
+      this.#process.kill('SIGKILL');
+      await ended;
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #answers(): Promise<void> {
+    for (const end = Date.now() + WITHIN; ; ) {
+      if (this.#process.exitCode !== null || this.#process.pid === undefined) throw new Error(`the server has not started: ${this.#log.trim().split('\n').slice(-5).join('\n')}`);
+      try {
+        await this.#link.ask(['PING'], { patient: false });
+        return;
+      } catch (error) {
+        if (Date.now() > end) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  async #ask(...words: string[]): Promise<unknown> {
+    return this.#link.ask(words);
+  }
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => {
+        resolve(port);
+      });
+    });
+  });
+}

@@ -1,0 +1,123 @@
+/** Options as the words of a command, by the tables that are made from the reference. */
+import type { Codec } from './codecs.js';
+import { type Duration, toMs } from './durations.js';
+import { COMMANDS, type CommandName, FILTERS, type Filters, type Shape } from './generated.js';
+import { toUnix } from './times.js';
+
+/** The wait before a retry: always the same, or doubling from the first to the second. */
+export type Backoff = Duration | readonly [Duration, Duration];
+
+/** Jobs that must be complete first, all with the same word on what happens when one fails. */
+export interface AfterAll {
+  readonly ids: readonly string[];
+  readonly onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
+}
+
+/** Jobs that must be complete first: ids, or several lists of them. */
+export type After = readonly string[] | AfterAll | readonly AfterAll[];
+
+/** A word of a command. */
+export type Word = string | Buffer;
+
+type Row = readonly [key: string, word: string, shape: Shape, choices?: readonly string[]];
+
+/** The options of a command as words. An unknown one raises, with those that there are. */
+export function optionWords(command: CommandName, options: object, codec: Codec): Word[] {
+  const rows: readonly Row[] = COMMANDS[command];
+  const values = options as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(values)) {
+    if (values[key] !== undefined && !rows.some((row) => row[0] === key)) throw unknownOption(command, key, rows);
+  }
+  return rows.flatMap((row) => words(row, values[row[0]], codec));
+}
+
+function unknownOption(command: string, key: string, rows: readonly Row[]): TypeError {
+  const known = rows.map((row) => row[0]);
+  const near = known.find((one) => one.toLowerCase() === key.toLowerCase().replaceAll(/[-_]/g, ''));
+  return new TypeError(`${command} has no option '${key}'${near === undefined ? `; there are ${known.join(', ')}` : `: did you mean '${near}'?`}`);
+}
+
+function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): Word[] {
+  if (value === undefined || value === null) return [];
+  switch (shape) {
+    case 'flag':
+      return value === true ? [word] : [];
+    case 'duration':
+    case 'endless':
+      return [word, String(toMs(value as Duration, key))];
+    case 'time':
+      return [word, String(toUnix(value as Date, key))];
+    case 'data':
+      return [word, codec.encode(value)];
+    case 'number':
+      return [word, number(value, key)];
+    case 'text':
+      return [word, text(value, key)];
+    case 'list':
+      return counted(word, list(value, key));
+    case 'map': {
+      const pairs = Object.entries(value);
+      return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, String(one)])];
+    }
+    case 'choice':
+      if (!choices?.includes(String(value))) {
+        throw new TypeError(`${key} is one of ${(choices ?? []).join(', ')}, not ${JSON.stringify(value)}`);
+      }
+      return [word, String(value)];
+    case 'backoff':
+      return Array.isArray(value)
+        ? [word, 'EXPONENTIAL', ...value.map((one) => String(toMs(one as Duration, key)))]
+        : [word, 'FIXED', String(toMs(value as Duration, key))];
+    case 'after':
+      return afterWords(value as After);
+    case 'claim':
+      return [word, ...optionWords('JOB.CLAIM', value, codec)];
+  }
+}
+
+function afterWords(after: After): Word[] {
+  const lists = Array.isArray(after)
+    ? after.every((one) => typeof one === 'string')
+      ? [{ ids: after as readonly string[] }]
+      : (after as readonly AfterAll[])
+    : [after as AfterAll];
+  return lists.flatMap((one: AfterAll) => [
+    ...counted('AFTER', list(one.ids, 'after')),
+    ...(one.onfailure === undefined ? [] : ['ONFAILURE', one.onfailure]),
+  ]);
+}
+
+function number(value: unknown, key: string): string {
+  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${key} is a number, not ${JSON.stringify(value)}`);
+  return value === Infinity ? '-1' : String(value);
+}
+
+function text(value: unknown, key: string): string {
+  if (typeof value !== 'string') throw new TypeError(`${key} is text, not ${JSON.stringify(value)}`);
+  return value;
+}
+
+function list(value: unknown, key: string): readonly string[] {
+  if (!Array.isArray(value)) throw new TypeError(`${key} is a list of texts, not ${JSON.stringify(value)}`);
+  return value.map((one) => text(one, `each of ${key}`));
+}
+
+/** A list behind its length: `QUEUES 2 mail print`. */
+export function counted(word: string, items: readonly Word[]): Word[] {
+  return [word, String(items.length), ...items];
+}
+
+/** Filters as words: `STATE ready STATE claimed NOT QUEUE slow`. */
+export function filterWords(filters: Filters, prefix: readonly string[] = []): Word[] {
+  return Object.entries(filters).flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    if (key === 'not' && prefix.length === 0) return filterWords(value as Filters, ['NOT']);
+    const row = (FILTERS as Readonly<Record<string, readonly [string, number]>>)[key];
+    if (row === undefined) throw new TypeError(`there is no filter '${key}'; there are ${Object.keys(FILTERS).join(', ')} and not`);
+    const [word, length] = row;
+    if (length === 0) return value === true ? [...prefix, word] : [];
+    if (length > 1) return [...prefix, word, ...(value as readonly unknown[]).map(String)];
+    const many: readonly unknown[] = Array.isArray(value) ? value : [value];
+    return many.flatMap((one) => [...prefix, word, String(one)]);
+  });
+}

@@ -1,0 +1,419 @@
+/**
+ * The middle of a worker: what it holds, and how claims, runs, reports and ends go through it.
+ *
+ * One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that is
+ * sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
+ */
+import { hostname } from 'node:os';
+
+import type { Board } from '../board/board.js';
+import { BoardError, ConnectionLost } from '../errors.js';
+import { Job } from '../jobs.js';
+import type { Link } from '../link.js';
+import { CancelRequested, GoHome, Lost, type Stopped } from '../outcomes.js';
+import { list, type Reply } from '../replies.js';
+import { Backoff, Unhandled } from './backoff.js';
+import type { Settled } from './options.js';
+import { perform } from './performer.js';
+import { givenBack, type Outcome, Run } from './run.js';
+import { Sender } from './sender.js';
+
+/** How long a handler may take to stop before somebody is told, ms. */
+const STUCK = 10_000;
+/** How long completed jobs are kept, and how many, unless told otherwise. */
+const KEEP = { 'retain-complete': '1h', 'keep-complete': 1000 } as const;
+
+/** What a worker tells of its runs. */
+export interface Told {
+  active(run: Run): void;
+  completed(run: Run, outcome: Outcome): void;
+  failed(run: Run, outcome: Outcome, reply: Reply): void;
+  lost(run: Run, why: string): void;
+  drained(): void;
+}
+
+export class Engine {
+  readonly held = new Map<number, Run>();
+  readonly name: string;
+  readonly key: string;
+  readonly about: readonly string[];
+  readonly #claims: Link;
+  readonly #events: Link;
+  readonly #sender: Sender;
+  readonly #unhandled = new Unhandled();
+  #waiting: Run[] = [];
+  #running = 0;
+  #busy = 0;
+  #asked = 0;
+  #seen = 0;
+  #stopping = false;
+  #wake: (() => void)[] = [];
+  #stopped: () => void = () => undefined;
+  #pinging: NodeJS.Timeout | undefined;
+  #burst = false;
+  #ends = 0;
+  /** What no waiting heals. */
+  failure: unknown;
+  /** Fulfilled when the worker is to stop. */
+  readonly wantsStop = new Promise<void>((resolve) => {
+    this.#stopped = resolve;
+  });
+  /** How many jobs it has ended. */
+  done = 0;
+
+  constructor(
+    readonly board: Board,
+    readonly options: Settled,
+    private readonly told: Told,
+  ) {
+    this.name = options.name;
+    this.key = board.name;
+    this.about = ['META', '3', 'host', hostname(), 'pid', String(process.pid), 'mode', 'node'];
+    this.#claims = board.place.open(`${this.name}:claims`);
+    this.#events = board.place.open(`${this.name}:events`);
+    this.#sender = new Sender(this);
+  }
+
+  start(burst: boolean): void {
+    this.#burst = burst;
+    this.#sender.start();
+    if (this.options.listen) void this.#listen();
+    void this.#claimAll().catch((error: unknown) => {
+      this.notClaimed();
+      this.fail(error);
+    });
+  }
+
+  // Claims
+
+  /** How many more jobs we would take. */
+  get room(): number {
+    return this.options.concurrency + this.options.prefetch - this.#busy;
+  }
+
+  claimWords(count: number): string[] {
+    const { queueWords, lease, fields } = this.options;
+    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(this.#seen), 'FIELDS', String(fields.length), ...fields];
+  }
+
+  /** Takes the right to claim along with an end: how many jobs, or 0. */
+  mayChain(): number {
+    if (this.#stopping || this.#asked > 0 || this.room <= 0 || this.#burst) return 0;
+    this.#asked = this.room;
+    return this.#asked;
+  }
+
+  /** Takes what a claim has brought, and gives up the right to claim. `full`: there may be more at once. */
+  claimed(records: readonly Reply[], full = false): void {
+    this.#asked = 0;
+    const runs: Run[] = [];
+    for (const record of records) {
+      const job = new Job(record, this.board.codec);
+      this.#seen = Math.max(this.#seen, job.token);
+      if (this.held.has(job.token)) continue;
+      const run = new Run(
+        job,
+        this.board,
+        this.name,
+        (one, fields) => {
+          this.#sender.report(one, fields);
+        },
+        async (one) => this.#sender.flush(one),
+      );
+      this.held.set(job.token, run);
+      runs.push(run);
+    }
+    this.#busy += runs.length;
+    if (this.#stopping) {
+      for (const run of runs) this.#finished(run, givenBack('the worker stops'));
+    } else {
+      this.#waiting.push(...runs);
+      this.#pump();
+    }
+    if (!full) this.#changed();
+  }
+
+  /** The claim under way has come to nothing. */
+  notClaimed(): void {
+    this.#asked = 0;
+    this.#changed();
+  }
+
+  async #claimAll(): Promise<void> {
+    const backoff = new Backoff();
+    let troubled = false;
+    let kept = !this.options.keep;
+    let answered = false;
+    while (await this.#mayClaim()) {
+      try {
+        if (!kept) await this.#keep();
+        kept = true;
+        if (this.#burst) {
+          await this.#claimInBurst();
+        } else {
+          const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked), 'BLOCK', String(this.options.block)];
+          const found = list(await this.#claims.ask(words, { key: this.key, block: this.options.block, binary: this.board.binary, patient: false }));
+          if (found.length === 0 && this.held.size === 0) this.told.drained();
+          this.claimed(found);
+        }
+        answered = true;
+        troubled = false;
+        backoff.reset();
+      } catch (error) {
+        this.notClaimed();
+        if (this.#stopping) return;
+        const passing = error instanceof ConnectionLost || (answered && error instanceof BoardError && /^(NOAUTH|WRONGPASS)$/.test(error.code));
+        if (!passing) throw error;
+        if (troubled) this.options.log.warn(`${this.name}: claiming waits: ${error.message}`); // the first may be a connection that broke long ago
+        troubled = true;
+        await this.#until(backoff.take());
+      }
+    }
+  }
+
+  /** Waits until there is room, and takes the right to claim; false when the worker stops. */
+  async #mayClaim(): Promise<boolean> {
+    while (!this.#stopping && (this.#asked > 0 || this.room <= 0)) await this.#change();
+    if (this.#stopping) return false;
+    this.#asked = this.room;
+    return true;
+  }
+
+  async #claimInBurst(): Promise<void> {
+    const [ends, idle] = [this.#ends, this.held.size === 0];
+    const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked)];
+    const found = list(await this.#claims.ask(words, { key: this.key, binary: this.board.binary, patient: true }));
+    this.claimed(found);
+    if (found.length > 0) return;
+    if (idle) this.stop();
+    else while (!this.#stopping && this.#ends === ends) await this.#change();
+  }
+
+  async #keep(): Promise<void> {
+    const names = Object.keys(KEEP) as (keyof typeof KEEP)[];
+    try {
+      const found = await this.board.settingsGet(names);
+      const unset = names.filter((name) => found[name]?.source === 'default');
+      if (unset.length > 0) await this.board.settingsSet(Object.fromEntries(unset.map((name) => [name, KEEP[name]])));
+    } catch (error) {
+      if (!BoardError.is(error, 'NOPERM')) throw error;
+      this.options.log.debug(`how long completed jobs are kept is as it was: ${error.message}`);
+    }
+  }
+
+  // Runs
+
+  #pump(): void {
+    while (this.#running < this.options.concurrency) {
+      const run = this.#waiting.shift();
+      if (run === undefined) return;
+      this.#running += 1;
+      run.began = Date.now();
+      this.told.active(run);
+      void perform(this.board, run.context, this.options.stacks).then((outcome) => {
+        this.#running -= 1;
+        this.#finished(run, outcome);
+        this.#pump();
+      });
+    }
+  }
+
+  #finished(run: Run, found: Outcome): void {
+    if (run.ended) return; // given back meanwhile, by a worker that had to go
+    run.ended = true;
+    this.#busy -= 1;
+    if (found.kind === 'nothing') {
+      this.letGo(run, '');
+      return;
+    }
+    let outcome = found;
+    if (found.kind === 'unhandled') {
+      const { delay, first } = this.#unhandled.wait(found.value as string);
+      if (first) this.options.log.warn(`${found.value as string}: such jobs go back to their queue, at no cost, for a worker that has one; is its module imported here?`);
+      outcome = givenBack(found.value as string, delay);
+    }
+    this.#sender.end(run, outcome);
+    if (this.#stopping) this.#changed();
+  }
+
+  /** The server has taken the end of a run. */
+  hasEnded(run: Run, outcome: Outcome, reply: Reply): void {
+    this.done += 1;
+    if (outcome.kind === 'complete' || outcome.kind === 'next') this.told.completed(run, outcome);
+    if (outcome.kind === 'fail' || outcome.kind === 'trash') this.told.failed(run, outcome, reply);
+    const took = run.began === 0 ? 0 : Date.now() - run.began;
+    this.options.log.debug(`${run.shown} ended as ${outcome.kind} in ${String(took)} ms (queue ${run.job.queue}, attempt ${String(run.job.attempt)})`);
+    this.#forget(run);
+  }
+
+  /** We hold this run no more, and nobody has taken its end. */
+  letGo(run: Run, why: string): void {
+    this.told.lost(run, why);
+    this.#forget(run);
+  }
+
+  #forget(run: Run): void {
+    this.held.delete(run.token);
+    this.#ends += 1;
+    this.#changed();
+  }
+
+  cancel(run: Run): void {
+    this.#stopRun(run, new CancelRequested('a cancel was requested'));
+  }
+
+  lose(run: Run, why: string): void {
+    this.#stopRun(run, new Lost(`the job is not ours any more: ${why}`));
+  }
+
+  #stopRun(run: Run, reason: Stopped): void {
+    if (run.ended || run.context.lost || (run.context.signal.aborted && !(reason instanceof Lost))) return;
+    this.options.log.info(`${run.shown}: ${reason.message}`);
+    run.told = run.told || Date.now();
+    run.context.stoppedBy(reason);
+    const at = this.#waiting.indexOf(run);
+    if (at >= 0) {
+      this.#waiting.splice(at, 1);
+      this.#finished(run, reason instanceof Lost ? { ...NO_OUTCOME } : givenBack('cancelled'));
+    }
+  }
+
+  /** Warns once of each run that goes on although it was told to stop. */
+  lookForStuck(): void {
+    for (const run of this.held.values()) {
+      if (run.ended || run.warned || run.told === 0 || run.told > Date.now() - STUCK || this.#stopping) continue;
+      run.warned = true;
+      this.options.log.warn(
+        `${run.shown} still runs, ${String(Math.round((Date.now() - run.told) / 1000))} s after it was told to stop, and holds one of ${String(this.options.concurrency)} places: ` +
+          'pass context.signal to what its handler waits for, or call context.check()',
+      );
+    }
+  }
+
+  // Cancels and losses
+
+  async #listen(): Promise<void> {
+    const backoff = new Backoff();
+    while (!this.#stopping) {
+      try {
+        const lost = new Promise<void>((resolve) => {
+          this.#events.onLost = resolve;
+        });
+        await this.#events.subscribe([`job.worker:${this.key}:${this.name}`], (message) => {
+          this.#hear(message);
+        });
+        backoff.reset();
+        this.#sender.beatSoon(); // what happened while nobody listened is in the answers to heartbeats
+        this.#pinging ??= setInterval(() => {
+          this.#events.ask(['PING'], { patient: false }).catch(() => undefined);
+        }, 3000);
+        await lost;
+      } catch (error) {
+        if (!(error instanceof ConnectionLost)) {
+          this.options.log.warn(`cancels are seen at heartbeats only: ${(error as Error).message}`);
+          return;
+        }
+      }
+      await this.#until(backoff.take());
+    }
+  }
+
+  #hear(message: string): void {
+    const event = JSON.parse(message) as { event: string; token?: number; reason?: string };
+    const run = this.held.get(event.token ?? 0);
+    if (run === undefined) return;
+    if (event.event === 'cancel') this.cancel(run);
+    else if (event.reason === 'lapsed') this.#sender.beatSoon(); // a late heartbeat takes the job back, if nobody else has it
+    else this.lose(run, event.reason ?? '');
+  }
+
+  // Stopping
+
+  /** Something that no waiting heals: the worker stops, and `run` throws it. */
+  fail(error: unknown): void {
+    this.failure ??= error;
+    this.stop();
+  }
+
+  /** Asks the worker to stop. */
+  stop(): void {
+    this.#stopped();
+  }
+
+  /** What runs. */
+  running(): Run[] {
+    return [...this.held.values()].filter((run) => !run.ended);
+  }
+
+  /** Claims no more; gives back what has not begun; tells the handlers that the end is near. */
+  goHome(): void {
+    this.#stopping = true;
+    for (const run of this.#waiting.splice(0)) this.#finished(run, givenBack('the worker stops'));
+    for (const run of this.running()) run.context.goingHome = true;
+    clearInterval(this.#pinging);
+    this.#claims.close();
+    this.#events.close();
+    this.#changed();
+  }
+
+  /** Whether all handlers have returned in time. */
+  async waitIdle(within: number, hurry: Promise<void>): Promise<boolean> {
+    return this.#waitFor(() => this.#busy === 0 && this.#asked === 0, within, hurry);
+  }
+
+  /** Gives back all that still runs, and stops the handlers; which there were. */
+  abandonAll(): Run[] {
+    const runs = this.running();
+    for (const run of runs) {
+      run.context.stoppedBy(new GoHome('the worker stops'));
+      this.#finished(run, givenBack('the worker stops'));
+    }
+    return runs;
+  }
+
+  /** Whether all ends were taken in time. */
+  async waitSent(within: number): Promise<boolean> {
+    return this.#waitFor(() => this.held.size === 0, within);
+  }
+
+  async leave(): Promise<void> {
+    await this.#sender.leave();
+  }
+
+  async #waitFor(done: () => boolean, within: number, hurry?: Promise<void>): Promise<boolean> {
+    const late = { is: false };
+    const timer = setTimeout(() => {
+      late.is = true;
+      this.#changed();
+    }, within);
+    void hurry?.then(() => {
+      late.is = true;
+      this.#changed();
+    });
+    while (!done() && !late.is) await this.#change();
+    clearTimeout(timer);
+    return done();
+  }
+
+  #changed(): void {
+    const wake = this.#wake;
+    this.#wake = [];
+    for (const resolve of wake) resolve();
+  }
+
+  async #change(): Promise<void> {
+    return new Promise((resolve) => this.#wake.push(resolve));
+  }
+
+  async #until(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      void this.wantsStop.then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
+
+const NO_OUTCOME: Outcome = { kind: 'nothing', command: '', head: [], options: [] };

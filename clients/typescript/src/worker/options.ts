@@ -1,0 +1,116 @@
+/** What a worker is told at its making. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+
+import { type Duration, toMs } from '../durations.js';
+import type { FieldNames } from '../jobs.js';
+
+/** Where a worker's log goes: `console` is one, and so are pino and winston. */
+export interface Logger {
+  debug(text: string): void;
+  info(text: string): void;
+  warn(text: string): void;
+  error(text: string): void;
+}
+
+export interface WorkerOptions {
+  /** Jobs at once; 10 by default. */
+  concurrency?: number | undefined;
+  /** The queues to claim from; those of the board's tasks by default, every queue when empty. */
+  queues?: readonly string[] | undefined;
+  /** See JOB.CLAIM in the reference. */
+  order?: 'best' | 'listed' | 'rotate' | undefined;
+  /** The worker's name, unique among all that live; the same one after a restart gets its old claims back. */
+  name?: string | undefined;
+  /** How long a job stays ours without a heartbeat; there is one three times in it. 30 s by default. */
+  lease?: Duration | undefined;
+  /** How many more jobs are claimed than run, so that short ones (below some ms) travel in batches. 0 by default. */
+  prefetch?: number | undefined;
+  /** How long one claim waits. 2 s by default. */
+  block?: Duration | undefined;
+  /** After SIGTERM running handlers may finish for so long; then their jobs are given back. 20 s by default. */
+  stopWithin?: Duration | undefined;
+  /** The worker is listed by `workerList`, with `role`, and can be made quiet there. True by default. */
+  register?: boolean | undefined;
+  role?: string | undefined;
+  /** The worker's claims end at the moment when its connection closes: those of a killed process are ready at once. */
+  session?: boolean | undefined;
+  /** Cancels and losses are heard at once, by Pub/Sub, and not at the next heartbeat only. True by default. */
+  listen?: boolean | undefined;
+  /** Completed jobs are kept for an hour, at most 1,000, unless the board's settings say otherwise. True by default. */
+  keep?: boolean | undefined;
+  /** The stacks of failed tries go into the job's history. True by default. */
+  stacks?: boolean | undefined;
+  /** More fields of the jobs, for `context.job`. */
+  fields?: FieldNames | undefined;
+  /** Warnings and errors go to the console by default; `console` shows all, `null` nothing. */
+  logger?: Logger | null | undefined;
+}
+
+/** The same with durations in ms, and all of them there. */
+export interface Settled {
+  concurrency: number;
+  queueWords: string[];
+  name: string;
+  lease: number;
+  prefetch: number;
+  block: number;
+  stopWithin: number;
+  register: boolean;
+  role: string;
+  session: boolean;
+  listen: boolean;
+  keep: boolean;
+  stacks: boolean;
+  fields: string[];
+  log: Logger;
+}
+
+/** What is asked of each job that is claimed. */
+const FIELDS = ['id', 'token', 'attempt', 'name', 'queue', 'payload', 'meta'];
+
+/* eslint-disable no-console */
+const QUIET: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (text) => {
+    console.warn(text);
+  },
+  error: (text) => {
+    console.error(text);
+  },
+};
+/* eslint-enable no-console */
+const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** Host, process, and something that no other process has. */
+function defaultName(): string {
+  return `${hostname()}:${String(process.pid)}:${randomBytes(3).toString('hex')}`;
+}
+
+export function settled(options: WorkerOptions, queues: readonly string[]): Settled {
+  const named = options.queues ?? queues;
+  const found = {
+    concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),
+    queueWords: ['QUEUES', String(named.length), ...named, ...(options.order === undefined ? [] : ['ORDER', options.order])],
+    name: options.name ?? defaultName(),
+    lease: atLeast('lease', toMs(options.lease ?? '30s', 'lease'), 30),
+    prefetch: atLeast('prefetch', options.prefetch ?? 0, 0),
+    block: atLeast('block', toMs(options.block ?? '2s', 'block'), 1),
+    stopWithin: atLeast('stopWithin', toMs(options.stopWithin ?? '20s', 'stopWithin'), 0),
+    register: options.register !== false || options.session === true,
+    role: options.role ?? 'worker',
+    session: options.session ?? false,
+    listen: options.listen ?? true,
+    keep: options.keep ?? true,
+    stacks: options.stacks ?? true,
+    fields: [...new Set([...FIELDS, ...(options.fields ?? [])])],
+    log: options.logger === null ? SILENT : (options.logger ?? QUIET),
+  };
+  return found;
+}
+
+function atLeast(name: string, value: number, least: number): number {
+  if (!Number.isInteger(value) || value < least) throw new RangeError(`${name} is a whole number from ${String(least)}, not ${String(value)}`);
+  return value;
+}

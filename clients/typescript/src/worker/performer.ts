@@ -1,0 +1,80 @@
+/** Calls a handler, and says what its return or its error means. */
+import type { Board } from '../board/board.js';
+import type { Context } from '../context.js';
+import { toMs } from '../durations.js';
+import { ArgumentError, PayloadError } from '../errors.js';
+import { type Handler, NoHandler } from '../handlers.js';
+import { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, shortened, Trash } from '../outcomes.js';
+import { validated } from '../schema.js';
+import { advanced, completed, failed, givenBack, NOTHING, type Outcome, trashed } from './run.js';
+
+const STACK = 3500;
+
+/** A `Next` without a name would lead to the handler that returned it, in this worker, for ever. */
+class SameHandler extends Error {
+  override readonly name = 'SameHandler';
+}
+
+/** Runs the handler of a job; how the run ends. */
+export async function perform(board: Board, context: Context, stacks: boolean): Promise<Outcome> {
+  let handler: Handler | undefined;
+  try {
+    const found = (handler = board.handlers.find(context.job.name, context.job.queue));
+    context.check();
+    const payload = found.schema === undefined ? context.job.payload : await validated(found.schema, context.job.payload, context.job.name ?? 'the payload');
+    const run = async (): Promise<unknown> => await found.function(payload, context);
+    const value = await (board.hook.running === undefined ? run() : board.hook.running(context, run));
+    return ended(board, context, found, value);
+  } catch (error) {
+    return failure(error, context, handler, stacks);
+  }
+}
+
+function ended(board: Board, context: Context, handler: Handler, value: unknown): Outcome {
+  if (value instanceof Next) {
+    if (value.options.name === undefined && leadsBack(board, context, handler, value.queue)) {
+      throw new SameHandler(
+        `Next('${value.queue}') would lead to this handler again: name the next step, new Next('${value.queue}', payload, { name: … }), or give the queue a handler of its own`,
+      );
+    }
+    return advanced(value, value.payload === undefined ? null : board.codec.encode(value.payload));
+  }
+  const [result, options] = value instanceof Complete ? [value.result, value.options] : [value, {}];
+  return completed(result === undefined || result === null ? null : board.codec.encode(result), result, options);
+}
+
+function leadsBack(board: Board, context: Context, handler: Handler, queue: string): boolean {
+  try {
+    return board.handlers.find(context.job.name, queue) === handler;
+  } catch {
+    return false;
+  }
+}
+
+function failure(error: unknown, context: Context, handler: Handler | undefined, stacks: boolean): Outcome {
+  if (context.lost || error instanceof Lost) return NOTHING;
+  if (context.cancelled || error instanceof CancelRequested) return givenBack('cancelled');
+  if (error instanceof GoHome) return givenBack('the worker stops');
+  if (error instanceof NoHandler) return { ...NOTHING, kind: 'unhandled', value: error.message };
+  if (error instanceof Abandon) return givenBack(error.message, error.delay === undefined ? undefined : toMs(error.delay));
+  if (error instanceof Trash) return trashed(error.message);
+  if (error instanceof Retry) {
+    if (error.cause !== undefined) stack(error, context, stacks);
+    return failed(error.kind, error.message, { ...(error.delay === undefined ? {} : { delay: toMs(error.delay) }), error });
+  }
+  if (error instanceof NoRetry) {
+    if (error.cause !== undefined) stack(error, context, stacks);
+    return failed(error.kind, error.message, { noretry: true, error });
+  }
+  const known = error instanceof PayloadError || error instanceof SameHandler || error instanceof ArgumentError;
+  if (!known) stack(error, context, stacks);
+  const noretry = known || (handler?.noretry.some((kind) => error instanceof kind) ?? false);
+  const [kind, message] = error instanceof Error ? [error.name === 'Error' ? error.constructor.name : error.name, error.message] : ['Error', String(error)];
+  return failed(kind, message, { noretry, error });
+}
+
+function stack(error: unknown, context: Context, stacks: boolean): void {
+  if (!stacks || !(error instanceof Error) || error.stack === undefined) return;
+  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack ?? ''}` : '';
+  context.stackOf(shortened(`${error.stack}${cause}`, STACK));
+}

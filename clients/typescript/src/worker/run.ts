@@ -1,0 +1,99 @@
+/** One claim in a worker's hands, and how it ends. */
+import type { Board } from '../board/board.js';
+import { toMs } from '../durations.js';
+import { Context, type Report, type Reports } from '../context.js';
+import type { Job } from '../jobs.js';
+import { type Complete, type Next, shortened } from '../outcomes.js';
+import type { Word } from '../words.js';
+
+/** What becomes of a claim: the command, its words behind the job's id, and its options. */
+export interface Outcome {
+  readonly kind: 'complete' | 'next' | 'fail' | 'giveBack' | 'trash' | 'unhandled' | 'nothing';
+  readonly command: string;
+  readonly head: readonly Word[];
+  readonly options: readonly Word[];
+  /** Of a plain completion: it can share a command with others. `null`: there is no result. */
+  readonly data?: Word | null;
+  /** What the handler returned or threw. */
+  readonly value?: unknown;
+}
+
+/** A claim, from the moment it is in our hands until the server has taken its end. It takes its context's reports. */
+export class Run implements Reports {
+  readonly context: Context;
+  began = 0;
+  /** Its outcome is known, and waits to be sent. */
+  ended = false;
+  /** When its handler was told to stop. */
+  told = 0;
+  warned = false;
+  /** How many reports were made, and answered. */
+  made = 0;
+  answered = 0;
+
+  constructor(
+    readonly job: Job,
+    board: Board,
+    worker: string,
+    private readonly reported: (run: Run, fields: Report) => void,
+    private readonly flushed: (run: Run) => Promise<void>,
+  ) {
+    this.context = new Context(job, worker, board, this);
+  }
+
+  get id(): string {
+    return this.job.id;
+  }
+
+  get token(): number {
+    return this.job.token;
+  }
+
+  get shown(): string {
+    return `${this.job.name ?? this.job.queue} ${this.id}`;
+  }
+
+  report(fields: Report): void {
+    this.made += 1;
+    this.reported(this, fields);
+  }
+
+  async flush(): Promise<void> {
+    return this.flushed(this);
+  }
+}
+
+export const NOTHING: Outcome = { kind: 'nothing', command: '', head: [], options: [] };
+
+export function completed(data: Word | null, value: unknown, options: Complete['options'] = {}): Outcome {
+  const words: Word[] = data === null ? [] : ['RESULT', data];
+  if (options.retain !== undefined) words.push('RETAIN', String(toMs(options.retain)));
+  if (options.force === true) words.push('FORCE');
+  const plain = options.retain === undefined && options.force !== true;
+  return { kind: 'complete', command: 'JOB.CONSUME', head: [], options: words, value, ...(plain ? { data } : {}) };
+}
+
+export function advanced(next: Next, data: Word | null): Outcome {
+  const { name, delay, priority, after = [] } = next.options;
+  const words: Word[] = data === null ? [] : ['PAYLOAD', data];
+  words.push('NEXT', next.queue);
+  if (name !== undefined) words.push('NAME', name);
+  if (delay !== undefined) words.push('DELAY', String(toMs(delay)));
+  if (priority !== undefined) words.push('PRIORITY', String(priority));
+  if (after.length > 0) words.push('AFTER', String(after.length), ...after);
+  return { kind: 'next', command: 'JOB.CONSUME', head: [], options: words };
+}
+
+export function failed(kind: string, message: string, { delay, noretry = false, error }: { delay?: number; noretry?: boolean; error?: unknown } = {}): Outcome {
+  const options = noretry ? ['NORETRY'] : delay === undefined ? [] : ['RETRY', String(delay)];
+  return { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error };
+}
+
+export function givenBack(reason: string, delay?: number): Outcome {
+  const options = ['REASON', shortened(reason), ...(delay === undefined ? [] : ['DELAY', String(delay)])];
+  return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options };
+}
+
+export function trashed(reason: string): Outcome {
+  return { kind: 'trash', command: 'JOB.TRASH', head: [], options: ['REASON', shortened(reason)] };
+}

@@ -1,0 +1,148 @@
+/** The worker, as a program uses it. */
+import { EventEmitter } from 'node:events';
+
+import type { Board } from '../board/board.js';
+import type { Context } from '../context.js';
+import { mapping, type Reply } from '../replies.js';
+import { Engine, type Told } from './engine.js';
+import { settled, type Settled, type WorkerOptions } from './options.js';
+import type { Outcome, Run } from './run.js';
+
+/** How long the server is told of the last ends, beyond `stopWithin`, ms. */
+const LEAVE_WITHIN = 3000;
+
+/** What has become of a failed try. */
+export interface FailedTry {
+  /** `scheduled` or `ready` (it is tried again), `failed`, `cancelled` or `trashed`. */
+  readonly state: string;
+  readonly left?: number;
+  readonly due?: number;
+}
+
+/** What a worker tells, as an EventEmitter. */
+export interface WorkerEvents {
+  /** A handler is called. */
+  active: [context: Context];
+  /** The server has taken the completion of a job. */
+  completed: [context: Context, result: unknown];
+  /** The server has taken the failure of a try. */
+  failed: [context: Context, error: unknown, then: FailedTry];
+  /** A job was lost: its lease ended, or somebody took it. */
+  lost: [context: Context, why: string];
+  /** There is nothing to do. */
+  drained: [];
+}
+
+/**
+ * Claims the jobs of a board, runs their handlers, and keeps their leases.
+ *
+ *     await new Worker(board, { concurrency: 4 }).run(); // until SIGTERM or SIGINT
+ */
+export class Worker extends EventEmitter<WorkerEvents> {
+  readonly options: Settled;
+  #engine: Engine | undefined;
+  #running: Promise<boolean> | undefined;
+  #stops = 0;
+  #hurry: () => void = () => undefined;
+
+  constructor(
+    readonly board: Board,
+    options: WorkerOptions = {},
+  ) {
+    super();
+    if (board.handlers.size === 0) {
+      throw new Error("there are no handlers: board.task('name', schema).handle(…), and import the modules that say so before the worker is made");
+    }
+    this.options = settled(options, board.handlers.queues());
+    if (this.options.session && !board.place.single) throw new Error('session needs one connection to one server, which a cluster and Sentinels do not give');
+  }
+
+  /** The name under which it claims. */
+  get name(): string {
+    return this.options.name;
+  }
+
+  /** How many jobs it has ended, in whatever way. */
+  get done(): number {
+    return this.#engine?.done ?? 0;
+  }
+
+  /**
+   * Works until it is told to stop; whether all that it had begun was finished by then. `burst`: until there is no
+   * job. `signals`: SIGTERM and SIGINT stop it; a second one gives back at once what still runs. Raises what no
+   * waiting heals: no rights, no module.
+   */
+  async run(options: { burst?: boolean; signals?: boolean } = {}): Promise<boolean> {
+    this.#running ??= this.#work(options).finally(() => {
+      this.#running = undefined;
+      this.#stops = 0;
+    });
+    return this.#running;
+  }
+
+  /** Stops it, as SIGTERM does, and waits until it has stopped. Called twice, it gives back at once what still runs. */
+  async stop(): Promise<void> {
+    this.#stops += 1;
+    this.#engine?.stop();
+    if (this.#stops > 1) this.#hurry();
+    await this.#running?.catch(() => undefined);
+  }
+
+  async #work({ burst = false, signals = true }: { burst?: boolean; signals?: boolean }): Promise<boolean> {
+    const engine = (this.#engine = new Engine(this.board, this.options, this.#told()));
+    const { log } = this.options;
+    const hurry = new Promise<void>((resolve) => {
+      this.#hurry = resolve;
+    });
+    const heed = (): void => void this.stop();
+    if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heed);
+    log.info(`${this.name} works on ${String(this.board)}: ${this.options.queueWords.slice(2).join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
+    try {
+      engine.start(burst);
+      if (this.#stops > 0) engine.stop();
+      await engine.wantsStop;
+      const allDone = await this.#goHome(engine, hurry);
+      if (engine.failure !== undefined) throw engine.failure as Error;
+      return allDone;
+    } finally {
+      if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.off(name, heed);
+    }
+  }
+
+  async #goHome(engine: Engine, hurry: Promise<void>): Promise<boolean> {
+    const { log } = this.options;
+    engine.goHome();
+    const running = engine.running();
+    log.info(`${this.name} stops: ${running.length === 0 ? 'nothing runs' : `waits up to ${String(this.options.stopWithin / 1000)} s for ${some(running)}`}`);
+    let allDone = await engine.waitIdle(this.options.stopWithin, hurry);
+    if (!allDone) {
+      const given = engine.abandonAll();
+      allDone = given.length === 0;
+      if (!allDone) log.warn(`${this.name} gives back what still runs: ${some(given)}`);
+    }
+    if (!(await engine.waitSent(LEAVE_WITHIN))) log.warn(`${this.name} ends without having told the server of ${String(engine.held.size)} jobs`);
+    await engine.leave();
+    log.info(`${this.name} has stopped: it ended ${String(engine.done)} jobs`);
+    return allDone;
+  }
+
+  #told(): Told {
+    return {
+      active: (run: Run) => this.emit('active', run.context),
+      completed: (run: Run, outcome: Outcome) => this.emit('completed', run.context, outcome.value),
+      failed: (run: Run, outcome: Outcome, reply: Reply) => {
+        const then = outcome.kind === 'trash' ? { state: 'trashed' } : (mapping(reply) as unknown as FailedTry);
+        const tell = then.state === 'failed' ? 'error' : 'warn';
+        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${String(outcome.value ?? outcome.options[1])}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}`);
+        this.emit('failed', run.context, outcome.value, then);
+      },
+      lost: (run: Run, why: string) => this.emit('lost', run.context, why),
+      drained: () => this.emit('drained'),
+    };
+  }
+}
+
+function some(runs: readonly Run[]): string {
+  const shown = runs.slice(0, 5).map((run) => run.shown);
+  return `${shown.join(', ')}${runs.length > 5 ? ` and ${String(runs.length - 5)} more` : ''}`;
+}

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { z } from 'zod';
+
+import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, TimedOut } from '../src/index.js';
+import { TestServer } from '../src/testing.js';
+import { serverOf, until } from './harness.js';
+
+const server = await serverOf();
+
+describe('posting', () => {
+  test('a job is what was posted', async () => {
+    const board = server.board();
+    const id = await board.post({ to: 'ann' }, { name: 'welcome', queue: 'mails', priority: 5, delay: '1h', meta: { n: 1 }, tags: ['x'], retries: Infinity });
+    const job = await board.get(id);
+    assert.ok(job);
+    assert.deepEqual(job.payload, { to: 'ann' });
+    assert.deepEqual([job.state, job.name, job.queue, job.priority, job.left], ['scheduled', 'welcome', 'mails', 5, -1]);
+    assert.deepEqual([job.meta, job.tags], [{ n: '1' }, ['x']]);
+    assert.equal(job.due, (await server.now()) + 3_600_000);
+    assert.equal(await board.get('nobody'), null);
+    assert.deepEqual((JSON.parse(JSON.stringify(job)) as typeof job).payload, { to: 'ann' });
+  });
+
+  test('an id is taken once', async () => {
+    const board = server.board();
+    assert.equal(await board.post(1, { id: 'a' }), 'a');
+    await assert.rejects(board.post(2, { id: 'a' }), (error) => BoardError.is(error, 'EXISTS') && error.detail === 'a');
+    assert.equal(await board.post(2, { id: 'a', nx: true }), null);
+    assert.equal(await board.post(3, { id: 'a', replace: true }), 'a');
+    assert.equal((await board.get('a'))?.payload, 3);
+  });
+
+  test('many jobs are posted in commands of a thousand', async () => {
+    const board = server.board();
+    const ids = await board.postMany(
+      Array.from({ length: 2500 }, (_, n) => n),
+      { queue: 'bulk' },
+    );
+    assert.equal(new Set(ids).size, 2500);
+    assert.equal(await board.count({ queue: 'bulk', state: 'ready' }), 2500);
+    assert.equal((await collected(board.list({ queue: 'bulk' }, { count: 700, fields: ['id'] }))).length, 2500);
+    await assert.rejects(board.postMany([1, 2], { ids: ['a'] }), /2 payloads and 1 ids/);
+  });
+
+  test('a flow is posted whole', async () => {
+    const board = server.board();
+    const resize = board.task('resize', z.object({ width: z.number() }));
+    const publish = board.task('publish');
+    const flow = new Flow(board);
+    const sizes = [100, 800].map((width) => flow.add(resize.job({ width })));
+    const last = flow.add(publish.job({}), { after: sizes, onfailure: 'cancel' });
+    flow.chain([resize.job({ width: 1 }), resize.job({ width: 2 })], { parent: last });
+    const ids = await flow.post();
+    assert.deepEqual((await board.getMany(ids, ['state'])).map((job) => job?.state), ['ready', 'ready', 'blocked', 'ready', 'blocked']);
+    assert.deepEqual((await board.get(ids[2] ?? ''))?.after, ids.slice(0, 2));
+    assert.equal((await board.get(ids[2] ?? ''))?.children, 2);
+  });
+
+  test('a tree has its children before it', async () => {
+    const board = server.board();
+    const flow = new Flow(board);
+    flow.tree({ job: { name: 'top' }, onfailure: 'fail', children: [{ job: { name: 'left' } }, { job: { name: 'right' }, children: [{ job: { name: 'leaf' } }] }] });
+    const [top = '', left = '', right = '', leaf = ''] = await flow.post();
+    const jobs = await board.getMany([top, left, right, leaf]);
+    assert.deepEqual(jobs.map((job) => [job?.name, job?.state]), [['top', 'blocked'], ['left', 'ready'], ['right', 'blocked'], ['leaf', 'ready']]);
+    assert.deepEqual([jobs[0]?.after, jobs[2]?.after], [[left, right], [leaf]]);
+    assert.deepEqual([jobs[1]?.parent, jobs[3]?.parent], [top, right]);
+  });
+});
+
+describe('tasks', () => {
+  test('a post checks the payload by the schema', async () => {
+    const board = server.board();
+    const welcome = board.task('welcome', z.object({ to: z.string(), at: z.coerce.date().optional() }), { queue: 'mails', retries: 3 });
+    const id = await welcome.post({ to: 'ann' });
+    const job = await board.get(id);
+    assert.deepEqual([job?.name, job?.queue, job?.left, job?.payload], ['welcome', 'mails', 3, { to: 'ann' }]);
+    // @ts-expect-error: the schema wants text
+    await assert.rejects(welcome.post({ to: 5 }), { name: 'ArgumentError', message: /^welcome: to: / });
+    await assert.rejects(board.post({ to: 5 }, { name: 'welcome' }), { name: 'ArgumentError' });
+    await assert.rejects(board.post({}, { name: 'welcom' }), /did you mean 'welcome'\?/);
+    assert.ok(await board.post({}, { name: 'welcom', elsewhere: true }));
+    assert.throws(() => board.task('welcome'), /there is a task 'welcome' already/);
+  });
+
+  test('unique keys are those of the Python package', async () => {
+    const board = server.board();
+    const once = board.task<{ to: string; n?: number }>('once', { unique: true });
+    const id = await once.post({ to: 'ann', n: 1 });
+    assert.equal((await board.get(id))?.unique, 'once:{"n":1,"to":"ann"}');
+    await assert.rejects(once.post({ n: 1, to: 'ann' }), /EXISTS/);
+    assert.ok(await once.post({ to: 'ann', n: 1 }, { unique: false }));
+    assert.equal((await board.get(await once.post({ to: 'ann', n: 2 }, { unique: ['to'] })))?.unique, 'once:{"to":"ann"}');
+  });
+
+  test('a schedule posts at its times', async () => {
+    const board = server.board();
+    const tick = board.task<{ n: number }>('tick', { retries: 1 });
+    await tick.schedule({ every: '1m', overlap: 'allow' }, { n: 1 });
+    await server.advance('1m');
+    await server.advance('1m');
+    assert.deepEqual((await board.getMany(['@tick@1', '@tick@2'])).map((job) => [job?.payload, job?.left]), [[{ n: 1 }, 1], [{ n: 1 }, 1]]);
+    assert.equal((await board.scheduleGet('tick'))?.['fired'], 2);
+    assert.equal(await board.scheduleRun('tick'), '@tick@3');
+    await board.schedulePause('tick');
+    assert.deepEqual((await collected(board.scheduleList())).map((one) => one['state']), ['paused']);
+    await board.scheduleResume('tick');
+    await board.scheduleDel('tick');
+    assert.equal(await board.scheduleGet('tick'), null);
+  });
+});
+
+describe('working', () => {
+  test('a job is claimed, kept and completed', async () => {
+    const board = server.board();
+    await board.post(4, { id: 'a' });
+    const [job] = await board.claim('alice');
+    assert.ok(job);
+    assert.deepEqual([job.id, job.payload, job.attempt], ['a', 4, 1]);
+    assert.equal((await board.heartbeat('alice', job, { progress: 50, stage: 'half', payload: 5 })).cancel, false);
+    await assert.rejects(board.heartbeat('alice', { id: 'a', token: 7 }), (error) => BoardError.is(error, 'STALE'));
+    await assert.rejects(board.claimId('bob', 'a'), (error) => BoardError.is(error, 'CLAIMED') && error.detail === 'alice');
+    assert.deepEqual([(await board.get('a'))?.progress, (await board.get('a'))?.stage, (await board.get('a'))?.payload], [50, 'half', 5]);
+    await board.post(1, { id: 'b' });
+    const chained = await board.consume('alice', job, { result: { n: 8 }, claim: { fields: ['id', 'token'] } });
+    assert.deepEqual([chained.ended, chained.jobs.map((one) => one.id)], ['complete', ['b']]);
+    assert.deepEqual((await board.get('a'))?.result, { n: 8 });
+    assert.deepEqual(await board.claim('alice'), []);
+  });
+
+  test('the forms for many tell of each', async () => {
+    const board = server.board();
+    await board.postMany([1, 2, 3, 4], { ids: ['a', 'b', 'c', 'd'] });
+    const jobs = await board.claim('alice', { count: 4 });
+    const beats = await board.mheartbeat('alice', [...jobs, { id: 'nobody', token: 1 }]);
+    assert.ok(beats[4] instanceof Refused && beats[4].code === 'NOJOB');
+    assert.equal((await board.mheartbeat('alice', 'all')).length, 4);
+    assert.deepEqual(await board.mconsume('alice', jobs.slice(0, 1), { results: ['red'] }), ['complete']);
+    assert.equal((await board.get('a'))?.result, 'red');
+    const [failure] = await board.mfail('alice', jobs.slice(1, 2), 'Refused', 'off', { retry: '1m' });
+    assert.ok(failure && 'state' in failure && failure.state === 'scheduled');
+    assert.deepEqual(await board.mtrash('alice', jobs.slice(2, 3), { reason: 'bad' }), ['OK']);
+    assert.deepEqual(await board.mabandon('alice', 'all'), [{ id: 'd', ended: 'OK' }]);
+  });
+
+  test('workers are registered', async () => {
+    const board = server.board();
+    assert.equal((await board.workerRegister('alice', { role: 'mailer', meta: { host: 'web' }, for: '1m' })).quiet, false);
+    await board.workerQuiet('alice');
+    assert.deepEqual((await collected(board.workerList({ role: 'mailer' }))).map((one) => [one['worker'], one['quiet'], one['meta']]), [['alice', 1, { host: 'web' }]]);
+    await board.workerResume('alice');
+    assert.equal(await board.workerDeregister('alice'), true);
+  });
+});
+
+describe('operating', () => {
+  test('verbs by ids and by filters', async () => {
+    const board = server.board();
+    await board.postMany([1, 2, 3], { ids: ['a', 'b', 'c'], queue: 'old' });
+    assert.deepEqual(await board.cancel(['a', 'zebra']), ['cancelled', null]);
+    assert.equal((await board.requeue('a', { queue: 'new' })).count, 1);
+    assert.equal((await board.updateWhere({ queue: 'old' }, { priority: 9, tag: ['x'] }, { count: 1 })).count, 2);
+    assert.deepEqual((await collected(board.list({ tag: 'x' }))).map((job) => job.priority), [9, 9]);
+    assert.equal((await board.cancelWhere({ tag: 'x' }, { dryrun: true })).count, 2);
+    assert.equal((await board.deleteWhere({ tag: 'x' }, { fields: ['id'] })).jobs.length, 2);
+    await assert.rejects(board.deleteWhere({}), /no filter is given/);
+    await board.claim('alice', { queues: ['new'] });
+    assert.equal((await board.release('a')).count, 1);
+    await board.claim('alice', { queues: ['new'] });
+    assert.equal((await board.releaseWhere({ worker: 'alice' })).count, 1);
+    await board.cancel('a');
+    assert.equal((await board.requeueWhere({ state: 'cancelled' }, { to: 'fast' })).count, 1);
+    assert.equal((await board.delete('a', { return: true })).jobs[0]?.queue, 'fast');
+  });
+
+  test('dependencies, pauses, settings', async () => {
+    const board = server.board();
+    await board.postMany([1, 2], { ids: ['a', 'b'] });
+    assert.equal(await board.dependAdd('b', ['a'], { onfailure: 'run' }), 'blocked');
+    assert.equal(await board.dependRemove('b', ['a']), 'ready');
+    assert.equal(await board.dependClear('b'), 'ready');
+    await board.pause({ queue: 'default', for: '5m' });
+    assert.deepEqual(await board.claim('alice'), []);
+    await board.resume({ queue: 'default' });
+    await board.settingsSet({ lease: '1m', events: 'posted,failed', 'keep-failed': 5 });
+    await board.settingsSet({ concurrency: 2, rate: 100, 'rate-period': '1m' }, { limit: 'api' });
+    await board.settingsSet({ limits: ['api'] }, { queue: 'mails' });
+    assert.deepEqual((await board.settingsGet(['lease', 'limits'], { queue: 'mails' }))['limits'], { value: ['api'], source: 'queue' });
+    assert.deepEqual((await board.settingsGet(['lease']))['lease'], { value: 60_000, source: 'board' });
+    await board.settingsReset(['lease']);
+    assert.equal((await board.settingsGet(['lease']))['lease']?.source, 'default');
+    assert.deepEqual((await board.limits()).map((one) => one['limit']), ['api']);
+    // @ts-expect-error: there is no such setting
+    await assert.rejects(board.settingsSet({ leash: '1s' }), /there is no setting 'leash'/);
+  });
+});
+
+describe('reading', () => {
+  test('reads', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'p', name: 'top', group: 'acme', tags: ['x'] });
+    await board.post(2, { id: 'c', parent: 'p' });
+    assert.deepEqual((await collected(board.children('p'))).map((job) => job.id), ['c']);
+    assert.deepEqual((await board.history('p'))?.map((one) => one.event), ['posted']);
+    assert.equal((await board.explain('p'))?.reasons.at(0)?.reason, 'unclaimed');
+    assert.equal((await board.queues())[0]?.['ready'], 2);
+    assert.equal((await board.groups())[0]?.['group'], 'acme');
+    assert.deepEqual(await board.tags(), [{ tag: 'x', jobs: 1 }]);
+    const [job] = await board.claim('alice', { fields: ['id', 'token'] });
+    assert.ok(job);
+    await board.fail('alice', job, 'ValueError', 'no number', { noretry: true });
+    assert.deepEqual(await board.kinds(), { ValueError: 1 });
+    assert.deepEqual(await board.workers(), []);
+    assert.equal((await board.stats())['posted'], 2);
+    const info = await board.info({ digest: true });
+    assert.equal(info?.['jobs'], 2);
+    assert.match(await board.metrics(), /jobboard_jobs\{board="board"/);
+    const changed = await board.listChanged(0);
+    assert.deepEqual(changed.items.map((one) => one.id).sort(), ['c', 'p']);
+    assert.equal((await board.listPage({ state: 'failed' })).items.length, 1);
+    assert.equal(await board.state('nobody'), null);
+  });
+});
+
+describe('waiting', () => {
+  test('a result tells apart how a job ended', async () => {
+    const board = server.board();
+    await board.postMany([1, 2, 3], { ids: ['a', 'b', 'c'] });
+    const [a, b, c] = await board.claim('alice', { count: 3 });
+    assert.ok(a && b && c);
+    await assert.rejects(board.result('a', { timeout: '10ms' }), TimedOut);
+    const result = board.result('a', { timeout: '30s' });
+    await board.consume('alice', a, { result: { sum: 4 } });
+    assert.deepEqual(await result, { sum: 4 });
+    await board.fail('alice', b, 'ValueError', 'no', { noretry: true });
+    await assert.rejects(board.result('b'), (error) => error instanceof JobFailed && error.message === 'b failed: ValueError: no');
+    await board.consume('alice', c);
+    await assert.rejects(board.result('c'), ResultDropped);
+    await assert.rejects(board.result('zebra'), JobUnknown);
+    assert.equal(await board.waitFor('empty', { timeout: '1s' }), true);
+    await assert.rejects(board.call(1, { within: '10ms', id: 'd' }), TimedOut);
+    assert.equal(await board.state('d'), 'cancelled');
+  });
+
+  test('a watch shows what becomes of a job', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    const seen: string[] = [];
+    for await (const job of board.watch('a', { timeout: '30s', fields: ['progress'] })) {
+      seen.push(`${job.state} ${String(job.progress ?? '')}`.trim());
+      if (seen.length === 1) await board.claim('alice');
+      if (seen.length === 2) await board.heartbeat('alice', { id: 'a' }, { progress: 50 });
+      if (seen.length === 3) await board.consume('alice', { id: 'a' });
+    }
+    assert.deepEqual(seen, ['ready', 'claimed', 'claimed 50', 'complete']);
+  });
+
+  test('events are heard', async () => {
+    const board = server.board();
+    await assert.rejects(board.events('posted'), /publishes no posted/);
+    await board.settingsSet({ events: 'posted,completed' });
+    const events = await board.events('posted');
+    await board.post(1, { id: 'a' });
+    const first = await events.next();
+    assert.equal(first.done === true ? '' : first.value.id, 'a');
+    const other = server.board('admin');
+    await until(async () => {
+      await other.info();
+      return true;
+    });
+    events.close();
+    assert.equal((await events.next()).done, true);
+  });
+
+  test('a wait is ended by its signal', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    await assert.rejects(board.result('a', { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
+  });
+});
+
+test('a server without the module, and none at all', async () => {
+  await assert.rejects(new Board('b', 'redis://127.0.0.1:1').post(1), (error) => error instanceof ConnectionLost && error.message.includes('$JOBBOARD_URL'));
+  await assert.rejects(TestServer.start({ module: '/nowhere.so' }), /has not started/);
+  assert.equal(new NoModule('x').code, 'ERR');
+});

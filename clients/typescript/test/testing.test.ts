@@ -1,0 +1,41 @@
+// What README.md says of tests.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+
+import { TestServer } from '../src/testing.js';
+
+import { Board } from '../src/index.js';
+
+const board = new Board('mails');
+const welcome = board.task<{ to: string }>('welcome').handle(({ to }) => `Hello ${to}`);
+
+const server = await TestServer.start(); // $JOBBOARD_SERVER and $JOBBOARD_MODULE, or { server, module }
+after(() => server.stop());
+
+test('the greeting', async () => {
+  server.use(board); // the board of app.ts, on the private server
+  const id = await welcome.post({ to: 'ann' }, { delay: '2h' });
+  assert.deepEqual(await server.work(board), []); // it is not due
+  await server.advance('2h');
+  const [run] = await server.work(board);
+  assert.equal(run?.state, 'complete');
+  assert.equal(await welcome.result(id), 'Hello ann');
+});
+
+test('a board of another server is refused', async () => {
+  const other = new Board('mails', 'redis://127.0.0.1:1');
+  other.task('x').handle(() => 1);
+  await assert.rejects(server.work(other), /its jobs are real/);
+});
+
+test('what a handler throws is told', async () => {
+  const failing = server.board('other');
+  const task = failing.task('x', { retries: 0 }).handle(() => {
+    throw new Error('broken');
+  });
+  await task.post({});
+  const [run] = await server.work(failing);
+  assert.deepEqual([run?.state, (run?.error as Error).message], ['failed', 'broken']);
+  await task.post({});
+  await assert.rejects(server.work(failing, { raising: true }), /broken/);
+});

@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+
+import { createClient } from '@redis/client';
+import { z } from 'zod';
+
+import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { ended, serverOf, until } from './harness.js';
+
+const server = await serverOf({ manualClock: false });
+
+/** Starts a worker that ends with the test. */
+function started(t: TestContext, board: Board, options: WorkerOptions = {}): Worker {
+  const worker = new Worker(board, { logger: null, ...options });
+  const running = worker.run({ signals: false });
+  t.after(async () => {
+    await worker.stop();
+    await running;
+  });
+  return worker;
+}
+
+/** Something that a test opens when it likes. */
+function gate() {
+  let open: () => void = () => undefined;
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, passed };
+}
+
+/** Ends all connections but one. */
+async function cut(): Promise<void> {
+  const admin = createClient({ url: server.url });
+  await admin.connect();
+  for (const type of ['normal', 'pubsub']) await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes']);
+  admin.destroy();
+}
+
+describe('ends', () => {
+  test('a task runs and its result comes back typed', async (t) => {
+    const board = server.board();
+    const add = board.task('add', z.object({ a: z.number(), b: z.coerce.number().default(1) })).handle(({ a, b }) => a + b);
+    started(t, board);
+    const sum: number = await add.call({ a: 2, b: '3' }, { within: '30s' });
+    assert.equal(sum, 5);
+    assert.equal(await add.result(await add.post({ a: 2 })), 3);
+  });
+
+  test('what a handler returns or throws decides how the job ends', async (t) => {
+    const board = server.board();
+    class Fatal extends Error {}
+    const ways: Record<string, (context: Context) => unknown> = {
+      plain: () => 'done',
+      nothing: () => undefined,
+      complete: () => new Complete({ n: 1 }, { retain: '1d' }),
+      next: (context) => (context.job.queue === 'default' ? new Next('second', { way: 'next' }, { name: 'ways', priority: 3 }) : 'advanced'),
+      error: () => {
+        throw new TypeError('broken');
+      },
+      retry: (context) => {
+        if (context.attempt === 1) throw new Retry('busy', { delay: '1ms' });
+        return `try ${String(context.attempt)}`;
+      },
+      noretry: () => {
+        throw new NoRetry('gone', { kind: 'Gone' });
+      },
+      fatal: () => {
+        throw new Fatal('for good');
+      },
+      abandon: (context) => {
+        if (context.attempt === 1) throw new Abandon('not now');
+        return 'now';
+      },
+      trash: () => {
+        throw new Trash('no image');
+      },
+      same: () => new Next('default', {}),
+      unserializable: () => 1n,
+    };
+    const task = board.task<{ way: string }>('ways', { noretry: [Fatal], retries: 2 }).handle((payload, context) => ways[payload.way]?.(context));
+    started(t, board, { queues: [] });
+    const ids = new Map<string, string>();
+    for (const way of Object.keys(ways)) ids.set(way, await task.post({ way }, way === 'error' || way === 'unserializable' ? { retries: 0 } : {}));
+    for (const id of ids.values()) await ended(board, id);
+    const found: Record<string, string> = {};
+    for (const [way, id] of ids) {
+      const job = await board.get(id);
+      found[way] = [job?.state, job?.kind, job?.message ?? job?.reason, job?.result === undefined ? undefined : JSON.stringify(job.result)].filter((one) => one !== undefined).join(' ');
+    }
+    assert.deepEqual(found, {
+      plain: 'complete "done"',
+      nothing: 'complete',
+      complete: 'complete {"n":1}',
+      next: 'complete "advanced"',
+      error: 'failed TypeError broken',
+      retry: 'complete Retry busy "try 2"',
+      noretry: 'failed Gone gone',
+      fatal: 'failed Fatal for good',
+      abandon: 'complete not now "now"',
+      trash: 'trashed no image',
+      same: `failed SameHandler ${found['same']?.slice(19) ?? ''}`,
+      unserializable: `failed TypeError ${found['unserializable']?.slice(17) ?? ''}`,
+    });
+    assert.match(found.same ?? '', /would lead to this handler again/);
+    const history = await board.history(ids.get('error') ?? '');
+    assert.ok(history?.some((one) => one.event === 'log' && one.text?.includes('worker.test')));
+  });
+
+  test('a payload that the schema refuses is not tried again', async (t) => {
+    const board = server.board();
+    board.task('add', z.object({ a: z.number() })).handle(({ a }) => a);
+    started(t, board);
+    const id = await server.board().post({ a: 'x' }, { name: 'add' });
+    await ended(board, id);
+    const job = await board.get(id);
+    assert.deepEqual([job?.state, job?.kind, job?.attempt], ['failed', 'ArgumentError', 1]);
+  });
+
+  test('a name without a handler goes back for a worker that has one', async (t) => {
+    const board = server.board();
+    const warned: string[] = [];
+    board.task('known').handle(() => 1);
+    const log = (text: string) => void warned.push(text);
+    started(t, board, { logger: { debug: () => undefined, info: () => undefined, warn: log, error: log } });
+    const id = await board.post({}, { name: 'unknown', elsewhere: true });
+    await until(async () => (await board.get(id))?.state === 'scheduled');
+    const other = server.board();
+    other.task('unknown').handle(() => 'here');
+    started(t, other);
+    assert.equal(await other.result(id), 'here');
+    assert.equal((await board.get(id))?.left, 10);
+    assert.equal(warned.filter((one) => one.includes("the name 'unknown'")).length, 1);
+  });
+
+  test('many short jobs are ended together, each once', async (t) => {
+    const board = server.board();
+    const runs = new Map<string, number>();
+    const count = board.task<{ n: number }>('count').handle((payload, context) => {
+      runs.set(context.id, (runs.get(context.id) ?? 0) + 1);
+      return payload.n % 2 === 0 ? payload.n : undefined;
+    });
+    const ids = await count.postMany(Array.from({ length: 1000 }, (_, n) => ({ n })), { retain: '1h' });
+    const worker = started(t, board, { concurrency: 20, prefetch: 50 });
+    assert.equal(await board.waitFor('empty', { timeout: '1m' }), true);
+    assert.equal(runs.size, 1000);
+    assert.ok([...runs.values()].every((times) => times === 1));
+    await until(() => worker.done === 1000);
+    assert.equal((await board.get(ids[4] ?? ''))?.result, 4);
+    assert.equal((await board.count({ state: 'complete' })), 1000);
+  });
+});
+
+describe('reports', () => {
+  test('come in order and before the end', async (t) => {
+    const board = server.board();
+    const task = board.task('report').handle(async (_, context) => {
+      context.progress(10, 'begun');
+      context.log('one');
+      context.log('two');
+      context.setMeta({ host: 'a', n: 1 });
+      await context.flush();
+      const seen = await board.get(context.id);
+      context.setMeta({ n: 2 });
+      context.save({ at: 5 });
+      context.progress(90);
+      return [seen?.progress, seen?.stage];
+    });
+    started(t, board);
+    const id = await task.post({});
+    assert.deepEqual(await task.result(id), [10, 'begun']);
+    const job = await board.get(id);
+    assert.deepEqual([job?.meta, job?.payload, job?.progress], [{ host: 'a', n: '2' }, { at: 5 }, 100]);
+    assert.deepEqual((await board.history(id))?.filter((one) => one.event === 'log').map((one) => one.text), ['one', 'two']);
+  });
+});
+
+describe('what is taken away', () => {
+  for (const how of ['cancelled', 'deleted', 'released'] as const) {
+    test(`a job that is ${how} stops its handler, and the worker goes on`, async (t) => {
+      const board = server.board();
+      let reason: unknown;
+      const hold = board.task<{ id: string }>('hold').handle(async ({ id }, context) => {
+        if (id === 'b') return 'next';
+        if (context.attempt > 1) return 'again';
+        await context.sleep('1h').catch((error: unknown) => {
+          reason = error;
+          throw error;
+        });
+        return '';
+      });
+      await hold.post({ id: 'a' }, { id: 'a' });
+      started(t, board, { concurrency: 1 });
+      await until(async () => (await board.get('a'))?.state === 'claimed');
+      if (how === 'cancelled') await board.cancel('a');
+      if (how === 'deleted') await board.delete('a');
+      if (how === 'released') await board.release('a');
+      await until(() => reason !== undefined);
+      assert.ok(how === 'cancelled' ? reason instanceof CancelRequested : reason instanceof Lost);
+      await hold.post({ id: 'b' }, { id: 'b' });
+      assert.equal(await hold.result('b'), 'next');
+      if (how === 'cancelled') assert.equal(await board.state('a'), 'cancelled');
+      if (how === 'released') assert.equal(await hold.result('a'), 'again');
+    });
+  }
+
+  test('a handler that ends a cancelled job all the same is cancelled', async (t) => {
+    const board = server.board();
+    const { open, passed } = gate();
+    const deaf = board.task('deaf').handle(async () => {
+      await passed;
+      return 1;
+    });
+    const id = await deaf.post({});
+    started(t, board);
+    await until(async () => (await board.get(id))?.state === 'claimed');
+    await board.cancel(id);
+    open();
+    await until(async () => (await board.state(id)) === 'cancelled');
+  });
+
+  test('without Pub/Sub the heartbeats tell', async (t) => {
+    const board = server.board();
+    let lost = false;
+    const hold = board.task('hold').handle(async (_, context) => {
+      await context.sleep('1h').finally(() => {
+        lost = context.lost;
+      });
+    });
+    const id = await hold.post({});
+    started(t, board, { listen: false, lease: '300ms' });
+    await until(async () => (await board.get(id))?.state === 'claimed');
+    await board.delete(id);
+    await until(() => lost);
+  });
+});
+
+describe('broken connections', () => {
+  test('cost nothing, and nothing is done twice', async (t) => {
+    const board = server.board();
+    const runs: string[] = [];
+    const { open, passed } = gate();
+    const task = board.task<{ n: number }>('work').handle(async (payload, context) => {
+      runs.push(context.id);
+      if (payload.n === 0) await passed;
+      return payload.n;
+    });
+    const first = await task.post({ n: 0 });
+    started(t, board, { lease: '2s' });
+    await until(() => runs.length === 1);
+    const deadline = async () => (await board.get(first))?.deadline ?? 0;
+    for (let times = 0; times < 3; times += 1) {
+      const before = await deadline();
+      await cut();
+      await until(async () => (await deadline().catch(() => 0)) > before);
+    }
+    const ids = await task.postMany(Array.from({ length: 50 }, (_, n) => ({ n: n + 1 })));
+    open();
+    await cut();
+    assert.equal(await task.result(first), 0);
+    for (const [n, id] of ids.entries()) assert.equal(await task.result(id), n + 1);
+    assert.equal(new Set(runs).size, runs.length);
+    assert.equal((await board.get(first))?.attempt, 1);
+  });
+
+  test('a restarted worker gets back what it held', async (t) => {
+    const board = server.board();
+    const [other] = [server.board()];
+    await board.post({}, { id: 'a', name: 'work' });
+    assert.equal((await other.claim('w1', { lease: '10m' })).length, 1);
+    const task = board.task('work').handle((_, context) => context.attempt);
+    started(t, board, { name: 'w1' });
+    assert.equal(await task.result('a'), 1);
+  });
+});
+
+describe('stopping', () => {
+  test('lets handlers finish, and gives back what has not begun', async () => {
+    const board = server.board();
+    const { open, passed } = gate();
+    const began: string[] = [];
+    const work = board.task('work').handle(async (_, context) => {
+      began.push(context.id);
+      await passed;
+      return context.goingHome;
+    });
+    await work.postMany([{}, {}]);
+    const worker = new Worker(board, { concurrency: 1, prefetch: 1, logger: null });
+    const running = worker.run({ signals: false });
+    await until(async () => began.length === 1 && (await board.count({ state: 'claimed' })) === 2);
+    const stopped = worker.stop();
+    await until(async () => (await board.count({ state: 'ready' })) === 1);
+    open();
+    await stopped;
+    assert.equal(await running, true);
+    assert.equal(await work.result(began[0] ?? ''), true);
+    assert.deepEqual((await board.info())?.['claimed'], 0);
+  });
+
+  test('gives back what does not end in time', async () => {
+    const board = server.board();
+    const work = board.task('work').handle(async (_, context) => context.sleep('1h'));
+    const id = await work.post({});
+    const worker = new Worker(board, { stopWithin: '10ms', logger: null });
+    const running = worker.run({ signals: false });
+    await until(async () => (await board.get(id))?.state === 'claimed');
+    await worker.stop();
+    assert.equal(await running, false);
+    const job = await board.get(id);
+    assert.deepEqual([job?.state, job?.left, job?.reason], ['ready', 10, 'the worker stops']);
+  });
+
+  test('a burst ends when there is no job', async () => {
+    const board = server.board();
+    const work = board.task<{ more: number }>('work').handle(async ({ more }) => {
+      if (more > 0) await work.post({ more: more - 1 });
+    });
+    await work.post({ more: 3 });
+    const worker = new Worker(board, { concurrency: 2, logger: null });
+    assert.equal(await worker.run({ burst: true, signals: false }), true);
+    assert.equal(worker.done, 4);
+  });
+
+  test('a worker that may not work says so', async () => {
+    const board = server.board();
+    board.task('work').handle(() => 1);
+    const admin = server.board('x');
+    await admin.post(1); // the connection is there
+    const { send } = board as unknown as { send: Board['send'] };
+    assert.ok(send);
+    const other = createClient({ url: server.url });
+    await other.connect();
+    await other.sendCommand(['SET', 'board', 'text']);
+    await assert.rejects(new Worker(board, { logger: null }).run({ signals: false }), /WRONGTYPE/);
+    other.destroy();
+    assert.throws(() => new Worker(server.board()), /there are no handlers/);
+    assert.throws(() => new Worker(board, { concurrency: 0 }), /concurrency is a whole number from 1/);
+  });
+});
