@@ -33,6 +33,35 @@ function change(old, fresh) {
   changeChildren(old, fresh);
 }
 
+// Times are told in UTC, and shown in the zone of the reader.
+
+const two = (number) => String(number).padStart(2, "0");
+
+function local(date) {
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${clock(date)}`;
+}
+
+function clock(date) {
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+function showTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]:not([data-utc])")) {
+    const date = new Date(time.dateTime);
+    if (isNaN(date)) continue;
+    const utc = time.title || time.textContent;
+    time.dataset.utc = utc;
+    // How long ago stays; the time itself is told on asking.
+    if (time.title) time.title = `${local(date)}, ${utc}`;
+    else {
+      time.textContent = local(date);
+      time.title = utc;
+    }
+  }
+  for (const tick of root.querySelectorAll("[data-at]")) tick.textContent = clock(new Date(Number(tick.dataset.at)));
+}
+
 function changeChildren(old, fresh) {
   const wanted = [...fresh.childNodes];
   const there = [...old.childNodes];
@@ -68,7 +97,9 @@ function listen() {
   stream.addEventListener("part", (event) => {
     const { id, html } = JSON.parse(event.data);
     const part = find(id);
-    if (part) changeChildren(part, new DOMParser().parseFromString(html, "text/html").body);
+    const fresh = new DOMParser().parseFromString(html, "text/html").body;
+    showTimes(fresh);
+    if (part) changeChildren(part, fresh);
   });
   stream.addEventListener("failure", (event) => {
     show("no answer", true);
@@ -159,6 +190,7 @@ addEventListener("pageshow", () => {
   document.querySelectorAll("[data-was]").forEach((field) => (field.disabled = false));
 });
 
+showTimes(document);
 find("theme").addEventListener("click", changeTheme);
 find("help").addEventListener("click", () => find("keys").showModal());
 listen();

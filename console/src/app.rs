@@ -19,6 +19,7 @@ use crate::audit::Audit;
 use crate::connection::place::{Place, User};
 use crate::connection::Link;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::metrics::Metrics;
 use crate::names::coded;
 use crate::options::Options;
@@ -34,6 +35,7 @@ pub struct App {
     pub sessions: Sessions,
     pub trends: Trends,
     pub audit: Audit,
+    pub history: Option<History>,
     /// By address and user: guessing passwords is slow.
     pub sign_ins: Arc<Turns<(IpAddr, String)>>,
     /// Pages that are told anew by themselves.
@@ -44,7 +46,13 @@ pub struct App {
 
 impl App {
     /// The user is for /metrics alone.
-    pub fn new(options: Options, place: Place, user: Option<User>, port: u16) -> Self {
+    pub fn new(
+        options: Options,
+        place: Place,
+        user: Option<User>,
+        port: u16,
+        history: Option<History>,
+    ) -> Self {
         Self {
             live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
             sessions: Sessions::new(options.sessions),
@@ -54,6 +62,7 @@ impl App {
             port,
             trends: Trends::default(),
             audit: Audit::default(),
+            history,
             sign_ins: Turns::new(),
             open: Mutex::default(),
         }

@@ -45,8 +45,8 @@ impl Chart {
                         text.tick x=(LEFT - 6.0) y=(round(y(value) + 4.0)) text-anchor="end" { (self.tick(value)) }
                     }
                     @if last >= first {
-                        text.tick x=(LEFT) y=(HEIGHT - 6.0) { (self.at(first, last, first)) }
-                        text.tick x=(WIDTH - RIGHT) y=(HEIGHT - 6.0) text-anchor="end" { (self.at(first, last, last)) }
+                        text.tick x=(LEFT) y=(HEIGHT - 6.0) data-at=[is_time(first, last).then_some(first)] { (self.at(first, last, first)) }
+                        text.tick x=(WIDTH - RIGHT) y=(HEIGHT - 6.0) text-anchor="end" data-at=[is_time(first, last).then_some(last)] { (self.at(first, last, last)) }
                     }
                     @for (number, line) in self.lines.iter().enumerate() {
                         path class={ "line line" (number) } d=(path(line, &x, &y)) {}
@@ -125,7 +125,7 @@ impl Chart {
 
     /// Days where the plot is longer than two, else times of day.
     fn at(&self, first: i64, last: i64, at: i64) -> String {
-        if last - first < 2 * 86_400_000 {
+        if is_time(first, last) {
             return time_of_day(at);
         }
         match jiff::Timestamp::from_millisecond(at) {
@@ -133,6 +133,11 @@ impl Chart {
             Err(_) => String::new(),
         }
     }
+}
+
+/// Whether a plot over this time names times of day, which scripts show in the zone of the reader.
+fn is_time(first: i64, last: i64) -> bool {
+    last - first < 2 * 86_400_000
 }
 
 /// The next of 1, 2, 4, 10, 20, 40 … that holds the value; four equal steps of it are easy to read.

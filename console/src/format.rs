@@ -34,10 +34,15 @@ fn machine_readable(at: i64) -> Option<String> {
     Timestamp::from_millisecond(at).ok().map(|time| time.to_string())
 }
 
+/// A point in time within a sentence. Scripts show it in the zone of the reader.
+pub fn at(at: i64) -> Markup {
+    html! { time datetime=[machine_readable(at)] { (moment(at)) } }
+}
+
 /// A point in time, and how far off it is.
 pub fn when(at: i64) -> Markup {
     html! {
-        time datetime=[machine_readable(at)] { (moment(at)) }
+        (self::at(at))
         " " span.faint { "(" (off(at)) ")" }
     }
 }
@@ -45,6 +50,11 @@ pub fn when(at: i64) -> Markup {
 /// How far off a point in time is; the time itself is told on asking.
 pub fn soon(at: i64) -> Markup {
     html! { time datetime=[machine_readable(at)] title=(moment(at)) { (off(at)) } }
+}
+
+/// The day of a time, in UTC.
+pub fn day_of(at: i64) -> String {
+    Timestamp::from_millisecond(at).map(|time| time.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
 }
 
 /// The time of day alone.

@@ -7,13 +7,13 @@
 //! | `pages` | a file for each page |
 //! | `actions` | makes commands of what a user wants done |
 //! | `live` | tells open pages what has changed |
-//! | `known_boards`, `recent` | the boards of a server; the last quarter of an hour of one |
+//! | `known_boards`, `recent`, `history` | the boards of a server; the last quarter of an hour of one; a day of all |
 //! | `alike`, `preview` | failures that are the same; the beginnings of payloads |
 //! | `grammar`, `filters`, `query`, `names`, `format` | what people type to find jobs; which jobs are meant; addresses and forms; names; values as pages show them |
 //! | `audit` | what was done through the console |
 //! | `metrics` | the numbers of all boards for Prometheus |
 //!
-//! Nothing is stored.
+//! Nothing is stored, but samples with `--history`.
 
 mod access;
 mod actions;
@@ -27,6 +27,7 @@ mod failure;
 mod filters;
 mod format;
 mod grammar;
+mod history;
 mod known_boards;
 mod live;
 mod metrics;
@@ -42,15 +43,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{get, post, MethodRouter};
 use axum::Router;
 use clap::Parser;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
-use crate::app::{with_session, App};
+use crate::app::{with_session, App, RequestContext};
 use crate::connection::Link;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::options::Options;
+use crate::pages::LivePage;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -81,9 +84,11 @@ async fn serve(options: Options) -> Result<(), String> {
     if options.is_exposed() && !options.secure {
         eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");
     }
-    let app = Arc::new(App::new(options, place, user, address.port()));
+    let history = options.history.as_deref().map(History::open).transpose()?;
+    let app = Arc::new(App::new(options, place, user, address.port(), history));
     tokio::spawn(warn_of_server(Arc::clone(&app)));
     tokio::spawn(access::recheck::recheck(Arc::clone(&app)));
+    tokio::spawn(history::sample(Arc::clone(&app)));
     println!("http://{address}/");
     tokio::select! {
         () = access::serving::serve(listener, routes(&app), app.options.connections.into()) => {}
@@ -100,20 +105,31 @@ async fn warn_of_server(app: Arc<App>) {
     }
 }
 
+/// A page that is told anew while it is open.
+fn live(page: LivePage) -> MethodRouter<Arc<App>> {
+    get(move |cx: RequestContext| pages::get(page, cx))
+}
+
 fn routes(app: &Arc<App>) -> Router {
     let signed_in = Router::new()
-        .route("/", get(pages::get_boards))
-        .route("/board", get(pages::get_board))
-        .route("/job", get(pages::get_job))
-        .route("/run", get(pages::get_run))
+        .route("/", live(LivePage::Boards))
+        .route("/board", live(LivePage::Board))
+        .route("/job", live(LivePage::Job))
+        .route("/run", live(LivePage::Run))
         .route("/data", get(pages::job::get_data))
         .route("/jobs", get(pages::jobs::get))
-        .route("/failures", get(pages::get_failures))
+        .route("/failures", live(LivePage::Failures))
         .route("/post", get(pages::compose::get).post(pages::compose::post))
         .route("/find", get(pages::search::get))
         .route("/suggest", get(pages::suggest::get))
-        .route("/stats", get(pages::get_stats))
-        .route("/schedules", get(pages::schedules::get))
+        .route("/stats", live(LivePage::Stats))
+        .route("/queues", live(LivePage::Queues))
+        .route("/workers", live(LivePage::Workers))
+        .route("/types", live(LivePage::Types))
+        .route("/limits", live(LivePage::Limits))
+        .route("/schedules", live(LivePage::Schedules))
+        .route("/schedule", live(LivePage::Schedule))
+        .route("/schedule/edit", get(pages::schedule::get_edit).post(pages::schedule::post_edit))
         .route("/settings", get(pages::settings::get))
         .route("/audit", get(pages::audit::get))
         .route("/confirm", get(pages::confirm::get))

@@ -36,6 +36,16 @@ impl Metrics {
         Self { user, link: Mutex::default(), finder: Finder::default() }
     }
 
+    /// The boards of the server, or those that are named, and who asks for them.
+    pub async fn boards(&self, app: &App) -> Result<(Link, Vec<Vec<u8>>), Failure> {
+        let link = self.link(app).await?;
+        let boards = match app.options.board.as_slice() {
+            [] => self.finder.boards(&link).await?.boards,
+            named => named.iter().map(|name| name.clone().into_bytes()).collect(),
+        };
+        Ok((link, boards))
+    }
+
     async fn link(&self, app: &App) -> Result<Link, Failure> {
         if let Some(link) = lock(&self.link).clone() {
             return Ok(link);
@@ -83,11 +93,7 @@ fn allowed(app: &App, visitor: &Visitor, headers: &HeaderMap) -> Result<(), (Sta
 }
 
 async fn scrape(app: &App) -> Result<String, Failure> {
-    let link = app.metrics.link(app).await?;
-    let boards: Vec<Vec<u8>> = match app.options.board.as_slice() {
-        [] => app.metrics.finder.boards(&link).await?.boards,
-        named => named.iter().map(|name| name.clone().into_bytes()).collect(),
-    };
+    let (link, boards) = app.metrics.boards(app).await?;
     let mut whole = Exposition::default();
     for node in nodes(&link).await? {
         let text = ask(&link, node.as_ref(), &[]).await?;

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use clap::Parser;
 
@@ -12,7 +13,7 @@ use crate::connection::place::{Place, User};
 pub struct Options {
     /// The server, any node of a cluster, or the Sentinels of the server:
     /// redis+sentinel://host1:26379,host2:26379/service. Users sign in with a user and password of the server;
-    /// those in this address are used for /metrics alone.
+    /// those in this address are used for /metrics and --history alone.
     #[arg(long, env = "REDIS_URL", default_value = "redis://127.0.0.1:6379", hide_env_values = true)]
     pub redis: String,
 
@@ -48,6 +49,14 @@ pub struct Options {
     /// Show these boards and look for no others (SCAN). May be given again.
     #[arg(long)]
     pub board: Vec<String>,
+
+    /// Keep a day of samples of all boards in this folder, one a minute, asked for as the user in --redis.
+    #[arg(long, value_name = "DIR")]
+    pub history: Option<PathBuf>,
+
+    /// Seconds from one sample to the next.
+    #[arg(long, hide = true, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub history_pace: u64,
 
     /// Browsers reach this console by https only: its cookies are never sent without.
     #[arg(long)]

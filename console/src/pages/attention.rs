@@ -9,7 +9,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{int, page, Record};
 use crate::failure::Failure;
-use crate::format::{board_address, jobs_address, moment, name, now, number, size, span};
+use crate::format::{at, board_address, jobs_address, name, now, number, size, span};
 use crate::names::address;
 
 /// Failures are new for so long, ms.
@@ -87,12 +87,8 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
     needs
 }
 
-fn until(at: i64) -> String {
-    if at < 0 {
-        String::new()
-    } else {
-        format!(" until {}", moment(at))
-    }
+fn until(moment: i64) -> Markup {
+    html! { @if moment > 0 { " until " (at(moment)) } }
 }
 
 /// Queues that are paused, and those with ready jobs of which no worker takes any.
@@ -109,11 +105,7 @@ async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Ve
                 let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(row.int("ready"))) " ready" };
                 needs.push(Need { weight: 1 << 40, text, to, link: "Jobs" });
             }
-        } else if row.int("ready") > 0
-            && row.int("claimed") == 0
-            && row.float("completion-rate") == 0.0
-            && row.int("oldest") > UNSERVED
-        {
+        } else if is_unserved(row) {
             let text = html! {
                 "No worker takes jobs of the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest")))
             };
@@ -121,6 +113,15 @@ async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Ve
         }
     }
     Ok(needs)
+}
+
+/// Whether jobs wait in a queue of which no worker takes any.
+pub fn is_unserved(row: &Record) -> bool {
+    row.int("paused") == 0
+        && row.int("ready") > 0
+        && row.int("claimed") == 0
+        && row.float("completion-rate") == 0.0
+        && row.int("oldest") > UNSERVED
 }
 
 /// Kinds of failure that came in the last quarter of an hour.

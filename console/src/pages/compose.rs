@@ -106,7 +106,7 @@ fn is_ended(record: &Record) -> bool {
 }
 
 /// A field for text keeps text; other bytes are edited by their numbers.
-fn payload_field(payload: &[u8]) -> Markup {
+pub fn payload_field(payload: &[u8]) -> Markup {
     let odd = |one: char| one.is_control() && one != '\n' && one != '\t';
     let plain = std::str::from_utf8(payload).ok().filter(|text| !text.chars().any(odd));
     html! {
@@ -169,7 +169,7 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Step, Failure> {
     }))
 }
 
-fn payload(form: &Query) -> Result<Vec<u8>, Failure> {
+pub fn payload(form: &Query) -> Result<Vec<u8>, Failure> {
     if let Some(digits) = form.any("payload-hex") {
         let digits: Vec<u8> = digits.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         return unhex(&digits)

@@ -142,9 +142,13 @@ fn back(board: &[u8], query: &Query) -> String {
     }
     match (query.text("verb").unwrap_or_default(), ids.as_slice()) {
         ("settings", _) => super::settings::place_address(board, query),
-        (verb, _) if verb.starts_with("schedule") => board_address("/schedules", board),
+        ("schedule-del", _) => board_address("/schedules", board),
+        (verb, _) if verb.starts_with("schedule") => {
+            super::schedule::schedule_address(board, query.bytes("schedule").unwrap_or_default())
+        }
         ("delete", [_]) => board_address("/jobs", board),
         (_, [id]) => address("/job", &[("b", board), ("id", id)]),
+        ("pause" | "resume", _) if query.is_set("group") => board_address("/limits", board),
         ("pause" | "resume", _) => board_address("/board", board),
         _ => {
             let filters = Filters::read(query);

@@ -196,17 +196,18 @@ async fn explain(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option<
 }
 
 /// Its sentence, with its own times for people.
-fn sentence(reason: &Record) -> String {
-    let mut text = reason.text("text");
-    for (field, value) in reason.fields() {
-        match crate::connection::reply::int(value) {
-            Some(at) if MOMENTS.contains(&field) && at > 0 => {
-                text = text.replace(&at.to_string(), &crate::format::moment(at));
-            }
-            _ => {}
+fn sentence(reason: &Record) -> Markup {
+    let text = reason.text("text");
+    let moment = reason.fields().find_map(|(field, value)| {
+        let at = crate::connection::reply::int(value).filter(|at| MOMENTS.contains(&field) && *at > 0)?;
+        text.split_once(&at.to_string()).map(|(before, after)| (before, at, after))
+    });
+    html! {
+        @match moment {
+            Some((before, at, after)) => { (before) (crate::format::at(at)) (after) },
+            None => (text),
         }
     }
-    text
 }
 
 fn reason_facts(board: &[u8], reason: &Record) -> Markup {
@@ -273,7 +274,7 @@ async fn data(cx: &RequestContext, board: &[u8], id: &[u8], memory: &mut Memory)
 }
 
 /// Text as it is, JSON with its lines broken, other bytes by their numbers.
-fn content(value: &[u8]) -> Markup {
+pub fn content(value: &[u8]) -> Markup {
     let cut = &value[..value.len().min(SHOWN)];
     let json =
         (value.len() <= SHOWN).then(|| serde_json::from_slice::<serde_json::Value>(value).ok()).flatten();

@@ -13,16 +13,22 @@ pub mod job;
 pub mod jobs;
 pub mod jobs_list;
 pub mod layout;
+pub mod limits;
+pub mod queues;
 pub mod recent;
 pub mod run;
+pub mod schedule;
 pub mod schedules;
 pub mod search;
 pub mod settings;
+pub mod settings_words;
 pub mod sign_in;
 pub mod stats;
 pub mod suggest;
 pub mod timeline;
+pub mod types;
 pub mod work;
+pub mod workers;
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -84,6 +90,12 @@ pub enum LivePage {
     Job,
     Run,
     Stats,
+    Queues,
+    Workers,
+    Types,
+    Limits,
+    Schedules,
+    Schedule,
 }
 
 impl LivePage {
@@ -95,6 +107,12 @@ impl LivePage {
             "job" => Self::Job,
             "run" => Self::Run,
             "stats" => Self::Stats,
+            "queues" => Self::Queues,
+            "workers" => Self::Workers,
+            "types" => Self::Types,
+            "limits" => Self::Limits,
+            "schedules" => Self::Schedules,
+            "schedule" => Self::Schedule,
             _ => return None,
         })
     }
@@ -107,6 +125,12 @@ impl LivePage {
             Self::Job => job::view(cx, memory).await,
             Self::Run => run::view(cx),
             Self::Stats => stats::view(cx, memory).await,
+            Self::Queues => queues::view(cx).await,
+            Self::Workers => workers::view(cx).await,
+            Self::Types => types::view(cx).await,
+            Self::Limits => limits::view(cx).await,
+            Self::Schedules => schedules::view(cx).await,
+            Self::Schedule => schedule::view(cx).await,
         }
     }
 
@@ -126,28 +150,9 @@ pub fn answer(cx: &RequestContext, view: Result<View, Failure>, live: Option<&st
     }
 }
 
-pub async fn get_boards(cx: RequestContext) -> Response {
-    LivePage::Boards.answer(cx).await
-}
-
-pub async fn get_board(cx: RequestContext) -> Response {
-    LivePage::Board.answer(cx).await
-}
-
-pub async fn get_failures(cx: RequestContext) -> Response {
-    LivePage::Failures.answer(cx).await
-}
-
-pub async fn get_job(cx: RequestContext) -> Response {
-    LivePage::Job.answer(cx).await
-}
-
-pub async fn get_run(cx: RequestContext) -> Response {
-    LivePage::Run.answer(cx).await
-}
-
-pub async fn get_stats(cx: RequestContext) -> Response {
-    LivePage::Stats.answer(cx).await
+/// The page of this name.
+pub async fn get(page: LivePage, cx: RequestContext) -> Response {
+    page.answer(cx).await
 }
 
 pub async fn get_live(Path(name): Path<String>, cx: RequestContext) -> Response {

@@ -8,6 +8,7 @@ use crate::connection::board_command;
 use crate::connection::reply::Record;
 use crate::failure::Failure;
 use crate::format::now;
+use crate::history::Seen;
 use crate::recent::Point;
 
 /// Looks at the statistics of today, and gives what has been seen so far.
@@ -35,6 +36,31 @@ pub async fn draw(
     counts: &Record,
 ) -> Result<Markup, Failure> {
     Ok(plots(&look(cx, board, queue, now(), counts).await?))
+}
+
+/// The last day of a board, where the console keeps one.
+pub fn day(cx: &RequestContext, board: &[u8]) -> Option<Markup> {
+    let samples = cx.app.history.as_ref()?.of(board);
+    let line = |label, value: &dyn Fn(&Seen) -> Option<f64>| Line {
+        label,
+        points: samples.iter().map(|seen| (seen.sample.at, value(seen))).collect(),
+    };
+    let paces = vec![
+        line("done", &|seen| seen.paces.map(|paces| paces.0)),
+        line("failed", &|seen| seen.paces.map(|paces| paces.1)),
+    ];
+    // A sample without a pace comes after a gap, and breaks the line.
+    let counts = vec![
+        line("ready", &|seen| seen.paces.map(|_| seen.sample.ready as f64)),
+        line("running", &|seen| seen.paces.map(|_| seen.sample.claimed as f64)),
+    ];
+    Some(html! {
+        @if samples.len() < 3 { p.note { "Samples are taken once a minute." } }
+        div.charts {
+            (Chart { title: "Done and failed a minute", lines: paces, ms: false }.draw())
+            (Chart { title: "Jobs", lines: counts, ms: false }.draw())
+        }
+    })
 }
 
 /// Jobs that are done and that fail, a minute.

@@ -4,71 +4,15 @@ use axum::response::Response;
 use maud::{html, Markup};
 
 use super::layout::hidden;
+use super::settings_words::{self, GROUPS};
 use super::{answer, Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{list, text, Record};
 use crate::failure::Failure;
-use crate::format::name;
+use crate::format::{name, number, size, span};
 use crate::names::{address, shown};
 use crate::query::Query;
-
-/// What the settings mean, for the page; commands.md says more.
-const MEANINGS: [(&str, &str); 41] = [
-    ("lease", "how long a claim holds without a heartbeat, ms"),
-    ("retries", "failures that are followed by another try; -1: no limit"),
-    ("lapses", "lost leases that are followed by another try; -1: no limit"),
-    ("backoff-base", "the wait before the first retry, ms; each further one doubles"),
-    ("backoff-max", "the longest wait before a retry, ms"),
-    ("jitter", "by how many percent that wait varies"),
-    ("timeout", "how long one run may take, ms; -1: no limit"),
-    ("expire", "how old a job may be and still be claimed, ms; -1: no limit"),
-    ("retain-complete", "how long a complete job without result is kept, ms"),
-    ("retain-result", "how long a complete job with result is kept, ms"),
-    ("retain-failed", "how long a failed job is kept, ms"),
-    ("retain-trashed", "how long a trashed job is kept, ms"),
-    ("retain-cancelled", "how long a cancelled job is kept, ms"),
-    ("session-grace", "how long a worker whose connection has closed may come back, ms"),
-    ("keep-complete", "how many complete jobs are kept"),
-    ("keep-failed", "how many failed jobs are kept"),
-    ("keep-trashed", "how many trashed jobs are kept"),
-    ("keep-cancelled", "how many cancelled jobs are kept"),
-    ("tombstones", "how many dropped jobs are remembered"),
-    ("tombstone-ttl", "how long dropped jobs are remembered, ms"),
-    ("history-first", "first events of a job that are kept"),
-    ("history-last", "last events of a job that are kept"),
-    ("ownerless", "1: `*` as worker is whoever holds a job"),
-    ("concurrency", "how many jobs may run at once; -1: any number"),
-    ("stats-days", "days of statistics that are kept"),
-    ("grace", "how much longer a worker keeps a job whose lease has ended, ms"),
-    (
-        "cancel-grace",
-        "how long a worker may go on after a cancel was requested, ms; -1: as long as its claim holds",
-    ),
-    ("weight", "turns of the group for each turn of a group with weight 1"),
-    ("ordered", "1: the group runs one job after the other"),
-    ("ageing", "ms of waiting that raise a job's priority by one; 0: never"),
-    ("rate", "permits in each rate-period; -1: no limit"),
-    ("rate-period", "the time in which `rate` permits arrive, ms"),
-    ("burst", "at most this many permits are kept"),
-    ("events", "which events are published: the sum of their bits, or names with commas between"),
-    ("events-tracked", "1: only events of tracked jobs are published"),
-    ("max-jobs", "how many jobs that have not ended there may be; -1: any number"),
-    ("max-bytes", "how many bytes all records may have; -1: any number"),
-    ("max-queues", "how many queues there may be"),
-    ("max-groups", "how many groups a queue has when no new one is set or paused any more"),
-    ("max-schedules", "how many schedules there may be"),
-    ("max-keys", "how many unique keys may be taken at a time"),
-];
-
-const LIMITS: &str = "its shared limits, with spaces between";
-
-fn meaning(setting: &str) -> &'static str {
-    if setting == "limits" {
-        return LIMITS;
-    }
-    MEANINGS.iter().find(|(name, _)| *name == setting).map_or("", |(_, meaning)| meaning)
-}
 
 /// The fields of an address that say whose settings are meant.
 const PLACE: [&str; 3] = ["queue", "group", "limit"];
@@ -133,7 +77,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 input type="hidden" name="verb" value="settings";
                 @for field in PLACE { @if let Some(value) = cx.query.bytes(field) { (hidden(field, value)) } }
                 (table(cx, &board, &settings))
-                button.primary { "Look at the change" }
+                p.note { "Durations may have units: 90s, 15m, 2h, 7d." } button.primary { "Look at the change" }
             }
         } @else { (table(cx, &board, &settings)) }
     };
@@ -171,29 +115,60 @@ fn table(cx: &RequestContext, board: &[u8], settings: &Record) -> Markup {
     let own = own_source(&cx.query);
     html! {
         div.wide {
-            table {
+            table.stacked {
                 caption.unseen { "Settings in force" }
-                thead { tr { th scope="col" { "Setting" } th scope="col" { "value" } th scope="col" { "set by" } th scope="col" { "meaning" } } }
+                thead { tr { th scope="col" { "Setting" } th scope="col" { "value" } th scope="col" { "that is" } th scope="col" { "set by" } th scope="col" { "meaning" } } }
+                @for (heading, known) in grouped(settings) {
                 tbody {
-                    @for (setting, _) in settings.fields() {
-                        @let (shown, source) = value(settings, setting);
+                    tr.heading { th colspan="5" scope="rowgroup" { (heading) } }
+                    @for setting in known {
+                        @let (shown, source) = value(settings, &setting);
                         tr {
                             th scope="row" { (setting) }
-                            td {
+                            td data-label="value" {
                                 @if cx.may_write() {
                                     input name={ "s." (setting) } value=(shown) data-was=(shown) aria-label=(setting) autocomplete="off";
                                 } @else { (shown) }
                             }
-                            td {
-                                (source)
-                                @if cx.may_write() && source == own { " " a href=(reset(setting)) aria-label={ "Reset " (setting) } { "reset" } }
+                            td.faint data-label="that is" { (plain(&setting, &shown)) }
+                            td data-label="set by" {
+                                span.origin.(if source == "default" { "faint" } else { "own" }) { (source) }
+                                @if cx.may_write() && source == own { " " a href=(reset(&setting)) aria-label={ "Reset " (setting) } { "reset" } }
                             }
-                            td.faint { (meaning(setting)) }
+                            td.faint data-label="meaning" { (settings_words::find(&setting).map_or("", |known| known.meaning)) }
                         }
                     }
                 }
+                }
             }
         }
+    }
+}
+
+/// The settings that there are, in their groups; those of later servers come last.
+fn grouped(settings: &Record) -> Vec<(&'static str, Vec<String>)> {
+    let there = |setting: &&settings_words::Setting| settings.has(setting.name);
+    let names = |group: &[settings_words::Setting]| {
+        group.iter().filter(there).map(|setting| setting.name.to_owned()).collect()
+    };
+    let mut groups: Vec<(&str, Vec<String>)> =
+        GROUPS.iter().map(|(heading, group)| (*heading, names(group))).collect();
+    let unknown = settings.fields().filter(|(name, _)| settings_words::find(name).is_none());
+    groups.push(("Others", unknown.map(|(name, _)| name.to_owned()).collect()));
+    groups.retain(|(_, settings)| !settings.is_empty());
+    groups
+}
+
+/// A value with its unit, as people say it.
+fn plain(setting: &str, value: &str) -> String {
+    let unit = settings_words::find(setting).map_or("", |known| known.unit);
+    match (unit, value.parse::<i64>()) {
+        (_, Ok(-1)) => "no limit".into(),
+        ("ms", Ok(ms)) => span(ms),
+        ("bytes", Ok(bytes)) => size(bytes),
+        ("", Ok(count)) if count > 9999 => number(count),
+        ("", _) | (_, Err(_)) => String::new(),
+        (unit, Ok(count)) => format!("{count} {unit}"),
     }
 }
 

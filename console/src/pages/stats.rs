@@ -203,7 +203,7 @@ fn steps(bins: &Bins) -> Vec<(i64, i64)> {
 fn table(days: &[Record]) -> Markup {
     html! {
         h2 { "In numbers" }
-        div.wide {
+        div.wide tabindex="0" role="region" aria-label="Day by day, in numbers" {
             table {
                 caption.unseen { "Counts, and percentiles of wait and run, by day" }
                 thead {

@@ -1,4 +1,4 @@
-//! Parts of a board's page: who works, what failed, and tags.
+//! Who works, what failed by kind, and tags.
 
 use std::collections::HashSet;
 
@@ -7,60 +7,31 @@ use maud::{html, Markup};
 use redis::Value;
 
 use super::board::{all_rows, next_page, rows, ROWS};
-use super::boards::age;
 use crate::app::RequestContext;
 use crate::connection::reply::Record;
 use crate::failure::Failure;
 use crate::format::{count_link, name, number, soon};
 use crate::names::address;
 
-/// Who is registered, and who holds jobs without being so.
-pub async fn workers(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+/// Who is registered, and who holds jobs without being so; and where the list goes on.
+pub async fn all_workers(
+    cx: &RequestContext,
+    board: &[u8],
+) -> Result<(Vec<Record>, Option<Vec<u8>>), Failure> {
     let (holding, registered) =
         join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", "workers")).await;
-    let holding = holding?;
-    let (next, registered) = match registered {
+    let (next, mut rows) = match registered {
         Ok(page) => page,
         Err(Failure::NotAllowed(_)) => (None, Vec::new()),
         Err(failure) => return Err(failure),
     };
-    let known: HashSet<Vec<u8>> = registered.iter().map(|row| row.bytes("worker")).collect();
-    let unknown: Vec<&Record> = holding.iter().filter(|row| !known.contains(&row.bytes("worker"))).collect();
-    let rows: Vec<&Record> = registered.iter().chain(unknown.iter().copied().take(ROWS)).collect();
-    Ok(html! {
-        @if rows.is_empty() { p { "None holds a job or is registered." } } @else {
-            @if unknown.len() > ROWS { p.note { (number(holding.len() as i64)) " workers hold jobs; not all are shown." } }
-            div.wide {
-                table {
-                    caption.unseen { "Workers" }
-                    thead {
-                        tr {
-                            th scope="col" { "Worker" } th scope="col" { "role" } th scope="col" { "meta" }
-                            th.number scope="col" { "running" } th.number scope="col" { "last heard" }
-                            th.number scope="col" { "lost leases" } th scope="col" { "registered until" }
-                        }
-                    }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { (name(&row.bytes("worker"))) @if row.int("quiet") == 1 { " " span.badge.paused { "quiet" } } }
-                                td { (row.text("role")) }
-                                td { (meta(row.get("meta"))) }
-                                td.number { (count_link(row.int("claimed"), board, &[("worker", &row.bytes("worker"))])) }
-                                td.number { (age(row.maybe_int("active").unwrap_or(-1))) }
-                                td.number { @if row.has("lapsed") { (number(row.int("lapsed"))) } }
-                                td { (registration(row)) }
-                            }
-                        }
-                    }
-                }
-            }
-            (next_page(board, "workers", next.as_deref()))
-        }
-    })
+    let known: HashSet<Vec<u8>> = rows.iter().map(|row| row.bytes("worker")).collect();
+    let unknown = holding?.into_iter().filter(|row| !known.contains(&row.bytes("worker")));
+    rows.extend(unknown.take(ROWS));
+    Ok((rows, next))
 }
 
-fn registration(row: &Record) -> Markup {
+pub fn registration(row: &Record) -> Markup {
     html! {
         @if !row.has("registered") { span.faint { "not registered" } }
         @else if row.int("session") == 1 { "its connection closes" }
@@ -120,7 +91,7 @@ pub async fn tags(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> 
                     li { (name(&tag)) " " (count_link(row.int("jobs"), board, &[("tag", &tag)])) }
                 }
             }
-            (next_page(board, "tags", next.as_deref()))
+            (next_page("/board", board, "tags", next.as_deref()))
         }
     })
 }

@@ -192,6 +192,7 @@ def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#overview")).to_contain_text("Not paused")
     for section, command in [("#queues", f"JOB.PAUSE {board.key} QUEUE q"), ("#groups", "GROUP g")]:
+        page.goto(writing.at("/board" if section == "#queues" else "/limits", b=board.key))
         page.locator(section).get_by_role("link", name="pause").click()
         expect(page.locator("#command")).to_contain_text(command)
         page.get_by_role("button", name="Pause").click()
@@ -243,9 +244,9 @@ def test_settings_without_scripts(writing: Console, board: Board):
 
 def test_schedules(page: Page, writing: Console, board: Board):
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "tick", "x", "EVERY", 3_600_000)
-    page.goto(writing.at("/schedules", b=board.key))
     for link, button in [("pause", "Pause the schedule"), ("resume", "Resume the schedule"),
                          ("run now", "Run the schedule now"), ("delete", "Delete the schedule")]:  # fmt: skip
+        page.goto(writing.at("/schedules", b=board.key))
         page.get_by_role("link", name=link).click()
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("status")).to_contain_text(button)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from axe_playwright_python import base
 from harness import Board
 from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
 
+AXE = base.AXE_FILE_PATH.read_text()
+
 PAGES = [
     "/", "/board", "/failures", "/jobs", "/job", "/stats", "/schedules", "/settings", "/audit", "/post",
-    "/confirm",
+    "/confirm", "/queues", "/workers", "/types", "/limits", "/schedule", "/schedule/edit",
 ]  # fmt: skip
 
 
@@ -96,7 +99,7 @@ def test_every_page_can_be_read(browser: Browser, writing: Console, some: Board,
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         for path in PAGES:
-            query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key}
+            query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key, "schedule": "s"}
             page.goto(writing.at(path, b=some.key, **query))
             assert page.evaluate(CONTRASTS) == [], path
             assert page.evaluate(UNNAMED) == [], path
@@ -108,9 +111,51 @@ def test_every_page_can_be_read(browser: Browser, writing: Console, some: Board,
             ), f"{path} names an id twice"
 
 
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong with a page. Its script is given, as the pages' own policy allows no others."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing(browser: Browser, writing: Console, some: Board, scheme: str, width: int):
+    size = {"width": width, "height": 900}
+    with browser.new_context(color_scheme=scheme, viewport=size) as context:
+        page = context.new_page()
+        for path in [*PAGES, "/sign-in", "/nowhere", "/find"]:
+            query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key, "schedule": "s"}
+            page.goto(writing.at(path, b=some.key, **query))
+            assert violations(page) == [], path
+        page.goto(writing.at("/job", b=some.key, id="broken"))
+        assert violations(page) == []
+
+
+def test_a_phone_shows_all_that_matters(browser: Browser, writing: Console, some: Board):
+    """One line of header, no page wider than the screen, rows as cards with their heads."""
+    with browser.new_context(viewport={"width": 390, "height": 800}) as context:
+        page = context.new_page()
+        for path in PAGES:
+            query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key, "schedule": "s"}
+            page.goto(writing.at(path, b=some.key, **query))
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 390, f"{path} is {wide} wide"
+            assert page.locator(".banner").bounding_box()["height"] < 60, path
+        page.goto(writing.at("/jobs", b=some.key))
+        card = page.locator("tbody tr").filter(has_text="broken")
+        for text in ["broken", "failed", "IOError", "default"]:
+            box = card.get_by_text(text).first.bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= 390, text
+
+
 HEADINGS = {
     "gf": "Failed jobs of",
     "gj": "Jobs of",
+    "gq": "Queues of",
+    "gw": "Workers of",
+    "gt": "Job types of",
+    "gl": "Limits and groups of",
     "gs": "Statistics of",
     "gr": "Schedules of",
     "ge": "Settings of",

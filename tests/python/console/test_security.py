@@ -68,20 +68,30 @@ def test_a_read_only_console_refuses_actions(reading: Console, board: Board, act
     assert board.digest() == before
 
 
-@pytest.mark.parametrize("query", [{}, {"from": "j"}, {"from": "j", "edit": "1"}], ids=str)
-def test_posting_and_editing_need_write_and_the_secret(
-    reading: Console, writing: Console, board: Board, query
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/post", {}),
+        ("/post", {"from": "j"}),
+        ("/post", {"from": "j", "edit": "1"}),
+        ("/schedule/edit", {}),
+        ("/schedule/edit", {"schedule": "s"}),
+    ],
+    ids=str,
+)
+def test_forms_that_write_need_write_and_the_secret(
+    reading: Console, writing: Console, board: Board, path: str, query: dict
 ):
     board.post(id="j")
     before = board.digest()
-    form = {"payload": "x", "sure": "1"}
-    assert reading.ask(reading.at("/post", b=board.key, **query)).status == 403
+    form = {"payload": "x", "id": "s", "every": "1h", "sure": "1"}
+    assert reading.ask(reading.at(path, b=board.key, **query)).status == 403
     cookie = reading.ask("/").cookie
-    own = csrf(writing, writing.at("/post", b=board.key, **query), writing.ask("/").cookie)
+    own = csrf(writing, writing.at(path, b=board.key, **query), writing.ask("/").cookie)
     for console, session in [(reading, cookie), (writing, writing.ask("/").cookie)]:
         for secret in [{}, {"csrf": own}]:
-            path = console.at("/post", b=board.key, **query)
-            assert console.ask(path, "POST", {**form, **secret}, {"Cookie": session}).status == 403
+            address = console.at(path, b=board.key, **query)
+            assert console.ask(address, "POST", {**form, **secret}, {"Cookie": session}).status == 403
     assert board.digest() == before
 
 
@@ -280,6 +290,8 @@ def test_a_session_has_the_rights_of_its_user(page: Page, consoles, store: Serve
             expect(page.locator("main")).to_contain_text("1 that you may not read")
             page.goto(console.at("/board", b=board.key))
             expect(page.locator("#queues")).to_contain_text("default")
+            expect(page.locator("#kinds")).to_contain_text("Not allowed")
+            page.goto(console.at("/limits", b=board.key))
             expect(page.locator("#groups")).to_contain_text("Not allowed")
             for path in ["/board", "/jobs", "/stats"]:
                 answer = page.goto(console.at(path, b=other.key))
@@ -307,7 +319,7 @@ def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: S
         sign_in(page, role, "choose-a-password")
         expect(page.locator("tbody tr")).to_have_count(1)
         for path in ["/", "/board", "/failures", "/jobs", "/job", "/stats", "/schedules", "/settings",
-                     "/audit", "/post", "/confirm"]:  # fmt: skip
+                     "/audit", "/post", "/queues", "/workers", "/types", "/limits", "/confirm"]:  # fmt: skip
             query = {} if path == "/jobs" else {"id": "b", "verb": "cancel"}
             answer = page.goto(console.at(path, b="jobs:1", **query))
             assert answer and answer.status == 200, path
@@ -361,6 +373,10 @@ def pages_of(console: Console, key: str, id: str) -> list[str]:
         console.at("/job", b=key, id=id), console.at("/stats", b=key, queue=id),
         console.at("/schedules", b=key), console.at("/settings", b=key, queue=id, group=id),
         console.at("/failures", b=key), console.at("/failures", b=key, kind=id, alike=id),
+        console.at("/queues", b=key), console.at("/queues", b=key, name=id), console.at("/workers", b=key),
+        console.at("/types", b=key), console.at("/limits", b=key),
+        console.at("/schedule", b=key, schedule=id), console.at("/schedule/edit", b=key, schedule=id),
+        console.at("/schedule/edit", b=key),
         console.at("/audit", b=key), console.at("/post", b=key), console.at("/post", b=key, **{"from": id}),
         console.at("/post", b=key, **{"from": id}, edit="1"),
         console.at("/find", b=key, q=id), console.at("/find", b=key, q="no" + id),

@@ -14,7 +14,8 @@ def test_each_kind_of_server(page: Page, consoles, server: Server):
     seed.shop(server.board("shop"))
     console = consoles(server, "--write")
     pages = {"/": {}, "/board": {}, "/jobs": {}, "/job": {"id": "ship-42"}, "/stats": {}, "/schedules": {},
-             "/failures": {}, "/audit": {}, "/post": {},
+             "/failures": {}, "/audit": {}, "/post": {}, "/queues": {}, "/workers": {}, "/types": {},
+             "/limits": {}, "/schedule": {"schedule": "nightly"}, "/schedule/edit": {},
              "/settings": {"queue": "mail"}, "/confirm": {"verb": "cancel", "id": "mail-42"}}  # fmt: skip
     for path, query in pages.items():
         answer = page.goto(console.at(path, b="shop", **query))

@@ -1,0 +1,138 @@
+//! Shared limits and groups: what each allows, uses and holds back.
+
+use futures_util::future::join;
+use maud::{html, Markup};
+
+use super::board::{next_page, rows};
+use super::queues::word;
+use super::{Part, View};
+use crate::app::RequestContext;
+use crate::connection::reply::Record;
+use crate::failure::Failure;
+use crate::format::{count_link, name, number, paused, span, when};
+use crate::names::{address, shown};
+
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
+    let board = cx.board()?;
+    let (limits, groups) = join(limits(cx, &board), groups(cx, &board)).await;
+    Ok(View {
+        title: format!("Limits of {}", shown(&board)),
+        head: html! { h1 { "Limits and groups of " (name(&board)) } },
+        place: "Limits",
+        parts: vec![Part::new("limits", "Shared limits", limits)?, Part::new("groups", "Groups", groups)?],
+        board: Some(board),
+    })
+}
+
+/// Why a limit gives nothing now, if it does not.
+fn held_back(row: &Record) -> Markup {
+    let full = row.int("concurrency") >= 0 && row.int("claimed") >= row.int("concurrency");
+    html! {
+        @if full { span.badge.paused { "full" } " " }
+        @match row.int("dry") {
+            0 => @if !full { span.faint { "nothing" } },
+            -1 => { span.badge.paused { "no permits" } " for ever" },
+            at => { span.badge.paused { "no permits" } " until " (when(at)) },
+        }
+    }
+}
+
+pub async fn groups(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let (next, rows) = rows(cx, board, "GROUPS", "groups").await?;
+    Ok(html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            div.wide {
+                table.stacked {
+                    caption.unseen { "Groups, which take turns in their queues" }
+                    thead {
+                        tr {
+                            th scope="col" { "Group" } th scope="col" { "queue" }
+                            @for head in ["ready", "running", "scheduled", "failed", "weight", "at once", "rate"] { th.number scope="col" { (head) } }
+                            th scope="col" { "limits" }
+                            @if cx.may_write() { th scope="col" { "actions" } }
+                        }
+                    }
+                    tbody { @for row in &rows { (group_row(cx, board, row)) } }
+                }
+            }
+            (next_page("/limits", board, "groups", next.as_deref()))
+        }
+    })
+}
+
+fn group_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
+    let (queue, group) = (row.bytes("queue"), row.bytes("group"));
+    let here = [("b", board), ("queue", queue.as_slice()), ("group", group.as_slice())];
+    let act = |verb: &'static [u8]| address("/confirm", &[here[0], here[1], here[2], ("verb", verb)]);
+    let full =
+        row.int("concurrency") >= 0 && row.int("claimed") >= row.int("concurrency") && row.int("ready") > 0;
+    html! {
+        tr {
+            th scope="row" { (name(&group)) " " (paused(row.int("paused"))) @if full { span.badge.paused { "full" } } }
+            td data-label="queue" { (name(&queue)) }
+            @for state in ["ready", "claimed", "scheduled", "failed"] {
+                td.number data-label=(word(state)) { (count_link(row.int(state), board, &[("state", state.as_bytes()), here[1], here[2]])) }
+            }
+            td.number data-label="weight" { (row.int("weight")) @if row.int("ordered") == 1 { " ordered" } }
+            td.number data-label="at once" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
+            td.number data-label="rate" { (permits(row)) }
+            td data-label="limits" { (row.text("limits")) }
+            @if cx.may_write() {
+                td.actions {
+                    @if row.int("paused") == 0 { a href=(act(b"pause")) { "pause" } } @else { a href=(act(b"resume")) { "resume" } }
+                    " " a href=(address("/settings", &here)) { "settings" }
+                }
+            }
+        }
+    }
+}
+
+/// A rate of permits.
+fn permits(row: &Record) -> String {
+    match row.int("rate") {
+        rate if rate < 0 => "any".into(),
+        rate => format!(
+            "{} in {}, burst {}",
+            number(rate),
+            span(row.int("rate-period")),
+            number(row.int("burst"))
+        ),
+    }
+}
+
+pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let (next, rows) = rows(cx, board, "LIMITS", "limits").await?;
+    Ok(html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            div.wide {
+                table.stacked {
+                    caption.unseen { "Shared limits" }
+                    thead {
+                        tr {
+                            th scope="col" { "Limit" }
+                            @for head in ["queues", "running", "at once", "rate"] { th.number scope="col" { (head) } }
+                            th scope="col" { "holds back" }
+                            @if cx.may_write() { th scope="col" { "actions" } }
+                        }
+                    }
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th scope="row" { (name(&row.bytes("limit"))) }
+                                td.number data-label="queues" { (number(row.int("queues"))) }
+                                td.number data-label="running" { (number(row.int("claimed"))) }
+                                td.number data-label="at once" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
+                                td.number data-label="rate" { (permits(row)) }
+                                td data-label="holds back" { (held_back(row)) }
+                                @if cx.may_write() {
+                                    td.actions { a href=(address("/settings", &[("b", board), ("limit", &row.bytes("limit"))])) { "settings" } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            (next_page("/limits", board, "limits", next.as_deref()))
+        }
+    })
+}

@@ -1,0 +1,152 @@
+//! The queues of a board: what waits and runs in each, how fast, and what holds it back.
+
+use maud::{html, Markup};
+
+use super::board::{all_rows, rows, ROWS};
+use super::boards::{age, drain};
+use super::layout::hidden;
+use super::{Part, View};
+use crate::app::RequestContext;
+use crate::connection::reply::Record;
+use crate::failure::Failure;
+use crate::format::{board_address, count_link, name, number, paused, rate, STATES};
+use crate::names::{address, shown};
+
+/// By what the queues can be sorted, beside their names.
+const ORDERS: [(&str, &str); 4] = [
+    ("ready", "most ready"),
+    ("claimed", "most running"),
+    ("failed", "most failed"),
+    ("oldest", "oldest ready job"),
+];
+
+const HEADS: [&str; 5] = ["at once", "oldest", "in", "out", "empties in"];
+
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
+    let board = cx.board()?;
+    let head = html! {
+        h1 { "Queues of " (name(&board)) }
+        form.filters {
+            (hidden("b", &board))
+            label { "Name " input type="search" name="name" value=(cx.query.text("name").unwrap_or_default()); }
+            label {
+                "Sorted by "
+                select name="sort" {
+                    option value="" { "name" }
+                    @for (field, text) in ORDERS { option value=(field) selected[cx.query.text("sort") == Some(field)] { (text) } }
+                }
+            }
+            button { "Show" }
+        }
+    };
+    let body = match cx.query.is_set("name") || cx.query.is_set("sort") {
+        true => chosen(cx, &board).await,
+        false => by_name(cx, &board).await,
+    };
+    Ok(View {
+        title: format!("Queues of {}", shown(&board)),
+        head,
+        place: "Queues",
+        parts: vec![Part::new("queues", "", body)?],
+        board: Some(board),
+    })
+}
+
+/// A page, as the server lists them.
+async fn by_name(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let (next, rows) = rows(cx, board, "QUEUES", "queues").await?;
+    Ok(html! {
+        (table(cx, board, &rows))
+        @if let Some(next) = next {
+            nav.pages aria-label="Pages" { a rel="next" href=(address("/queues", &[("b", board), ("queues", &next)])) { "Next page" } }
+        }
+    })
+}
+
+/// Of all queues those with such a name, sorted.
+async fn chosen(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let mut rows = all_rows(cx, board, "QUEUES").await?;
+    let wanted = cx.query.text("name").unwrap_or_default().to_lowercase();
+    rows.retain(|row| row.text("queue").to_lowercase().contains(&wanted));
+    if let Some((field, _)) = ORDERS.iter().find(|(field, _)| cx.query.text("sort") == Some(field)) {
+        rows.sort_by_key(|row| std::cmp::Reverse(row.int(field)));
+    }
+    let all = rows.len();
+    rows.truncate(ROWS);
+    Ok(html! {
+        @if all > ROWS { p.note { "The first " (ROWS) " of " (number(all as i64)) "." } }
+        (table(cx, board, &rows))
+    })
+}
+
+/// The first queues, on the board's own page.
+pub async fn some(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let (next, rows) = rows(cx, board, "QUEUES", "queues").await?;
+    Ok(html! {
+        (table(cx, board, &rows))
+        @if next.is_some() { p { a href=(board_address("/queues", board)) { "All queues" } } }
+    })
+}
+
+fn table(cx: &RequestContext, board: &[u8], rows: &[Record]) -> Markup {
+    html! {
+        @if rows.is_empty() { p { "None." } } @else {
+            div.wide {
+                table.stacked {
+                    caption.unseen { "Queues of the board" }
+                    thead {
+                        tr {
+                            th scope="col" { "Queue" }
+                            @for state in STATES { th.number scope="col" { (word(state)) } }
+                            @for head in HEADS { th.number scope="col" { (head) } }
+                            @if cx.may_write() { th scope="col" { "actions" } }
+                        }
+                    }
+                    tbody { @for row in rows { (table_row(cx, board, row)) } }
+                }
+            }
+        }
+    }
+}
+
+/// What people call a state.
+pub fn word(state: &str) -> &str {
+    if state == "claimed" {
+        "running"
+    } else {
+        state
+    }
+}
+
+fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
+    let queue = row.bytes("queue");
+    let act = |verb: &[u8]| address("/confirm", &[("b", board), ("verb", verb), ("queue", &queue)]);
+    let unserved = super::attention::is_unserved(row);
+    let cells = [
+        html! { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } },
+        html! { (age(row.int("oldest"))) },
+        html! { (rate(row.float("arrival-rate"))) },
+        html! { (rate(row.float("completion-rate"))) },
+        html! { (drain(row.int("drain"))) },
+    ];
+    html! {
+        tr {
+            th scope="row" {
+                a href=(address("/stats", &[("b", board), ("queue", &queue)])) { (name(&queue)) } " "
+                (paused(row.int("paused")))
+                @if unserved { span.badge.failed { "no worker" } }
+                @if !row.list("limits").is_empty() { div.faint { "limits " (row.text("limits")) } }
+            }
+            @for state in STATES {
+                td.number data-label=(word(state)) { (count_link(row.int(state), board, &[("state", state.as_bytes()), ("queue", &queue)])) }
+            }
+            @for (head, cell) in HEADS.iter().zip(&cells) { td.number data-label=(head) { (cell) } }
+            @if cx.may_write() {
+                td.actions {
+                    @if row.int("paused") == 0 { a href=(act(b"pause")) { "pause" } } @else { a href=(act(b"resume")) { "resume" } }
+                    " " a href=(address("/settings", &[("b", board), ("queue", &queue)])) { "settings" }
+                }
+            }
+        }
+    }
+}

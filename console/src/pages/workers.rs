@@ -1,0 +1,93 @@
+//! The workers of a board, and what each does now.
+
+use std::collections::HashMap;
+
+use maud::{html, Markup};
+
+use super::boards::age;
+use super::work::{all_workers, registration};
+use super::{Part, View};
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{page, Record};
+use crate::failure::Failure;
+use crate::format::{count_link, job_link, name, number, soon};
+use crate::names::shown;
+
+/// Running jobs that are looked at.
+const LOOK: usize = 1000;
+
+/// Jobs of one worker that are shown.
+const SHOWN: usize = 5;
+
+const FIELDS: [&str; 8] = ["id", "name", "queue", "worker", "claimed", "deadline", "progress", "stage"];
+
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
+    let board = cx.board()?;
+    Ok(View {
+        title: format!("Workers of {}", shown(&board)),
+        head: html! { h1 { "Workers of " (name(&board)) } },
+        place: "Workers",
+        parts: vec![Part::new("workers", "", list(cx, &board).await)?],
+        board: Some(board),
+    })
+}
+
+async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let (rows, next) = all_workers(cx, board).await?;
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg("claimed").arg("COUNT").arg(LOOK);
+    command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+    let (more, running) = page(cx.ask_shared(board, command).await?);
+    let mut jobs: HashMap<Vec<u8>, Vec<&Record>> = HashMap::new();
+    for job in &running {
+        jobs.entry(job.bytes("worker")).or_default().push(job);
+    }
+    Ok(html! {
+        @if rows.is_empty() { p { "No worker holds a job or is registered." } } @else {
+            @if more.is_some() { p.note { "What workers do is told of the first " (number(LOOK as i64)) " running jobs." } }
+            div.wide {
+                table.stacked {
+                    caption.unseen { "Workers" }
+                    thead {
+                        tr {
+                            th scope="col" { "Worker" } th scope="col" { "does now" } th.number scope="col" { "running" }
+                            th.number scope="col" { "last heard" } th.number scope="col" { "lost leases" }
+                            th scope="col" { "role" } th scope="col" { "meta" } th scope="col" { "registered until" }
+                        }
+                    }
+                    tbody { @for row in &rows { (table_row(board, row, jobs.get(&row.bytes("worker")))) } }
+                }
+            }
+            (super::board::next_page("/workers", board, "workers", next.as_deref()))
+        }
+    })
+}
+
+fn table_row(board: &[u8], row: &Record, jobs: Option<&Vec<&Record>>) -> Markup {
+    let worker = row.bytes("worker");
+    html! {
+        tr {
+            th scope="row" { (name(&worker)) @if row.int("quiet") == 1 { " " span.badge.paused { "quiet" } } }
+            td.doing data-label="does now" {
+                @match jobs {
+                    None => span.faint { "nothing" },
+                    Some(jobs) => @for job in jobs.iter().take(SHOWN) {
+                        div {
+                            @if job.has("name") { (name(&job.bytes("name"))) " " }
+                            (job_link(board, &job.bytes("id"))) span.faint { ", since " (soon(job.int("claimed"))) }
+                            @if job.has("progress") { " " (super::jobs::progress(job.float("progress"))) }
+                            @if job.has("stage") { " " bdi { (job.text("stage")) } }
+                        }
+                    },
+                }
+            }
+            td.number data-label="running" { (count_link(row.int("claimed"), board, &[("worker", &worker)])) }
+            td.number data-label="last heard" { (age(row.maybe_int("active").unwrap_or(-1))) }
+            td.number data-label="lost leases" { @if row.has("lapsed") { (number(row.int("lapsed"))) } }
+            td data-label="role" { (row.text("role")) }
+            td data-label="meta" { (super::work::meta(row.get("meta"))) }
+            td data-label="registered until" { (registration(row)) }
+        }
+    }
+}

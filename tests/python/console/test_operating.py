@@ -1,0 +1,145 @@
+"""Pages of those who operate: queues, workers, types of jobs, limits and groups, schedules, settings."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Board
+from playwright.sync_api import Page, expect
+
+from . import seed
+from .process import Console
+from .test_pages import row
+
+
+@pytest.fixture
+def shop(board: Board) -> Board:
+    seed.shop(board)
+    return board
+
+
+def test_queues_by_name_and_by_need(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/queues", b=shop.key))
+    for queue, counts in shop.queues().items():
+        expect(row(page, queue).locator("td[data-label=ready]")).to_have_text(str(counts["ready"]))
+    expect(row(page, "reports")).to_contain_text("paused")
+    page.get_by_label("Sorted by").select_option("most ready")
+    page.get_by_role("button", name="Show").click()
+    counts = [int(text) for text in page.locator("td[data-label=ready]").all_inner_texts()]
+    assert counts == sorted(counts, reverse=True) and counts[0] > 0
+    page.get_by_role("searchbox", name="Name").fill("pay")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#queues tbody tr")).to_have_count(1)
+
+
+def test_many_queues_come_by_pages(page: Page, reading: Console, board: Board, store):
+    names = [f"{number:0>200}" for number in range(130)]
+    for name in names:
+        board.post(queue=name)
+    with store.configured(jobboard__max_reply=4096):
+        page.goto(reading.at("/queues", b=board.key))
+        expect(page.locator("#queues tbody tr")).to_have_count(100)
+        page.get_by_role("link", name="Next page").click()
+        expect(page.locator("#queues tbody tr")).to_have_count(30)
+
+
+def test_what_each_worker_does_now(page: Page, reading: Console, shop: Board):
+    page.goto(reading.at("/workers", b=shop.key))
+    packer = row(page, "packer-1")
+    for text in ["pack", "pack-42", "since", "25 %", "looking for a box"]:
+        expect(packer).to_contain_text(text)
+    expect(row(page, "mailer-1")).to_contain_text("host: web-1")
+    shop.post(id="now", queue="new", name="tidy")
+    shop.claim_one("new-worker", id="now")
+    expect(row(page, "new-worker").locator("td[data-label='does now']")).to_contain_text("tidy now, since")
+
+
+def test_types_of_jobs(page: Page, reading: Console, board: Board):
+    board.set(retain_complete=3_600_000)
+    for number in range(6):
+        board.post(id=f"m{number}", name="mail")
+        token = board.claim_one("w1", id=f"m{number}")["token"]
+        if number < 4:
+            board.consume("w1", f"m{number}", token=token)
+        elif number == 4:
+            board.fail("w1", "m4", "IOError", "m", token=token, noretry=True)
+    board.post()
+    page.goto(reading.at("/types", b=board.key))
+    mail = row(page, "mail")
+    for head, text in [("running", "1"), ("done", "4"), ("failed", "1"), ("ready", "0")]:
+        expect(mail.locator(f"td[data-label='{head}']")).to_have_text(text)
+    expect(mail.locator("td[data-label='run 95 %']")).to_contain_text("s")
+    expect(row(page, "without a name").locator("td[data-label=ready]")).to_have_text("1")
+
+
+def test_what_limits_and_groups_hold_back(page: Page, reading: Console, board: Board):
+    board.set(limit="api", concurrency=2)
+    board.set(limit="slow", rate=1, rate_period=600_000, burst=1)
+    board.set(queue="q", limits=["api"])
+    board.set(queue="r", limits=["slow"])
+    board.set(queue="q", group="acme", concurrency=1)
+    board.post_many(3, queue="q", group="acme")
+    board.post_many(3, queue="r")
+    board.claim("w1", queues=["q"])
+    board.claim("w1", queues=["r"])
+    page.goto(reading.at("/limits", b=board.key))
+    expect(row(page, "api", "#limits")).to_contain_text("nothing")
+    expect(row(page, "slow", "#limits")).to_contain_text("no permits until 20")
+    expect(row(page, "acme", "#groups")).to_contain_text("full")
+    board.post(queue="q", group="other")
+    board.claim("w1", queues=["q"])
+    expect(row(page, "api", "#limits")).to_contain_text("full")
+
+
+def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Board):
+    page.goto(writing.at("/schedules", b=board.key))
+    page.get_by_role("link", name="New schedule").click()
+    page.get_by_role("textbox", name="id", exact=True).fill("nightly")
+    page.get_by_label("cron").fill("30 2 * * *")
+    page.get_by_label("tz").fill("Europe/Berlin")
+    page.get_by_role("textbox", name="queue", exact=True).fill("reports")
+    page.get_by_label("Payload").fill("{}")
+    page.get_by_role("button", name="Look at the command").click()
+    expect(page.locator("#command")).to_contain_text('CRON "30 2 * * *" TZ Europe/Berlin QUEUE reports')
+    assert board.info() is None or board.info()["schedules"] == 0
+    page.get_by_role("button", name="Save the schedule").click()
+    expect(page.get_by_role("status")).to_have_text("The schedule is made.")
+    expect(page.locator("#coming time")).to_have_count(1)
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("cron")).to_have_value("30 2 * * *")
+    page.get_by_role("textbox", name="queue", exact=True).fill("other")
+    page.get_by_role("button", name="Look at the command").click()
+    expect(page.locator("#command")).to_have_text(f"JOB.SCHEDULE SET {board.key} nightly {{}} QUEUE other")
+    page.get_by_role("button", name="Save the schedule").click()
+    expect(page.locator("#record")).to_contain_text("other")
+    page.get_by_role("link", name="Run now").click()
+    page.get_by_role("button", name="Run the schedule now").click()
+    runs = page.locator("#runs tbody tr")
+    expect(runs).to_have_count(1)
+    token = board.claim_one("w1", id="@nightly@1")["token"]
+    board.fail("w1", "@nightly@1", "IOError", "no disk", token=token, noretry=True)
+    expect(runs).to_contain_text("failed")
+    expect(runs).to_contain_text("IOError: no disk")
+    page.goto(writing.at("/schedules", b=board.key))
+    expect(row(page, "nightly").locator("td[data-label='last run']")).to_contain_text("failed")
+
+
+def test_an_interval_shows_its_coming_runs(page: Page, reading: Console, board: Board):
+    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "tick", "x", "EVERY", "1h")
+    page.goto(reading.at("/schedule", b=board.key, schedule="tick"))
+    expect(page.locator("#coming time")).to_have_count(5)
+    expect(page.locator("#record")).to_contain_text("1 h")
+    expect(page.locator("#runs")).to_contain_text("None yet")
+    assert reading.ask(reading.at("/schedule", b=board.key, schedule="no")).status == 404
+
+
+def test_settings_have_groups_units_and_origins(page: Page, reading: Console, board: Board):
+    board.set(lease=90_000, max_bytes=1 << 20)
+    page.goto(reading.at("/settings", b=board.key))
+    lease = row(page, "lease")
+    expect(lease.locator("td[data-label='that is']")).to_have_text("1 min 30 s")
+    expect(lease.locator("td[data-label='set by']")).to_contain_text("board")
+    expect(row(page, "max-bytes").locator("td[data-label='that is']")).to_have_text("1.0 MiB")
+    expect(row(page, "timeout").locator("td[data-label='that is']")).to_have_text("no limit")
+    expect(row(page, "retries").locator("td[data-label='set by']")).to_contain_text("default")
+    headings = page.locator("tr.heading").all_inner_texts()
+    assert headings[:2] == ["Leases and time", "Retries"] and "Others" not in headings
