@@ -1,4 +1,4 @@
-"""A whole application: mail with back-off, a nightly report, an API with a rate limit, three steps in a row,
+"""A whole application: mail with back-off, a nightly report, an API with a rate limit, three tasks in a row,
 progress for the user, and a cancel from another process.
 
     export JOBBOARD_URL=redis://127.0.0.1:6379

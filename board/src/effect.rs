@@ -230,6 +230,8 @@ effects! {
     21 Depended,
     /// The labels of a job changed.
     22 Labelled,
+    /// A worker stored what a step came to.
+    23 Stepped<'a>,
     /// Time freed unique keys.
     25 Freed,
     /// A board, a queue or a group was paused.

@@ -52,6 +52,8 @@ pub enum Setting {
     MaxGroups = 38,
     MaxSchedules = 39,
     MaxKeys = 40,
+    MaxSteps = 41,
+    MaxStepBytes = 42,
 }
 
 /// What a setting belongs to.
@@ -157,7 +159,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 41] = {
+pub const SPECS: [Spec; 43] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -201,6 +203,8 @@ pub const SPECS: [Spec; 41] = {
         board_only(spec(MaxGroups, "max-groups", 1_000_000, (1, 100_000_000))),
         board_only(spec(MaxSchedules, "max-schedules", 10_000, (1, 1_000_000))),
         board_only(spec(MaxKeys, "max-keys", 10_000_000, (1, 1_000_000_000))),
+        board_only(spec(MaxSteps, "max-steps", 1_000, (0, 100_000))),
+        board_only(spec(MaxStepBytes, "max-step-bytes", 16 << 20, (0, 1 << 30))),
     ]
 };
 

@@ -53,6 +53,7 @@ mod selection;
 mod settings;
 mod shared;
 mod stats;
+mod step;
 mod tables;
 mod tags;
 mod trash;
@@ -182,6 +183,7 @@ pub fn register(to: &mut impl Registers, manual_clock: bool) {
     to.add::<claim::Claim>();
     to.add::<heartbeat::Heartbeat>();
     to.add::<heartbeat::MHeartbeat>();
+    to.add::<step::Step>();
     to.add::<consume::Consume>();
     to.add::<consume::MConsume>();
     to.add::<fail::Fail>();

@@ -1,10 +1,10 @@
 //! `JOB.REQUEUE`: an operator makes ended jobs ready again.
 
-use board::Operation;
+use board::{Operation, Requeue as Request};
 
 use super::selection::{distinct, named, resolve, write, Named};
 use super::{reference, Command, KeyUse, Spec};
-use crate::commands::args::{once, Keyword};
+use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
@@ -20,16 +20,18 @@ impl Command for Requeue {
         let args = &mut call.args;
         let mut jobs = named(args)?;
         let by_id = jobs.by_id();
-        let mut queue = None;
+        let (mut queue, mut fresh) = (None, false);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" if by_id => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
                 "TO" if !by_id => once(&mut queue, "TO", args.name("TO")?)?,
+                "FRESH" => flag(&mut fresh, "FRESH")?,
                 _ if jobs.take(args, word)? => {}
                 _ => return unexpected(word),
             }
         }
         jobs.check()?;
+        let request = Request { queue, fresh };
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
             let env = commit.env;
@@ -37,14 +39,16 @@ impl Command for Requeue {
                 commit.board().check_queue(queue)?;
             }
             let requeue = |commit: &mut Commit<'_>, slot| -> Result<(), CommandError> {
-                let effect = commit.board().requeue(&env, slot, queue)?;
+                let effect = commit.board().requeue(&env, slot, &request)?;
                 commit.apply(effect)
             };
             let ids = match &jobs {
-                Named::Where(chosen) => return chosen.run(commit, reply, Operation::Requeue(queue), requeue),
+                Named::Where(chosen) => {
+                    return chosen.run(commit, reply, Operation::Requeue(request), requeue)
+                }
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(commit, ids, |commit, slot| commit.board().requeue(&env, slot, queue))?;
+            let slots = resolve(commit, ids, |commit, slot| commit.board().requeue(&env, slot, &request))?;
             let mut known = distinct(&slots);
             commit.board().check_requeues(&known, queue)?;
             known.sort_by_key(|slot| commit.board().seq(*slot));

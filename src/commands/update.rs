@@ -1,4 +1,4 @@
-//! `JOB.UPDATE`: an operator changes jobs that have not ended.
+//! `JOB.UPDATE`: an operator changes jobs.
 
 use board::{Label, Operation, Report, Update as Change, LONGEST, MOST};
 
@@ -25,16 +25,17 @@ fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>
         ("LOG", report.and_then(|report| report.log).map_or(0, <[u8]>::len)),
         ("TAG", label.map_or(0, |label| pieces(&label.tag))),
         ("UNTAG", label.map_or(0, |label| pieces(&label.untag))),
+        ("UNSTEP", change.map_or(0, |change| pieces(&change.unstep))),
     ];
     shared::check(n, "n", &options)
 }
 
-/// The changes after SET: attributes of jobs that have not ended, and labels of any job.
+/// The changes after SET: of jobs, and of their labels.
 fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'a>>), CommandError> {
     let mut change = Change::default();
     let (mut tag, mut untag, mut track) = (None, None, None);
     let mut report = Report::default();
-    let (mut start, mut meta) = (None, None);
+    let (mut start, mut meta, mut unstep) = (None, None, None);
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "PRIORITY" => {
@@ -50,6 +51,7 @@ fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'
             "META" => once(&mut meta, "META", args.meta()?)?,
             "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
             "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
+            "UNSTEP" => once(&mut unstep, "UNSTEP", args.names("UNSTEP", 1)?)?,
             "TAG" => once(&mut tag, "TAG", args.tags("TAG", 1)?)?,
             "UNTAG" => once(&mut untag, "UNTAG", args.tags("UNTAG", 1)?)?,
             "TRACK" => one_of(&mut track, "TRACK and UNTRACK", "TRACK", true)?,
@@ -66,6 +68,7 @@ fn change<'a>(args: &mut Args<'a>) -> Result<(Option<Change<'a>>, Option<Label<'
         return syntax(format!("TAG and UNTAG both name '{}'", board::clean(both)));
     }
     change.due = start.map(|(_, due)| due);
+    change.unstep = unstep.unwrap_or_default();
     report.meta = meta.unwrap_or_default();
     change.report = (report != Report::default()).then_some(report);
     let change = (change != Change::default()).then_some(change);

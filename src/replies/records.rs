@@ -127,6 +127,19 @@ fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) 
         Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
         Fields::COST => int("cost", record.cost()),
         Fields::UNIQUE => bytes("unique", record.unique()),
+        Fields::STEPS => {
+            reply.text("steps");
+            let steps = record.steps();
+            reply.map(steps.len());
+            for (name, value, at) in steps {
+                reply.bytes(name);
+                reply.map(2);
+                reply.text("value");
+                reply.bytes(value);
+                reply.text("at");
+                reply.int(at);
+            }
+        }
         _ => {}
     }
 }

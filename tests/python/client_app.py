@@ -106,3 +106,31 @@ def report(context: jobboard.Context, payload: Any) -> str:
     flushed = context.flush("5s")
     context.board.post(1, id="another", elsewhere=True)
     return f"{flushed} {context.meta.get('a')}"
+
+
+def charged(context: jobboard.Context, payload: Any) -> tuple[str, int]:
+    tell(context, "charge")
+    return "paid", payload["rows"]
+
+
+@board.handler("stepwise")
+def stepwise(context: jobboard.Context, payload: Any) -> Any:
+    """Charges once, and works off rows; the n-th try fails at the row that stands there in `fail_at`."""
+    receipt = context.step("charge", charged, context, payload)
+    fails = dict(enumerate(payload["fail_at"], 1))
+    for row in context.iterate("rows", range(payload["rows"])):
+        tell(context, f"row {row}")
+        if fails.get(context.attempt) == row:
+            raise jobboard.Retry(delay="0s")
+    return {"receipt": receipt, "attempts": context.attempt}
+
+
+@board.handler("stepwise-async")
+async def stepwise_async(context: jobboard.Context, payload: Any) -> Any:
+    receipt = await context.astep("charge", charged, context, payload)
+    fails = dict(enumerate(payload["fail_at"], 1))
+    async for row in context.aiterate("rows", range(payload["rows"])):
+        tell(context, f"row {row}")
+        if fails.get(context.attempt) == row:
+            raise jobboard.Retry(delay="0s")
+    return {"receipt": receipt, "attempts": context.attempt}

@@ -33,6 +33,11 @@ def contents(board: Board) -> dict:
     told = {
         "info": {name: info[name] for name in (*NUMBERS, "record-bytes", "paused")},
         "records": {job["id"]: {**job, "history": board.history(job["id"])} for job in records},
+        "steps": {
+            job["id"]: job["steps"]
+            for job in board.list_all(count=1000, fields=["id", "steps"])
+            if "steps" in job
+        },
         "order": [job["id"] for job in records],
         "queues": queues,
         "groups": [[*key, row] for key, row in groups.items()],

@@ -39,7 +39,9 @@ REFUSED = (
 )
 """Why an option does not stand alone, or not for many jobs."""
 
-CLAIMED = "CONSUME MCONSUME FAIL MFAIL MTRASH ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT RELEASE".split()
+CLAIMED = (
+    "CONSUME MCONSUME FAIL MFAIL MTRASH ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT STEP RELEASE".split()
+)
 """Verbs on claimed jobs."""
 LENGTH = {"payload": PAYLOAD, "result": PAYLOAD, "text": TEXT, "message": TEXT}
 """How long the value of an argument may be; other names NAME."""

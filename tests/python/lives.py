@@ -147,6 +147,8 @@ def busy(board: Board) -> None:
     board.post_many(50, "x" * 50, queue="many")
     for job in board.claim("w3", queues=["many"], count=20, lease=LONG):
         board.heartbeat("w3", job["id"], token=job["token"], progress=12.5, stage="half", log="a line")
+        board.step("w3", job["id"], "fetched", "seven pages", token=job["token"])
+        board.step("w3", job["id"], b"\x00\xff", b"\xff", token=job["token"], lease=LONG)
     for job in board.claim("w4", queues=["many"], count=5, lease=LONG):
         board.consume("w4", job["id"], token=job["token"], result=b"\x00\xff")
     gone(board, "gone")

@@ -32,6 +32,7 @@ TABLE = {
     "claim": Row("w1", "rw", "w"),
     "heartbeat": Row("w1 j", "rw", "w"),
     "mheartbeat": Row("w1 ALL", "rw", "w"),
+    "step": Row("w1 j name value", "rw", "w"),
     "consume": Row("w1 j", "rw", "w"),
     "mconsume": Row("w1 1 j", "rw", "w"),
     "fail": Row("w1 j kind message", "rw", "w"),

@@ -5,6 +5,7 @@ use crate::effect::is_name;
 use crate::job::awaited::{Edge, AFTER_MOST};
 use crate::job::history::{History, HISTORY_MOST};
 use crate::job::kin::Family;
+use crate::job::remembered::{Memos, Remembered};
 use crate::job::unique_key::Unique;
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
@@ -63,6 +64,8 @@ written! {
         20 pub advanced: Option<Box<(ByteString, u64)>>,
         /// The unique key that it took.
         21 pub unique: Option<Box<Unique>>,
+        /// What it remembers while its work goes on.
+        22 pub remembered: Lazy<Remembered>,
     }
 }
 
@@ -143,6 +146,7 @@ impl Extras {
             && self.progress.is_none_or(|p| p <= 10_000)
             && self.user.as_ref().is_none_or(|user| is_name(user))
             && self.unique.as_ref().is_none_or(|unique| unique.is_valid())
+            && self.remembered.is_valid()
             && self.retrying.stale.len() <= STALE_MOST
             && self.after.len() <= AFTER_MOST
             && self.after.is_sorted_by(|a, b| a.slot < b.slot)
@@ -171,6 +175,8 @@ impl Extras {
             + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
+            + self.remembered.bytes()
+            + Remembered::bytes(&self.remembered)
             + std::mem::size_of_val(&*self.after)
             + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
     }
@@ -184,6 +190,13 @@ impl Extras {
         self.progress = None;
         if let Some(said) = self.reports.there() {
             said.stage = None;
+        }
+    }
+
+    /// Forgets what the steps of its work came to.
+    pub fn forget_steps(&mut self) {
+        if let Some(remembered) = self.remembered.there() {
+            remembered.steps = Memos::default();
         }
     }
 

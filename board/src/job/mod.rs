@@ -29,6 +29,7 @@
 //! | `history` | the entries of its history |
 //! | `id` | ids: a made id contains its slot |
 //! | `order` | the keys that order jobs |
+//! | `remembered` | what a job remembers while its work goes on: steps |
 //! | `store` | the records of a board, and finding them |
 //!
 //! Uses `structures`.
@@ -39,6 +40,7 @@ pub(crate) mod history;
 pub(crate) mod id;
 pub(crate) mod kin;
 pub(crate) mod order;
+pub(crate) mod remembered;
 pub(crate) mod store;
 pub(crate) mod unique_key;
 

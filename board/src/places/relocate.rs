@@ -5,6 +5,7 @@
 
 use crate::board::Board;
 use crate::job::history::History;
+use crate::job::remembered::{Memos, Remembered};
 use crate::job::{Extras, Job, Reports};
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::{Lazy, Part};
@@ -88,6 +89,8 @@ impl Extras {
             self.unique = Some(mover.value(unique));
         }
         self.history.relocate(mover);
+        self.remembered.relocate(mover);
+        self.remembered.there().into_iter().for_each(|remembered| remembered.relocate(mover));
     }
 }
 
@@ -95,6 +98,24 @@ impl<T: Part> Lazy<T> {
     fn relocate(&mut self, mover: &mut impl Mover) {
         let part = self.boxed_mut();
         *part = part.take().map(|value| mover.value(value));
+    }
+}
+
+impl Remembered {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        self.steps.relocate(mover);
+    }
+}
+
+impl Memos {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        let (memos, by_name) = self.parts_mut();
+        *memos = mover.values(std::mem::take(memos));
+        *by_name = mover.values(std::mem::take(by_name));
+        for memo in memos {
+            memo.name.relocate(mover);
+            memo.value.relocate(mover);
+        }
     }
 }
 

@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use crate::board::Board;
 use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
+use crate::job::remembered::Remembered;
 use crate::job::{Claim, Extras, Job, LastClaim, Session, State, NEVER};
 use crate::settings::Rules;
+use crate::structures::lazy::Part;
 
 bitflags! {
     /// The fields of a record, in the order in which replies give them.
@@ -90,6 +92,8 @@ bitflags! {
         const COST = 1 << 37;
         /// 1 when its claim ends when a connection closes.
         const SESSION = 1 << 38;
+        /// What the steps of its work came to.
+        const STEPS = 1 << 39;
     }
 }
 
@@ -115,9 +119,14 @@ pub const CLAIM_FIELDS: FieldList = Cow::Borrowed(&[
     Fields::PAYLOAD,
 ]);
 
-static ALL_FIELDS: LazyLock<Vec<Fields>> = LazyLock::new(|| Fields::all().iter().collect());
+static ALL_FIELDS: LazyLock<Vec<Fields>> =
+    LazyLock::new(|| Fields::all().difference(ON_REQUEST).iter().collect());
 
-/// Every field. The list is made once: making it took half the instructions of JOB.GET.
+/// Fields that are returned only when the client asks for them: they may be long.
+const ON_REQUEST: Fields = Fields::STEPS;
+
+/// Every field but those on request. The list is made once: making it took half the instructions of
+/// JOB.GET.
 pub fn all_fields() -> FieldList {
     Cow::Borrowed(&ALL_FIELDS)
 }
@@ -299,6 +308,12 @@ impl<'a> Record<'a> {
     pub fn unique(&self) -> Option<&'a [u8]> {
         Some(&self.extras?.unique.as_ref()?.key)
     }
+    /// What the steps of its work came to, in the order in which they were stored: name, value, and
+    /// when, Unix ms.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = (&'a [u8], &'a [u8], i64)> {
+        let steps = self.extras.map_or(&Remembered::BLANK.steps, |extras| &extras.remembered.steps);
+        steps.iter().map(|step| (&*step.name, &*step.value, step.at))
+    }
     /// How many leases it has lost.
     pub fn lapses(&self) -> u32 {
         self.extras.map_or(0, |r| r.lapses)
@@ -341,7 +356,8 @@ impl<'a> Record<'a> {
                 | some(extras.intended.is_some(), Fields::INTENDED)
                 | some(!extras.after.is_empty(), Fields::AFTER)
                 | some(extras.user.is_some(), Fields::USER)
-                | some(extras.unique.is_some(), Fields::UNIQUE);
+                | some(extras.unique.is_some(), Fields::UNIQUE)
+                | some(extras.remembered.steps.len() > 0, Fields::STEPS);
             if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
                     | some(self.children().is_some(), Fields::CHILDREN);

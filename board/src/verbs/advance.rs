@@ -102,6 +102,7 @@ impl Advanced<'_> {
             }
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
+            extras.forget_steps();
             if let Some(said) = extras.reports.there() {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }

@@ -111,6 +111,11 @@ impl Validate for Beaten<'_> {
 }
 
 impl Beaten<'_> {
+    /// A heartbeat without a report.
+    pub(crate) fn of(slot: u32, lease: i64) -> Self {
+        Beaten { slot, lease, report: None }
+    }
+
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let line_end = now.saturating_add(self.lease).clamp(0, NEVER);
         board.extend(self.slot, self.lease, line_end, now)?;
@@ -176,7 +181,13 @@ impl Revived {
 
 impl Board {
     /// Moves the end of a lease.
-    fn extend(&mut self, slot: u32, lease: i64, lease_end: i64, now: i64) -> Result<(), ApplyError> {
+    pub(super) fn extend(
+        &mut self,
+        slot: u32,
+        lease: i64,
+        lease_end: i64,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         let worker = self.retime(slot, |claim| {
             claim.lease = lease;
             if claim.session == job::Session::Lost {
@@ -232,15 +243,17 @@ impl Board {
         }
         let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
         let beaten = Beaten { slot, lease, report: beat.report.clone() };
-        let revived = late.then(|| {
-            let grace =
-                self.store.jobs.get(slot).map_or(0, |job| self.job_rule(job, Setting::Grace, env.rules));
-            Revived { slot, grace }
-        });
-        Ok((revived, beaten))
+        Ok((late.then(|| self.revive(env, slot)), beaten))
     }
 
-    fn lease_of(&self, slot: u32) -> Option<i64> {
+    /// A late worker gets its job back.
+    pub(super) fn revive(&self, env: &Env<'_>, slot: u32) -> Revived {
+        let grace = self.store.jobs.get(slot).map_or(0, |job| self.job_rule(job, Setting::Grace, env.rules));
+        Revived { slot, grace }
+    }
+
+    /// The lease of a claim, or of the last one, ms.
+    pub(super) fn lease_of(&self, slot: u32) -> Option<i64> {
         let job = self.store.jobs.get(slot)?;
         match self.claim_of(job) {
             Some(claim) => Some(claim.lease),
@@ -251,7 +264,7 @@ impl Board {
     /// Decides that a worker keeps a job that it holds.
     pub fn keep(&self, slot: u32, lease: Option<i64>) -> Option<Beaten<'static>> {
         let claim = self.claim_of(self.store.jobs.get(slot)?)?;
-        Some(Beaten { slot, lease: lease.unwrap_or(claim.lease), report: None })
+        Some(Beaten::of(slot, lease.unwrap_or(claim.lease)))
     }
 
     /// When the claim of a job ends by itself, Unix ms, and whether its holder is asked to stop.

@@ -10,12 +10,23 @@ use crate::events::{EventField, EventKind};
 use crate::job::history::HistoryKind;
 use crate::job::{Options, State, U48};
 
+/// How to requeue a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Requeue<'a> {
+    /// Another queue than its own.
+    pub queue: Option<&'a [u8]>,
+    /// Whether it forgets its steps, and does all its work again.
+    pub fresh: bool,
+}
+
 written! {
     /// An ended job was requeued: attempts start again at 0, at the end of its line.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Requeued<'a> {
         1 slot: u32,
         2 queue: Option<&'a [u8]>,
+        /// Whether it forgets its steps.
+        3 fresh: bool,
     }
 }
 
@@ -39,6 +50,9 @@ impl Requeued<'_> {
             job.since = U48::new(now);
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
+            if self.fresh {
+                extras.forget_steps();
+            }
             extras.advanced = None;
             extras.ended = 0;
             extras.drop_at = 0;
@@ -65,8 +79,9 @@ impl Board {
         &self,
         env: &Env<'_>,
         slot: u32,
-        queue: Option<&'a [u8]>,
+        requeue: &Requeue<'a>,
     ) -> Result<Requeued<'a>, Refusal> {
+        let Requeue { queue, fresh } = *requeue;
         match self.job(slot).map_err(|_| Refusal::NoJob)?.state {
             State::Complete => return Err(Refusal::Ended(State::Complete)),
             state if !state.ended() => return Err(Refusal::NotEnded(state)),
@@ -77,7 +92,7 @@ impl Board {
             self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
         }
         self.check_limits(&[slot], queue)?;
-        Ok(Requeued { slot, queue })
+        Ok(Requeued { slot, queue, fresh })
     }
 
     /// Refuses to requeue several jobs, each of which could be requeued alone, when two of them

@@ -28,7 +28,7 @@ use crate::quotas::Growth;
 use crate::reading::filters::{Cursor, Filter, Filters, Page};
 use crate::reading::list::LOOK;
 use crate::structures::merge::{Merge, Slots};
-use crate::verbs::{CancelAnswer, Label, Update};
+use crate::verbs::{CancelAnswer, Label, Requeue, Update};
 
 /// What an operator does with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +40,8 @@ pub enum Operation<'a> {
     },
     /// Take them from their workers.
     Release,
-    /// Requeue them, to this queue if one is named.
-    Requeue(Option<&'a [u8]>),
+    /// Requeue them.
+    Requeue(Requeue<'a>),
     /// Delete their records.
     Delete,
     /// Update them.
@@ -72,6 +72,7 @@ const ALL: Places = &[
 impl Operation<'_> {
     fn places(&self) -> Places {
         match self {
+            Operation::Update(update) | Operation::Label(_, Some(update)) if update.is_of_any_state() => ALL,
             Operation::Cancel { .. } | Operation::Update(_) | Operation::Label(_, Some(_)) => LIVE,
             Operation::Release => CLAIMED,
             Operation::Requeue(_) => ENDED,
@@ -191,10 +192,10 @@ impl Slice<'_, '_> {
                 Err(_) => false,
             },
             Operation::Release => record.token().is_some_and(|t| t <= token),
-            Operation::Requeue(queue) => {
+            Operation::Requeue(ref requeue) => {
                 let closed = board.extras(slot).map_or(0, |extras| extras.closed);
                 let again = state.ended() && state != Complete && closed <= revision;
-                if again && !self.can_live(slot, queue) {
+                if again && !self.can_live(slot, requeue) {
                     return Stand::Held;
                 }
                 again
@@ -234,21 +235,21 @@ impl Slice<'_, '_> {
     }
 
     /// Whether an ended job may be live again beside the jobs chosen before.
-    fn can_live(&self, slot: u32, queue: Option<&[u8]>) -> bool {
+    fn can_live(&self, slot: u32, requeue: &Requeue<'_>) -> bool {
         let can_take = |unique: &Unique| {
             let new = usize::from(self.board.is_new_key(&unique.key));
             !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
         };
         let Some(job) = self.board.store.jobs.get(slot) else { return false };
         self.board.unique(slot).is_none_or(can_take)
-            && self.board.requeue(self.env, slot, queue).is_ok()
-            && self.growth.fits(self.board, slot, queue.unwrap_or(self.board.queue_name(job)))
+            && self.board.requeue(self.env, slot, requeue).is_ok()
+            && self.growth.fits(self.board, slot, requeue.queue.unwrap_or(self.board.queue_name(job)))
     }
 
     fn choose(&mut self, slot: u32) {
         self.chosen.slots.push(slot);
         let board = self.board;
-        if let Operation::Requeue(queue) = self.selection.deed {
+        if let Operation::Requeue(Requeue { queue, .. }) = self.selection.deed {
             if let Some(unique) = board.unique(slot) {
                 self.new_keys += usize::from(board.is_new_key(&unique.key));
                 self.keys.insert(&unique.key);

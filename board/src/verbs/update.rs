@@ -23,6 +23,8 @@ written! {
         5 pub lease: Option<i64>,
         /// Everything else: progress may fall.
         6 pub report: Option<Report<'a>>,
+        /// Steps to forget.
+        7 pub unstep: Vec<&'a [u8]>,
     }
 }
 
@@ -79,6 +81,16 @@ impl Update<'_> {
         })
     }
 
+    /// Whether it also changes jobs that have ended.
+    pub(crate) fn is_of_any_state(&self) -> bool {
+        let Update { priority, queue, due, retries, lease, report, unstep: _ } = self;
+        let report = report.as_ref().is_none_or(|r| {
+            let Report { progress, stage, payload, meta: _, log: _ } = r;
+            progress.is_none() && stage.is_none() && payload.is_none()
+        });
+        (priority, queue, due, retries, lease) == (&None, &None, &None, &None, &None) && report
+    }
+
     fn is_valid(&self) -> bool {
         let Update { queue, retries, lease, report, .. } = self;
         let options = Options { retries: *retries, lease: *lease, ..Options::default() };
@@ -90,7 +102,7 @@ impl Update<'_> {
         let job = board.job(slot)?;
         let state = job.state;
         let at = job.at.get();
-        if state.ended() {
+        if state.ended() && !self.is_of_any_state() {
             return Err(ApplyError);
         }
         let moves = update.priority.is_some() || update.queue.is_some() || update.due.is_some();
@@ -128,6 +140,13 @@ impl Update<'_> {
         if report.log.is_none() {
             board.happened(slot, HistoryKind::Updated, None, None)?;
         }
+        if !update.unstep.is_empty() {
+            board.edit(slot, |job| {
+                let remembered = job.extras_mut().remembered.there();
+                remembered.into_iter().for_each(|remembered| remembered.steps.remove(&update.unstep));
+                Ok(())
+            })?;
+        }
         let revision = board.revision() as i64;
         board.job_mut(slot)?.extras_mut().updated = revision;
         board.touch(slot)
@@ -153,7 +172,7 @@ impl Board {
             self.check_meta(slot, &report.meta)?;
         }
         match (job.state, self.claim_of(job)) {
-            (state, _) if state.ended() => Err(Refusal::Ended(state)),
+            (state, _) if state.ended() && !update.is_of_any_state() => Err(Refusal::Ended(state)),
             (State::Claimed, Some(claim)) if update.due.is_some() => {
                 Err(Refusal::Claimed(self.worker_name(claim).into()))
             }

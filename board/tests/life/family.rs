@@ -61,8 +61,14 @@ fn a_requeue_of_children_does_not_hide_their_parent_from_its_loop() {
     }
     let filters = Filters { any: vec![Filter::State(Cancelled)], none: Vec::new() };
     let bytes = usize::MAX;
-    let mut slice =
-        Selection { deed: Operation::Requeue(None), filters, from: None, count: 1, bytes, dry: false };
+    let mut slice = Selection {
+        deed: Operation::Requeue(Requeue::default()),
+        filters,
+        from: None,
+        count: 1,
+        bytes,
+        dry: false,
+    };
     for id in ["a", "p"] {
         let got = w.select(&slice);
         assert_eq!(got.ids, [id.as_bytes()]);

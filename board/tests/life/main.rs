@@ -34,6 +34,7 @@ mod settings;
 mod since;
 mod site;
 mod stats;
+mod steps;
 mod tenants;
 mod workers;
 #[path = "../world/mod.rs"]

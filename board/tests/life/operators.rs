@@ -152,6 +152,7 @@ fn an_update_changes_each_attribute_in_each_living_state() {
             retries: Some(3),
             lease: Some(700),
             report: Some(report),
+            unstep: Vec::new(),
         };
         assert_eq!(w.update(b"job", &update), Some(Ok(())));
         let job = w.job("job");

@@ -61,7 +61,7 @@ fn each_verb_takes_the_states_it_is_for_and_passes_over_the_others() {
         (CANCEL, &[Scheduled, Ready, Claimed]),
         (Operation::Cancel { force: true }, &[Scheduled, Ready, Claimed]),
         (Operation::Release, &[Claimed]),
-        (Operation::Requeue(None), &[Failed, Cancelled, Trashed]),
+        (Operation::Requeue(Requeue::default()), &[Failed, Cancelled, Trashed]),
         (Operation::Delete, &STATES),
         (Operation::Update(&priority), &[Scheduled, Ready, Claimed]),
         (Operation::Update(&due), &[Scheduled, Ready]),
@@ -92,9 +92,13 @@ fn a_requeue_walks_all_that_ended_as_one_oldest_end_first() {
         w.put_in(id, state);
         w.pass(1);
     }
-    assert_eq!(names(&w.sel(Operation::Requeue(None), &[Filter::Queue(b"default")], 2).ids), ["e", "c"]);
     assert_eq!(
-        w.all(Operation::Requeue(None), &[Filter::State(Failed), Filter::State(Cancelled)], 1).0,
+        names(&w.sel(Operation::Requeue(Requeue::default()), &[Filter::Queue(b"default")], 2).ids),
+        ["e", "c"]
+    );
+    assert_eq!(
+        w.all(Operation::Requeue(Requeue::default()), &[Filter::State(Failed), Filter::State(Cancelled)], 1)
+            .0,
         ["a", "d", "b"]
     );
     assert_eq!(w.take_all(BOB).len(), 5);
@@ -105,7 +109,11 @@ fn a_requeue_walks_all_that_ended_as_one_oldest_end_first() {
 fn a_requeue_may_lead_to_another_queue() {
     let mut w = World::default();
     w.put_in("a", Failed);
-    w.select(&selection(Operation::Requeue(Some(b"slow")), &[Filter::State(Failed)], 9));
+    w.select(&selection(
+        Operation::Requeue(Requeue { queue: Some(b"slow"), fresh: false }),
+        &[Filter::State(Failed)],
+        9,
+    ));
     assert_eq!((w.is("a"), w.job("a").queue()), (Some(Ready), &b"slow"[..]));
     assert_eq!(w.board.kinds().count(), 0);
     w.is_valid();
@@ -145,12 +153,12 @@ fn a_loop_ends_and_takes_each_job_once_while_others_post_claim_and_fail() {
             w.fails_with(BOB, &name(&got.id), None, Retry::No).unwrap();
         }
     };
-    let mut slice = w.sel(Operation::Requeue(None), &[Filter::State(Failed)], 2);
+    let mut slice = w.sel(Operation::Requeue(Requeue::default()), &[Filter::State(Failed)], 2);
     let mut ids = names(&slice.ids);
     while slice.next.is_some() {
         w.pass(1);
         fail(&mut w);
-        slice = w.go_on(Operation::Requeue(None), &[Filter::State(Failed)], 2, slice.next);
+        slice = w.go_on(Operation::Requeue(Requeue::default()), &[Filter::State(Failed)], 2, slice.next);
         ids.extend(names(&slice.ids));
     }
     assert_eq!(ids, ["f0", "f1", "f2", "f3", "f4", "f5"]);
@@ -418,12 +426,16 @@ fn a_requeue_holds_back_what_its_key_or_a_limit_refuses() {
         w.fails_with(ANN, id, None, Retry::No).unwrap();
     }
     let failed = [Filter::State(Failed)];
-    let slice = w.sel(Operation::Requeue(None), &failed, 9);
+    let slice = w.sel(Operation::Requeue(Requeue::default()), &failed, 9);
     assert_eq!(went(&slice), (strings(&["a", "c", "d"]), strings(&["b"])));
     w.configure(Some(b"few"), Setting::MaxJobs, Some(1));
     w.cancel(b"c", true);
     w.cancel(b"d", true);
-    let slice = w.sel(Operation::Requeue(Some(b"few")), &[Filter::State(Cancelled)], 9);
+    let slice = w.sel(
+        Operation::Requeue(Requeue { queue: Some(b"few"), fresh: false }),
+        &[Filter::State(Cancelled)],
+        9,
+    );
     assert_eq!(went(&slice), (strings(&["c"]), strings(&["d"])));
     let update = Update { queue: Some(b"few"), ..Update::default() };
     let slice = w.sel(Operation::Update(&update), &[Filter::State(Ready)], 9);

@@ -74,7 +74,7 @@ pub struct Key(pub u8, pub Option<Until>, pub Option<i64>, pub OnConflict);
 pub enum Act {
     Cancel(bool),
     Release,
-    Requeue(Option<u8>),
+    Requeue(Option<u8>, bool),
     Delete,
     Label(Vec<u8>, Vec<u8>, Option<bool>),
     Update {
@@ -83,6 +83,7 @@ pub enum Act {
         delay: Option<i64>,
         talk: Option<Talk>,
         tag: Option<Vec<u8>>,
+        unstep: Vec<u8>,
     },
 }
 
@@ -139,6 +140,15 @@ pub enum Command {
         lease: Option<i64>,
         talk: Option<Talk>,
     },
+    Step {
+        who: Who,
+        id: Target,
+        token: Token,
+        name: u8,
+        value: u8,
+        lease: Option<i64>,
+        replace: bool,
+    },
     Consume {
         who: Who,
         id: Target,
@@ -190,6 +200,7 @@ pub enum Command {
     Requeue {
         id: Target,
         queue: Option<u8>,
+        fresh: bool,
     },
     /// With all that wait for it, or alone.
     Delete(Target, bool),
@@ -201,6 +212,7 @@ pub enum Command {
         retries: Option<i64>,
         lease: Option<i64>,
         talk: Option<Talk>,
+        unstep: Vec<u8>,
     },
     /// An operator's verb on a selection by the filters of a listing, slice by slice.
     Select {

@@ -143,6 +143,9 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("intended", got.intended(), job.intended)?;
     same("user", owned(got.user()), job.user.clone())?;
     same("unique", owned(got.unique()), job.unique.as_ref().map(|unique| unique.key.clone()))?;
+    let steps: Vec<(Bytes, Bytes, i64)> =
+        got.steps().map(|(name, value, at)| (name.to_vec(), value.to_vec(), at)).collect();
+    same("steps", steps, job.steps.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;

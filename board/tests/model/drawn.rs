@@ -76,6 +76,11 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
     prop_oneof![
         3 => (named(), of(lease()), talk())
             .prop_map(|((who, id, token), lease, talk)| Command::Heartbeat { who, id, token, lease, talk }),
+        3 => (named(), 0..4u8, any::<u8>(), of(lease()), any::<bool>()).prop_map(
+            |((who, id, token), name, value, lease, replace)| {
+                Command::Step { who, id, token, name, value, lease, replace }
+            }
+        ),
         4 => (named(), any::<[bool; 3]>(), retain).prop_map(|((who, id, token), [result, payload, force], retain)| {
             Command::Consume { who, id, token, result, retain, payload, force }
         }),
@@ -102,23 +107,32 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
     let waits = || prop_oneof![Just(State::Ready), Just(State::Scheduled), Just(State::Blocked)];
     let states = || prop_oneof![1 => Just(State::Claimed), 3 => waits()];
     let ends = || prop_oneof![Just(State::Failed), Just(State::Cancelled), Just(State::Trashed)];
-    let update = (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk());
+    let update = prop_oneof![
+        3 => (of(-2..3i32), of(0..4u8), of(some_ms()), of(-1..3i64), of(lease()), talk(), unstep()),
+        1 => (Just(None), Just(None), Just(None), Just(None), Just(None), talk(), unstep()),
+    ];
     let label = (target(State::Ready), tags(), tags(), of(any::<bool>()));
     prop_oneof![
         3 => label.prop_map(|(id, tag, untag, track)| Command::Label { id, tag, untag, track }),
         2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
             .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
         1 => target(State::Claimed).prop_map(Command::Release),
-        2 => (ends().prop_flat_map(target), of(0..4u8)).prop_map(|(id, queue)| Command::Requeue { id, queue }),
+        2 => (ends().prop_flat_map(target), of(0..4u8), any::<bool>())
+            .prop_map(|(id, queue, fresh)| Command::Requeue { id, queue, fresh }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(n, all)| Command::Delete(Target::Any(n), all)),
         3 => (waits().prop_flat_map(target), change(), weighted(0.1, Just(())))
             .prop_map(|(id, what, strict)| Command::Depend { id, what, strict: strict.is_some() }),
-        2 => (states().prop_flat_map(target), update).prop_map(
-            |(id, (priority, queue, delay, retries, lease, talk))| {
-                Command::Update { id, priority, queue, delay, retries, lease, talk }
+        2 => (prop_oneof![3 => states().boxed(), 1 => ends().boxed()].prop_flat_map(target), update).prop_map(
+            |(id, (priority, queue, delay, retries, lease, talk, unstep))| {
+                Command::Update { id, priority, queue, delay, retries, lease, talk, unstep }
             }
         ),
     ]
+}
+
+/// Steps to forget.
+fn unstep() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![2 => Just(Vec::new()), 1 => vec(0..4u8, 1..3)]
 }
 
 /// Tags, each once, in any order.
@@ -156,7 +170,8 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::Weight => 4,
         Setting::StatsDays => 3,
         Setting::MaxJobs | Setting::MaxQueues => 5,
-        Setting::MaxGroups | Setting::MaxSchedules | Setting::MaxKeys => 3,
+        Setting::MaxGroups | Setting::MaxSchedules | Setting::MaxKeys | Setting::MaxSteps => 3,
+        Setting::MaxStepBytes => 30,
         // What records weigh is no concern of the model's.
         Setting::MaxBytes => -1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
@@ -192,7 +207,8 @@ fn settings() -> impl Strategy<Value = Command> {
         value,
     });
     let names = [Setting::MaxQueues, Setting::MaxGroups, Setting::MaxSchedules, Setting::MaxKeys];
-    let bounds = select(names.to_vec()).prop_flat_map(|setting| {
+    let steps = [Setting::MaxSteps, Setting::MaxStepBytes];
+    let bounds = select([&names[..], &steps].concat()).prop_flat_map(|setting| {
         let value = weighted(0.6, value_of(setting));
         value.prop_map(move |value| Command::Configure { queue: None, setting, value })
     });
@@ -392,9 +408,11 @@ fn selections() -> impl Strategy<Value = Command> {
     let deed = prop_oneof![
         2 => any::<bool>().prop_map(Act::Cancel),
         2 => Just(Act::Release),
-        3 => of(0..4u8).prop_map(Act::Requeue),
+        3 => (of(0..4u8), any::<bool>()).prop_map(|(queue, fresh)| Act::Requeue(queue, fresh)),
         1 => Just(Act::Delete),
-        3 => update.prop_map(|(priority, queue, delay, talk, tag)| Act::Update { priority, queue, delay, talk, tag }),
+        3 => (update, unstep()).prop_map(|((priority, queue, delay, talk, tag), unstep)| {
+            Act::Update { priority, queue, delay, talk, tag, unstep }
+        }),
         2 => (tags(), tags(), of(any::<bool>())).prop_map(|(tag, untag, track)| Act::Label(tag, untag, track)),
     ];
     (deed, reads(), 1..6usize, prop_oneof![Just(usize::MAX), Just(300)])

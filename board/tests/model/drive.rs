@@ -20,6 +20,7 @@ const KEYS: [&[u8]; 3] = [b"k", b"l\xff\0", b"m"];
 const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
 pub const KINDS: [&[u8]; 4] = [b"resize", b"\xf0%s", b"lapsed", b"timeout"];
+const STEPS: [&[u8]; 4] = [b"fetch", b"charge", b"s\0\xff", b"a"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
 
 fn text(n: u8) -> &'static [u8] {
@@ -38,6 +39,10 @@ pub fn report(talk: &Talk) -> Report<'static> {
         meta: pairs(&talk.meta),
         log: talk.log.then_some(b"a line"),
     }
+}
+
+pub fn steps(numbers: &[u8]) -> Vec<&'static [u8]> {
+    numbers.iter().map(|n| STEPS[*n as usize % STEPS.len()]).collect()
 }
 
 pub fn tags(numbers: &[u8]) -> Vec<&'static [u8]> {
@@ -241,6 +246,15 @@ impl Pair {
                 let beat = (Speaker { worker: &worker, id: &id, token }, Heartbeat { lease: *lease, report });
                 same("heartbeat", self.world.heartbeat(&beat), self.model.heartbeat(&beat))
             }
+            Command::Step { who, id, token, name, value, lease, replace } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let [name] = steps(&[*name])[..] else { unreachable!() };
+                let step = (
+                    Speaker { worker: &worker, id: &id, token },
+                    Step { name, value: text(*value), lease: *lease, replace: *replace },
+                );
+                same("step", self.world.step(&step), self.model.step(&step))
+            }
             Command::Consume { who, id, token, result, retain, payload, force } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let result = result.then_some(TEXTS[2]);
@@ -305,13 +319,14 @@ impl Pair {
                 let id = self.named(id)?;
                 same("release", self.world.release(&id), self.model.release(&id))
             }
-            Command::Requeue { id, queue } => {
+            Command::Requeue { id, queue, fresh } => {
                 let id = self.named(id)?;
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 if !self.may_go_to(queue)? {
                     return Ok(());
                 }
-                same("requeue", self.world.requeue(&id, queue), self.model.requeue(&id, queue))
+                let requeue = Requeue { queue, fresh: *fresh };
+                same("requeue", self.world.requeue_with(&id, &requeue), self.model.requeue(&id, &requeue))
             }
             Command::Delete(id, all) => {
                 let id = self.named(id)?;
@@ -340,7 +355,7 @@ impl Pair {
                 let label = Label { tag: tags(tag), untag: tags(untag), track: *track };
                 same("label", self.world.label(&id, &label), self.model.label(&id, &label))
             }
-            Command::Update { id, priority, queue, delay, retries, lease, talk } => {
+            Command::Update { id, priority, queue, delay, retries, lease, talk, unstep } => {
                 let id = self.named(id)?;
                 let update = Update {
                     priority: *priority,
@@ -349,6 +364,7 @@ impl Pair {
                     retries: *retries,
                     lease: *lease,
                     report: talk.as_ref().map(report),
+                    unstep: steps(unstep),
                 };
                 if !self.may_go_to(update.queue)? {
                     return Ok(());
@@ -356,7 +372,7 @@ impl Pair {
                 same("update", self.world.update(&id, &update), self.model.update(&id, &update))
             }
             Command::Select { deed, list, count, bytes } => {
-                let (Act::Requeue(queue) | Act::Update { queue, .. }) = deed else {
+                let (Act::Requeue(queue, _) | Act::Update { queue, .. }) = deed else {
                     return selections::select(&mut self.world, &mut self.model, deed, list, *count, *bytes);
                 };
                 if !self.may_go_to(queue.map(|q| QUEUES[q as usize]))? {

@@ -113,6 +113,8 @@ pub struct Job {
     /// How many generations have been below it, at most.
     pub height: u8,
     pub unique: Option<Unique>,
+    /// Name, value and time of each step.
+    pub steps: Vec<(Bytes, Bytes, i64)>,
 }
 
 impl Job {

@@ -1,9 +1,17 @@
 //! The verbs of operators on the naive board.
 
-use board::{Depend, Label, Setting, State, Tally, Update};
+use board::{Depend, Label, Report, Requeue, Setting, State, Tally, Update};
 
 use crate::naive::*;
 use crate::verbs::shown;
+
+/// Whether the update also changes jobs that have ended: it has fields, a line and steps at most.
+pub fn of_any_state(update: &Update<'_>) -> bool {
+    let report = update.report.clone().unwrap_or_default();
+    let kept = Report { meta: report.meta.clone(), log: report.log, ..Report::default() };
+    let plain = Update { report: None, unstep: Vec::new(), ..update.clone() };
+    report == kept && plain == Update::default()
+}
 
 impl Model {
     pub fn cancel(
@@ -55,7 +63,8 @@ impl Model {
         Some(Ok(()))
     }
 
-    pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
+    pub fn requeue(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {
+        let Requeue { queue, fresh } = *requeue;
         let at = self.at(id)?;
         let now = self.now;
         let job = &self.jobs[at];
@@ -86,6 +95,9 @@ impl Model {
         (job.progress, job.stage) = (None, None);
         job.ghosts.clear();
         job.sent_on = None;
+        if fresh {
+            job.steps.clear();
+        }
         job.since = Some(now);
         job.pinned = false;
         if let Some(past) = job.past.as_mut() {
@@ -171,7 +183,7 @@ impl Model {
     pub fn update(&mut self, id: &[u8], update: &Update<'_>) -> Option<Result<(), String>> {
         let at = self.at(id)?;
         let job = &mut self.jobs[at];
-        if job.state.ended() {
+        if job.state.ended() && !of_any_state(update) {
             return Some(Err(format!("ENDED {}", job.state.name())));
         }
         if let (Some(hold), Some(_)) = (&job.hold, update.due) {
@@ -196,6 +208,7 @@ impl Model {
         job.queue = update.queue.map_or(job.queue.clone(), <[u8]>::to_vec);
         job.options.retries = update.retries.or(job.options.retries);
         job.options.lease = update.lease.or(job.options.lease);
+        job.steps.retain(|(name, ..)| !update.unstep.contains(&&name[..]));
         if let Some(report) = &update.report {
             self.report(id, report, true);
         }

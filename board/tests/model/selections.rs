@@ -1,12 +1,13 @@
 //! An operator's verb on a selection by filters: which jobs it is for, and that slices until
 //! the end do it to each of them once.
 
-use board::{Filters, Label, Operation, Selection, SelectionCursor, State, Update};
+use board::{Filters, Label, Operation, Requeue, Selection, SelectionCursor, State, Update};
 
 use crate::commands::{Act, Command};
 use crate::compare::{filters, passes, same};
-use crate::drive::{report, tags, QUEUES};
+use crate::drive::{report, steps, tags, QUEUES};
 use crate::naive::{Bytes, Job, Model};
+use crate::operators::of_any_state;
 use crate::world::World;
 
 impl Model {
@@ -20,7 +21,7 @@ impl Model {
             Operation::Delete => true,
             Operation::Label(_, None) => true,
             Operation::Update(update) | Operation::Label(_, Some(update)) => {
-                !job.state.ended() && (update.due.is_none() || job.hold.is_none())
+                of_any_state(update) || !job.state.ended() && (update.due.is_none() || job.hold.is_none())
             }
         }
     }
@@ -49,7 +50,7 @@ impl Model {
         match deed {
             Operation::Cancel { force } => self.cancel(id, *force, None).map(|done| done.map(|_| ())),
             Operation::Release => self.release(id),
-            Operation::Requeue(queue) => self.requeue(id, *queue),
+            Operation::Requeue(requeue) => self.requeue(id, requeue),
             Operation::Delete => Some(self.delete(&[id]).map(|_| ())),
             Operation::Update(update) => self.update(id, update),
             Operation::Label(label, None) => self.label(id, label),
@@ -74,17 +75,20 @@ pub fn select(
     let deed = match act {
         Act::Cancel(force) => Operation::Cancel { force: *force },
         Act::Release => Operation::Release,
-        Act::Requeue(queue) => Operation::Requeue(queue.map(|q| QUEUES[q as usize])),
+        Act::Requeue(queue, fresh) => {
+            Operation::Requeue(Requeue { queue: queue.map(|q| QUEUES[q as usize]), fresh: *fresh })
+        }
         Act::Delete => Operation::Delete,
         Act::Label(tag, untag, track) => {
             label = Label { tag: tags(tag), untag: tags(untag), track: *track };
             Operation::Label(&label, None)
         }
-        Act::Update { priority, queue, delay, talk, tag } => {
+        Act::Update { priority, queue, delay, talk, tag, unstep } => {
             update.priority = *priority;
             update.queue = queue.map(|q| QUEUES[q as usize]);
             update.due = delay.map(|ms| world.now + ms);
             update.report = talk.as_ref().map(report);
+            update.unstep = steps(unstep);
             label.tag = tag.as_deref().map(tags).unwrap_or_default();
             match tag {
                 Some(_) => Operation::Label(&label, Some(&update)),

@@ -3,11 +3,12 @@
 
 use board::{
     Advance, Claim, Consume, Exists, Fail, Heartbeat, OnConflict, Order, Post, Report, Retry, Setting,
-    Speaker, State, Tally, GIVERS,
+    Speaker, State, Step, Tally, GIVERS,
 };
 
 use crate::limits::Unique;
 use crate::naive::*;
+use crate::world::work::Stored;
 use crate::world::{Done, GIVER};
 
 enum Stand {
@@ -112,6 +113,7 @@ impl Model {
             intended: None,
             sent_on: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
+            steps: Vec::new(),
             unique: match (&post.unique, keeps) {
                 (Some(key), false) => Some(Unique::of(key)),
                 _ => old.as_ref().and_then(|j| j.unique.clone()),
@@ -330,37 +332,79 @@ impl Model {
         })
     }
 
+    /// The holder's job, or the late worker's that gets it back; refused when its place is taken.
+    fn back(&mut self, stand: Stand) -> Result<usize, String> {
+        let at = match stand {
+            Stand::Holds(at, _) => return Ok(at),
+            Stand::Late(at, _) => at,
+            Stand::Again(_) => unreachable!(),
+        };
+        if self.full(&self.jobs[at].queue) {
+            return Err("LIMIT concurrency".into());
+        }
+        if let Some(refusal) = self.kept_back(&self.jobs[at], false) {
+            return Err(refusal.into());
+        }
+        self.note_at(at, Tally::Revived);
+        let now = self.now;
+        let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
+        let job = &mut self.jobs[at];
+        if let Some(from) = job.idle_from.take() {
+            job.idle += (now - from).max(0);
+        }
+        job.state = State::Claimed;
+        job.hold = job.past.take().map(|p| Hold { grace, session: 0, connection: None, ..p.hold });
+        Ok(at)
+    }
+
+    /// The lease begins again. Gives the end of the claim, and whether a cancel was requested.
+    fn beat(&mut self, at: usize, lease: Option<i64>) -> (i64, bool) {
+        let job = &mut self.jobs[at];
+        let hold = job.hold.as_mut().unwrap();
+        hold.lease = lease.unwrap_or(hold.lease);
+        hold.lease_end = self.now + hold.lease;
+        hold.session = hold.session.min(1);
+        let cancel = hold.cancel;
+        (job.deadline(), cancel)
+    }
+
+    pub fn step(&mut self, (speaker, step): &(Speaker<'_>, Step<'_>)) -> Result<Stored, String> {
+        let stand = self.stand(speaker.worker, speaker.id, speaker.token, None)?;
+        let (Stand::Holds(at, _) | Stand::Late(at, _)) = stand else { unreachable!() };
+        let steps = &self.jobs[at].steps;
+        let known = steps.iter().position(|(name, ..)| name == step.name);
+        if known.is_none() || step.replace {
+            if known.is_none() && steps.len() as i64 + 1 > self.board_rule(Setting::MaxSteps) {
+                return Err("LIMIT max-steps".into());
+            }
+            let mut after = steps.clone();
+            match known {
+                Some(n) => (after[n].1, after[n].2) = (step.value.to_vec(), self.now),
+                None => after.push((step.name.to_vec(), step.value.to_vec(), self.now)),
+            }
+            let size = |steps: &[(Bytes, Bytes, i64)]| -> usize {
+                steps.iter().map(|(name, value, _)| name.len() + value.len()).sum()
+            };
+            if size(&after) > size(steps) && size(&after) as i64 > self.board_rule(Setting::MaxStepBytes) {
+                return Err("LIMIT max-step-bytes".into());
+            }
+            self.jobs[at].steps = after;
+        }
+        let (deadline, cancel) = match self.back(stand) {
+            Ok(at) => self.beat(at, step.lease),
+            Err(_) => (0, false),
+        };
+        let stored = self.jobs[at].steps.iter().find(|(name, ..)| name == step.name).unwrap();
+        Ok((deadline, cancel, stored.1.clone()))
+    }
+
     pub fn heartbeat(
         &mut self,
         (speaker, beat): &(Speaker<'_>, Heartbeat<'_>),
     ) -> Result<(i64, bool), String> {
-        let at = match self.stand(speaker.worker, speaker.id, speaker.token, None)? {
-            Stand::Holds(at, _) => at,
-            Stand::Late(at, _) if self.full(&self.jobs[at].queue) => return Err("LIMIT concurrency".into()),
-            Stand::Late(at, _) if self.kept_back(&self.jobs[at], false).is_some() => {
-                return Err(self.kept_back(&self.jobs[at], false).unwrap().into());
-            }
-            Stand::Late(at, _) => {
-                self.note_at(at, Tally::Revived);
-                let now = self.now;
-                let grace = self.queue_rule(&self.jobs[at].queue, Setting::Grace);
-                let job = &mut self.jobs[at];
-                if let Some(from) = job.idle_from.take() {
-                    job.idle += (now - from).max(0);
-                }
-                job.state = State::Claimed;
-                job.hold = job.past.take().map(|p| Hold { grace, session: 0, connection: None, ..p.hold });
-                at
-            }
-            Stand::Again(_) => unreachable!(),
-        };
-        let job = &mut self.jobs[at];
-        let hold = job.hold.as_mut().unwrap();
-        hold.lease = beat.lease.unwrap_or(hold.lease);
-        hold.lease_end = self.now + hold.lease;
-        hold.session = hold.session.min(1);
-        let cancel = hold.cancel;
-        let answer = (job.deadline(), cancel);
+        let stand = self.stand(speaker.worker, speaker.id, speaker.token, None)?;
+        let at = self.back(stand)?;
+        let answer = self.beat(at, beat.lease);
         if let Some(report) = &beat.report {
             self.report(speaker.id, report, false);
         }
@@ -417,6 +461,7 @@ impl Model {
         job.payload = advance.payload.map_or(job.payload.clone(), <[u8]>::to_vec);
         (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
         (job.kind, job.message, job.stage, job.reason, job.progress) = (None, None, None, None, None);
+        job.steps.clear();
         job.since = None;
         job.ghosts.clear();
         job.ageing = ageing;

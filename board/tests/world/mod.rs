@@ -10,7 +10,7 @@ use board::*;
 
 mod operators;
 mod schedules;
-mod work;
+pub mod work;
 
 /// For how long nothing ends by itself after a load, ms.
 pub const RECOVERY: i64 = 700;

@@ -67,10 +67,14 @@ impl World {
     }
 
     pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
+        self.requeue_with(id, &Requeue { queue, fresh: false })
+    }
+
+    pub fn requeue_with(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {
         let slot = self.named(id)?;
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.requeue(&env, slot, queue).map(Effect::from);
+        let decided = self.board.requeue(&env, slot, requeue).map(Effect::from);
         self.operated(decided)
     }
 
@@ -129,7 +133,7 @@ impl World {
                     CancelAnswer::Already => panic!("already cancelled"),
                 },
                 Operation::Release => self.act(self.board.release(&env, slot).unwrap()),
-                Operation::Requeue(queue) => self.act(self.board.requeue(&env, slot, queue).unwrap()),
+                Operation::Requeue(requeue) => self.act(self.board.requeue(&env, slot, &requeue).unwrap()),
                 // One that was kept for another alone has gone with it.
                 Operation::Delete if self.board.seq(slot) != seq => {}
                 Operation::Delete => self.act(Deleted { slot }),

@@ -4,6 +4,9 @@ use board::*;
 
 use super::{Bytes, Done, Got, World};
 
+/// The end of a claim, whether a cancel was requested, and the value of a step that counts.
+pub type Stored = (i64, bool, Bytes);
+
 impl World {
     pub fn post(&mut self, post: &Post<'_>) -> Result<Option<Bytes>, String> {
         if let Some(id) = post.id {
@@ -101,6 +104,24 @@ impl World {
             }
             self.act(beaten);
             self.board.hold_on(slot).unwrap()
+        });
+        self.commit();
+        done
+    }
+
+    /// Gives the end of the claim, whether a cancel was requested, and the value that counts.
+    pub fn step(&mut self, (speaker, step): &(Speaker<'_>, Step<'_>)) -> Result<Stored, String> {
+        self.settle(speaker.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.step(&env, speaker, step).map_err(|r| r.to_string());
+        let done = decided.map(|answer| {
+            let slot = answer.slot;
+            answer.revived.into_iter().for_each(|effect| self.act(effect));
+            answer.stepped.into_iter().for_each(|effect| self.act(effect));
+            answer.beaten.into_iter().for_each(|effect| self.act(effect));
+            let (deadline, cancel) = self.board.hold_on(slot).unwrap_or_default();
+            (deadline, cancel, self.board.step_value(slot, step.name).unwrap().to_vec())
         });
         self.commit();
         done

@@ -319,6 +319,16 @@ export interface MheartbeatOptions {
   lease?: Duration | undefined;
 }
 
+/** The options of `JOB.STEP`, in the words of its reference. */
+export interface StepOptions {
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** the length of the lease, now and at later heartbeats. Range: 1 to 2^40 ms */
+  lease?: Duration | undefined;
+  /** the value takes the place of the stored one: for a position in a list, for instance. Range: | the first value wins */
+  replace?: boolean | undefined;
+}
+
 /** The options of `JOB.CONSUME`, in the words of its reference. */
 export interface ConsumeOptions {
   /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
@@ -491,6 +501,8 @@ export interface RequeueOptions {
   cursor?: string | undefined;
   /** See JOB.REQUEUE. */
   dryrun?: boolean | undefined;
+  /** See JOB.REQUEUE. */
+  fresh?: boolean | undefined;
 }
 
 /** The options of `JOB.DELETE`, in the words of its reference. */
@@ -535,6 +547,8 @@ export interface UpdateOptions {
   log?: string | undefined;
   /** percent done, kept to two places. A lower value than before is ignored. So is the value of a job with children: theirs count. Range: 0 to 100 */
   progress?: number | undefined;
+  /** See JOB.UPDATE. */
+  unstep?: readonly string[] | undefined;
   /** with this name, with this tag, posted on behalf of this user. Range: 1 to 255 bytes */
   tag?: readonly string[] | undefined;
   /** See JOB.UPDATE. */
@@ -898,6 +912,11 @@ export const COMMANDS = {
   'JOB.MHEARTBEAT': [
     ['lease', 'LEASE', 'duration'],
   ],
+  'JOB.STEP': [
+    ['token', 'TOKEN', 'number'],
+    ['lease', 'LEASE', 'duration'],
+    ['replace', 'REPLACE', 'flag'],
+  ],
   'JOB.CONSUME': [
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
@@ -987,6 +1006,7 @@ export const COMMANDS = {
     ['count', 'COUNT', 'number'],
     ['cursor', 'CURSOR', 'text'],
     ['dryrun', 'DRYRUN', 'flag'],
+    ['fresh', 'FRESH', 'flag'],
   ],
   'JOB.DELETE': [
     ['count', 'COUNT', 'number'],
@@ -1009,6 +1029,7 @@ export const COMMANDS = {
     ['meta', 'META', 'map'],
     ['log', 'LOG', 'text'],
     ['progress', 'PROGRESS', 'number'],
+    ['unstep', 'UNSTEP', 'list'],
     ['tag', 'TAG', 'list'],
     ['untag', 'UNTAG', 'list'],
     ['track', 'TRACK', 'flag'],
@@ -1167,7 +1188,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 
@@ -1275,6 +1296,10 @@ export interface Settings {
   'max-schedules'?: number | undefined;
   /** how many keys of `UNIQUE` can be held at a time (`LIMIT max-keys`, of a post or a requeue); a schedule passes over its time. Range: 1 to 1000000000; default: 10000000; set for: board */
   'max-keys'?: number | undefined;
+  /** how many steps a job can have (`LIMIT max-steps`). Range: 0 to 100000; default: 1000; set for: board */
+  'max-steps'?: number | undefined;
+  /** how many bytes the names and values of a job's steps can have together (`LIMIT max-step-bytes`). Range: 0 to 2^30; default: 16777216; set for: board */
+  'max-step-bytes'?: number | undefined;
   /** The shared limits that a queue or a group names. */
   limits?: readonly string[] | undefined;
 }
@@ -1322,6 +1347,8 @@ export const SETTINGS = {
   'max-groups': 'number',
   'max-schedules': 'number',
   'max-keys': 'number',
+  'max-steps': 'number',
+  'max-step-bytes': 'number',
   limits: 'list',
 } as const satisfies Record<keyof Settings, Shape>;
 

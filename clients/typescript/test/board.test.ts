@@ -123,6 +123,9 @@ describe('working', () => {
     await assert.rejects(board.heartbeat('alice', { id: 'a', token: 7 }), (error) => BoardError.is(error, 'STALE'));
     await assert.rejects(board.claimId('bob', 'a'), (error) => BoardError.is(error, 'CLAIMED') && error.detail === 'alice');
     assert.deepEqual([(await board.get('a'))?.progress, (await board.get('a'))?.stage, (await board.get('a'))?.payload], [50, 'half', 5]);
+    assert.deepEqual((await board.step('alice', job, 'fetch', { pages: 7 })).value, { pages: 7 });
+    assert.deepEqual((await board.step('alice', job, 'fetch', { pages: 8 })).value, { pages: 7 });
+    assert.deepEqual((await board.step('alice', job, 'fetch', 9, { replace: true })).value, 9);
     await board.post(1, { id: 'b' });
     const chained = await board.consume('alice', job, { result: { n: 8 }, claim: { fields: ['id', 'token'] } });
     assert.deepEqual([chained.ended, chained.jobs.map((one) => one.id)], ['complete', ['b']]);

@@ -229,6 +229,9 @@ fn changes(words: &mut Words, verb: JobVerb, query: &Query) -> Result<(), Failur
     if verb == JobVerb::Cancel && query.is_set("force") {
         words.add("FORCE");
     }
+    if verb == JobVerb::Requeue && query.is_set("fresh") {
+        words.add("FRESH");
+    }
     if verb == JobVerb::Update {
         let priority = query.text("priority").filter(|text| !text.is_empty());
         let queue = query.bytes("to");

@@ -162,7 +162,7 @@ fn back(board: &[u8], query: &Query) -> String {
 fn options(verb: &str, query: &Query) -> Markup {
     let value = |field: &str| shown(query.bytes(field).unwrap_or_default());
     let own: &[&str] = match verb {
-        "requeue" => &["to"],
+        "requeue" => &["to", "fresh"],
         "cancel" => &["force"],
         "update" => &["priority", "to"],
         "pause" => &["for", "release"],
@@ -177,6 +177,7 @@ fn options(verb: &str, query: &Query) -> Markup {
                 @match *option {
                     "to" => label { @if verb == "update" { "queue " } @else { "into the queue " } input name="to" value=(value("to")) placeholder="as it is"; },
                     "force" => label { input type="checkbox" name="force" value="1" checked[query.is_set("force")]; " also take running jobs from their workers (FORCE)" },
+                    "fresh" => label { input type="checkbox" name="fresh" value="1" checked[query.is_set("fresh")]; " do all steps again (FRESH)" },
                     "priority" => label { "priority " input name="priority" type="number" min="-2147483648" max="2147483647" value=(value("priority")); },
                     "for" => label { "for so many seconds " input name="for" inputmode="decimal" value=(value("for")) placeholder="until resumed"; },
                     _ => label { input type="checkbox" name="release" value="1" checked[query.is_set("release")]; " take running jobs back (RELEASE)" },

@@ -2,7 +2,7 @@
 
 use axum::http::{header, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::try_join;
+use futures_util::future::try_join3;
 use maud::{html, Markup};
 use redis::Value;
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::format::{job_link, jobs_address, name, size, span, state, when};
 use crate::names::{address, hex, shown};
 
-/// Everything but payload and result, which may be large.
+/// Everything but payload, result and steps, which may be large.
 const FIELDS: [&str; 36] = [
     "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
     "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
@@ -30,6 +30,10 @@ const MOMENTS: [&str; 9] = ["due", "until", "at", "since", "ended", "kept", "cla
 
 /// So much of a payload is shown; all of it can be downloaded.
 const SHOWN: usize = 16 * 1024;
+
+/// So much of a step's value is shown, and so many steps, the last ones.
+const STEP_SHOWN: usize = 1024;
+const STEPS: usize = 200;
 
 /// Fetching more than this at each report of a worker would be a burden.
 const LARGE: usize = 64 * 1024;
@@ -255,10 +259,15 @@ async fn one_field(
 }
 
 async fn data(cx: &RequestContext, board: &[u8], id: &[u8], memory: &mut Memory) -> Result<Markup, Failure> {
-    let (payload, result) =
-        try_join(one_field(cx, board, id, "payload"), one_field(cx, board, id, "result")).await?;
-    memory.large =
-        [&payload, &result].iter().any(|value| value.as_ref().is_some_and(|value| value.len() > LARGE));
+    let (payload, result, steps) = try_join3(
+        one_field(cx, board, id, "payload"),
+        one_field(cx, board, id, "result"),
+        steps(cx, board, id),
+    )
+    .await?;
+    let all: usize = steps.iter().map(|step| step.value.len()).sum();
+    memory.large = all > LARGE
+        || [&payload, &result].iter().any(|value| value.as_ref().is_some_and(|value| value.len() > LARGE));
     let block = |field: &'static str, heading: &'static str, value: &[u8]| {
         let from = address("/data", &[("b", board), ("id", id), ("field", field.as_bytes())]);
         html! {
@@ -270,14 +279,70 @@ async fn data(cx: &RequestContext, board: &[u8], id: &[u8], memory: &mut Memory)
     Ok(html! {
         @if let Some(payload) = payload { (block("payload", "Payload", &payload)) }
         @if let Some(result) = result { (block("result", "Result", &result)) }
+        @if !steps.is_empty() { (done_steps(board, id, &steps)) }
     })
+}
+
+/// A step that is done.
+struct Step {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    at: i64,
+}
+
+async fn steps(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<Step>, Failure> {
+    let mut command = board_command("GET", board);
+    command.arg(id).arg("FIELDS").arg(1).arg("steps");
+    let record = Record::read(cx.ask(board, command).await?);
+    let Some(Value::Map(pairs)) = record.and_then(|record| record.get("steps").cloned()) else {
+        return Ok(Vec::new());
+    };
+    let step = |(name, step): (Value, Value)| {
+        let step = Record::read(step).unwrap_or_default();
+        Step { name: bytes(&name), value: step.bytes("value"), at: step.int("at") }
+    };
+    Ok(pairs.into_iter().map(step).collect())
+}
+
+/// The last steps of its work, the latest first.
+fn done_steps(board: &[u8], id: &[u8], steps: &[Step]) -> Markup {
+    let more = steps.len().saturating_sub(STEPS);
+    html! {
+        h2 { "Steps" }
+        div.wide tabindex="0" {
+            table {
+                caption.unseen { "Steps that are done, the latest first" }
+                thead { tr { th scope="col" { "Step" } th scope="col" { "Done" } th scope="col" { "Value" } } }
+                tbody {
+                    @for step in steps.iter().rev().take(STEPS) {
+                        @let fields: [(&str, &[u8]); 4] =
+                            [("b", board), ("id", id), ("field", b"step"), ("step", &step.name)];
+                        tr {
+                            th scope="row" { (name(&step.name)) }
+                            td { (when(step.at)) }
+                            td {
+                                (beginning(&step.value, STEP_SHOWN))
+                                a.faint href=(address("/data", &fields)) download { (size(step.value.len() as i64)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if more > 0 { p.note { "And " (more) " before them." } }
+    }
 }
 
 /// Text as it is, JSON with its lines broken, other bytes by their numbers.
 pub fn content(value: &[u8]) -> Markup {
-    let cut = &value[..value.len().min(SHOWN)];
+    beginning(value, SHOWN)
+}
+
+/// The same, up to so many bytes.
+fn beginning(value: &[u8], most: usize) -> Markup {
+    let cut = &value[..value.len().min(most)];
     let json =
-        (value.len() <= SHOWN).then(|| serde_json::from_slice::<serde_json::Value>(value).ok()).flatten();
+        (value.len() <= most).then(|| serde_json::from_slice::<serde_json::Value>(value).ok()).flatten();
     let text = match json {
         Some(json) if json.is_object() || json.is_array() => serde_json::to_string_pretty(&json).ok(),
         _ => printable(cut),
@@ -287,7 +352,7 @@ pub fn content(value: &[u8]) -> Markup {
             Some(text) => pre.data tabindex="0" { (text) },
             None => pre.data.binary tabindex="0" { (dump(cut)) },
         }
-        @if value.len() > cut.len() { p.note { "The first " (size(SHOWN as i64)) "." } }
+        @if value.len() > cut.len() { p.note { "The first " (size(most as i64)) "." } }
     }
 }
 
@@ -312,7 +377,7 @@ fn dump(value: &[u8]) -> String {
     value.chunks(16).enumerate().map(line).collect()
 }
 
-/// A payload or result as it is, to be saved, never to be shown by the browser.
+/// A payload, a result or the value of a step as it is, to be saved, never to be shown by the browser.
 pub async fn get_data(cx: RequestContext) -> Response {
     match read_data(&cx).await {
         Ok((field, value)) => {
@@ -332,7 +397,13 @@ async fn read_data(cx: &RequestContext) -> Result<(&'static str, Vec<u8>), Failu
     let field = match cx.query.text("field") {
         Some("payload") => "payload",
         Some("result") => "result",
-        _ => return Err(Failure::BadRequest("field must be payload or result.".into())),
+        Some("step") => {
+            let named = cx.query.bytes("step").unwrap_or_default();
+            let found = steps(cx, &board, &id).await?.into_iter().find(|step| step.name == named);
+            let found = found.ok_or_else(|| Failure::NotFound("The job has no such step.".into()))?;
+            return Ok(("step", found.value));
+        }
+        _ => return Err(Failure::BadRequest("field must be payload, result or step.".into())),
     };
     let value = one_field(cx, &board, &id, field).await?;
     let value = value.ok_or_else(|| Failure::NotFound(format!("The job has no {field}.")))?;

@@ -82,6 +82,8 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             ),
             setting("max-schedules", "", "how many schedules there may be"),
             setting("max-keys", "", "how many unique keys may be taken at a time"),
+            setting("max-steps", "", "how many steps a job may have"),
+            setting("max-step-bytes", "bytes", "how many bytes the steps of a job may have"),
         ],
     ),
     (

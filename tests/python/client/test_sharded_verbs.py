@@ -122,6 +122,7 @@ PLAY = {
     "mabandon_all": lambda board: sorted(board.mabandon_all("w", reason="why")),
     "claim_id": lambda board: board.claim_id("w", "w0", fields=["id"]).id,
     "heartbeat": lambda board: board.heartbeat("w", "w0", progress=5).cancel,
+    "step": lambda board: [board.step("w", "w0", "s", n).value for n in (1, 2)],
     "release": lambda board: board.release("w0", "nobody"),
     "abandon": lambda board: with_claim(board, "abandon"),
     "fail": lambda board: with_claim(board, "fail", "Kind", "message", noretry=True).state,

@@ -150,6 +150,22 @@ def test_payload_and_result_can_be_saved(page: Page, reading: Console, board: Bo
     assert saving.value.path().read_bytes() == payload
 
 
+def test_steps_of_a_job(page: Page, reading: Console, board: Board):
+    board.post(id="j")
+    token = board.claim_one("w1")["token"]
+    board.step("w1", "j", "fetch", '{"pages": 7}', token=token)
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    steps = page.locator("#data tbody tr")
+    expect(steps).to_have_count(1)
+    board.step("w1", "j", b"\x00\xff", bytes(range(256)) * 10, token=token)
+    expect(steps).to_have_count(2)
+    expect(steps.nth(0)).to_contain_text("000000  000102030405")
+    expect(steps.nth(1)).to_contain_text('"pages": 7')
+    with page.expect_download() as saving:
+        steps.nth(0).get_by_role("link").click()
+    assert saving.value.path().read_bytes() == bytes(range(256)) * 10
+
+
 def test_a_job_that_has_gone(page: Page, reading: Console, board: Board):
     board.post(id="j")
     token = board.claim_one()["token"]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import redis
 
-COUNTED = {"queues", "fields", "tokens", "results", "ids", "meta", "after", "tags", "untag"}
+COUNTED = {"queues", "fields", "tokens", "results", "ids", "meta", "after", "tags", "untag", "unstep"}
 """Options whose list is preceded by its length."""
 
 
@@ -86,12 +86,14 @@ def from_pairs(reply: Any) -> Any:
 
 
 def record(reply: Any) -> Any:
-    """A job record as a dict: `meta` is a dict as well, `progress` a float; None stays None."""
+    """A job record as a dict: `meta` and `steps` are dicts as well, `progress` a float; None stays None."""
     job = from_pairs(reply)
     if job is None:
         return None
     if job.get("meta") is not None:
         job["meta"] = {text(key): value for key, value in from_pairs(job["meta"]).items()}
+    if job.get("steps") is not None:
+        job["steps"] = {name: from_pairs(step) for name, step in from_pairs(job["steps"]).items()}
     if job.get("progress") is not None:
         job["progress"] = float(job["progress"])
     return job
@@ -155,6 +157,9 @@ class Board:
     def mheartbeat(self, worker: Any, ids: Iterable | str, **keywords: Any) -> list:
         """`ids` is a list, or "ALL"."""
         return [_map_or_error(one) for one in self.call("MHEARTBEAT", worker, *_ids_or_all(ids), **keywords)]
+
+    def step(self, worker: Any, id: Any, name: Any, value: Any = "done", **keywords: Any) -> dict:
+        return from_pairs(self.call("STEP", worker, id, name, value, **keywords))
 
     def consume(self, worker: Any, id: Any, **keywords: Any) -> Any:
         return self.call("CONSUME", worker, id, **keywords)

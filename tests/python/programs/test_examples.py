@@ -60,8 +60,8 @@ def test_flow(server) -> None:
     ]
 
 
-def test_steps(server) -> None:
-    assert sorted(run("steps", server.port).splitlines()) == [
+def test_pipeline(server) -> None:
+    assert sorted(run("pipeline", server.port).splitlines()) == [
         "cat.png published with 700 bytes",
         "dog.png published with 700 bytes",
         "tiger.png published with 900 bytes",

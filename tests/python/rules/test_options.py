@@ -228,7 +228,7 @@ def test_an_unknown_setting_is_answered_with_those_there_are(board: Board) -> No
 def test_an_unknown_field_is_answered_with_those_there_are(board: Board) -> None:
     with refused("ERR unknown field 'payloads': did you mean 'payload'?", board):
         board.call("LIST", "FIELDS", 1, "payloads")
-    with refused_like("ERR unknown field 'bogus': it must be one of id, seq, state, .+, session", board):
+    with refused_like("ERR unknown field 'bogus': it must be one of id, seq, state, .+, steps", board):
         board.call("CLAIM", "w", "FIELDS", 1, "bogus")
 
 

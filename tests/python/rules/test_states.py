@@ -6,7 +6,7 @@ import lives
 import pytest
 from expect import refused, refused_like
 
-WORKERS_VERBS = ["heartbeat", "consume", "fail", "abandon", "trash"]
+WORKERS_VERBS = ["heartbeat", "step", "consume", "fail", "abandon", "trash"]
 NOBODY = "NOJOB no such job"
 
 REFUSALS = {
@@ -27,7 +27,8 @@ REFUSALS = {
 
 
 def call(board, verb, worker="w1", **options):
-    return getattr(board, verb)(worker, "j", **options)
+    words = ["fetched"] if verb == "step" else []
+    return getattr(board, verb)(worker, "j", *words, **options)
 
 
 def name(life) -> str:
@@ -130,6 +131,7 @@ def test_a_worker_called_star_holds_nothing(clocked_board, verb):
         ("abandon", "ready"),
         ("trash", "trashed"),
         ("heartbeat", "claimed"),
+        ("step", "claimed"),
     ],
 )
 def test_what_each_verb_makes_of_a_claimed_job(clocked_board, verb, state):
@@ -138,7 +140,7 @@ def test_what_each_verb_makes_of_a_claimed_job(clocked_board, verb, state):
     assert clocked_board.state("j") == state
 
 
-@pytest.mark.parametrize(("verb", "charged"), [("fail", 1), ("abandon", 0), ("heartbeat", 0)])
+@pytest.mark.parametrize(("verb", "charged"), [("fail", 1), ("abandon", 0), ("heartbeat", 0), ("step", 0)])
 def test_what_each_verb_costs(clocked_board, verb, charged):
     token = lives.claimed(clocked_board, retries=5)
     call(clocked_board, verb, token=token)

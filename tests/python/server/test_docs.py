@@ -248,7 +248,8 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.depend("CLEAR", "a")
     token = board.claim_one("alice", block=30_000, session=True)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
-    seen.append(list(board.get("a")))
+    board.step("alice", "a", "fetch", token=token)
+    seen += [list(board.get("a")), list(board.get("a", fields=["id", "steps"]))]
     board.fail("alice", "a", token=token, retry=0)
     token = board.claim_one("alice")["token"]
     board.abandon("alice", "a", token=token, reason="tired")
@@ -301,6 +302,7 @@ VERBS: dict[str, Callable[[Board, int | None], Any]] = {
     "CLAIM": lambda board, _: board.claim("alice"),
     "CLAIM ID": lambda board, _: board.claim("alice", id_="a"),
     "HEARTBEAT": lambda board, token: board.heartbeat("alice", "a", token=token),
+    "STEP": lambda board, token: board.step("alice", "a", "s", token=token),
     "CONSUME": lambda board, token: board.consume("alice", "a", token=token, retain=-1),
     "FAIL": lambda board, token: board.fail("alice", "a", token=token),
     "ABANDON": lambda board, token: board.abandon("alice", "a", token=token),

@@ -19,6 +19,7 @@ WRITES = {
     "job.claim": -3,
     "job.heartbeat": -4,
     "job.mheartbeat": -4,
+    "job.step": -6,
     "job.consume": -4,
     "job.mconsume": -4,
     "job.fail": -6,

@@ -8,7 +8,7 @@ redis-py's own.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import redis
 
@@ -22,6 +22,9 @@ class BoardError(redis.ResponseError):
         self.code = code or type(self).code
         self.detail = detail
         super().__init__(f"{self.code} {detail}".strip())
+
+    def __reduce__(self) -> Any:
+        return of_code, (self.code, self.detail)
 
 
 class NoJob(BoardError):

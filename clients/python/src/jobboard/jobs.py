@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import replies
 from .codecs import Codec, Json
@@ -40,6 +40,13 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "meta": replies.strings,
 }
 """The fields of a record but payload and result, and what makes them values."""
+
+
+class StepValue(NamedTuple):
+    """What a step came to, and when it was stored (Unix ms)."""
+
+    value: Any
+    at: int
 
 
 class Job:
@@ -115,6 +122,21 @@ class Job:
     def result(self) -> Any:
         return None if self.result_bytes is None else self._codec.decode(self.result_bytes)
 
+    def _steps(self) -> dict[str, tuple[bytes, int]]:
+        """Value and time of each step, as the server has them."""
+        found: dict[str, tuple[bytes, int]] = {}
+        for name, raw in replies.pairs(self._raw.get(b"steps") or []):
+            step = dict(replies.pairs(raw))
+            found[replies.text(name)] = (step[b"value"], step[b"at"])
+        return found
+
+    @property
+    def steps(self) -> dict[str, StepValue] | None:
+        """What the steps of its work came to; only when `fields` asked for `steps`."""
+        if b"steps" not in self._raw:
+            return None
+        return {name: StepValue(self._shown(value), at) for name, (value, at) in self._steps().items()}
+
     @property
     def is_ended(self) -> bool:
         return self.state in ENDED
@@ -124,7 +146,10 @@ class Job:
         found: dict[str, Any] = {}
         for key, raw in self._raw.items():
             name = key.decode()
-            found[name] = getattr(self, name) if name in FIELDS else self._shown(raw)
+            if name == "steps":
+                found[name] = {step: value._asdict() for step, value in (self.steps or {}).items()}
+            else:
+                found[name] = getattr(self, name) if name in FIELDS else self._shown(raw)
         return found
 
     def _shown(self, raw: bytes) -> Any:

@@ -67,15 +67,16 @@ export class Operating extends Working {
     return this.#sweep('JOB.RELEASE', where, [], [], sweep);
   }
 
-  /** Makes failed, trashed and cancelled jobs ready again. */
-  async requeue(ids: string | readonly string[], options: { queue?: string } = {}): Promise<Slice> {
+  /** Makes failed, trashed and cancelled jobs ready again; `fresh`: they forget their steps. */
+  async requeue(ids: string | readonly string[], options: { queue?: string; fresh?: boolean } = {}): Promise<Slice> {
     return this.#slice(await this.sendWith('JOB.REQUEUE', idWords(ids), options));
   }
 
   /** The same of all jobs that pass the filters; `to`: into this queue. */
-  async requeueWhere(where: Filters, options: { to?: string } & Sweep = {}): Promise<Slice> {
-    const { to, ...sweep } = options;
-    return this.#sweep('JOB.REQUEUE', where, to === undefined ? [] : ['TO', to], [], sweep);
+  async requeueWhere(where: Filters, options: { to?: string; fresh?: boolean } & Sweep = {}): Promise<Slice> {
+    const { to, fresh, ...sweep } = options;
+    const words = [...(to === undefined ? [] : ['TO', to]), ...(fresh ? ['FRESH'] : [])];
+    return this.#sweep('JOB.REQUEUE', where, words, [], sweep);
   }
 
   /** Deletes jobs in any state; with `return` their records come back. */

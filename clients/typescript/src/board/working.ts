@@ -1,7 +1,8 @@
 /** Verbs of workers, for programs that work without a `Worker`. */
+import { decoded } from '../codecs.js';
 import { toMs } from '../durations.js';
 import type { Refused } from '../errors.js';
-import type { AbandonOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
+import type { AbandonOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
 import type { Job } from '../jobs.js';
 import { list, mapping, orRefused, type Reply, type Row, strings, text } from '../replies.js';
 import { counted, optionWords, type Word } from '../words.js';
@@ -17,6 +18,11 @@ export interface Held {
 export interface Beat {
   readonly deadline: number;
   readonly cancel: boolean;
+}
+
+/** What a step answers: as a heartbeat, and the value that counts. With `deadline` 0 the worker has lost the job. */
+export interface Stored extends Beat {
+  readonly value: unknown;
 }
 
 /** What has become of a failed try. */
@@ -53,6 +59,13 @@ export class Working extends Posting {
   /** Keeps a claim alive, and reports progress. */
   async heartbeat(worker: string, { id, token }: Held, options: HeartbeatOptions = {}): Promise<Beat> {
     return beat(await this.sendWith('JOB.HEARTBEAT', [worker, id], { token, ...options }));
+  }
+
+  /** Stores what a step of the work came to, and keeps the claim alive; the first value wins, and the answer has it. */
+  async step(worker: string, { id, token }: Held, name: string, value: unknown, options: StepOptions = {}): Promise<Stored> {
+    const reply = await this.sendWith('JOB.STEP', [worker, id, name, this.codec.encode(value)], { token, ...options });
+    const found = mapping(reply, { value: (other) => decoded(this.codec, other as string | Buffer) });
+    return { ...beat(reply), value: 'value' in found ? found['value'] : value };
   }
 
   /** Keeps many claims alive, or all of a worker. */

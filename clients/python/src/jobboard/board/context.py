@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..durations import Duration, to_ms
 from ..jobs import Job
 from ..outcomes import GoHome, Lost, Stopped
 
-if TYPE_CHECKING:
-    pass
-
+T = TypeVar("T")
 
 CURRENT: ContextVar[Context | None] = ContextVar("jobboard.context", default=None)
 """That of the handler which runs in this thread or task."""
@@ -26,6 +27,8 @@ class Reports(Protocol):
     def report(self, context: Context, fields: Mapping[str, Any]) -> None: ...
 
     def flush(self, context: Context, timeout: float | None) -> bool: ...
+
+    def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None: ...
 
 
 class Context:
@@ -51,6 +54,8 @@ class Context:
         self._board, self._reports, self._raises = board, reports, raises
         self._stop: Stopped | None = None
         self._wake = threading.Event()
+        self._used: set[str] = set()
+        """The names of the steps of this run."""
         self.going_home = False
         """The worker is about to stop: the handler may finish, or raise `Abandon`."""
         self.cancelled = False
@@ -112,6 +117,66 @@ class Context:
         """Replaces the job's payload, so that the next try can go on from here."""
         self._report({"payload": self.job._codec.encode(payload)})
 
+    def step(self, name: str, function: Callable[..., T], *args: Any, **keywords: Any) -> T:
+        """Does a step of the work once: calls the function and stores what it returns. When the job runs
+        again, the stored value is returned, and the function is not called.
+
+        Each step of a job needs a name of its own; a name that is used twice in a run raises ValueError. In
+        every run the value is what the codec makes of the function's: with JSON a tuple comes as a list. A
+        worker that dies after the function and before the answer of the server leaves nothing: the step runs
+        again. So pass a key to what must not happen twice: `context.step("pay", pay, sum, key=context.id)`.
+        """
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{name!r} is an async function: await context.astep({name!r}, …)")
+        stored = self._begin_step(name)
+        if stored is None:
+            stored = self._store(name, self.job._codec.encode(function(*args, **keywords)))
+        found: T = self.job._codec.decode(stored)
+        return found
+
+    async def astep(
+        self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **keywords: Any
+    ) -> T:
+        """The same in an `async` handler; the function may be `async` too."""
+        stored = self._begin_step(name)
+        if stored is None:
+            value = function(*args, **keywords)
+            if inspect.isawaitable(value):
+                value = await value
+            stored = await asyncio.to_thread(self._store, name, self.job._codec.encode(value))
+        found: T = self.job._codec.decode(stored)
+        return found
+
+    def iterate(self, name: str, items: Iterable[T], *, every: int = 1) -> Iterator[T]:
+        """The items, one after the other, going on where the last run was: what was done is passed over.
+
+        How many are done is stored under the name after each `every` items, and at the end. Items must come
+        in the same order in every run. After a crash up to `every` items come again.
+        """
+        start = self._begin_iterating(name, every)
+        done = start
+        for item in _from(items, start):
+            yield item
+            done += 1
+            if (done - start) % every == 0:
+                self._store(name, b"%d" % done, replace=True)
+        if (done - start) % every:
+            self._store(name, b"%d" % done, replace=True)
+
+    async def aiterate(
+        self, name: str, items: Iterable[T] | AsyncIterator[T], *, every: int = 1
+    ) -> AsyncIterator[T]:
+        """The same in an `async` handler: `async for row in context.aiterate("rows", rows)`."""
+        start = self._begin_iterating(name, every)
+        done = start
+        async for item in _afrom(items, start):
+            yield item
+            done += 1
+            if (done - start) % every == 0:
+                await asyncio.to_thread(self._store, name, b"%d" % done, True)
+        if (done - start) % every:
+            await asyncio.to_thread(self._store, name, b"%d" % done, True)
+
     def flush(self, timeout: Duration | None = None) -> bool:
         """Waits until the server has taken all reports; False when it has not within `timeout`."""
         self.check()
@@ -141,6 +206,32 @@ class Context:
         """The job is lost or cancelled, or the worker has to go now."""
         return self._stop is not None
 
+    def _begin_step(self, name: str) -> bytes | None:
+        """What is stored under the name; raises when the run has used it."""
+        self.check()
+        if name in self._used:
+            raise ValueError(
+                f"two steps of this run are called {name!r}: give each a name of its own, in a loop one "
+                "with the number of the round"
+            )
+        self._used.add(name)
+        return self.job._steps().get(name, (None, 0))[0]
+
+    def _begin_iterating(self, name: str, every: int) -> int:
+        if every < 1:
+            raise ValueError(f"every must be at least 1, not {every}")
+        stored = self._begin_step(name)
+        try:
+            return 0 if stored is None else int(stored)
+        except ValueError:
+            raise ValueError(f"{name!r} is a step that does not count items: it holds {stored!r}") from None
+
+    def _store(self, name: str, data: bytes, replace: bool = False) -> bytes:
+        """Stores a step also when the handler has to stop; the value that counts."""
+        other = self._reports.store(self, name, data, replace)
+        self.check()
+        return data if other is None else other
+
     def _report(self, fields: Mapping[str, Any]) -> None:
         self.check()
         if not self.lost:
@@ -155,3 +246,22 @@ class Context:
         if self._stop is None or self.lost:
             self._stop = reason
         self._wake.set()
+
+
+def _from(items: Iterable[T], start: int) -> Iterator[T]:
+    """The items from one on; a list is not walked up to it."""
+    if isinstance(items, Sequence):
+        return (items[at] for at in range(start, len(items)))
+    return itertools.islice(items, start, None)
+
+
+async def _afrom(items: Iterable[T] | AsyncIterator[T], start: int) -> AsyncIterator[T]:
+    if isinstance(items, Iterable):
+        for item in _from(items, start):
+            yield item
+        return
+    at = 0
+    async for item in items:
+        if at >= start:
+            yield item
+        at += 1

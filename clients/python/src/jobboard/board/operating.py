@@ -40,13 +40,14 @@ class Changes(TypedDict, total=False):
     progress: float | None
     tag: Sequence[Name] | None
     untag: Sequence[Name] | None
+    unstep: Sequence[Name] | None
     track: bool | None
     untrack: bool | None
 
 
 CHANGES: dict[str, tuple[str, Encoder]] = {
     **{one: OPTIONS[one] for one in "priority queue retries delay lease".split()},
-    **{one: (one.upper(), names) for one in "tag untag".split()},
+    **{one: (one.upper(), names) for one in "tag untag unstep".split()},
     **{one: (one.upper(), flag) for one in "track untrack".split()},
     "payload": ("PAYLOAD", plain),
     "log": ("LOG", text),
@@ -101,10 +102,12 @@ class Operating(Family):
         return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
 
     @command(by_ids_summed)
-    def requeue(self, *ids: Name, queue: Name | None = None) -> Request[Slice[Job]]:
-        """Makes failed, trashed and cancelled jobs ready again, in their queue or another."""
+    def requeue(self, *ids: Name, queue: Name | None = None, fresh: bool = False) -> Request[Slice[Job]]:
+        """Makes failed, trashed and cancelled jobs ready again, in their queue or another. They keep their
+        steps, unless `fresh` is set.
+        """
         check_ids(ids, "requeue")
-        words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue])]
+        words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue]), *(["FRESH"] if fresh else [])]
         return self._request("JOB.REQUEUE", words, self._slice)
 
     @steps(each_slices)
@@ -113,12 +116,13 @@ class Operating(Family):
         where: Filters,
         *,
         to: Name | None = None,
+        fresh: bool = False,
         dryrun: bool = False,
         count: int = 1000,
         progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Requeues all failed, trashed and cancelled jobs that pass the filters, the oldest first."""
-        words = [] if to is None else ["TO", to]
+        words = [*([] if to is None else ["TO", to]), *(["FRESH"] if fresh else [])]
         return (yield from self._slices("JOB.REQUEUE", where, words, dryrun, count, progress))
 
     @command(by_ids_summed)
@@ -146,7 +150,7 @@ class Operating(Family):
 
     @command(by_ids_summed)
     def update(self, *ids: Name, **changes: Unpack[Changes]) -> Request[Slice[Job]]:
-        """Changes jobs that have not ended."""
+        """Changes jobs: of those that have ended only `meta`, `log`, `unstep`, tags and tracking."""
         check_ids(ids, "update")
         return self._request("JOB.UPDATE", [len(ids), *ids, "SET", *self._changes(changes)], self._slice)
 
@@ -160,7 +164,7 @@ class Operating(Family):
         count: int = 1000,
         progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
-        """Changes all jobs that pass the filters."""
+        """Changes all jobs that pass the filters, as `update` does."""
         words = ["SET", *self._changes(changes)]
         return (yield from self._slices("JOB.UPDATE", where, words, dryrun, count, progress))
 

@@ -49,6 +49,16 @@ class Beat(NamedTuple):
     cancel: bool
 
 
+class Stored(NamedTuple):
+    """The answer to a step: as that to a heartbeat, and the value that counts. `deadline` 0: the worker has
+    lost the job.
+    """
+
+    deadline: int
+    cancel: bool
+    value: Any
+
+
 class HeldBeat(NamedTuple):
     """The same of one of all jobs that a worker holds."""
 
@@ -195,6 +205,33 @@ class Working(Family):
         words += pairs("META", meta) if meta else []
         words += [] if log is None else ["LOG", log]
         return self._request("JOB.HEARTBEAT", words, _beat)
+
+    @command(by_id)
+    def step(
+        self,
+        worker: Name,
+        id: Name,
+        name: Name,
+        value: Any,
+        token: int | None = None,
+        *,
+        lease: Duration | None = None,
+        replace: bool = False,
+    ) -> Request[Stored]:
+        """Stores what a step of the work came to, and keeps the claim alive. The first value wins, unless
+        `replace` is set: the answer has the one that counts.
+        """
+        words: list[Any] = [worker, id, name, self._payload(value), *_token(token)]
+        words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
+        words += ["REPLACE"] if replace else []
+
+        def parse(reply: Any) -> Stored:
+            found = dict(replies.pairs(reply))
+            other = found.get(b"value")
+            counts = value if other is None else self.codec.decode(other)
+            return Stored(found[b"deadline"], bool(found[b"cancel"]), counts)
+
+        return self._request("JOB.STEP", words, parse)
 
     @command(by_ids("tokens"))
     def mheartbeat(

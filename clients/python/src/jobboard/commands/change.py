@@ -15,7 +15,7 @@ from .common import Subparsers, add_board, add_filters, as_json, board_of, colum
 from .operate import run as run_on_jobs
 
 NUMBERS = {"priority", "retries", "progress"}
-LISTS = {"tag", "untag"}
+LISTS = {"tag", "untag", "unstep"}
 FLAGS = {"track", "untrack"}
 OTHER = {"track": "untrack", "untrack": "track"}
 BOOLEANS = {**dict.fromkeys(["yes", "true", "1"], True), **dict.fromkeys(["no", "false", "0"], False)}
@@ -23,7 +23,7 @@ BOOLEANS = {**dict.fromkeys(["yes", "true", "1"], True), **dict.fromkeys(["no", 
 
 def add(subparsers: Subparsers) -> None:
     update = subparsers.add_parser(
-        "update", help="change jobs that have not ended", description="Changes jobs: by ids, or by filters."
+        "update", help="change jobs", description="Changes jobs: by ids, or by filters."
     )
     add_board(update)
     update.add_argument("ids", nargs="*", metavar="ID")

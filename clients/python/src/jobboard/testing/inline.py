@@ -24,6 +24,7 @@ from ..worker.connection import connection_of
 from ..worker.engine import Engine
 from ..worker.performer import Performer
 from ..worker.run import Run
+from ..worker.storing import Storing
 from ..worker.threads import Loop
 
 if TYPE_CHECKING:
@@ -204,6 +205,14 @@ class AtOnce:
 
     def flush_reports(self, run: Run, timeout: float | None) -> bool:
         return True
+
+    def store(self, run: Run, name: str, data: bytes, replace: bool) -> bytes | None:
+        batch, step = Batch(self.engine, may_register=False), Storing(run, name, data, replace)
+        batch.add_steps([step])
+        self._send(batch)
+        if step.error is not None:
+            raise step.error
+        return step.value
 
     def end(self, run: Run, outcome: Outcome, here: bool) -> None:
         if isinstance(outcome, Nothing):

@@ -16,6 +16,7 @@ from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
 from . import journal
 from .engine import Engine
 from .run import Run
+from .storing import Storing
 
 log = logging.getLogger("jobboard.worker")
 
@@ -80,6 +81,32 @@ class Batch:
                 self.engine.lose(run, f"{answer.code} {answer.detail}")
         elif answer.cancel:
             self.engine.cancel(run)
+
+    # Steps
+
+    def add_steps(self, steps: Sequence[Storing]) -> None:
+        for step in steps:
+            self.commands.append((step.words(self.engine.options.lease), self._stored(step)))
+
+    def _stored(self, step: Storing) -> Callable[[Any], None]:
+        run = step.run
+
+        def take(reply: Any) -> None:
+            if isinstance(reply, redis.ResponseError):
+                step.error = translated(reply)
+                if isinstance(step.error, BoardError) and step.error.code in LOST:
+                    self.engine.lose(run, str(step.error))
+                    step.error = run.context._stop if run.context._raises else None
+            else:
+                found = dict(replies.pairs(reply))
+                step.value = found.get(b"value")
+                if not found[b"deadline"]:
+                    self.engine.lose(run, "its lease has ended, and another job has its place")
+                elif found[b"cancel"]:
+                    self.engine.cancel(run)
+            step.answered = True
+
+        return take
 
     # Leases
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import pickle
 import queue
 import signal
 import threading
@@ -43,6 +44,15 @@ class RemoteTraceback(Exception):
 def remote(error: BaseException) -> RemoteError:
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return RemoteError(type(error).__name__, str(error), trace)
+
+
+def portable(error: BaseException) -> BaseException:
+    """An exception that arrives at the other end of a pipe as what it is."""
+    try:
+        same = pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error if str(same) == str(error) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
 @dataclass
@@ -125,8 +135,8 @@ class Messages:
         self._pipe = pipe
         self._sending = threading.Lock()
         self._runs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._flushes: dict[int, queue.SimpleQueue[bool]] = {}
-        self._flushed = 0
+        self._asked: dict[int, queue.SimpleQueue[Any]] = {}
+        self._questions = 0
         self._lock = threading.Lock()
         self._current: tuple[int, ChildRun | None] = (0, None)
         self._stopped: dict[int, Any] = {}
@@ -156,11 +166,23 @@ class Messages:
         self.send(("report", dict(fields)))
 
     def flush(self, context: Context, timeout: float | None) -> bool:
+        [done] = self._ask("flush", timeout)
+        return bool(done)
+
+    def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None:
+        value, error = self._ask("store", name, data, replace)
+        if error is not None:
+            raise error
+        found: bytes | None = value
+        return found
+
+    def _ask(self, kind: str, *words: Any) -> Any:
+        """Asks the parent, and waits for the answer."""
         with self._lock:
-            self._flushed += 1
-            number, answer = self._flushed, queue.SimpleQueue[bool]()
-            self._flushes[number] = answer
-        self.send(("flush", number, timeout))
+            self._questions += 1
+            number, answer = self._questions, queue.SimpleQueue[Any]()
+            self._asked[number] = answer
+        self.send((kind, number, *words))
         return answer.get()
 
     def _read(self) -> None:
@@ -172,10 +194,10 @@ class Messages:
                 return
             if kind == "run":
                 self._runs.put(rest)
-            elif kind == "flushed":
+            elif kind in ("flushed", "stored"):
                 with self._lock:
-                    answer = self._flushes.pop(rest[0])
-                answer.put(rest[1])
+                    answer = self._asked.pop(rest[0])
+                answer.put(rest[1:])
             elif kind == "home":
                 self._go_home()
             else:

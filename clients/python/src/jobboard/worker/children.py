@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome
-from .child import Setup, serve
+from .child import Setup, portable, serve
 from .engine import Engine
 from .performer import Performer
 from .run import Run
@@ -193,6 +193,8 @@ class Child:
             kind, *rest = self._pipe.recv()
             if kind == "report":
                 run.report(run.context, rest[0])
+            elif kind == "store":
+                threading.Thread(target=self._store, args=(run, *rest), daemon=True).start()
             elif kind == "flush":
                 threading.Thread(target=self._flush, args=(run, *rest), daemon=True).start()
             else:
@@ -222,6 +224,15 @@ class Child:
         done = run.flush(run.context, timeout)
         with contextlib.suppress(OSError, ValueError):
             self._send(("flushed", number, done))
+
+    def _store(self, run: Run, number: int, name: str, data: bytes, replace: bool) -> None:
+        value, error = None, None
+        try:
+            value = run.store(run.context, name, data, replace)
+        except BaseException as raised:
+            error = portable(raised)
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("stored", number, value, error))
 
     def _send(self, message: Any) -> None:
         with self._sending:

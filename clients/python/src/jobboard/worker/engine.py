@@ -43,7 +43,7 @@ log = logging.getLogger("jobboard.worker")
 STUCK = 10.0
 """Seconds that a handler may take to stop before somebody is told."""
 
-FIELDS = ("id", "token", "attempt", "name", "queue", "payload", "meta")
+FIELDS = ("id", "token", "attempt", "name", "queue", "payload", "meta", "steps")
 """What is asked of each job that is claimed."""
 
 

@@ -53,5 +53,8 @@ class Run:
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
         self.sender.report(self, fields)
 
+    def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None:
+        return self.sender.store(self, name, data, replace)
+
     def flush(self, context: Context, timeout: float | None) -> bool:
         return self.sender.flush_reports(self, timeout)

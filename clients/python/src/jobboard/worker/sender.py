@@ -19,6 +19,7 @@ from .batch import Batch
 from .connection import TROUBLE, connection_of
 from .engine import Engine
 from .run import Run
+from .storing import Storing
 
 log = logging.getLogger("jobboard.worker")
 
@@ -47,7 +48,8 @@ class Sender(threading.Thread):
         self.answered = threading.Condition(self.lock)
         self.ends: deque[tuple[Run, Outcome]] = deque()
         self.reports: deque[tuple[Run, Mapping[str, Any]]] = deque()
-        self.ends_due = self.reports_due = float("inf")
+        self.steps: deque[Storing] = deque()
+        self.ends_due = self.reports_due = self.steps_due = float("inf")
         self.every = engine.options.lease / 3000
         self.beaten: float | None = None
         """When the leases were kept last."""
@@ -86,6 +88,26 @@ class Sender(threading.Thread):
             if self.reports_due == float("inf"):
                 self.reports_due = max(time.monotonic(), self._last_reports + REPORT_EVERY)
                 self.wake.notify()
+
+    def store(self, run: Run, name: str, data: bytes, replace: bool) -> bytes | None:
+        """Stores a step, and waits for the answer, however long the server is away: what has been done must
+        not be done again. Returns the stored value when it is another one.
+        """
+        step = Storing(run, name, data, replace)
+        with self.lock:
+            self.steps.append(step)
+            self.steps_due = time.monotonic()
+        self.flush(wait=True)
+        with self.lock:
+            self.wake.notify()
+            self.answered.wait_for(lambda: step.answered or self.closed)
+        if not step.answered:
+            raise ConnectionError(
+                f"the worker stops, and the server cannot be reached: {name!r} is not stored"
+            )
+        if step.error is not None:
+            raise step.error
+        return step.value
 
     def flush_reports(self, run: Run, timeout: float | None) -> bool:
         """Waits until the server has answered all reports of a run, or the run has to stop."""
@@ -146,7 +168,8 @@ class Sender(threading.Thread):
             self.engine.fail(error)
 
     def _due(self) -> float:
-        return max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until)
+        due = min(self.ends_due, self.reports_due, self.steps_due, self.beat_due)
+        return max(due, self.quiet_until)
 
     def flush(self, wait: bool = False) -> None:
         """Sends what is due, unless another thread is sending: that one looks again when it has done so."""
@@ -160,15 +183,13 @@ class Sender(threading.Thread):
     def _send(self) -> None:
         with self.lock:
             now = time.monotonic()
-            if (
-                self.closed
-                or max(min(self.ends_due, self.reports_due, self.beat_due), self.quiet_until) > now
-            ):
+            if self.closed or self._due() > now:
                 return
-            ends, reports = list(self.ends), list(self.reports)
+            ends, reports, steps = list(self.ends), list(self.reports), list(self.steps)
             self.ends.clear()
             self.reports.clear()
-            self.ends_due = self.reports_due = float("inf")
+            self.steps.clear()
+            self.ends_due = self.reports_due = self.steps_due = float("inf")
             beat, self.beat_due = self.beat_due <= now, max(self.beat_due, now)
             if beat:
                 self._look_back(now)
@@ -178,6 +199,7 @@ class Sender(threading.Thread):
                 self._last_reports = now
         batch = Batch(self.engine, self.may_register and beat)
         batch.add_reports(reports)
+        batch.add_steps(steps)
         if beat:
             batch.add_beats()
         batch.add_ends(ends)
@@ -187,11 +209,11 @@ class Sender(threading.Thread):
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
             batch.unsent()
-            self._again(ends, reports, error)
+            self._again(ends, reports, steps, error)
             return
         except Exception as error:  # words that redis-py cannot send: nothing heals that
             batch.unsent()
-            self._again(ends, reports, error)
+            self._again(ends, reports, steps, error)
             self.engine.fail(error)
             return
         self.backoff.reset()
@@ -221,15 +243,17 @@ class Sender(threading.Thread):
                 *(late, lease),
             )
 
-    def _again(self, ends: list[Any], reports: list[Any], error: Exception) -> None:
+    def _again(self, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception) -> None:
         """Puts back what could not be sent. Leases are kept at once when there is a connection again."""
         with self.lock:
             now = time.monotonic()
             self.quiet_until = now + self.backoff.take()
             self.ends.extendleft(reversed(ends))
             self.reports.extendleft(reversed(reports))
+            self.steps.extendleft(reversed(steps))
             self.ends_due = now if self.ends else self.ends_due
             self.reports_due = now if self.reports else self.reports_due
+            self.steps_due = now if self.steps else self.steps_due
             self.beat_due = now
             # The first failure may be that of a connection which broke long ago, unused.
             again, self.failed = self.failed, True

@@ -1,9 +1,9 @@
 """A pipeline: one job that goes through three queues under one id, each with workers of its own.
 
-    python examples/steps.py --port 6379
+    python examples/pipeline.py --port 6379
 
-It posts a few photos and runs a worker for each queue, as three programs would. Each step returns the call of
-the next one. Retries begin anew at each step.
+It posts a few photos and runs a worker for each queue, as three programs would. Each task returns the call of
+the next one. Retries begin anew in each queue.
 """
 
 from __future__ import annotations

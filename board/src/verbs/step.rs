@@ -1,0 +1,129 @@
+//! Steps: a worker stores what a part of its work came to, so that no later run does it again.
+
+use crate::board::Board;
+use crate::effect::{is_lease, is_name, ApplyError, Validate};
+use crate::env::Env;
+use crate::error::Refusal;
+use crate::job::NEVER;
+use crate::settings::Setting;
+use crate::verbs::heartbeat::{Beaten, Revived};
+use crate::verbs::holder::{Speaker, Standing};
+
+/// What a step came to.
+#[derive(Debug, Clone, Default)]
+pub struct Step<'a> {
+    /// The name of the step.
+    pub name: &'a [u8],
+    /// What it came to.
+    pub value: &'a [u8],
+    /// The lease from now on, ms; without it the claim's own.
+    pub lease: Option<i64>,
+    /// Whether the value takes the place of one that is stored.
+    pub replace: bool,
+}
+
+/// What follows from a step, to be applied in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepAnswer<'a> {
+    /// The job.
+    pub slot: u32,
+    /// A late worker holds its job again.
+    pub revived: Option<Revived>,
+    /// The value is stored, and the lease is extended if the worker holds the job.
+    pub stepped: Option<Stepped<'a>>,
+    /// A value is there already: the lease is extended.
+    pub beaten: Option<Beaten<'a>>,
+}
+
+written! {
+    /// A worker stored what a step came to.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Stepped<'a> {
+        1 slot: u32,
+        2 name: &'a [u8],
+        3 value: &'a [u8],
+        /// The lease of its claim, from now, ms; 0 when the worker is late and does not get the job
+        /// back.
+        4 lease: i64,
+    }
+}
+
+impl Validate for Stepped<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
+        is_name(self.name) && (self.lease == 0 || is_lease(self.lease))
+    }
+}
+
+impl Stepped<'_> {
+    pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        if self.lease > 0 {
+            board.extend(self.slot, self.lease, now.saturating_add(self.lease).clamp(0, NEVER), now)?;
+        } else if board.job(self.slot)?.state.ended() {
+            return Err(ApplyError);
+        } else {
+            board.touch(self.slot)?;
+        }
+        board.edit(self.slot, |job| {
+            let extras = job.extras_mut();
+            extras.modified = now;
+            extras.remembered.steps.set(self.name, self.value, now);
+            Ok(())
+        })
+    }
+}
+
+impl Board {
+    /// Decides a step. The first value wins, whoever sends the next; a late worker's step is stored
+    /// also when it does not get its job back, since what it did must not be done again.
+    /// O(log n).
+    pub fn step<'a>(
+        &self,
+        env: &Env<'_>,
+        speaker: &Speaker<'_>,
+        step: &Step<'a>,
+    ) -> Result<StepAnswer<'a>, Refusal> {
+        let (slot, late) = match self.standing(env, speaker, None)? {
+            Standing::Holds { slot, .. } => (slot, false),
+            Standing::Late { slot, .. } => (slot, true),
+            Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
+        };
+        let holds = !late || self.check_concurrency(slot, false, env.now).is_ok();
+        let stores = step.replace || self.step_value(slot, step.name).is_none();
+        if stores {
+            self.check_memo(slot, step.name, step.value)?;
+        }
+        let lease = match holds {
+            true => step.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?,
+            false => 0,
+        };
+        let Step { name, value, .. } = *step;
+        Ok(StepAnswer {
+            slot,
+            revived: (late && holds).then(|| self.revive(env, slot)),
+            stepped: stores.then_some(Stepped { slot, name, value, lease }),
+            beaten: (holds && !stores).then(|| Beaten::of(slot, lease)),
+        })
+    }
+
+    /// What a step of a job came to. O(log n).
+    pub fn step_value(&self, slot: u32, name: &[u8]) -> Option<&[u8]> {
+        Some(&self.extras(slot)?.remembered.steps.get(name)?.value)
+    }
+
+    /// Refuses a value when the job would remember more than it may.
+    fn check_memo(&self, slot: u32, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let (mut count, mut bytes) = self.extras(slot).map_or((0, 0), |extras| extras.remembered.size());
+        let (count_before, bytes_before) = (count, bytes);
+        match self.step_value(slot, name) {
+            Some(old) => bytes = bytes + value.len() - old.len(),
+            None => (count, bytes) = (count + 1, bytes + name.len() + value.len()),
+        }
+        let over = |setting, n: usize, before: usize| n > before && n as i64 > self.own(setting);
+        match (over(Setting::MaxSteps, count, count_before), over(Setting::MaxStepBytes, bytes, bytes_before))
+        {
+            (true, _) => Err(Refusal::Limit("max-steps")),
+            (_, true) => Err(Refusal::Limit("max-step-bytes")),
+            _ => Ok(()),
+        }
+    }
+}
