@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 
 
 class Proxy:
@@ -14,6 +15,8 @@ class Proxy:
         self.target = target
         self.refusing = False
         """New connections are closed at once."""
+        self.delay = 0.0
+        """How long bytes wait on each way, s."""
         self._pairs: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -54,6 +57,7 @@ class Proxy:
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                time.sleep(self.delay)
                 sink.sendall(data)
         for one in (source, sink):
             with contextlib.suppress(OSError):
