@@ -19,10 +19,13 @@ struct Entry<'a> {
 }
 
 fn main() {
-    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let path = folders.find_map(|folder| Some(folder.join("commands.md")).filter(|path| path.exists()));
+    // From where Cargo runs this, so that a copied target folder looks at its own copy.
+    let mut folders =
+        std::iter::successors(Some(String::new()), |folder| Some(format!("../{folder}"))).take(9);
+    let path =
+        folders.find_map(|folder| Some(folder + "commands.md").filter(|path| Path::new(path).exists()));
     let path = path.expect("commands.md in the folder of Cargo.toml");
-    println!("cargo::rerun-if-changed={}", path.display());
+    println!("cargo::rerun-if-changed={path}");
     let page = fs::read_to_string(path).expect("commands.md");
     let mut specs = String::new();
     for section in page.split("\n### ").skip(1) {

@@ -6,10 +6,12 @@ use super::pages::Paging;
 use super::{fields, read, reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
+use crate::integers::{duration, whole};
 use crate::redis::reply::Reply;
 use crate::replies::errors::{syntax, unexpected, unknown, CommandError, Done};
 use crate::replies::fitting::fit;
 use crate::replies::records::write_records;
+use crate::runtime::world;
 
 /// `JOB.LIST` → cursor and records; with SINCE also the ids of removed jobs, and the revision.
 /// Looks at ten jobs for each that it may return, and at 10,000 at least. A page ends early where
@@ -22,6 +24,39 @@ const FILTERS_MOST: usize = 100;
 fn state(args: &mut Args<'_>) -> Result<State, CommandError> {
     let name = args.value("STATE")?;
     State::named(name).map_or_else(|| unknown("state", name, State::ALL.map(State::name)), Ok)
+}
+
+/// The first and the last time of a filter: Unix ms, a duration before now as `-2h`, or `-` and `+`
+/// for no bound.
+fn times(args: &mut Args<'_>, name: &str) -> Result<(i64, i64), CommandError> {
+    let now = world::now();
+    let mut time = |open: &[u8], bound| {
+        let word = args.value(name)?;
+        let time = match word {
+            _ if word == open => Some(bound),
+            [b'-', ago @ ..] => duration(ago).map(|ago| now.saturating_sub(ago)),
+            _ => whole(word),
+        };
+        match time.filter(|time| (0..=board::NEVER).contains(time)) {
+            Some(time) => Ok(time),
+            None => syntax(format!(
+                "{name} must be followed by two times: Unix milliseconds, -2h for two hours ago, - and + for no bound"
+            )),
+        }
+    };
+    let (first, last) = (time(b"-", 0)?, time(b"+", board::NEVER)?);
+    match first > last {
+        true => syntax(format!("{name} must name the earlier time first")),
+        false => Ok((first, last)),
+    }
+}
+
+/// How ids begin.
+fn beginning<'a>(args: &mut Args<'a>) -> Result<&'a [u8], CommandError> {
+    match args.name("ID")? {
+        [beginning @ .., b'*'] => Ok(beginning),
+        _ => syntax("ID must be how an id begins, with '*' behind it: JOB.MGET reads whole ids"),
+    }
 }
 
 /// Reads one filter if the word begins one.
@@ -43,16 +78,25 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "KIND" => Filter::Kind(args.name("KIND")?),
         "TRACKED" => Filter::Tracked,
         "USER" => Filter::User(args.name("USER")?),
+        "POSTED" => times(args, "POSTED").map(|(from, to)| Filter::Posted(from, to))?,
+        "ENDED" => times(args, "ENDED").map(|(from, to)| Filter::Ended(from, to))?,
+        "PARENT" => Filter::Parent(args.name("PARENT")?),
+        "AFTER" => Filter::After(args.name("AFTER")?),
+        "ID" => Filter::Id(beginning(args)?),
+        "META" => Filter::Meta(args.name("META")?, args.text("META value")?),
+        "STAGE" => Filter::Stage(args.name("STAGE")?),
+        "MESSAGE" => Filter::Message(args.name("MESSAGE")?),
+        "CONTAINS" => Filter::Contains(args.name("CONTAINS")?),
         "SINCE" => Filter::Since(args.int("SINCE", 0..=board::NEVER)? as u64),
         _ if none => return syntax("NOT must stand before a filter"),
         _ => return Ok(false),
     };
-    if to.any.len() + to.none.len() == FILTERS_MOST {
+    if to.len() == FILTERS_MOST {
         return syntax(format!("no more than {FILTERS_MOST} filters can be named"));
     }
     match none {
-        true => to.none.push(filter),
-        false => to.any.push(filter),
+        true => to.exclude(filter),
+        false => to.ask(filter),
     }
     Ok(true)
 }

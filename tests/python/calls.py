@@ -73,6 +73,15 @@ FILTERS = {
     "TRACKED": (),
     "USER": ("u",),
     "SINCE": ("1",),
+    "POSTED": ("1", "2"),
+    "ENDED": ("1", "2"),
+    "PARENT": ("j",),
+    "AFTER": ("j",),
+    "ID": ("j*",),
+    "META": ("f", "v"),
+    "STAGE": ("s",),
+    "MESSAGE": ("m",),
+    "CONTAINS": ("c",),
 }
 """May be given more than once."""
 

@@ -1,13 +1,18 @@
 //! Which jobs a listing, a count or a selection is for, and where a page begins.
 
 use std::cmp::Reverse;
+use std::mem::discriminant;
 
+use memchr::memmem::find;
+
+use crate::job::order::TimeKey;
 use crate::job::State;
 use crate::reading::list::WALK;
 use crate::reading::record::Record;
+use crate::structures::merge::Slots;
 
-/// One condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One condition. Those that search a text stand last: they are tried last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Filter<'a> {
     /// The job is in this state.
     State(State),
@@ -31,6 +36,24 @@ pub enum Filter<'a> {
     User(&'a [u8]),
     /// The job has changed since this revision of the board.
     Since(u64),
+    /// The job was posted between these times (Unix ms), both included.
+    Posted(i64, i64),
+    /// The job has ended between these times (Unix ms), both included.
+    Ended(i64, i64),
+    /// The job is a child of this one.
+    Parent(&'a [u8]),
+    /// The job waits for this one.
+    After(&'a [u8]),
+    /// The id of the job begins so.
+    Id(&'a [u8]),
+    /// The job has this field of its user with this value.
+    Meta(&'a [u8], &'a [u8]),
+    /// The stage that its worker has reported contains this.
+    Stage(&'a [u8]),
+    /// The message of its last failure contains this.
+    Message(&'a [u8]),
+    /// The payload of the job contains this.
+    Contains(&'a [u8]),
 }
 
 impl Filter<'_> {
@@ -47,41 +70,92 @@ impl Filter<'_> {
             Filter::Tracked => record.tracked(),
             Filter::User(user) => record.user() == Some(user),
             Filter::Since(version) => record.version() as u64 > *version,
+            Filter::Posted(from, to) => (*from..=*to).contains(&record.posted()),
+            Filter::Ended(from, to) => record.ended().is_some_and(|at| (*from..=*to).contains(&at)),
+            Filter::Parent(parent) => record.is_child_of(parent),
+            Filter::After(awaited) => record.waits_for(awaited),
+            Filter::Id(beginning) => record.id().text(|id| id.starts_with(beginning)),
+            Filter::Meta(field, value) => record.meta().any(|(f, v)| f == *field && v == *value),
+            Filter::Stage(text) | Filter::Message(text) | Filter::Contains(text) => {
+                find(self.searches(record), text).is_some()
+            }
         }
     }
 
-    /// A bit for its kind.
-    fn kind(&self) -> u16 {
-        1 << match self {
-            Filter::State(_) => 0,
-            Filter::Queue(_) => 1,
-            Filter::Group(_) => 2,
-            Filter::Worker(_) => 3,
-            Filter::Name(_) => 4,
-            Filter::Lapsed => 5,
-            Filter::Tag(_) => 6,
-            Filter::Kind(_) => 7,
-            Filter::Tracked => 8,
-            Filter::User(_) => 9,
-            Filter::Since(_) => 10,
+    /// The text of the job that it searches.
+    fn searches<'r>(&self, record: &Record<'r>) -> &'r [u8] {
+        let text = match self {
+            Filter::Stage(_) => record.stage(),
+            Filter::Message(_) => record.message(),
+            Filter::Contains(_) => Some(record.payload()),
+            _ => None,
+        };
+        text.unwrap_or_default()
+    }
+
+    /// Whether both are conditions of one kind: then one of them has to hold. Fields of `META` are a
+    /// kind each.
+    fn is_like(&self, other: &Filter<'_>) -> bool {
+        match (self, other) {
+            (Filter::Meta(field, _), Filter::Meta(another, _)) => field == another,
+            _ => discriminant(self) == discriminant(other),
         }
     }
 }
+
+/// Bytes of text that are searched in about the time of a look at a job.
+const LOOK_BYTES: usize = 1 << 10;
 
 /// Conditions: those of one kind are alternatives, one of each kind must hold, and none of the
 /// excluding ones may hold.
 #[derive(Debug, Clone, Default)]
 pub struct Filters<'a> {
-    /// Of each kind named here, one must hold.
-    pub any: Vec<Filter<'a>>,
+    /// Of each kind named here, one must hold. In order, so those of one kind stand together.
+    any: Vec<Filter<'a>>,
     /// None of these may hold.
-    pub none: Vec<Filter<'a>>,
+    none: Vec<Filter<'a>>,
 }
 
 impl<'a> Filters<'a> {
+    /// These conditions.
+    pub fn new(
+        any: impl IntoIterator<Item = Filter<'a>>,
+        none: impl IntoIterator<Item = Filter<'a>>,
+    ) -> Self {
+        let (mut any, mut none) = (Vec::from_iter(any), Vec::from_iter(none));
+        any.sort_unstable();
+        none.sort_unstable();
+        Filters { any, none }
+    }
+
+    /// Adds a condition that must hold. O(n) for n conditions.
+    pub fn ask(&mut self, filter: Filter<'a>) {
+        self.any.insert(self.any.partition_point(|other| *other <= filter), filter);
+    }
+
+    /// Adds a condition that must not hold. O(n) for n conditions.
+    pub fn exclude(&mut self, filter: Filter<'a>) {
+        self.none.insert(self.none.partition_point(|other| *other <= filter), filter);
+    }
+
+    /// The conditions that must hold.
+    pub fn asked(&self) -> impl Iterator<Item = &Filter<'a>> {
+        self.any.iter()
+    }
+
+    /// The conditions of which none may hold.
+    pub fn excluded(&self) -> impl Iterator<Item = &Filter<'a>> {
+        self.none.iter()
+    }
+
+    /// How many conditions there are.
+    pub fn len(&self) -> usize {
+        self.any.len() + self.none.len()
+    }
+
     /// Whether there is no condition.
     pub fn is_empty(&self) -> bool {
-        self.any.is_empty() && self.none.is_empty()
+        self.len() == 0
     }
 
     /// The revision since which a job must have changed.
@@ -90,16 +164,23 @@ impl<'a> Filters<'a> {
         self.any.iter().filter_map(since).min()
     }
 
+    /// The times between which a job must have ended.
+    pub(crate) fn ended(&self) -> Option<(i64, i64)> {
+        let ended =
+            |filter: &Filter<'_>| if let Filter::Ended(a, b) = filter { Some((*a, *b)) } else { None };
+        self.any.iter().filter_map(ended).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
     /// Whether a job passes. O(filters).
     pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
-        let (mut asked, mut held) = (0, 0);
-        for filter in &self.any {
-            asked |= filter.kind();
-            if held & filter.kind() == 0 && filter.holds(record) {
-                held |= filter.kind();
-            }
-        }
-        asked == held && !self.none.iter().any(|f| f.holds(record))
+        self.any.chunk_by(Filter::is_like).all(|kind| kind.iter().any(|filter| filter.holds(record)))
+            && !self.none.iter().any(|filter| filter.holds(record))
+    }
+
+    /// How many looks a job counts for: one, and more for the texts that are searched. O(filters).
+    pub(crate) fn looks(&self, record: &Record<'_>) -> usize {
+        let bytes = |filters: &[Filter<'_>]| filters.iter().map(|f| f.searches(record).len()).sum::<usize>();
+        1 + (bytes(&self.any) + bytes(&self.none)) / LOOK_BYTES
     }
 
     /// The names of one kind that the filters ask for, each once.
@@ -132,6 +213,8 @@ impl<'a> Filters<'a> {
                     allowed |= *s == state;
                 }
                 Filter::Worker(_) if state != State::Claimed => return false,
+                Filter::Ended(..) if !state.ended() => return false,
+                Filter::After(_) if state != State::Blocked => return false,
                 _ => {}
             }
         }
@@ -221,6 +304,29 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// A walk along the ends of jobs, which `walk` makes from a key on: only through the times that the
+    /// filters allow. Jobs of other states have no end.
+    pub(crate) fn ended_within<'a>(
+        &self,
+        state: State,
+        from: Option<TimeKey>,
+        key_of: impl Fn(u32) -> TimeKey + 'a,
+        walk: impl FnOnce(Option<TimeKey>) -> Slots<'a>,
+    ) -> Slots<'a> {
+        let Some((first, last)) = self.filters.ended().filter(|_| state.ended()) else { return walk(from) };
+        match self.reverse {
+            false => {
+                let slots = walk(from.max(Some((first, 0))));
+                Box::new(slots.take_while(move |slot| key_of(*slot).0 <= last))
+            }
+            true => {
+                let end = (last, i64::MAX);
+                let slots = walk(Some(from.map_or(end, |from| from.min(end))));
+                Box::new(slots.take_while(move |slot| key_of(*slot).0 >= first))
+            }
+        }
+    }
+
     /// Whether its start is of the order that its filters need.
     pub fn fits(&self) -> bool {
         self.from.is_none_or(|from| matches!(from, Start::Posted(_)) == self.filters.by_posting())

@@ -14,7 +14,6 @@ use crate::job::order::ReadyKey;
 use crate::job::State;
 use crate::queue::Queue;
 use crate::reading::filters::{Cursor, Filter, Filters, Page, Start};
-use crate::reading::list_labels::Bearers;
 use crate::structures::byte_string::ByteString;
 use crate::structures::merge::{directed, in_order, merged, Slots};
 use crate::structures::sorted::SortedSlots;
@@ -66,13 +65,13 @@ impl Board {
 
     /// One page of a listing: slots, and where to continue. O(log n + jobs looked at).
     pub fn list(&self, page: &Page<'_>) -> (Vec<u32>, Option<Start>) {
-        let bearers = self.fewest_bearers(&page.filters);
-        let least = bearers.as_ref().map_or(usize::MAX, Bearers::most);
+        let named = self.fewest_named(&page.filters);
+        let least = named.as_ref().map_or(usize::MAX, |named| named.most);
         if let Some(slots) = self.slots_changed(&page.filters, least) {
             return self.list_changed(slots, page);
         }
-        if let Some(bearers) = bearers {
-            return self.list_bearers(page, &bearers);
+        if let Some(named) = named.filter(|_| page.filters.by_posting()) {
+            return self.list_named(page, &named);
         }
         let at = match page.from {
             Some(Start::At(cursor)) => Some(cursor),
@@ -94,8 +93,9 @@ impl Board {
                 if found.len() >= page.count || looks == 0 {
                     return (found, self.cursor(state, slot).map(Start::At));
                 }
-                looks -= 1;
-                if self.record_of(slot).is_some_and(|record| page.filters.holds(&record)) {
+                let Some(record) = self.record_of(slot) else { continue };
+                looks = looks.saturating_sub(page.filters.looks(&record));
+                if page.filters.holds(&record) {
                     found.push(slot);
                 }
             }
@@ -126,7 +126,7 @@ impl Board {
             let lanes = numbers.filter_map(|number| self.queues.get(number));
             let key_of = |s: u32| self.store.jobs.get(s).map(Self::aside_key).unwrap_or_default();
             let lines = lanes.filter_map(|lane| lane.aside(state));
-            return merged(lines, key, page.reverse, key_of);
+            return page.ended_within(state, key, key_of, |key| merged(lines, key, page.reverse, key_of));
         }
         let at_key = |s: u32| self.store.jobs.get(s).map(Job::at_key).unwrap_or_default();
         match state {
@@ -145,7 +145,8 @@ impl Board {
                 let key_of = |s: u32| self.store.jobs.get(s).map(Job::ended_key).unwrap_or_default();
                 let lines =
                     [&self.places.ended, &self.places.kept].into_iter().filter_map(|lines| lines.get(at));
-                merged(lines.filter(|line| !line.is_empty()), key, page.reverse, key_of)
+                let lines = lines.filter(|line| !line.is_empty());
+                page.ended_within(state, key, key_of, |key| merged(lines, key, page.reverse, key_of))
             }
         }
     }
@@ -170,39 +171,52 @@ impl Board {
     /// How many jobs pass the filters. O(1) for no filters, for states, queues or both, and for
     /// labels of one sort, unless there are several tags; O(queues) for groups. Otherwise it walks
     /// the smallest of these sets: what the workers hold, the jobs with the labels, the states and
-    /// queues allowed; `None` when that set has more than `most` jobs.
+    /// queues allowed; `None` when that takes more than `most` looks.
     pub fn count_jobs(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
         if filters.is_empty() {
             return Some(WALK.iter().filter(|s| !s.ended()).map(|s| self.count(*s)).sum());
         }
         let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_) | Filter::Group(_));
-        if filters.none.is_empty() && filters.any.iter().all(by_count) {
+        if filters.excluded().next().is_none() && filters.asked().all(by_count) {
             return Some(self.count_from_tallies(filters));
         }
         if let Some(n) = self.count_bearers(filters) {
             return Some(n);
         }
-        let holds = |slot: &u32| self.record_of(*slot).is_some_and(|r| filters.holds(&r));
-        let count = |slots: &mut dyn Iterator<Item = u32>| slots.filter(holds).count() as u64;
         let walked: usize = WALK.into_iter().map(|state| self.most_in(state, filters)).sum();
-        let bearers = self.fewest_bearers(filters).filter(|b| b.most() < walked);
-        let least = bearers.as_ref().map_or(walked, Bearers::most);
+        let named = self.fewest_named(filters).filter(|named| named.most < walked);
+        let least = named.as_ref().map_or(walked, |named| named.most);
         if let Some(slots) = self.slots_changed(filters, least) {
-            return Some(count(&mut slots.into_iter()));
+            return self.count_among(slots, filters, most);
         }
         if least > most {
             return None;
         }
-        if let Some(bearers) = bearers {
-            return Some(count(&mut self.walk_bearers(&bearers, None, false)));
+        if let Some(named) = named {
+            return self.count_among(self.walk_named(&named, None, false), filters, most);
         }
         let workers = filters.workers();
         if !workers.is_empty() {
-            return Some(count(&mut workers.into_iter().flat_map(|w| self.held(w, 0))));
+            return self.count_among(workers.into_iter().flat_map(|w| self.held(w, 0)), filters, most);
         }
         let page = Page { filters: filters.clone(), ..Page::default() };
         let states = WALK.into_iter().filter(|s| self.most_in(*s, filters) > 0);
-        Some(count(&mut states.flat_map(|s| self.walk(s, None, &page))))
+        self.count_among(states.flat_map(|s| self.walk(s, None, &page)), filters, most)
+    }
+
+    /// How many of these jobs pass; `None` when that takes more looks than these.
+    fn count_among(
+        &self,
+        slots: impl IntoIterator<Item = u32>,
+        filters: &Filters<'_>,
+        mut looks: usize,
+    ) -> Option<u64> {
+        let mut passing = 0;
+        for record in slots.into_iter().filter_map(|slot| self.record_of(slot)) {
+            looks = looks.checked_sub(filters.looks(&record))?;
+            passing += u64::from(filters.holds(&record));
+        }
+        Some(passing)
     }
 
     /// How many jobs a walk over a state would look at for these filters; 0 when none can pass.

@@ -1,11 +1,11 @@
-//! Listing and counting by labels: walks the smallest set of jobs that the filters name, in the
-//! order of posts.
+//! Listing and counting in the order of posts: walks the smallest set of jobs that the filters name
+//! by a label, a parent, or a job that they wait for.
 
 use crate::board::Board;
 use crate::places::labels::Sort;
 use crate::reading::filters::{Filter, Filters, Page, Start};
 use crate::reading::list::LOOK;
-use crate::structures::merge::{merged, Slots};
+use crate::structures::merge::{as_one, directed, Slots};
 use crate::structures::sorted::SortedSlots;
 
 impl<'a> Filter<'a> {
@@ -23,73 +23,108 @@ impl<'a> Filter<'a> {
 }
 
 impl<'a> Filters<'a> {
-    /// Whether a listing follows the order of posts, which it does when a filter asks for a label.
+    /// Whether a listing follows the order of posts: when a filter asks for a label or for relatives,
+    /// and none for a time of end.
     pub fn by_posting(&self) -> bool {
-        self.any.iter().any(|filter| filter.label().is_some())
+        let named = |f: &Filter<'_>| f.label().is_some() || matches!(f, Filter::Parent(_) | Filter::After(_));
+        self.asked().any(named) && self.ended().is_none()
     }
 
     /// The labels of one sort that the filters ask for, each once.
     fn labels(&self, sort: Sort) -> Vec<&'a [u8]> {
         self.named(|filter| filter.label().filter(|label| label.0 == sort).map(|label| label.1))
     }
+
+    fn parents(&self) -> Vec<&'a [u8]> {
+        self.named(|f| if let Filter::Parent(id) = f { Some(*id) } else { None })
+    }
+
+    fn awaited(&self) -> Vec<&'a [u8]> {
+        self.named(|f| if let Filter::After(id) = f { Some(*id) } else { None })
+    }
 }
 
-/// The lines of several labels of one sort.
-pub(crate) struct Bearers<'a> {
-    lines: Vec<&'a SortedSlots<i64>>,
+/// Jobs that have something in common, in the order of their posts.
+enum Line<'a> {
+    Label(&'a SortedSlots<i64>),
+    /// The children of the job in this slot.
+    Children(u32),
+    /// The jobs that wait for the one in this slot.
+    Waiting(u32),
+}
+
+/// What the filters of one kind name.
+pub(crate) struct Named<'a> {
+    lines: Vec<Line<'a>>,
     /// Whether a job may be in several of the lines.
     overlap: bool,
-}
-
-impl Bearers<'_> {
     /// A bound of the number of jobs in the lines.
-    pub fn most(&self) -> usize {
-        self.lines.iter().map(|line| line.len()).sum()
-    }
+    pub most: usize,
 }
 
 impl Board {
-    fn bearers(&self, filters: &Filters<'_>, sort: Sort) -> Option<Bearers<'_>> {
+    fn named<'a>(&'a self, lines: Vec<Line<'a>>, overlap: bool) -> Named<'a> {
+        let len = |line: &Line<'_>| match line {
+            Line::Label(line) => line.len(),
+            Line::Children(slot) => self.children(*slot).map_or(0, |children| children.count as usize),
+            Line::Waiting(slot) => self.extras(*slot).map_or(0, |extras| extras.awaited as usize),
+        };
+        let most = lines.iter().map(len).sum();
+        Named { overlap: overlap && lines.len() > 1, lines, most }
+    }
+
+    fn bearers(&self, filters: &Filters<'_>, sort: Sort) -> Option<Named<'_>> {
         let labels = filters.labels(sort);
-        let lines: Vec<&SortedSlots<i64>> =
-            labels.iter().filter_map(|bytes| self.places.labels.of(sort, bytes)).collect();
-        let overlap = sort == Sort::Tag && lines.len() > 1;
-        (!labels.is_empty()).then_some(Bearers { lines, overlap })
+        let line = |label: &&[u8]| self.places.labels.of(sort, label).map(Line::Label);
+        let lines = labels.iter().filter_map(line).collect();
+        (!labels.is_empty()).then(|| self.named(lines, sort == Sort::Tag))
     }
 
-    /// The smallest set of jobs that the filters name by labels; `None` when they name no label.
-    /// O(f) for f filters.
-    pub(crate) fn fewest_bearers(&self, filters: &Filters<'_>) -> Option<Bearers<'_>> {
-        Sort::ALL.iter().filter_map(|sort| self.bearers(filters, *sort)).min_by_key(Bearers::most)
+    fn relatives(&self, ids: Vec<&[u8]>, line: fn(u32) -> Line<'static>, overlap: bool) -> Option<Named<'_>> {
+        let lines = ids.iter().filter_map(|id| self.find(id)).map(line).collect();
+        (!ids.is_empty()).then(|| self.named(lines, overlap))
     }
 
-    /// The jobs with at least one of the labels, in the order of their posts, each once.
-    pub(crate) fn walk_bearers<'a>(
-        &'a self,
-        bearers: &Bearers<'a>,
-        from: Option<i64>,
-        reverse: bool,
-    ) -> Slots<'a> {
+    /// The smallest set of jobs that the filters name; `None` when they name none. O(f) for f
+    /// filters.
+    pub(crate) fn fewest_named(&self, filters: &Filters<'_>) -> Option<Named<'_>> {
+        let labels = Sort::ALL.iter().filter_map(|sort| self.bearers(filters, *sort));
+        let children = self.relatives(filters.parents(), Line::Children, false);
+        let waiting = self.relatives(filters.awaited(), Line::Waiting, true);
+        labels.chain(children).chain(waiting).min_by_key(|named| named.most)
+    }
+
+    /// The jobs of these lines, in the order of their posts, each once.
+    pub(crate) fn walk_named<'a>(&'a self, named: &Named<'a>, from: Option<i64>, reverse: bool) -> Slots<'a> {
         let key_of = |slot: u32| self.seq(slot);
-        let slots = merged(bearers.lines.iter().copied(), from, reverse, key_of);
+        let walk = |line: &Line<'a>| match line {
+            Line::Label(line) => directed(line, from, reverse, key_of),
+            Line::Children(slot) => {
+                let number = self.children(*slot).map_or(0, |children| children.number);
+                self.relations.families.walk(number, from, reverse)
+            }
+            Line::Waiting(slot) => self.relations.waits.walk(*slot, from, reverse),
+        };
+        let slots = as_one(named.lines.iter().map(walk).collect(), reverse, key_of);
         let mut last = None;
         Box::new(slots.filter(move |slot| last.replace(*slot) != Some(*slot)))
     }
 
-    /// One page of a listing by labels. O(log n + jobs looked at).
-    pub(crate) fn list_bearers(&self, page: &Page<'_>, bearers: &Bearers<'_>) -> (Vec<u32>, Option<Start>) {
+    /// One page of a listing in the order of posts. O(log n + jobs looked at).
+    pub(crate) fn list_named(&self, page: &Page<'_>, named: &Named<'_>) -> (Vec<u32>, Option<Start>) {
         let mut found = Vec::new();
         let mut looks = page.count.saturating_mul(10).max(LOOK);
         let from = match page.from {
             Some(Start::Posted(seq)) => Some(seq),
             _ => None,
         };
-        for slot in self.walk_bearers(bearers, from, page.reverse) {
+        for slot in self.walk_named(named, from, page.reverse) {
             if found.len() >= page.count || looks == 0 {
                 return (found, Some(Start::Posted(self.seq(slot))));
             }
-            looks -= 1;
-            if self.record_of(slot).is_some_and(|record| page.filters.holds(&record)) {
+            let Some(record) = self.record_of(slot) else { continue };
+            looks = looks.saturating_sub(page.filters.looks(&record));
+            if page.filters.holds(&record) {
                 found.push(slot);
             }
         }
@@ -99,9 +134,9 @@ impl Board {
     /// How many jobs pass filters that name labels of one sort and nothing else, if the lengths of
     /// the lines are enough to know. O(f) for f filters.
     pub(crate) fn count_bearers(&self, filters: &Filters<'_>) -> Option<u64> {
-        let (sort, _) = filters.any.first()?.label()?;
-        let alike = filters.any.iter().all(|f| f.label().is_some_and(|label| label.0 == sort));
-        let bearers = self.bearers(filters, sort).filter(|b| alike && !b.overlap)?;
-        filters.none.is_empty().then_some(bearers.most() as u64)
+        let (sort, _) = filters.asked().next()?.label()?;
+        let alike = filters.asked().all(|f| f.label().is_some_and(|label| label.0 == sort));
+        let bearers = self.bearers(filters, sort).filter(|named| alike && !named.overlap)?;
+        filters.excluded().next().is_none().then_some(bearers.most as u64)
     }
 }

@@ -296,6 +296,16 @@ impl<'a> Record<'a> {
     pub fn parent(&self) -> Option<Id<&'a [u8]>> {
         Some(self.board.store.jobs.get(self.board.parent_of(self.slot)?)?.id())
     }
+    /// Whether this is the id of its parent.
+    pub fn is_child_of(&self, id: &[u8]) -> bool {
+        self.board.parent_of(self.slot).is_some_and(|parent| self.board.find(id) == Some(parent))
+    }
+    /// Whether it waits for the job of this id.
+    pub fn waits_for(&self, id: &[u8]) -> bool {
+        let edges = self.board.edges(self.slot);
+        let awaited = if edges.is_empty() { None } else { self.board.find(id) };
+        awaited.is_some_and(|slot| edges.binary_search_by_key(&slot, |edge| edge.slot).is_ok())
+    }
     /// Its weight among the children of its parent.
     pub fn share(&self) -> Option<u32> {
         self.board.parent_of(self.slot).and(self.board.tie(self.slot)).map(|tie| tie.share)

@@ -25,6 +25,7 @@ use crate::job::history::HistoryKind;
 use crate::job::{End, State, U48};
 use crate::retry::Next;
 use crate::settings::Rules;
+use crate::structures::merge::{along, Slots};
 
 /// Jobs that one command removes have no more dependencies together than this, both ways: some
 /// tens of milliseconds.
@@ -68,6 +69,11 @@ impl Waits {
     /// The jobs that wait for a job, from an order of posting on: order and slot.
     pub fn of(&self, slot: u32, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
         self.by_awaited.range((slot, from)..=(slot, i64::MAX)).map(|((_, seq), waiter)| (*seq, *waiter))
+    }
+
+    /// The jobs that wait for a job, in the order of their posts.
+    pub fn walk(&self, slot: u32, from: Option<i64>, reverse: bool) -> Slots<'_> {
+        along(&self.by_awaited, slot, from, reverse)
     }
 
     /// Adds an edge from a snapshot; false when it exists already.

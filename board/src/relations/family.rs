@@ -32,6 +32,7 @@ use crate::error::Refusal;
 use crate::job::kin::*;
 use crate::job::State;
 use crate::places::pins::Pins;
+use crate::structures::merge::{along, Slots};
 
 written! {
     /// A family whose parent has ended or been removed: the children from an order of posting on
@@ -67,6 +68,11 @@ impl Families {
     /// The children of a family, from an order of posting on: order and slot.
     pub fn of(&self, number: u64, from: i64) -> impl Iterator<Item = (i64, u32)> + '_ {
         self.children.range((number, from)..=(number, i64::MAX)).map(|((_, seq), child)| (*seq, *child))
+    }
+
+    /// The children of a family, in the order of their posts.
+    pub fn walk(&self, number: u64, from: Option<i64>, reverse: bool) -> Slots<'_> {
+        along(&self.children, number, from, reverse)
     }
 
     /// Adds a child from a snapshot; false when it exists already.

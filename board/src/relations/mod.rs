@@ -6,7 +6,7 @@
 //! | `family` | parents and children | a parent is higher than its children |
 //! | `progress` | the progress of a parent, by its children | |
 //!
-//! Uses `job` and `places`.
+//! Uses `job`, `places` and `structures`.
 
 pub(crate) mod dependencies;
 pub(crate) mod family;

@@ -1,7 +1,7 @@
 //! Walks along lines of slots, several of them as one.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::structures::sorted::SortedSlots;
 
@@ -28,9 +28,37 @@ pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
     key_of: impl Fn(u32) -> K + Copy + 'a,
 ) -> Slots<'a> {
     let sources = lines.into_iter().map(|line| directed(line, from, reverse, key_of)).collect();
+    as_one(sources, reverse, key_of)
+}
+
+/// Several walks in the same direction, as one.
+pub(crate) fn as_one<'a, K: Ord + Copy + 'a>(
+    sources: Vec<Slots<'a>>,
+    reverse: bool,
+    key_of: impl Fn(u32) -> K + 'a,
+) -> Slots<'a> {
     match reverse {
         true => Box::new(Merge::new(sources, move |s| Reverse(key_of(s)))),
         false => Box::new(Merge::new(sources, key_of)),
+    }
+}
+
+/// The slots of one owner, in the order of posting.
+pub(crate) fn along<O: Ord + Copy>(
+    slots: &BTreeMap<(O, i64), u32>,
+    owner: O,
+    from: Option<i64>,
+    reverse: bool,
+) -> Slots<'_> {
+    match reverse {
+        true => {
+            let range = slots.range((owner, 0)..=(owner, from.unwrap_or(i64::MAX)));
+            Box::new(range.rev().map(|(_, slot)| *slot))
+        }
+        false => {
+            let range = slots.range((owner, from.unwrap_or(0))..=(owner, i64::MAX));
+            Box::new(range.map(|(_, slot)| *slot))
+        }
     }
 }
 

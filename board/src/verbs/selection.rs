@@ -174,8 +174,9 @@ impl Slice<'_, '_> {
             || self.bytes >= self.selection.bytes
     }
 
-    fn look(&mut self) {
-        self.looks = self.looks.saturating_sub(1);
+    fn look(&mut self, slot: u32) {
+        let looks = self.board.record_of(slot).map_or(1, |record| self.selection.filters.looks(&record));
+        self.looks = self.looks.saturating_sub(looks);
     }
 
     fn stand(&self, slot: u32) -> Stand {
@@ -341,7 +342,7 @@ impl Slice<'_, '_> {
                 continue;
             };
             *from = seq + 1;
-            self.look();
+            self.look(waiter);
             match self.verdicts.get(&waiter) {
                 Some(true) => continue,
                 None if matches!(self.stand(waiter), Stand::Inside) => path.push((waiter, 0)),
@@ -383,7 +384,7 @@ impl Board {
             let from = from.take().filter(|from| states.contains(&from.state));
             for slot in self.walk_places(states, from, &selection.filters) {
                 let done = !slice.full() && {
-                    slice.look();
+                    slice.look(slot);
                     slice.visit(slot)
                 };
                 if !done {
@@ -430,7 +431,7 @@ impl Board {
 
 /// The worker, when the filters name exactly one: the walk then follows its claims, by token.
 fn only_worker<'a>(filters: &Filters<'a>) -> Option<&'a [u8]> {
-    let mut workers = filters.any.iter().filter_map(|filter| match filter {
+    let mut workers = filters.asked().filter_map(|filter| match filter {
         Filter::Worker(worker) => Some(*worker),
         _ => None,
     });

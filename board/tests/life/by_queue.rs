@@ -7,7 +7,7 @@ use crate::world::World;
 
 fn listed(w: &World, state: State, reverse: bool, from: Option<Cursor>) -> (Vec<String>, Option<Cursor>) {
     let any = vec![Filter::Queue(b"few"), Filter::Queue(b"few"), Filter::State(state)];
-    let filters = Filters { any, none: Vec::new() };
+    let filters = Filters::new(any, []);
     let page = Page { filters, count: 2, reverse, from: from.map(Start::At) };
     let (slots, next) = w.board.list(&page);
     let ids = slots.into_iter().map(|slot| name(&w.board.record_of(slot).unwrap().id().to_vec()));

@@ -59,7 +59,7 @@ fn a_requeue_of_children_does_not_hide_their_parent_from_its_loop() {
         w.cancel(id.as_bytes(), false).unwrap().unwrap();
         w.pass(1);
     }
-    let filters = Filters { any: vec![Filter::State(Cancelled)], none: Vec::new() };
+    let filters = Filters::new([Filter::State(Cancelled)], []);
     let bytes = usize::MAX;
     let mut slice = Selection {
         deed: Operation::Requeue(Requeue::default()),

@@ -6,7 +6,7 @@ use crate::site::*;
 use crate::world::World;
 
 fn page<'a>(any: &[Filter<'a>]) -> Page<'a> {
-    let filters = Filters { any: any.to_vec(), none: Vec::new() };
+    let filters = Filters::new(any.to_vec(), []);
     Page { filters, count: 1_000, ..Page::default() }
 }
 
@@ -117,9 +117,8 @@ fn a_listing_walks_the_smallest_set_that_is_named() {
     // One call finds it: a walk over the name would take two.
     assert_eq!(found(&w, &[Filter::Name(b"common"), Filter::Tag(b"rare")]), ["11999"]);
     assert_eq!(found(&w, &[Filter::State(Ready), Filter::Tag(b"rare")]), ["11999"]);
-    let none = vec![Filter::Tag(b"rare")];
     let mut page = page(&[Filter::Name(b"common")]);
-    page.filters.none = none;
+    page.filters.exclude(Filter::Tag(b"rare"));
     assert_eq!(w.board.count_jobs(&page.filters, usize::MAX).unwrap(), 11_999);
 }
 

@@ -248,6 +248,6 @@ fn the_last_lease_that_may_be_lost_fails_the_job() {
     assert_eq!((job.state(), job.kind(), job.lapses()), (Failed, Some(&b"lapsed"[..]), 2));
     assert_eq!(job.left(&w.rules), 10);
     assert_eq!(w.done(BOB, "job", Some(token)), refused("ENDED failed"));
-    let lapsed = Filters { any: vec![Filter::Lapsed], none: Vec::new() };
+    let lapsed = Filters::new([Filter::Lapsed], []);
     assert_eq!(w.board.count_jobs(&lapsed, usize::MAX).unwrap(), 1);
 }

@@ -148,7 +148,7 @@ fn a_listing_is_the_same_for_every_page_size_and_backwards() {
     let w = full();
     for filter in [None, Some(Filter::Queue(b"mail")), Some(Filter::State(Ready)), Some(Filter::Worker(ANN))]
     {
-        let filters = Filters { any: filter.into_iter().collect(), none: Vec::new() };
+        let filters = Filters::new(filter, []);
         let whole = pages(&w, &filters, 1_000, false);
         let mut back = pages(&w, &filters, 1_000, true);
         back.reverse();
@@ -172,7 +172,7 @@ fn a_listing_is_the_same_for_every_page_size_and_backwards() {
 #[test]
 fn a_listing_goes_on_although_the_job_at_the_cursor_is_gone() {
     let mut w = full();
-    let filters = Filters { any: vec![Filter::State(Ready)], none: Vec::new() };
+    let filters = Filters::new([Filter::State(Ready)], []);
     let whole = pages(&w, &filters, 100, false);
     let page = Page { filters: filters.clone(), from: None, count: 3, reverse: false };
     let (_, cursor) = w.board.list(&page);
@@ -187,7 +187,7 @@ fn a_listing_goes_on_although_the_job_at_the_cursor_is_gone() {
 fn filters_of_one_kind_are_alternatives_and_kinds_add_up() {
     let w = full();
     let any = vec![Filter::State(Ready), Filter::State(Failed), Filter::Queue(b"default")];
-    let found = pages(&w, &Filters { any, none: vec![Filter::Name(b"x")] }, 5, false);
+    let found = pages(&w, &Filters::new(any, [Filter::Name(b"x")]), 5, false);
     let want = (0..60).map(|n| format!("{n:02}")).filter(|id| {
         let job = w.job(id);
         job.queue() == b"default" && matches!(job.state(), Ready | Failed)
@@ -196,7 +196,7 @@ fn filters_of_one_kind_are_alternatives_and_kinds_add_up() {
     sorted.sort();
     assert_eq!(sorted, want.collect::<Vec<_>>());
     let none = vec![Filter::State(Ready), Filter::Queue(b"default")];
-    let rest = pages(&w, &Filters { any: Vec::new(), none }, 5, false);
+    let rest = pages(&w, &Filters::new([], none), 5, false);
     assert!(rest.iter().all(|id| w.is(id) != Some(Ready) && w.job(id).queue() != b"default"));
 }
 
@@ -206,7 +206,7 @@ fn one_call_looks_at_a_bounded_number_of_jobs() {
     for n in 0..10_050 {
         w.put_with(&n.to_string(), |p| p.name = (n != 10_049).then_some(b"hay"));
     }
-    let filters = Filters { any: Vec::new(), none: vec![Filter::Name(b"hay")] };
+    let filters = Filters::new([], [Filter::Name(b"hay")]);
     let mut page = Page { filters, from: None, count: 10, reverse: false };
     let (found, cursor) = w.board.list(&page);
     assert!(found.is_empty() && cursor.is_some());
@@ -228,7 +228,7 @@ fn counts_per_state_queue_and_worker_follow() {
     assert_eq!(total, 60);
     for queue in w.board.queue_names() {
         for state in State::ALL {
-            let filters = Filters { any: vec![Filter::Queue(queue), Filter::State(state)], none: Vec::new() };
+            let filters = Filters::new([Filter::Queue(queue), Filter::State(state)], []);
             assert_eq!(w.board.count_in(queue, state), pages(&w, &filters, 9, false).len() as u64);
         }
     }
@@ -246,4 +246,41 @@ fn a_replaced_job_was_posted_when_it_first_was() {
     assert_eq!(history, [("posted", 0), ("replaced", 50)]);
     assert_eq!((w.job("job").posted(), w.job("job").modified()), (begin, begin + 50));
     w.is_valid();
+}
+
+#[test]
+fn a_time_of_end_is_found_without_a_look_at_what_ended_before() {
+    let mut w = World::default();
+    for n in 0..12_000 {
+        let id = n.to_string();
+        w.put(&id);
+        assert!(w.cancel(id.as_bytes(), false).unwrap().is_ok());
+    }
+    w.pass(1_000);
+    let then = w.now;
+    w.put("late");
+    assert!(w.cancel(b"late", false).unwrap().is_ok());
+    for (from, to, reverse) in [(then, NEVER, false), (then, NEVER, true), (then, then, false)] {
+        let filters = Filters::new([Filter::Ended(from, to), Filter::Id(b"l")], []);
+        let (slots, next) = w.board.list(&Page { filters, count: 10, reverse, ..Page::default() });
+        assert_eq!((slots.len(), next), (1, None));
+    }
+    // Nothing is looked at behind the last time either.
+    let filters = Filters::new([Filter::Ended(0, 1), Filter::Id(b"l")], []);
+    let page = Page { filters, count: 10, ..Page::default() };
+    assert_eq!(w.board.list(&page), (vec![], None));
+}
+
+#[test]
+fn a_text_that_is_searched_counts_as_looks() {
+    let mut w = World::default();
+    for n in 0..10 {
+        let payload = vec![b'x'; 2_000 << 10];
+        w.put_with(&n.to_string(), |p| p.payload = &payload);
+    }
+    let filters = Filters::new([Filter::Contains(b"y")], []);
+    assert_eq!(w.board.count_jobs(&filters, 10_000), None);
+    assert_eq!(w.board.count_jobs(&filters, 100_000), Some(0));
+    let (found, next) = w.board.list(&Page { filters, count: 10, ..Page::default() });
+    assert!(found.is_empty() && next.is_some());
 }

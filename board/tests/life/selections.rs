@@ -8,7 +8,7 @@ use crate::world::{Selected, World};
 const CANCEL: Operation<'_> = Operation::Cancel { force: false };
 
 fn selection<'a>(deed: Operation<'a>, any: &[Filter<'a>], count: usize) -> Selection<'a> {
-    let filters = Filters { any: any.to_vec(), none: Vec::new() };
+    let filters = Filters::new(any.to_vec(), []);
     Selection { deed, filters, from: None, count, bytes: usize::MAX, dry: false }
 }
 

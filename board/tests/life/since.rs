@@ -17,7 +17,7 @@ fn consume(world: &mut World, id: &str) {
 }
 
 fn changed(world: &World, revision: u64) -> Vec<String> {
-    let filters = Filters { any: vec![Filter::Since(revision)], none: Vec::new() };
+    let filters = Filters::new([Filter::Since(revision)], []);
     let (slots, _) = world.board.list(&Page { filters, count: 100, ..Page::default() });
     let ids = slots.into_iter().map(|slot| world.board.record_of(slot).unwrap().id().to_vec());
     ids.map(|id| String::from_utf8(id).unwrap()).collect()
@@ -161,7 +161,7 @@ fn what_bears_a_label_is_listed_in_the_order_of_posts_whether_it_was_followed_or
             world.update(id.as_bytes(), &Update { priority: Some(1), ..Update::default() });
         }
         for (reverse, want) in [(false, [b"a", b"c"]), (true, [b"c", b"a"])] {
-            let filters = Filters { any: vec![Filter::Since(then), Filter::Tag(b"red")], none: Vec::new() };
+            let filters = Filters::new([Filter::Since(then), Filter::Tag(b"red")], []);
             assert_eq!(world.board.count_jobs(&filters, usize::MAX).unwrap(), 2);
             let mut page = Page { filters, count: 1, reverse, ..Page::default() };
             for (n, id) in want.iter().enumerate() {

@@ -70,6 +70,20 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub struct Key(pub u8, pub Option<Until>, pub Option<i64>, pub OnConflict);
 
+/// A filter of a listing, for which a number chooses the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum More {
+    Posted,
+    Ended,
+    Parent,
+    After,
+    Id,
+    Meta,
+    Stage,
+    Message,
+    Contains,
+}
+
 #[derive(Debug, Clone)]
 pub enum Act {
     Cancel(bool),
@@ -313,6 +327,8 @@ pub enum Command {
         kind: Vec<u8>,
         tracked: bool,
         user: Vec<u8>,
+        /// Filters that name no place and no label.
+        more: Vec<(More, u8)>,
         /// Which of the filters stand behind NOT, a bit for each.
         not: u16,
         page: usize,

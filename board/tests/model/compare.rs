@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use board::{Filter, Filters, Page, Setting, State, ALL_GROUPS};
 
-use crate::commands::Command;
+use crate::commands::{Command, More};
 use crate::drive;
 use crate::explain;
 use crate::naive::{Bytes, Job, Model};
@@ -224,13 +224,36 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     same("kinds", board.kinds().collect::<Vec<_>>(), kinds.into_iter().collect())
 }
 
+/// What a filter asks for. Times are about `now`.
+fn more((more, n): &(More, u8), now: i64) -> Filter<'static> {
+    const SPANS: [i64; 5] = [0, 1, 1_000, 60_000, 100_000_000];
+    const PARTS: [&[u8]; 4] = [b"x", b"text", b"me t", b"\x80\r"];
+    let span = |n: u8| SPANS[n as usize % SPANS.len()];
+    let part = PARTS[*n as usize % PARTS.len()];
+    let id = drive::CHOSEN[*n as usize % drive::CHOSEN.len()];
+    let first = now - span(*n);
+    match more {
+        More::Posted => Filter::Posted(first, first + span(n / 5)),
+        More::Ended => Filter::Ended(first, first + span(n / 5)),
+        More::Parent => Filter::Parent(id),
+        More::After => Filter::After(id),
+        More::Id => Filter::Id(&id[..usize::from(n % 9 > 0)]),
+        More::Meta => Filter::Meta(drive::WORKERS[*n as usize % 4], drive::text(n / 4)),
+        More::Stage => Filter::Stage(part),
+        More::Message => Filter::Message(part),
+        More::Contains => Filter::Contains(part),
+    }
+}
+
 /// The filters of a listing.
-pub fn filters(command: &Command) -> Filters<'static> {
+pub fn filters(command: &Command, now: i64) -> Filters<'static> {
     let Command::List { state, queue, worker, name, lapsed, not, .. } = command else {
         return Filters::default();
     };
-    let Command::List { tag, kind, tracked, group, user, .. } = command else { return Filters::default() };
-    let of_kinds: [Vec<Filter<'_>>; 10] = [
+    let Command::List { tag, kind, tracked, group, user, more: others, .. } = command else {
+        return Filters::default();
+    };
+    let of_kinds: [Vec<Filter<'_>>; 11] = [
         state.iter().map(|s| Filter::State(*s)).collect(),
         queue.iter().map(|q| Filter::Queue(drive::QUEUES[*q as usize])).collect(),
         worker.iter().map(|w| Filter::Worker(drive::WORKERS[*w as usize])).collect(),
@@ -241,12 +264,13 @@ pub fn filters(command: &Command) -> Filters<'static> {
         tracked.then_some(Filter::Tracked).into_iter().collect(),
         group.iter().map(|g| Filter::Group(drive::GROUPS[*g as usize])).collect(),
         user.iter().map(|u| Filter::User(drive::USERS[*u as usize])).collect(),
+        others.iter().map(|other| more(other, now)).collect(),
     ];
     let mut filters = Filters::default();
     for (n, some) in of_kinds.into_iter().enumerate() {
         match not >> n & 1 {
-            0 => filters.any.extend(some),
-            _ => filters.none.extend(some),
+            0 => some.into_iter().for_each(|filter| filters.ask(filter)),
+            _ => some.into_iter().for_each(|filter| filters.exclude(filter)),
         }
     }
     filters
@@ -257,12 +281,14 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
     let Command::List { page, reverse, .. } = command else {
         return Ok(());
     };
-    let filters = filters(command);
+    let filters = filters(command, model.now);
     let by_label = |f: &Filter<'_>| {
         matches!(f, Filter::Name(_) | Filter::Tag(_) | Filter::Kind(_) | Filter::Tracked | Filter::User(_))
+            || matches!(f, Filter::Parent(_) | Filter::After(_))
     };
-    let by_posting = filters.any.iter().any(by_label);
-    let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(job, &filters)).collect();
+    let by_end = |f: &Filter<'_>| matches!(f, Filter::Ended(..));
+    let by_posting = filters.asked().any(by_label) && !filters.asked().any(by_end);
+    let mut want: Vec<&Job> = model.jobs.iter().filter(|job| passes(model, job, &filters)).collect();
     match by_posting {
         true => want.sort_by_key(|job| job.order),
         false => want.sort_by_key(|job| place(job)),
@@ -292,7 +318,7 @@ pub fn listing(world: &World, model: &Model, command: &Command) -> Result<(), St
     same("listing", got, want.iter().map(|j| j.id.clone()).collect())
 }
 
-pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
+pub fn passes(model: &Model, job: &Job, filters: &Filters<'_>) -> bool {
     let holds = |f: &Filter<'_>| match f {
         Filter::State(s) => job.state == *s,
         Filter::Queue(q) => job.queue == *q,
@@ -305,8 +331,24 @@ pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
         Filter::Tracked => job.tracked,
         Filter::User(u) => job.user.as_deref() == Some(u),
         Filter::Since(_) => false,
+        Filter::Posted(from, to) => *from <= job.posted && job.posted <= *to,
+        Filter::Ended(from, to) => job.state.ended() && *from <= job.ended && job.ended <= *to,
+        Filter::Parent(id) => model.parent(&job.id).is_some_and(|at| model.jobs[at].id == *id),
+        Filter::After(id) => job.after.iter().any(|(other, _)| other == id),
+        Filter::Id(beginning) => job.id.starts_with(beginning),
+        Filter::Meta(field, value) => job.meta.iter().any(|(f, v)| f == field && v == value),
+        Filter::Stage(part) => has(job.stage.as_deref(), part),
+        Filter::Message(part) => has(job.message.as_deref(), part),
+        Filter::Contains(part) => has(Some(&job.payload), part),
     };
-    let kinds: [fn(&Filter<'_>) -> bool; 10] = [
+    let fields: Vec<&[u8]> = filters
+        .asked()
+        .filter_map(|f| if let Filter::Meta(field, _) = f { Some(*field) } else { None })
+        .collect();
+    let each_field = fields.iter().all(|field| {
+        filters.asked().any(|f| matches!(f, Filter::Meta(other, _) if other == field) && holds(f))
+    });
+    let kinds: [fn(&Filter<'_>) -> bool; 18] = [
         |f| matches!(f, Filter::User(_)),
         |f| matches!(f, Filter::Group(_)),
         |f| matches!(f, Filter::State(_)),
@@ -317,12 +359,24 @@ pub fn passes(job: &Job, filters: &Filters<'_>) -> bool {
         |f| matches!(f, Filter::Tag(_)),
         |f| matches!(f, Filter::Kind(_)),
         |f| matches!(f, Filter::Tracked),
+        |f| matches!(f, Filter::Posted(..)),
+        |f| matches!(f, Filter::Ended(..)),
+        |f| matches!(f, Filter::Parent(_)),
+        |f| matches!(f, Filter::After(_)),
+        |f| matches!(f, Filter::Id(_)),
+        |f| matches!(f, Filter::Stage(_)),
+        |f| matches!(f, Filter::Message(_)),
+        |f| matches!(f, Filter::Contains(_)),
     ];
     let one_of_each = kinds.iter().all(|kind| {
-        let mut those = filters.any.iter().filter(|f| kind(f)).peekable();
+        let mut those = filters.asked().filter(|f| kind(f)).peekable();
         those.peek().is_none() || those.any(holds)
     });
-    one_of_each && !filters.none.iter().any(holds)
+    one_of_each && each_field && !filters.excluded().any(holds)
+}
+
+fn has(text: Option<&[u8]>, part: &[u8]) -> bool {
+    text.is_some_and(|text| text.windows(part.len()).any(|window| window == part))
 }
 
 fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {

@@ -6,7 +6,7 @@ use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::commands::{Act, Change, Command, Key, Other, Part, Talk, Target, Token, Who};
+use crate::commands::{Act, Change, Command, Key, More, Other, Part, Talk, Target, Token, Who};
 
 fn some_ms() -> impl Strategy<Value = i64> {
     prop_oneof![Just(0), 1..50i64, 50..5_000i64, Just(60_000), Just(1 << 40)]
@@ -376,13 +376,16 @@ fn reads() -> impl Strategy<Value = Command> {
     let places = (prop_oneof![Just(Vec::new()), vec(select(&State::ALL[..]), 1..3)], few(), few(), few());
     let labels = (few(), few(), few());
     let user = prop_oneof![3 => Just(Vec::new()), 1 => vec(0..3u8, 1..3)];
-    (places, labels, flags, not, (1..6usize, user)).prop_map(
+    use More::*;
+    let more = (select(&[Posted, Ended, Parent, After, Id, Meta, Stage, Message, Contains][..]), any::<u8>());
+    let more = prop_oneof![2 => Just(Vec::new()), 1 => vec(more, 1..3)];
+    (places, labels, flags, not, (1..6usize, user, more)).prop_map(
         |(
             (state, queue, group, worker),
             (name, tag, kind),
             (lapsed, tracked, reverse),
             not,
-            (page, user),
+            (page, user, more),
         )| {
             Command::List {
                 state,
@@ -395,6 +398,7 @@ fn reads() -> impl Strategy<Value = Command> {
                 kind,
                 tracked: tracked.is_some(),
                 user,
+                more,
                 not,
                 page,
                 reverse,

@@ -17,13 +17,13 @@ pub const WORKERS: [&[u8]; 4] = [b"ann", b"bob", b"cy\xff\0", b"dan"];
 pub const USERS: [&[u8]; 3] = [b"eve", b"fay\xff\0", b"gus"];
 pub const LIMITS: [&[u8]; 3] = [b"api", b"l\0\xff", b"slots"];
 const KEYS: [&[u8]; 3] = [b"k", b"l\xff\0", b"m"];
-const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
+pub const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
 pub const KINDS: [&[u8]; 4] = [b"resize", b"\xf0%s", b"lapsed", b"timeout"];
 const STEPS: [&[u8]; 4] = [b"fetch", b"charge", b"s\0\xff", b"a"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
 
-fn text(n: u8) -> &'static [u8] {
+pub fn text(n: u8) -> &'static [u8] {
     TEXTS[n as usize % TEXTS.len()]
 }
 

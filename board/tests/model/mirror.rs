@@ -121,11 +121,11 @@ impl Mirror {
             2 => Some(Filter::Name(NAMES[1])),
             _ => None,
         };
-        let others = Filters { any: Vec::from_iter(other), none: Vec::new() };
+        let others = Filters::new(other, []);
         let mut since = others.clone();
-        since.any.push(Filter::Since(*revision));
+        since.ask(Filter::Since(*revision));
         let changed = |id: &Bytes| self.jobs.get(id).is_some_and(|(_, version)| *version as u64 > *revision);
-        let want = model.jobs.iter().filter(|job| changed(&job.id) && passes(job, &others));
+        let want = model.jobs.iter().filter(|job| changed(&job.id) && passes(model, job, &others));
         let want: BTreeSet<&Bytes> = want.map(|job| &job.id).collect();
         same("changed since, counted", board.count_jobs(&since, usize::MAX).unwrap(), want.len() as u64)?;
         for reverse in [false, true] {

@@ -3,7 +3,7 @@
 
 use board::{Filters, Label, Operation, Requeue, Selection, SelectionCursor, State, Update};
 
-use crate::commands::{Act, Command};
+use crate::commands::{Act, Command, More};
 use crate::compare::{filters, passes, same};
 use crate::drive::{report, steps, tags, QUEUES};
 use crate::naive::{Bytes, Job, Model};
@@ -28,7 +28,7 @@ impl Model {
 
     /// Those the verb is for, and of these the ones that are held back by who waits for them.
     fn selected(&self, deed: &Operation<'_>, filters: &Filters<'_>) -> (Vec<Bytes>, Vec<Bytes>) {
-        let inside = |job: &&Job| self.is_for(deed, job) && passes(job, filters);
+        let inside = |job: &&Job| self.is_for(deed, job) && passes(self, job, filters);
         let all: Vec<Bytes> = self.jobs.iter().filter(inside).map(|job| job.id.clone()).collect();
         let takes_away = matches!(deed, Operation::Cancel { .. } | Operation::Delete);
         let stays = |id: &Bytes| takes_away && !self.with_waiters(id).iter().all(|w| all.contains(w));
@@ -96,7 +96,13 @@ pub fn select(
             }
         }
     };
-    let filters = filters(list);
+    // What others do to the relatives of a job changes whether it passes: one job is looked at after
+    // another here.
+    let mut list = list.clone();
+    if let Command::List { more, .. } = &mut list {
+        more.retain(|(more, _)| !matches!(more, More::Parent | More::After));
+    }
+    let filters = filters(&list, model.now);
     let (want, mut kept) = model.selected(&deed, &filters);
     // Whether a parent is held back depends on the slices in which its children go.
     let families = matches!(deed, Operation::Delete) && model.jobs.iter().any(|job| model.in_family(job));

@@ -324,6 +324,35 @@ def test_what_is_misspelt_is_refused_here(jobs) -> None:
         jobs.post(1, priority="high")
 
 
+def test_jobs_are_found_by_what_they_say_and_when(jobs) -> None:
+    for id, plan in [("order-1", "pro"), ("order-2", "free"), ("mail-1", "pro")]:
+        jobs.post({"to": id}, id=id, meta={"plan": plan, "region": "eu"}, parent=None)
+    jobs.post({}, id="child", parent="order-1", after=["order-2"])
+
+    def found(**filters) -> set[str]:
+        return {job.id for job in jobs.list(fields=["id"], **filters)}
+
+    assert found(id="order-*") == {"order-1", "order-2"}
+    assert found(contains="mail") == {"mail-1"}
+    assert found(meta={"plan": ["pro", "team"], "region": "eu"}) == {"order-1", "mail-1"}
+    assert found(parent="order-1") == found(after="order-2") == {"child"}
+    assert found(posted=("1h", None), not_={"meta": {"plan": "free"}, "parent": "order-1"}) == {
+        "order-1",
+        "mail-1",
+    }
+    assert (
+        found(posted=(None, timedelta(hours=1)), ended=(datetime(2020, 1, 1, tzinfo=timezone.utc), None))
+        == set()
+    )
+    assert jobs.count(contains=["order-1", "mail"]) == 2
+    assert found(message="x") == found(stage="x") == set()
+    for wrong in ("2h", ("2h",), 5):
+        with pytest.raises(TypeError, match="the filter posted is a first and a last time"):
+            jobs.count(posted=wrong)
+    with pytest.raises(TypeError, match="the filter meta is a mapping"):
+        jobs.count(meta="plan")
+
+
 def test_what_the_server_itself_says_stays_as_it_is(jobs) -> None:
     jobs.client.config_set("maxmemory", 1)
     try:

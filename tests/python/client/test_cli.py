@@ -90,6 +90,17 @@ def test_list_and_requeue(cli, jobs) -> None:
     assert "r" in cli("queues", "board")[1]
 
 
+def test_jobs_are_found_on_the_command_line(cli, jobs) -> None:
+    for id in ("a1", "a2", "b1"):
+        jobs.post({"to": id}, id=id, meta={"plan": id[0]})
+    for words in (["--id", "a*"], ["--meta", "plan=a"], ["--contains", '"a', "--posted", "1h", "-"]):
+        status, out, _ = cli("list", "board", *words, "--fields", "id", "--json")
+        assert status == 0 and {json.loads(line)["id"] for line in out.splitlines()} == {"a1", "a2"}
+    for words in (["--ended", "yesterday", "-"], ["--meta", "plan"], ["--posted", "2026-11-23T14:00", "-"]):
+        with pytest.raises(SystemExit):
+            cli("list", "board", *words)
+
+
 def test_other_verbs(cli, jobs) -> None:
     jobs.post_many([1, 2], ids=["a", "b"], after=["c"])
     jobs.post(3, id="c", delay="1m")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..arguments import Name
+from ..durations import Duration, to_ms
+from ..times import to_unix
 from .family import many
 
 if TYPE_CHECKING:
@@ -13,10 +16,17 @@ if TYPE_CHECKING:
 
     State = Literal["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
     OneOrMany = Name | Sequence[Name] | None
+    When = datetime | Duration | None
+    Span = tuple[When, When]
 
 
 class Plainly(TypedDict, total=False):
-    """What a job is to be. A list names alternatives."""
+    """What a job is to be. A list names alternatives.
+
+    `posted` and `ended` are a first and a last time: a datetime with a zone, a duration before now, or None
+    for no bound: `ended=("2h", None)`. `id` is how ids begin, with `*` behind it, `contains` a part of the
+    payload as it is stored. `meta` names values by field.
+    """
 
     state: State | Sequence[State] | None
     queue: OneOrMany
@@ -29,6 +39,15 @@ class Plainly(TypedDict, total=False):
     tracked: bool | None
     lapsed: bool | None
     since: int | None
+    posted: Span | None
+    ended: Span | None
+    parent: OneOrMany
+    after: OneOrMany
+    id: OneOrMany
+    meta: Mapping[Name, OneOrMany] | None
+    stage: OneOrMany
+    message: OneOrMany
+    contains: OneOrMany
 
 
 class Filters(Plainly, total=False):
@@ -37,7 +56,12 @@ class Filters(Plainly, total=False):
     not_: Plainly | None
 
 
-NAMES = "state queue group worker name tag kind user tracked lapsed since".split()
+TIMES = ("posted", "ended")
+FLAGS = ("tracked", "lapsed")
+NAMES = (
+    "state queue group worker name tag kind user tracked lapsed since posted ended parent after id meta stage"
+    " message contains"
+).split()
 
 
 def filter_words(filters: Mapping[str, Any], prefix: Sequence[str] = ()) -> list[Any]:
@@ -48,8 +72,37 @@ def filter_words(filters: Mapping[str, Any], prefix: Sequence[str] = ()) -> list
             words += filter_words(value or {}, ["NOT"])
         elif name not in NAMES:
             raise TypeError(f"unknown filter {name!r}; there are {', '.join(NAMES)} and not_")
-        elif value is True:
-            words += [*prefix, name.upper()]
         elif value is not None and value is not False:
-            words += [part for one in many(value) for part in [*prefix, name.upper(), one]]
+            for values in _values(name, value):
+                words += [*prefix, name.upper(), *values]
     return words
+
+
+def _values(name: str, value: Any) -> Iterator[tuple[Any, ...]]:
+    """What stands behind the word of each filter."""
+    if value is True:
+        yield ()
+    elif name in TIMES:
+        yield _span(name, value)
+    elif name == "meta":
+        if not isinstance(value, Mapping):
+            raise TypeError(f"the filter meta is a mapping from fields to values, not {value!r}")
+        for field, values in value.items():
+            yield from ((field, one) for one in many(values))
+    else:
+        yield from ((one,) for one in many(value))
+
+
+def _span(name: str, value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise TypeError(f"the filter {name} is a first and a last time, such as ('2h', None), not {value!r}")
+    first, last = value
+    return _when(name, first, "-"), _when(name, last, "+")
+
+
+def _when(name: str, time: Any, unbounded: str) -> Any:
+    if time is None:
+        return unbounded
+    if isinstance(time, datetime):
+        return to_unix(time, name)
+    return f"-{to_ms(time, name)}ms"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -15,7 +16,7 @@ import redis
 
 from .. import connecting
 from ..board import Board, ShardedBoard
-from ..board.filters import NAMES, Filters
+from ..board.filters import FLAGS, NAMES, TIMES, Filters
 from ..codecs import CODECS
 from ..connecting import URL
 from ..durations import UNITS, to_ms
@@ -73,8 +74,14 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
             group.add_argument(
                 "--since", type=natural, metavar="REVISION", help="changed since that revision"
             )
-        elif name in ("tracked", "lapsed"):
+        elif name in FLAGS:
             group.add_argument(f"--{name}", action="store_true", default=None)
+        elif name in TIMES:
+            what = f"{name} between FROM and TO: 2h (before now), 2026-11-23T14:00+01:00, - for no bound"
+            group.add_argument(f"--{name}", nargs=2, type=moment, metavar=("FROM", "TO"), help=what)
+        elif name == "meta":
+            for prefix in ("", "not-"):
+                group.add_argument(f"--{prefix}meta", action="append", type=pair, metavar="FIELD=VALUE")
         else:
             choices = STATES if name == "state" else None
             for prefix in ("", "not-"):
@@ -91,9 +98,42 @@ def filters_of(arguments: argparse.Namespace) -> Filters:
             found[name] = getattr(arguments, name)
         if getattr(arguments, f"not_{name}", None) is not None:
             excluded[name] = getattr(arguments, f"not_{name}")
+    for some in (found, excluded):
+        if "meta" in some:
+            some["meta"] = by_field(some["meta"])
     if excluded:
         found["not_"] = excluded
     return found  # type: ignore[return-value]
+
+
+def moment(text: str) -> datetime | str | None:
+    """A time with a zone, a duration before now, or `-`."""
+    if text == "-":
+        return None
+    with contextlib.suppress(ValueError):
+        to_ms(text)
+        return text
+    with contextlib.suppress(ValueError):
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is not None:
+            return time
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no time: write 2h for two hours ago, 2026-11-23T14:00+01:00, or - for no bound"
+    )
+
+
+def pair(text: str) -> tuple[str, str]:
+    field, equals, value = text.partition("=")
+    if not field or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no field and value: write {text or 'plan'}=pro")
+    return field, value
+
+
+def by_field(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    for field, value in pairs:
+        fields.setdefault(field, []).append(value)
+    return fields
 
 
 def duration(text: str) -> str:
