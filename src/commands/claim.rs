@@ -1,12 +1,13 @@
 //! `JOB.CLAIM`: a worker takes jobs or waits for some; also as the CLAIM of a verb that ends work.
 
-use board::{Claim as Request, FieldList, Fields, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
+use board::{Claim as Request, Fields, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
 
 use smallvec::{smallvec, SmallVec};
 
-use super::{fields, reference, Command, KeyUse, Spec};
+use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword, Queues};
 use crate::commands::call::Call;
+use crate::commands::shape::Asked;
 use crate::config::config;
 use crate::redis::ctx::Ctx;
 use crate::replies::endings::{begin, Ending};
@@ -37,7 +38,7 @@ struct Options<'a> {
     lease: Option<i64>,
     block: Option<i64>,
     seen: Option<u64>,
-    fields: Option<FieldList>,
+    asked: Asked,
     session: bool,
 }
 
@@ -52,7 +53,7 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
             "BLOCK" => once(&mut o.block, "BLOCK", args.ms("BLOCK", 0..=LONGEST)?)?,
             "SEEN" => once(&mut o.seen, "SEEN", args.token("SEEN")?)?,
             "SESSION" => flag(&mut o.session, "SESSION")?,
-            "FIELDS" => once(&mut o.fields, "FIELDS", fields(args)?)?,
+            other if o.asked.take(other, args)? => {}
             other if args.queues(other, &mut o.queues)? => {}
             _ => return unexpected(word),
         }
@@ -118,8 +119,8 @@ impl<'a> ClaimRequest<'a> {
         call: &Call<'_>,
         before: impl FnOnce(&mut Commit<'_>) -> Result<Option<Ending>, CommandError>,
     ) -> Done {
-        let ClaimRequest { worker, options, session } = self;
-        let fields = options.fields.clone().unwrap_or(CLAIM_FIELDS);
+        let ClaimRequest { worker, mut options, session } = self;
+        let shape = std::mem::take(&mut options.asked).shape(|| CLAIM_FIELDS);
         let default = [board::DEFAULT_QUEUE];
         let request = Request {
             worker,
@@ -134,7 +135,7 @@ impl<'a> ClaimRequest<'a> {
             ending = before(commit)?;
             let slots = match options.id {
                 Some(id) => smallvec![claim_id(commit, &request, id)?],
-                None => claim(commit, &request, &options, &fields)?,
+                None => claim(commit, &request, &options, &shape.fields)?,
             };
             if slots.is_empty() && options.block.is_some() {
                 let now = commit.env.now;
@@ -148,7 +149,7 @@ impl<'a> ClaimRequest<'a> {
             }
             if !slots.is_empty() {
                 begin(reply, ending.as_ref());
-                write_records(reply, commit.board(), &slots, &fields);
+                write_records(reply, commit.board(), &slots, &shape);
             }
             Ok(!slots.is_empty())
         })?;
@@ -163,7 +164,7 @@ impl<'a> ClaimRequest<'a> {
                     count: options.count.unwrap_or(1),
                     lease: options.lease,
                     session,
-                    fields,
+                    shape,
                     ending,
                 };
                 park(&call.client(), timeout, wait);

@@ -9,7 +9,6 @@ use crate::commands::call::Call;
 use crate::redis::reply::Reply;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::records::write_record;
-use crate::replies::records::write_records;
 use crate::runtime::commit::Commit;
 
 /// `JOB.DELETE` → count, cursor, unknown ids, and with RETURN the records; with WHERE those held
@@ -90,7 +89,10 @@ fn by_filters(
     reply.array(3 + usize::from(returned.is_some()));
     slice.write(reply);
     if let Some(fields) = returned {
-        write_records(reply, commit.board(), &slice.slots, fields);
+        reply.array(slice.slots.len());
+        for slot in &slice.slots {
+            write_record(reply, commit.board(), *slot, fields);
+        }
     }
     Ok(if chosen.dry { Vec::new() } else { slice.slots })
 }

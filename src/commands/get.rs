@@ -1,16 +1,15 @@
 //! `JOB.GET` and `JOB.MGET`: records by id.
 
-use board::{all_fields, Board, FieldList, NEVER};
+use board::{all_fields, Board, NEVER};
 
-use super::{fields, read, reference, selection, Command, KeyUse, Spec};
+use super::{read, reference, selection, Command, KeyUse, Spec};
 use crate::commands::args::{once, Args, Keyword};
 use crate::commands::call::Call;
+use crate::commands::shape::Asked;
 use crate::redis::reply::Reply;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::replies::fitting::fit;
-use crate::replies::records::write_found;
-use crate::replies::records::write_record;
-use crate::replies::records::write_records;
+use crate::replies::records::{write_found, write_one, write_records, Shape};
 
 /// `JOB.GET` → record or null; with CHILDREN record, cursor and records of children in the order of
 /// their posts.
@@ -19,15 +18,14 @@ pub struct Get;
 /// `JOB.MGET` → a record or null for each id.
 pub struct MGet;
 
-fn options(args: &mut Args<'_>) -> Result<FieldList, CommandError> {
-    let mut asked = None;
+fn options(args: &mut Args<'_>) -> Result<Shape, CommandError> {
+    let mut asked = Asked::default();
     while let Some(word) = args.next() {
-        match Keyword::of(word).text() {
-            "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
-            _ => return unexpected(word),
+        if !asked.take(Keyword::of(word).text(), args)? {
+            return unexpected(word);
         }
     }
-    Ok(asked.unwrap_or_else(all_fields))
+    Ok(asked.shape(all_fields))
 }
 
 /// Which of a job's children to return: from an order of posting on, and how many.
@@ -52,15 +50,15 @@ impl Children {
     }
 
     /// Replies with a record, a cursor, and records of its children.
-    fn write(&self, reply: Reply, board: &Board, slot: u32, fields: &FieldList) {
+    fn write(&self, reply: Reply, board: &Board, slot: u32, shape: &Shape) {
         let children = || board.children_from(slot, self.from.unwrap_or(0));
         let mut page: Vec<u32> =
             children().take(self.count.unwrap_or(COUNT)).map(|(_, child)| child).collect();
-        page.truncate(fit(board, &page, fields));
+        page.truncate(fit(board, &page, &shape.fields));
         reply.array(3);
-        write_record(reply, board, slot, fields);
+        write_one(reply, board, slot, shape);
         reply.text(&children().nth(page.len()).map_or(0, |(seq, _)| seq).to_string());
-        write_records(reply, board, &page, fields);
+        write_records(reply, board, &page, shape);
     }
 }
 
@@ -70,11 +68,11 @@ impl Command for Get {
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let id = args.name("id")?;
-        let (mut asked, mut children) = (None, None::<Children>);
+        let (mut asked, mut children) = (Asked::default(), None::<Children>);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
                 "CHILDREN" => once(&mut children, "CHILDREN", Children::default())?,
+                other if asked.take(other, args)? => {}
                 other => {
                     let taken = children.as_mut().map(|children| children.take(other, args)).transpose()?;
                     if taken != Some(true) {
@@ -83,12 +81,12 @@ impl Command for Get {
                 }
             }
         }
-        let fields = asked.unwrap_or_else(all_fields);
+        let shape = asked.shape(all_fields);
         let reply = call.ctx.reply();
         read(call, |board| {
             match (board.find(id), children) {
-                (Some(slot), Some(children)) => children.write(reply, board, slot, &fields),
-                (Some(slot), None) => write_record(reply, board, slot, &fields),
+                (Some(slot), Some(children)) => children.write(reply, board, slot, &shape),
+                (Some(slot), None) => write_one(reply, board, slot, &shape),
                 (None, _) => reply.null(),
             }
             Ok(())
@@ -101,8 +99,8 @@ impl Command for MGet {
 
     fn run(call: &mut Call<'_>) -> Done {
         let ids = selection::ids(&mut call.args)?;
-        let fields = options(&mut call.args)?;
+        let shape = options(&mut call.args)?;
         let reply = call.ctx.reply();
-        read(call, |board| write_found(reply, Some(board), ids.iter().copied(), &fields))
+        read(call, |board| write_found(reply, Some(board), ids.iter().copied(), &shape))
     }
 }

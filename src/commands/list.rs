@@ -3,9 +3,10 @@
 use board::{all_fields, Board, Filter, Filters, Page, Start, State};
 
 use super::pages::Paging;
-use super::{fields, read, reference, Command, KeyUse, Spec};
-use crate::commands::args::{flag, once, Args, Keyword, NO_CURSOR};
+use super::{read, reference, Command, KeyUse, Spec};
+use crate::commands::args::{flag, Args, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
+use crate::commands::shape::Asked;
 use crate::integers::{duration, whole};
 use crate::redis::reply::Reply;
 use crate::replies::errors::{syntax, unexpected, unknown, CommandError, Done};
@@ -128,7 +129,7 @@ impl Command for List {
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let mut page = Page::default();
-        let (mut paging, mut asked, mut justid) = (Paging::FIRST, None, false);
+        let (mut paging, mut asked, mut justid) = (Paging::FIRST, Asked::default(), false);
         while let Some(word) = args.next() {
             if filter(args, word, &mut page.filters)? {
                 continue;
@@ -136,13 +137,13 @@ impl Command for List {
             match Keyword::of(word).text() {
                 "REV" => flag(&mut page.reverse, "REV")?,
                 "JUSTID" => flag(&mut justid, "JUSTID")?,
-                "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+                other if asked.take(other, args)? => {}
                 option if paging.take(option, args, Start::read)? => {}
                 _ => return unexpected(word),
             }
         }
-        if justid && asked.is_some() {
-            return syntax("JUSTID and FIELDS exclude each other");
+        if let (true, Some(given)) = (justid, asked.given()) {
+            return syntax(format!("JUSTID and {given} exclude each other"));
         }
         (page.from, page.count) = paging.bounds();
         if !page.fits() {
@@ -151,8 +152,8 @@ impl Command for List {
         let reply = call.ctx.reply();
         read(call, |board| {
             let (mut slots, mut next) = board.list(&page);
-            let asked = asked.unwrap_or_else(all_fields);
-            let fits = if justid { slots.len() } else { fit(board, &slots, &asked) };
+            let shape = asked.shape(all_fields);
+            let fits = if justid { slots.len() } else { fit(board, &slots, &shape.fields) };
             if fits < slots.len() {
                 page.count = fits;
                 (slots, next) = board.list(&page);
@@ -169,7 +170,7 @@ impl Command for List {
                     record.id().text(|id| reply.bytes(id));
                 }
             } else {
-                write_records(reply, board, &slots, &asked);
+                write_records(reply, board, &slots, &shape);
             }
             if let Some(version) = since {
                 write_gone(reply, board, version, page.from.is_none());

@@ -3,7 +3,7 @@
 //! replicates; the syntax stands in commands.md, from which `build.rs` makes [`reference`].
 //!
 //! `args` reads arguments, `call` is one call, `hint` suggests the option that a misspelt word
-//! meant.
+//! meant, `shape` reads what a client wants to see of records.
 //!
 //! Uses `redis`, `replies` and `runtime`.
 
@@ -51,6 +51,7 @@ mod requeue;
 mod schedule;
 mod selection;
 mod settings;
+mod shape;
 mod shared;
 mod stats;
 mod step;

@@ -2,9 +2,10 @@
 
 use board::{all_fields, Board};
 
-use super::{fields, read, reference, selection, Command, KeyUse, Spec};
-use crate::commands::args::{once, one_of, Args, Keyword};
+use super::{read, reference, selection, Command, KeyUse, Spec};
+use crate::commands::args::{one_of, Args, Keyword};
 use crate::commands::call::Call;
+use crate::commands::shape::Asked;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::records::write_found;
 use crate::runtime::blocked_waits::{claimable, sight, wait};
@@ -26,7 +27,7 @@ fn want(args: &mut Args<'_>) -> Result<Want, CommandError> {
 
 fn want_jobs(args: &mut Args<'_>) -> Result<Want, CommandError> {
     let ids = selection::ids(args)?.into_iter().map(<[u8]>::to_vec).collect();
-    let (mut until, mut asked) = (None, None);
+    let (mut until, mut asked) = (None, Asked::default());
     const ALL: &str = "ALL, ANY and CHANGED";
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
@@ -36,12 +37,12 @@ fn want_jobs(args: &mut Args<'_>) -> Result<Want, CommandError> {
                 let version = args.int("CHANGED", 0..=board::NEVER)?;
                 one_of(&mut until, ALL, "CHANGED", Until::Changed(version))?;
             }
-            "FIELDS" => once(&mut asked, "FIELDS", fields(args)?)?,
+            other if asked.take(other, args)? => {}
             _ => return unexpected(word),
         }
     }
     let until = until.map_or(Until::All, |(_, until)| until);
-    Ok(Want::Jobs { ids, until, fields: asked.unwrap_or_else(all_fields) })
+    Ok(Want::Jobs { ids, until, shape: asked.shape(all_fields) })
 }
 
 fn want_board(args: &mut Args<'_>) -> Result<Want, CommandError> {
@@ -95,8 +96,8 @@ impl Command for Wait {
             let met = is_met(board, &want);
             match &want {
                 _ if !met => {}
-                Want::Jobs { ids, fields, .. } => {
-                    write_found(reply, Some(board), ids.iter().map(|id| &id[..]), fields)?;
+                Want::Jobs { ids, shape, .. } => {
+                    write_found(reply, Some(board), ids.iter().map(|id| &id[..]), shape)?;
                 }
                 _ => reply.ok(),
             }

@@ -1,143 +1,272 @@
-//! Records of jobs in replies.
+//! Records of jobs in replies: as elements of the reply, or packed as MessagePack into one string.
 
-use board::{Board, Fields, Record, Refusal, Rules};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules};
+use rmp::encode;
 
 use crate::config::config;
+use crate::redis::cell::MainCell;
 use crate::redis::reply::Reply;
 use crate::replies::errors::Done;
 use crate::replies::fitting;
 
+/// What a reply shows of records, and how.
+#[derive(Clone)]
+pub struct Shape {
+    /// The fields, in this order.
+    pub fields: FieldList,
+    /// Whether all records are one string.
+    pub packed: bool,
+}
+
+/// What records are written to.
+trait Writes {
+    fn text(&mut self, text: &str);
+    fn bytes(&mut self, bytes: &[u8]);
+    fn int(&mut self, n: i64);
+    fn double(&mut self, n: f64);
+    fn null(&mut self);
+    fn array(&mut self, n: usize);
+    fn map(&mut self, n: usize);
+}
+
+impl Writes for Reply<'_> {
+    fn text(&mut self, text: &str) {
+        Reply::text(*self, text);
+    }
+    fn bytes(&mut self, bytes: &[u8]) {
+        Reply::bytes(*self, bytes);
+    }
+    fn int(&mut self, n: i64) {
+        Reply::int(*self, n);
+    }
+    fn double(&mut self, n: f64) {
+        Reply::double(*self, n);
+    }
+    fn null(&mut self) {
+        Reply::null(*self);
+    }
+    fn array(&mut self, n: usize) {
+        Reply::array(*self, n);
+    }
+    fn map(&mut self, n: usize) {
+        Reply::map(*self, n);
+    }
+}
+
+/// MessagePack: names of fields are str, all else that is text is bin, since it may be any bytes.
+#[derive(Default)]
+struct Pack(Vec<u8>);
+
+/// Writing to memory cannot fail.
+macro_rules! pack {
+    ($write:ident($pack:expr, $value:expr)) => {{
+        let done = encode::$write(&mut $pack.0, $value);
+        debug_assert!(done.is_ok());
+    }};
+}
+
+impl Writes for Pack {
+    fn text(&mut self, text: &str) {
+        pack!(write_str(self, text));
+    }
+    fn bytes(&mut self, bytes: &[u8]) {
+        pack!(write_bin(self, bytes));
+    }
+    fn int(&mut self, n: i64) {
+        pack!(write_sint(self, n));
+    }
+    fn double(&mut self, n: f64) {
+        pack!(write_f64(self, n));
+    }
+    fn null(&mut self) {
+        let done = encode::write_nil(&mut self.0);
+        debug_assert!(done.is_ok());
+    }
+    fn array(&mut self, n: usize) {
+        pack!(write_array_len(self, n as u32));
+    }
+    fn map(&mut self, n: usize) {
+        pack!(write_map_len(self, n as u32));
+    }
+}
+
+/// The buffer of the last packed records, to be reused.
+static PACK: MainCell<Pack> = MainCell::new(Pack(Vec::new()));
+/// A longer buffer is not kept.
+const KEPT: usize = 1 << 20;
+
+/// Replies with what `write` packs, as one string.
+fn packed(reply: Reply, write: impl FnOnce(&mut Pack)) {
+    let mut pack = PACK.with(std::mem::take);
+    pack.0.clear();
+    write(&mut pack);
+    reply.bytes(&pack.0);
+    if pack.0.capacity() <= KEPT {
+        PACK.with(|place| *place = pack);
+    }
+}
+
 /// Replies with records, in the form of a claim.
-pub fn write_records(reply: Reply, board: &Board, slots: &[u32], fields: &[Fields]) {
-    reply.array(slots.len());
+pub fn write_records(mut reply: Reply, board: &Board, slots: &[u32], shape: &Shape) {
+    match shape.packed {
+        true => packed(reply, |pack| write_all(pack, board, slots, &shape.fields)),
+        false => write_all(&mut reply, board, slots, &shape.fields),
+    }
+}
+
+fn write_all(to: &mut impl Writes, board: &Board, slots: &[u32], fields: &[Fields]) {
+    to.array(slots.len());
     for slot in slots {
-        write_record(reply, board, *slot, fields);
+        write_to(to, board, *slot, fields);
     }
 }
 
 /// Replies with a record or null for each id; without a board all are null. Refuses, and writes
 /// nothing, when the records do not fit into one reply.
 pub fn write_found<'a>(
-    reply: Reply,
+    mut reply: Reply,
     board: Option<&Board>,
     ids: impl ExactSizeIterator<Item = &'a [u8]>,
-    fields: &[Fields],
+    shape: &Shape,
 ) -> Done {
+    let fields = &shape.fields;
     let slots: Vec<Option<u32>> = ids.map(|id| board?.find(id)).collect();
     if let Some(board) = board.filter(|_| slots.len() > 1) {
         let known: Vec<u32> = slots.iter().flatten().copied().collect();
         fitting::check_fit(board, &known, fields)?;
     }
-    reply.array(slots.len());
-    for slot in slots {
-        match board.zip(slot) {
-            Some((board, slot)) => write_record(reply, board, slot, fields),
-            None => reply.null(),
-        }
+    match shape.packed {
+        true => packed(reply, |pack| write_each(pack, board, &slots, fields)),
+        false => write_each(&mut reply, board, &slots, fields),
     }
     Ok(())
 }
 
-/// Replies with those of the requested fields that the record has.
-pub fn write_record(reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
-    let Some(record) = board.record_of(slot) else { return reply.null() };
-    let present = record.present();
-    let shown = || fields.iter().filter(|field| present.contains(**field));
-    reply.map(shown().count());
-    let rules = &config().rules;
-    for field in shown() {
-        write_field(reply, &record, *field, rules);
+fn write_each(to: &mut impl Writes, board: Option<&Board>, slots: &[Option<u32>], fields: &[Fields]) {
+    to.array(slots.len());
+    for slot in slots {
+        match board.zip(*slot) {
+            Some((board, slot)) => write_to(to, board, slot, fields),
+            None => to.null(),
+        }
     }
 }
 
-fn write_field(reply: Reply, record: &Record<'_>, field: Fields, rules: &Rules) {
-    let bytes = |name: &str, value: Option<&[u8]>| {
-        reply.text(name);
-        reply.bytes(value.unwrap_or_default());
-    };
-    let int = |name: &str, value: Option<i64>| {
-        reply.text(name);
-        reply.int(value.unwrap_or_default());
-    };
+/// Replies with one record.
+pub fn write_one(reply: Reply, board: &Board, slot: u32, shape: &Shape) {
+    match shape.packed {
+        true => packed(reply, |pack| write_to(pack, board, slot, &shape.fields)),
+        false => write_record(reply, board, slot, &shape.fields),
+    }
+}
+
+/// Replies with those of the requested fields that the record has.
+pub fn write_record(mut reply: Reply, board: &Board, slot: u32, fields: &[Fields]) {
+    write_to(&mut reply, board, slot, fields);
+}
+
+fn write_to(to: &mut impl Writes, board: &Board, slot: u32, fields: &[Fields]) {
+    let Some(record) = board.record_of(slot) else { return to.null() };
+    let present = record.present();
+    let shown = || fields.iter().filter(|field| present.contains(**field));
+    to.map(shown().count());
+    let rules = &config().rules;
+    for field in shown() {
+        write_field(to, &record, *field, rules);
+    }
+}
+
+fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules: &Rules) {
+    fn bytes(to: &mut impl Writes, name: &str, value: Option<&[u8]>) {
+        to.text(name);
+        to.bytes(value.unwrap_or_default());
+    }
+    fn int(to: &mut impl Writes, name: &str, value: Option<i64>) {
+        to.text(name);
+        to.int(value.unwrap_or_default());
+    }
     match field {
         Fields::ID => {
-            reply.text("id");
-            record.id().text(|id| reply.bytes(id));
+            to.text("id");
+            record.id().text(|id| to.bytes(id));
         }
-        Fields::SEQ => int("seq", Some(record.seq())),
-        Fields::STATE => bytes("state", Some(record.state().name().as_bytes())),
-        Fields::QUEUE => bytes("queue", Some(record.queue())),
-        Fields::NAME => bytes("name", record.name()),
-        Fields::PAYLOAD => bytes("payload", Some(record.payload())),
-        Fields::PRIORITY => int("priority", Some(record.priority().into())),
-        Fields::ATTEMPT => int("attempt", Some(record.attempt().into())),
-        Fields::LEFT => int("left", Some(record.left(rules))),
-        Fields::TOKEN => int("token", record.token().map(|t| t as i64)),
-        Fields::WORKER => bytes("worker", record.worker()),
-        Fields::DEADLINE => int("deadline", record.deadline()),
-        Fields::KIND => bytes("kind", record.kind()),
-        Fields::MESSAGE => bytes("message", record.message()),
-        Fields::STAGE => bytes("stage", record.stage()),
+        Fields::SEQ => int(to, "seq", Some(record.seq())),
+        Fields::STATE => bytes(to, "state", Some(record.state().name().as_bytes())),
+        Fields::QUEUE => bytes(to, "queue", Some(record.queue())),
+        Fields::NAME => bytes(to, "name", record.name()),
+        Fields::PAYLOAD => bytes(to, "payload", Some(record.payload())),
+        Fields::PRIORITY => int(to, "priority", Some(record.priority().into())),
+        Fields::ATTEMPT => int(to, "attempt", Some(record.attempt().into())),
+        Fields::LEFT => int(to, "left", Some(record.left(rules))),
+        Fields::TOKEN => int(to, "token", record.token().map(|t| t as i64)),
+        Fields::WORKER => bytes(to, "worker", record.worker()),
+        Fields::DEADLINE => int(to, "deadline", record.deadline()),
+        Fields::KIND => bytes(to, "kind", record.kind()),
+        Fields::MESSAGE => bytes(to, "message", record.message()),
+        Fields::STAGE => bytes(to, "stage", record.stage()),
         Fields::PROGRESS => {
-            reply.text("progress");
-            reply.double(record.progress().unwrap_or_default());
+            to.text("progress");
+            to.double(record.progress().unwrap_or_default());
         }
-        Fields::POSTED => int("posted", Some(record.posted())),
-        Fields::DUE => int("due", record.due()),
-        Fields::CLAIMED => int("claimed", record.claimed()),
-        Fields::ENDED => int("ended", record.ended()),
-        Fields::MODIFIED => int("modified", Some(record.modified())),
-        Fields::VERSION => int("version", Some(record.version())),
-        Fields::RESULT => bytes("result", record.result()),
+        Fields::POSTED => int(to, "posted", Some(record.posted())),
+        Fields::DUE => int(to, "due", record.due()),
+        Fields::CLAIMED => int(to, "claimed", record.claimed()),
+        Fields::ENDED => int(to, "ended", record.ended()),
+        Fields::MODIFIED => int(to, "modified", Some(record.modified())),
+        Fields::VERSION => int(to, "version", Some(record.version())),
+        Fields::RESULT => bytes(to, "result", record.result()),
         Fields::META => {
-            reply.text("meta");
+            to.text("meta");
             let meta = record.meta();
-            reply.map(meta.len());
+            to.map(meta.len());
             for (field, value) in meta {
-                reply.bytes(field);
-                reply.bytes(value);
+                to.bytes(field);
+                to.bytes(value);
             }
         }
-        Fields::PREVIOUS => bytes("previous", record.previous()),
-        Fields::REASON => bytes("reason", record.reason()),
+        Fields::PREVIOUS => bytes(to, "previous", record.previous()),
+        Fields::REASON => bytes(to, "reason", record.reason()),
         Fields::AFTER => {
-            reply.text("after");
+            to.text("after");
             let after = record.after();
-            reply.array(after.len());
+            to.array(after.len());
             for id in after {
-                id.text(|id| reply.bytes(id));
+                id.text(|id| to.bytes(id));
             }
         }
         Fields::TAGS => {
-            reply.text("tags");
+            to.text("tags");
             let tags = record.tags();
-            reply.array(tags.len());
-            tags.for_each(|tag| reply.bytes(tag));
+            to.array(tags.len());
+            tags.for_each(|tag| to.bytes(tag));
         }
-        Fields::TRACKED => int("tracked", Some(1)),
-        Fields::SESSION => int("session", Some(record.session().into())),
-        Fields::INTENDED => int("intended", record.intended()),
-        Fields::GROUP => bytes("group", record.group()),
-        Fields::USER => bytes("user", record.user()),
+        Fields::TRACKED => int(to, "tracked", Some(1)),
+        Fields::SESSION => int(to, "session", Some(record.session().into())),
+        Fields::INTENDED => int(to, "intended", record.intended()),
+        Fields::GROUP => bytes(to, "group", record.group()),
+        Fields::USER => bytes(to, "user", record.user()),
         Fields::PARENT => {
-            reply.text("parent");
-            record.parent().map_or_else(|| reply.null(), |id| id.text(|id| reply.bytes(id)));
+            to.text("parent");
+            match record.parent() {
+                Some(id) => id.text(|id| to.bytes(id)),
+                None => to.null(),
+            }
         }
-        Fields::SHARE => int("share", record.share().map(i64::from)),
-        Fields::CHILDREN => int("children", record.children().map(|n| n as i64)),
-        Fields::COST => int("cost", record.cost()),
-        Fields::UNIQUE => bytes("unique", record.unique()),
+        Fields::SHARE => int(to, "share", record.share().map(i64::from)),
+        Fields::CHILDREN => int(to, "children", record.children().map(|n| n as i64)),
+        Fields::COST => int(to, "cost", record.cost()),
+        Fields::UNIQUE => bytes(to, "unique", record.unique()),
         Fields::STEPS => {
-            reply.text("steps");
+            to.text("steps");
             let steps = record.steps();
-            reply.map(steps.len());
+            to.map(steps.len());
             for (name, value, at) in steps {
-                reply.bytes(name);
-                reply.map(2);
-                reply.text("value");
-                reply.bytes(value);
-                reply.text("at");
-                reply.int(at);
+                to.bytes(name);
+                to.map(2);
+                to.text("value");
+                to.bytes(value);
+                to.text("at");
+                to.int(at);
             }
         }
         _ => {}

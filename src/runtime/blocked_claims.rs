@@ -117,7 +117,7 @@ fn tell(ctx: Ctx, served: &Served) {
     }
     begin(ctx.reply(), wait.ending.as_ref());
     match board.filter(|_| !held.is_empty()) {
-        Some(board) => write_records(ctx.reply(), board, &held, &wait.fields),
+        Some(board) => write_records(ctx.reply(), board, &held, &wait.shape),
         None => ctx.reply().null_array(),
     }
 }
@@ -313,7 +313,7 @@ fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
     }
     let env = commit.env;
     let (mut claims, mut slots) = (Vec::new(), Vec::new());
-    let mut room = Room::new(&waiter.wait.fields);
+    let mut room = Room::new(&waiter.wait.shape.fields);
     let done = waiter.wait.with_claim(|claim| {
         let count = waiter.wait.count.min(commit.board().most_for(claim));
         while claims.len() < count {

@@ -103,8 +103,8 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
     if board.is_some_and(Board::broken) {
         return ctx.reply().error(&Refusal::Broken.to_string());
     }
-    let Want::Jobs { ids, fields, .. } = &watcher.want else { return ctx.reply().ok() };
-    if let Err(fault) = write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), fields) {
+    let Want::Jobs { ids, shape, .. } = &watcher.want else { return ctx.reply().ok() };
+    if let Err(fault) = write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), shape) {
         ctx.reply().error(&fault.to_string());
     }
 }

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use board::{Claim, FieldList, Order};
+use board::{Claim, Order};
 
 use crate::replies::endings::Ending;
+use crate::replies::records::Shape;
 
 /// A board's database and key.
 pub type BoardKey = (i32, Vec<u8>);
@@ -25,8 +26,8 @@ pub struct Wait {
     pub lease: Option<i64>,
     /// The connection that carries the claims, if they are session claims.
     pub session: Option<u64>,
-    /// Which fields of each job to return.
-    pub fields: FieldList,
+    /// What to return of each job.
+    pub shape: Shape,
     /// The reply to the end of work in the same command, to be written with that of the claim.
     pub ending: Option<Ending>,
 }

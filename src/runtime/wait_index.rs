@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use board::FieldList;
-
+use crate::replies::records::Shape;
 use crate::runtime::claim_queue::BoardKey;
 
 /// The condition for which a client waits.
@@ -16,8 +15,8 @@ pub enum Want {
         ids: Vec<Vec<u8>>,
         /// Which condition.
         until: Until,
-        /// Which fields of each job to return.
-        fields: FieldList,
+        /// What to return of each job.
+        shape: Shape,
     },
     /// A claim over these queues, empty for every queue, would get a job.
     Claimable(Vec<Vec<u8>>),

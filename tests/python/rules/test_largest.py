@@ -54,7 +54,7 @@ def measured(server: Server, words: list) -> tuple[str | None, tuple[int, int]]:
     before, told = resident(process, "VmRSS"), client.info()
     error = None
     try:
-        client.execute_command(*words)
+        server.raw_client().execute_command(*words)
     except redis.ResponseError as refused:
         error = error_text(refused)
     after = client.info("stats")

@@ -170,6 +170,7 @@ def reader(codec: Codec) -> Callable[[Any], Job]:
     """What makes a record's reply a `Job`."""
 
     def parse(reply: Any) -> Job:
+        reply = replies.unpacked(reply)
         return Job(reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2])), codec)
 
     return parse

@@ -1,11 +1,13 @@
-"""What makes replies Python values, whether they came by RESP2 (flat arrays, text) or RESP3 (maps,
-doubles).
+"""What makes replies Python values, whether they came by RESP2 (flat arrays, text), RESP3 (maps, doubles),
+or packed (records as MessagePack in one string).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+import msgspec
 
 from .errors import Refused
 
@@ -40,9 +42,24 @@ def strings(reply: Any) -> dict[str, str]:
     return {text(key): text(found) for key, found in pairs(reply)}
 
 
+def unpacked(reply: Any) -> Any:
+    """Records, or one, as they come without `PACKED`."""
+    return _named(msgspec.msgpack.decode(reply)) if isinstance(reply, bytes) else reply
+
+
+def _named(found: Any) -> Any:
+    """With names as bytes, which they are in other replies."""
+    if isinstance(found, list):
+        return [_named(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    pairs = ((name.encode() if isinstance(name, str) else name, value) for name, value in found.items())
+    return {name: _named(value) if isinstance(value, dict) else value for name, value in pairs}
+
+
 def list_of(shape: Callable[[Any], T]) -> Callable[[Any], list[T]]:
     """A list; null is an empty one."""
-    return lambda reply: [shape(one) for one in reply or []]
+    return lambda reply: [shape(one) for one in unpacked(reply) or []]
 
 
 def optional(shape: Callable[[Any], T]) -> Callable[[Any], T | None]:

@@ -58,6 +58,11 @@ def fields_words(fields: Sequence[str] | None) -> list[Any]:
     return [] if fields is None else counted("FIELDS", fields)
 
 
+def record_words(fields: Sequence[str] | None) -> list[Any]:
+    """What of records is wanted, and that they come packed: that costs server and client least."""
+    return [*fields_words(fields), "PACKED"]
+
+
 def page_of(shape: Callable[[Any], T]) -> Callable[[Any], Page[T]]:
     """`[cursor, items, …]`."""
     items = replies.list_of(shape)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
 from ..jobs import Job
-from .family import Family, fields_words, page_of
+from .family import Family, page_of, record_words
 from .filters import Filters, filter_words
 from .sending import Page, Pages, Request, command, pages, walk
 from .sharding import by_cursor, each_page, unshardable
@@ -38,7 +38,7 @@ class Listing(Family):
         **filters: Unpack[Filters],
     ) -> Pages[Job]:
         """Walks over the jobs that pass all filters, `page` in a command; shard after shard."""
-        words = [*filter_words(filters), *(["REV"] if rev else []), "COUNT", page, *fields_words(fields)]
+        words = [*filter_words(filters), *(["REV"] if rev else []), "COUNT", page, *record_words(fields)]
         parse = page_of(self._job)
         return walk(lambda cursor: self._request("JOB.LIST", [*words, "CURSOR", cursor], parse))
 
@@ -53,7 +53,7 @@ class Listing(Family):
         **filters: Unpack[Filters],
     ) -> Request[Page[Job]]:
         """One page of `list`. It may be empty and have a cursor: go on until that is `0`."""
-        words = [*filter_words(filters), *(["REV"] if rev else []), *fields_words(fields)]
+        words = [*filter_words(filters), *(["REV"] if rev else []), *record_words(fields)]
         words += ["CURSOR", cursor, "COUNT", count]
         return self._request("JOB.LIST", words, page_of(self._job))
 
@@ -69,5 +69,5 @@ class Listing(Family):
             gone = None if reply[2] is None else [replies.text(one) for one in reply[2]]
             return Changed(found.cursor, found.items, gone, reply[3])
 
-        words = ["SINCE", since, "CURSOR", cursor, "COUNT", count, *fields_words(fields)]
+        words = ["SINCE", since, "CURSOR", cursor, "COUNT", count, *record_words(fields)]
         return self._request("JOB.LIST", words, parse)

@@ -10,7 +10,7 @@ from .. import replies
 from ..arguments import Name
 from ..jobs import Job
 from . import merging
-from .family import Family, fields_words, page_of
+from .family import Family, page_of, record_words
 from .filters import Filters, filter_words
 from .sending import Page, Pages, Request, Steps, command, gathered, pages, steps, walk
 from .sharding import by_id, by_ids, each, each_page_merged, unshardable
@@ -42,7 +42,7 @@ class Reading(Family):
         """The record of a job, or None: unknown, or dropped at its end, as when it completes without a
         result. `state` tells these apart.
         """
-        return self._request("JOB.GET", [id, *fields_words(fields)], replies.optional(self._job))
+        return self._request("JOB.GET", [id, *record_words(fields)], replies.optional(self._job))
 
     @command(by_id)
     def state(self, id: Name) -> Request[str | None]:
@@ -61,13 +61,13 @@ class Reading(Family):
         self, ids: Sequence[Name], *, fields: Sequence[str] | None = None
     ) -> Request[list[Job | None]]:
         """The records of many jobs, None for an unknown one."""
-        words = [len(ids), *ids, *fields_words(fields)]
+        words = [len(ids), *ids, *record_words(fields)]
         return self._request("JOB.MGET", words, replies.list_of(replies.optional(self._job)))
 
     @pages(by_id)
     def children(self, id: Name, *, fields: Sequence[str] | None = None, count: int = 100) -> Pages[Job]:
         """The records of a job's children, as far as they have one, in the order of their posts."""
-        words, parse = [id, "CHILDREN", "COUNT", count, *fields_words(fields)], page_of(self._job)
+        words, parse = [id, "CHILDREN", "COUNT", count, *record_words(fields)], page_of(self._job)
 
         def page(reply: Any) -> Page[Job]:
             return Page("0", []) if reply is None else parse(reply[1:])

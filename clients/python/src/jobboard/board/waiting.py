@@ -14,7 +14,7 @@ from ..arguments import Name, counted
 from ..durations import Duration, to_ms
 from ..errors import JobFailed, JobUnknown, NoResult, ResultDropped
 from ..jobs import ENDED, Job
-from .family import Family, fields_words
+from .family import Family, record_words
 from .operating import Operating
 from .posting import Posting, PostOptions
 from .reading import Reading
@@ -79,7 +79,7 @@ class Waiting(Family):
         None when `timeout` has passed; without it, waits for ever. A record is there only when it is kept:
         post with `retain`, or let the handler give a result.
         """
-        words = ["JOBS", len(ids), *ids, until.upper(), *fields_words(fields)]
+        words = ["JOBS", len(ids), *ids, until.upper(), *record_words(fields)]
         return (yield from self._wait(words, timeout, replies.list_of(replies.optional(self._job))))
 
     @steps(_what_is_waited_for)
@@ -106,7 +106,7 @@ class Waiting(Family):
         the last are `NoResult`.
         """
         fields = ["id", "state", "result", "kind", "message", "reason"]
-        words = ["JOBS", 1, id, "ALL", *fields_words(fields)]
+        words = ["JOBS", 1, id, "ALL", *record_words(fields)]
         found = yield from self._wait(words, timeout, replies.list_of(replies.optional(self._job)))
         if found is None:
             raise TimeoutError(f"{replies.text(id)} has not ended in time")
@@ -133,7 +133,7 @@ class Waiting(Family):
         version, answer = 0, replies.list_of(replies.optional(self._job))
         deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
         while True:
-            words = ["JOBS", 1, id, "CHANGED", version, *fields_words(fields)]
+            words = ["JOBS", 1, id, "CHANGED", version, *record_words(fields)]
             left = None if deadline is None else timedelta(seconds=max(deadline - time.monotonic(), 0))
             found = yield from self._wait(words, left, answer)
             if found is None:

@@ -127,7 +127,7 @@ CONSUME: dict[str, tuple[str, Encoder]] = {
 
 
 def claim_words(options: Mapping[str, Any]) -> list[Any]:
-    return encode_options(CLAIM, options)
+    return [*encode_options(CLAIM, options), "PACKED"]
 
 
 def failure(reply: Any) -> Failure:
@@ -388,7 +388,7 @@ class Working(Family):
         return self._request("JOB.MTRASH", words, _ids)
 
     def _jobs(self, reply: Any) -> list[Job]:
-        return [self._job(one) for one in reply or ()]
+        return [self._job(one) for one in replies.unpacked(reply) or ()]
 
 
 def _ids(reply: Any) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
 
+from .. import replies
 from ..arguments import Name, check_whole
 from ..board import Board
 from ..board.context import Context
@@ -130,7 +131,7 @@ class Inline:
             [reply] = self._sender.connection.ask([words])
             if isinstance(reply, redis.ResponseError):
                 raise translated(reply)
-            if self._engine.claimed(shard, reply or ()):
+            if self._engine.claimed(shard, replies.unpacked(reply) or ()):
                 if len(self.ran) >= self.at_most:
                     self._engine.go_home()
                     raise RuntimeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -214,8 +214,8 @@ class Batch:
                 take(reply)
                 return
             take(reply[0])
-            found: Iterable[Any] = reply[1] or ()
-            self.engine.claimed(shard, found, full=len(reply[1] or ()) == count)
+            found = replies.unpacked(reply[1]) or ()
+            self.engine.claimed(shard, found, full=len(found) == count)
 
         return take_both
 

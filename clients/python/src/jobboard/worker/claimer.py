@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import redis
 
+from .. import replies
 from ..board import Requests
 from ..board.sending import Request
 from ..connecting import name_of
@@ -109,7 +110,7 @@ class Claimer(threading.Thread):
 
     def _ask(self, shard: Requests, count: int, wait: list[Any]) -> list[Any]:
         words = ["JOB.CLAIM", shard.key, self.engine.name, *self.engine.claim_words(shard, count), *wait]
-        return self._request(Request(words, lambda reply: reply or []))
+        return self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
 
     def _keep(self) -> None:
         """Sets what nobody has set: how long completed jobs are kept, and how many."""

@@ -121,7 +121,7 @@ class Engine:
         return [
             *options.queue_words,
             *("COUNT", count, "LEASE", options.lease, "SEEN", self.seen[shard.key]),
-            *("FIELDS", len(options.fields), *options.fields),
+            *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
 
     def may_chain(self) -> int:
