@@ -230,12 +230,30 @@ fn node(board: &[u8], id: &[u8], record: Option<&Record>, at: (f64, f64), here: 
         a class=(class) href=(address("/job", &[("b", board), ("id", id)])) aria-label=(told) {
             title { (told) }
             rect x=(at.0) y=(at.1) width=(BOX.0) height=(BOX.1) rx="5" {}
-            text x=(at.0 + 10.0) y=(at.1 + 16.0) { (short(id, 22)) }
+            text x=(at.0 + 10.0) y=(at.1 + 16.0) { (label(id, record)) }
             text.under x=(at.0 + 10.0) y=(at.1 + 32.0) {
-                (word) @if let Some(record) = record { @if record.has("name") { " · " (short(&record.bytes("name"), 14)) } }
+                (word) @if record.is_some_and(|record| record.has("name")) { " · " (tail(id, 13)) }
             }
         }
     }
+}
+
+/// The name of a job, by which people know it; without one its id.
+fn label(id: &[u8], record: Option<&Record>) -> String {
+    match record.filter(|record| record.has("name")) {
+        Some(record) => short(&record.bytes("name"), 18),
+        None => tail(id, 18),
+    }
+}
+
+/// The end of an id, which tells those apart that the server has made.
+fn tail(id: &[u8], most: usize) -> String {
+    let text = shown(id);
+    let count = text.chars().count();
+    if count <= most {
+        return text;
+    }
+    format!("…{}", text.chars().skip(count - most + 1).collect::<String>())
 }
 
 fn table(board: &[u8], net: &Net) -> Markup {
@@ -265,6 +283,12 @@ mod tests {
     fn who_waits_stands_to_the_right() {
         let edges = [(0, 1, Bond::Waits), (1, 2, Bond::Waits), (0, 2, Bond::Waits), (3, 2, Bond::Part)];
         assert_eq!(columns(4, &edges), [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn ids_are_told_apart_by_their_ends() {
+        assert_eq!(tail(b"0195f3aa-77bc-7c1e-9f20-5a1b2c3d4e5f", 9), "…2c3d4e5f");
+        assert_eq!(tail(b"short", 9), "short");
     }
 
     #[test]

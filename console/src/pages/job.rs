@@ -63,7 +63,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     let mut parts = vec![
         Part { id: "now", body: top },
         Part::new("explain", why(&word), explain.map(|told| told.unwrap_or_else(|| html! {})))?,
-        Part::new("history", "History", entries.map(|entries| timeline::draw(&entries, &record)))?,
+        Part::new("history", "Timeline", line(cx, &board, entries, &record).await)?,
         Part { id: "record", body: facts(&board, &record) },
         Part::new("graph", "Dependencies", graph::draw(cx, &board, &record).await)?,
     ];
@@ -244,6 +244,17 @@ async fn history(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<Rec
     let mut command = board_command("HISTORY", board);
     command.arg(id);
     Ok(records(cx.ask(board, command).await?))
+}
+
+async fn line(
+    cx: &RequestContext,
+    board: &[u8],
+    entries: Result<Vec<Record>, Failure>,
+    record: &Record,
+) -> Result<Markup, Failure> {
+    let entries = entries?;
+    let children = timeline::children(cx, board, record).await?;
+    Ok(timeline::draw(board, &entries, record, &children))
 }
 
 async fn one_field(

@@ -140,6 +140,46 @@ def test_a_job_with_its_whole_record(page: Page, reading: Console, board: Board)
     expect(page.locator("#history")).to_contain_text("complete")
 
 
+def test_a_run_along_one_line_of_time(page: Page, reading: Console, board: Board):
+    """Waits, attempts with workers and outcomes, log lines, children; and told anew."""
+    board.set(backoff_base=0, jitter=0)
+    board.post(id="p", name="order")
+    token = board.claim_one("w1", id="p")["token"]
+    board.heartbeat("w1", "p", token=token, log="half way")
+    board.fail("w1", "p", "IOError", "no disk", token=token)
+    token = board.claim_one("w2", id="p")["token"]
+    board.post(id="c", name="part", parent="p")
+    page.goto(reading.at("/job", b=board.key, id="p"))
+    rows = page.locator("ol.timeline > li")
+    texts = ["In the queue", "Attempt 1 w1", "Back-off and queue", "Attempt 2 w2", "Child part c"]
+    for number, text in enumerate(texts):
+        expect(rows.nth(number)).to_contain_text(text)
+    expect(rows.nth(1)).to_contain_text("failed: IOError: no disk")
+    expect(rows.nth(1).locator("rect.mark")).to_have_count(1)
+    expect(rows.nth(3)).to_contain_text("running")
+    board.claim_one("w3", id="c")
+    expect(rows.nth(4)).to_contain_text("claimed")
+    board.consume("w2", "p", token=token, result="x")
+    expect(rows.nth(3)).to_contain_text("complete")
+    boxes = [rows.nth(number).locator("rect:not(.mark)").first.bounding_box() for number in range(4)]
+    starts = [box["x"] for box in boxes]
+    assert starts == sorted(starts)
+
+
+def test_the_boxes_of_a_graph_hold_their_labels(page: Page, reading: Console, board: Board):
+    """Ids that the server makes begin alike: the name comes first, then the end of the id."""
+    first = board.post(name="a-name-that-goes-on-and-on-and-on")
+    second = board.post(after=[first])
+    page.goto(reading.at("/job", b=board.key, id=first))
+    labels = page.locator("svg.graph .node text")
+    for number in range(labels.count()):
+        box = labels.nth(number).bounding_box()
+        frame = labels.nth(number).locator("xpath=..").locator("rect").bounding_box()
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"], labels.nth(number).text_content()
+    texts = labels.all_text_contents()
+    assert any(first[-8:] in text for text in texts) and any(second[-8:] in text for text in texts)
+
+
 def test_payload_and_result_can_be_saved(page: Page, reading: Console, board: Board):
     payload = bytes(range(256)) * 100
     board.post(payload, id="j")
