@@ -9,7 +9,7 @@ function changeTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  document.cookie = `theme=${root.dataset.theme}; Path=/; SameSite=Strict; Max-Age=31536000`;
+  document.cookie = `theme=${root.dataset.theme}; Path=${document.body.dataset.base}/; SameSite=Strict; Max-Age=31536000`;
 }
 
 // Parts. The new text is read without being run, and only what differs is changed: the focus, what is chosen,
@@ -164,7 +164,7 @@ document.addEventListener("input", async (event) => {
   await new Promise((done) => setTimeout(done, 150));
   if (turn !== asked) return;
   const asking = new URLSearchParams(new FormData(field.form));
-  const answer = await fetch(`/suggest?${asking}`);
+  const answer = await fetch(`${document.body.dataset.base}/suggest?${asking}`);
   if (!answer.ok || turn !== asked) return;
   find("suggestions").replaceChildren(...(await answer.json()).map((text) => new Option("", text)));
 });

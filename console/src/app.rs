@@ -21,7 +21,7 @@ use crate::connection::Link;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::metrics::Metrics;
-use crate::names::coded;
+use crate::names::{coded, own};
 use crate::options::Options;
 use crate::query::Query;
 use crate::recent::Trends;
@@ -75,8 +75,11 @@ impl App {
     pub fn set_cookie(&self, value: &str) -> HeaderValue {
         let secure = if self.options.secure { "; Secure" } else { "" };
         let age = if value.is_empty() { "; Max-Age=0" } else { "" };
-        let text =
-            format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{age}{secure}", self.session_cookie());
+        let text = format!(
+            "{}={value}; Path={}; HttpOnly; SameSite=Strict{age}{secure}",
+            self.session_cookie(),
+            own("/")
+        );
         HeaderValue::try_from(text).expect("hexadecimal digits")
     }
 
@@ -196,7 +199,7 @@ impl RequestContext {
 }
 
 pub fn to_sign_in(here: &str) -> Response {
-    Redirect::to(&format!("/sign-in?to={}", coded(here.as_bytes()))).into_response()
+    Redirect::to(&own(&format!("/sign-in?to={}", coded(here.as_bytes())))).into_response()
 }
 
 impl FromRequestParts<Arc<App>> for RequestContext {

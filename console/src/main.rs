@@ -77,6 +77,7 @@ fn raise_descriptors() {
 async fn serve(options: Options) -> Result<(), String> {
     // Of the libraries that can do TLS we bring one; it has to be named once.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    names::put_under(&options.base_path);
     let (place, user) = options.place()?;
     let address = SocketAddr::new(options.bind, options.port);
     let listener = access::serving::listen(address).map_err(|error| format!("{address}: {error}"))?;
@@ -89,7 +90,7 @@ async fn serve(options: Options) -> Result<(), String> {
     tokio::spawn(warn_of_server(Arc::clone(&app)));
     tokio::spawn(access::recheck::recheck(Arc::clone(&app)));
     tokio::spawn(history::sample(Arc::clone(&app)));
-    println!("http://{address}/");
+    println!("http://{address}{}", names::own("/"));
     tokio::select! {
         () = access::serving::serve(listener, routes(&app), app.options.connections.into()) => {}
         () = told_to_stop() => {}

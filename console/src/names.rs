@@ -1,5 +1,7 @@
 //! Names as the server has them, any bytes, and as they stand in pages, addresses and forms.
 
+use std::sync::OnceLock;
+
 use percent_encoding::{percent_encode, AsciiSet, NON_ALPHANUMERIC};
 
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -53,9 +55,31 @@ pub fn coded(name: &[u8]) -> String {
     percent_encode(name, KEPT).to_string()
 }
 
+/// Where a proxy puts this console, such as `/jobs`; empty at the root. Set once, when it starts.
+static BASE: OnceLock<String> = OnceLock::new();
+
+/// Puts the console under a path: `/` and `/jobs/` mean the same as nothing and `/jobs`.
+pub fn put_under(base: &str) {
+    let _ = BASE.set(base.trim_end_matches('/').to_owned());
+}
+
+/// A path of this console, as browsers ask for it.
+pub fn own(path: &str) -> String {
+    format!("{}{path}", BASE.get().map_or("", String::as_str))
+}
+
+/// The reverse: `None` for what is asked of others.
+pub fn asked(path: &str) -> Option<&str> {
+    match path.strip_prefix(&own(""))? {
+        "" => Some("/"),
+        path if path.starts_with('/') => Some(path),
+        _ => None,
+    }
+}
+
 /// An address of this console: a path and its query.
 pub fn address(path: &str, query: &[(&str, &[u8])]) -> String {
-    let mut text = path.to_owned();
+    let mut text = own(path);
     for (number, (name, value)) in query.iter().enumerate() {
         text.push(if number == 0 { '?' } else { '&' });
         text.push_str(name);

@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::fs;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Parser;
+use redis::{ClientTlsConfig, TlsCertificates};
 
 use crate::connection::place::{Place, User};
 
@@ -32,6 +34,27 @@ pub struct Options {
     /// A host name under which browsers reach this console, such as that of a proxy. May be given again.
     #[arg(long)]
     pub host: Vec<String>,
+
+    /// The path under which a proxy puts this console, such as /jobs.
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true, value_parser = base_path)]
+    pub base_path: String,
+
+    /// A proxy whose X-Forwarded-For is believed, by its address. May be given again.
+    #[arg(long, value_name = "ADDRESS")]
+    pub proxy: Vec<IpAddr>,
+
+    /// The certificates, in PEM, of those who sign the server's certificate (rediss://); those of the system
+    /// do not count then.
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+
+    /// This console's own certificate, in PEM, where the server asks for one.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+
+    /// The key of --cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
 
     /// So many connections of browsers at once; more are turned away. Half of them may be pages that are told
     /// anew by themselves. Each needs a file descriptor, and so does each user who is signed in.
@@ -71,12 +94,37 @@ pub struct Options {
 impl Options {
     /// Where the server is, and the user and password in its address.
     pub fn place(&self) -> Result<(Place, Option<User>), String> {
-        Place::read(&self.redis)
-            .map_err(|like| format!("--redis (or REDIS_URL) is not an address like {like}"))
+        Place::read(&self.redis, self.certificates()?)
+    }
+
+    /// What --cacert, --cert and --key name.
+    fn certificates(&self) -> Result<Option<TlsCertificates>, String> {
+        let read = |option: &str, file: &PathBuf| {
+            fs::read(file).map_err(|error| format!("{option} {}: {error}", file.display()))
+        };
+        let root_cert = self.cacert.as_ref().map(|file| read("--cacert", file)).transpose()?;
+        let client_tls = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                Some(ClientTlsConfig { client_cert: read("--cert", cert)?, client_key: read("--key", key)? })
+            }
+            _ => None,
+        };
+        let any = root_cert.is_some() || client_tls.is_some();
+        Ok(any.then_some(TlsCertificates { client_tls, root_cert }))
     }
 
     /// Whether others than the users of this machine may come.
     pub fn is_exposed(&self) -> bool {
         !self.bind.is_loopback() || !self.host.is_empty()
+    }
+}
+
+/// A path of plain letters, so that it needs no coding anywhere.
+fn base_path(text: &str) -> Result<String, String> {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "/-_.~".contains(one);
+    let odd = text.contains("//") || text.split('/').any(|part| part == "." || part == "..");
+    match text.is_empty() || text.starts_with('/') && text.chars().all(plain) && !odd {
+        true => Ok(text.to_owned()),
+        false => Err("write it as /jobs: letters, digits and -_.~ behind a slash".into()),
     }
 }

@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 pub async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let visitor = Visitor::of(&request, app.options.is_exposed());
+    let visitor = Visitor::of(&request, app.options.is_exposed(), &app.options.proxy);
     request.extensions_mut().insert(visitor);
     let headers = request.headers();
     let mut response = if !host_is_ours(headers, &app.options.host) {

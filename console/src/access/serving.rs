@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::Router;
 use hyper::body::Incoming;
@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use crate::access::stalled::Stalled;
 use crate::access::visitors::{network, Peer};
+use crate::names::{asked, own};
 
 /// How long the head of a request may take, and what comes after it. A connection that asks for nothing is
 /// closed after that as well, and so is one whose client reads nothing of what waits for it.
@@ -112,7 +113,23 @@ async fn pass_on(
 ) -> Result<Response, Infallible> {
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(peer);
+    match under_base(request.uri()) {
+        Some(uri) => *request.uri_mut() = uri,
+        None => return Ok(elsewhere()),
+    }
     router.call(request).await
+}
+
+/// What is asked for behind the path under which the console stands; `None` for what is not.
+fn under_base(uri: &Uri) -> Option<Uri> {
+    let path = asked(uri.path())?;
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{path}{query}").parse().ok()
+}
+
+fn elsewhere() -> Response {
+    (StatusCode::NOT_FOUND, format!("This console stands under {}/ (--base-path).\n", own("")))
+        .into_response()
 }
 
 fn too_many() -> Response {

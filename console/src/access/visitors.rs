@@ -19,11 +19,11 @@ pub struct Visitor {
 
 impl Visitor {
     /// `is_exposed` is what the command line says of all requests.
-    pub fn of(request: &Request, is_exposed: bool) -> Self {
+    pub fn of(request: &Request, is_exposed: bool, proxies: &[IpAddr]) -> Self {
         let headers = request.headers();
         let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
         let is_exposed = is_exposed || is_forwarded(request.version(), headers);
-        Self { address: network(sender(headers, peer)), is_exposed }
+        Self { address: network(sender(headers, peer, proxies)), is_exposed }
     }
 }
 
@@ -57,12 +57,13 @@ pub fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whom a proxy on this machine has passed on: the last address is the one that it has seen itself. Of
-/// others the word does not count.
-fn sender(headers: &HeaderMap, peer: IpAddr) -> IpAddr {
+/// Whom a proxy has passed on that was named: the last address is the one that it has seen itself. The word
+/// of others does not count.
+fn sender(headers: &HeaderMap, peer: IpAddr, proxies: &[IpAddr]) -> IpAddr {
     let last = headers.get_all("x-forwarded-for").iter().next_back();
     let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
-    last.filter(|_| peer.is_loopback()).unwrap_or(peer)
+    let is_named = proxies.iter().any(|proxy| proxy.to_canonical() == peer.to_canonical());
+    last.filter(|_| is_named).unwrap_or(peer)
 }
 
 /// Whoever has one IPv6 address has all of its network.
@@ -88,7 +89,7 @@ mod tests {
     }
 
     fn exposed(version: Version, pairs: &[(&'static str, &str)]) -> bool {
-        Visitor::of(&request("127.0.0.1", version, pairs), false).is_exposed
+        Visitor::of(&request("127.0.0.1", version, pairs), false, &[]).is_exposed
     }
 
     #[test]
@@ -105,13 +106,14 @@ mod tests {
             assert!(exposed(Version::HTTP_11, &[("host", "127.0.0.1"), (name, "x")]), "{name}");
         }
         assert!(exposed(Version::HTTP_10, &[("host", "127.0.0.1")]));
-        assert!(Visitor::of(&request("127.0.0.1", Version::HTTP_11, &[]), true).is_exposed);
+        assert!(Visitor::of(&request("127.0.0.1", Version::HTTP_11, &[]), true, &[]).is_exposed);
     }
 
     #[test]
-    fn a_proxy_of_this_machine_tells_whom_it_serves_and_others_are_not_believed() {
+    fn a_proxy_that_is_named_tells_whom_it_serves_and_others_are_not_believed() {
+        let proxies = ["127.0.0.1", "::1"].map(|proxy| proxy.parse().unwrap());
         let address = |peer, told| {
-            Visitor::of(&request(peer, Version::HTTP_11, &[("x-forwarded-for", told)]), true)
+            Visitor::of(&request(peer, Version::HTTP_11, &[("x-forwarded-for", told)]), true, &proxies)
                 .address
                 .to_string()
         };
@@ -120,5 +122,6 @@ mod tests {
         assert_eq!(address("::1", "2001:db8::1:2:3:4"), "2001:db8::");
         assert_eq!(address("::ffff:10.0.0.4", "?"), "10.0.0.4");
         assert_eq!(address("127.0.0.1", "nonsense"), "127.0.0.1");
+        assert_eq!(address("127.0.0.2", "10.0.0.1"), "127.0.0.2");
     }
 }

@@ -13,7 +13,9 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnecti
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
-use redis::{cmd, AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ProtocolVersion, Value};
+use redis::{
+    cmd, AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ProtocolVersion, TlsCertificates, Value,
+};
 
 use crate::connection::following::Watched;
 use crate::connection::place::Place;
@@ -49,8 +51,8 @@ impl Link {
     /// Connects and signs in; without a user as the server's default user, without a password.
     /// A server that is a node of a cluster gives a link to the cluster.
     pub async fn open(place: &Place, user: Option<(&str, &str)>) -> Result<Self, Failure> {
-        let server = match place {
-            Place::At(server) => server,
+        let (server, certs) = match place {
+            Place::At(server, certs) => (server, certs),
             Place::Watched(sentinels) => {
                 return Ok(Self::Watched(Arc::new(Watched::open(Arc::clone(sentinels), user).await?)))
             }
@@ -59,7 +61,7 @@ impl Link {
         // The first connection tells at once what is wrong; the manager would try again.
         let (_, hello) = connect(&client, AsyncConnectionConfig::new()).await?;
         if hello.text("mode") == "cluster" {
-            return Self::open_cluster(server, user).await;
+            return Self::open_cluster(server, certs.as_deref(), user).await;
         }
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(PATIENCE))
@@ -72,25 +74,32 @@ impl Link {
     /// The server that this link goes to now, when Sentinels have named it; else the place itself.
     pub async fn place(&self, place: &Place) -> Result<Place, Failure> {
         match self {
-            Self::Watched(link) => Ok(Place::At(link.server().await?.into())),
+            Self::Watched(link) => Ok(Place::At(link.server().await?.into(), None)),
             _ => Ok(place.clone()),
         }
     }
 
     /// Whether the server still takes this user, which it tells a new connection alone.
     pub async fn check(&self, place: &Place, user: Option<(&str, &str)>) -> Result<(), Failure> {
-        if let Place::At(server) = self.place(place).await? {
+        if let Place::At(server, _) = self.place(place).await? {
             connect(&Client::open(signed_in(&server, user))?, AsyncConnectionConfig::new()).await?;
         }
         Ok(())
     }
 
-    async fn open_cluster(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<Self, Failure> {
+    async fn open_cluster(
+        server: &ConnectionInfo,
+        certs: Option<&TlsCertificates>,
+        user: Option<(&str, &str)>,
+    ) -> Result<Self, Failure> {
         let mut builder = ClusterClientBuilder::new([server.clone()])
             .use_protocol(ProtocolVersion::RESP3)
             .connection_timeout(PATIENCE)
             .response_timeout(PATIENCE)
             .retries(3);
+        if let Some(certs) = certs {
+            builder = builder.certs(certs.clone());
+        }
         if let Some((name, password)) = user {
             builder = builder.username(name).password(password);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::{
     cmd, AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError,
+    RedisConnectionInfo, RedisError, TlsCertificates,
 };
 
 use crate::names::shown;
@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub enum Place {
-    /// A server, or a node of a cluster.
-    At(Box<ConnectionInfo>),
+    /// A server, or a node of a cluster, and the certificates for those that it names.
+    At(Box<ConnectionInfo>, Option<Box<TlsCertificates>>),
     /// The primary of a service that Sentinels watch.
     Watched(Arc<Sentinels>),
 }
@@ -34,14 +34,43 @@ pub type User = (String, String);
 
 impl Place {
     /// Reads an address, and takes user and password out of it; no error repeats these.
-    pub fn read(url: &str) -> Result<(Self, Option<User>), &'static str> {
+    pub fn read(url: &str, certs: Option<TlsCertificates>) -> Result<(Self, Option<User>), String> {
+        let (place, user) = Self::parse(url)
+            .map_err(|like| format!("--redis (or REDIS_URL) is not an address like {like}"))?;
+        let Some(certs) = certs else { return Ok((place, user)) };
+        Ok((place.with(certs).map_err(|error| format!("--cacert, --cert, --key: {error}"))?, user))
+    }
+
+    /// The same place, to which these certificates are shown, and whose own they sign.
+    fn with(self, certs: TlsCertificates) -> Result<Self, String> {
+        let with = |server: ConnectionInfo| match server.addr() {
+            ConnectionAddr::TcpTls { .. } => match Client::build_with_tls(server, certs.clone()) {
+                Ok(client) => Ok(client.get_connection_info().clone()),
+                Err(error) => Err(shown(error.to_string().as_bytes())),
+            },
+            _ => Err("the address must begin with rediss://".to_owned()),
+        };
+        Ok(match self {
+            Self::At(server, _) => Self::At(with(*server)?.into(), Some(certs.into())),
+            Self::Watched(sentinels) => {
+                let sentinels = Arc::into_inner(sentinels).ok_or("they are in use")?;
+                Self::Watched(Arc::new(Sentinels {
+                    hosts: sentinels.hosts.into_iter().map(with).collect::<Result<_, _>>()?,
+                    server: with(sentinels.server)?,
+                    ..sentinels
+                }))
+            }
+        })
+    }
+
+    fn parse(url: &str) -> Result<(Self, Option<User>), &'static str> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         match SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme)) {
             Some((_, scheme)) => Sentinels::read(scheme, rest)
                 .map(|(sentinels, user)| (Self::Watched(Arc::new(sentinels)), user))
                 .ok_or("redis+sentinel://[user:password@]host1:26379,host2:26379/service[/db]"),
             None => match url.into_connection_info() {
-                Ok(server) => Ok((Self::At(without_user(&server).into()), user_of(&server))),
+                Ok(server) => Ok((Self::At(without_user(&server).into(), None), user_of(&server))),
                 Err(_) => Err("redis://127.0.0.1:6379/0"),
             },
         }
@@ -175,7 +204,7 @@ mod tests {
     use super::*;
 
     fn watched(url: &str) -> (Sentinels, Option<User>) {
-        match Place::read(url) {
+        match Place::parse(url) {
             Ok((Place::Watched(sentinels), user)) => (Arc::into_inner(sentinels).unwrap(), user),
             _ => panic!("{url}"),
         }
@@ -215,7 +244,7 @@ mod tests {
         for bad in
             ["", "/", "/x", "one", "one/", "one,/x", ",/x", "one:x/x", "one/x/y", "ann:secret@/x", "::1/x"]
         {
-            let told = Place::read(&format!("redis+sentinel://{bad}")).err().unwrap();
+            let told = Place::parse(&format!("redis+sentinel://{bad}")).err().unwrap();
             assert!(told.starts_with("redis+sentinel://["), "{bad}");
         }
     }

@@ -10,7 +10,7 @@ use crate::connection::reply::Record;
 use crate::connection::{board_command, Found, MOST_BOARDS};
 use crate::failure::Failure;
 use crate::format::{board_address, count_link, name, now, number, paused, size, span};
-use crate::names::{address, shown};
+use crate::names::{address, own, shown};
 use crate::recent::Point;
 
 /// Boards on one page.
@@ -110,7 +110,7 @@ fn head(cx: &RequestContext) -> Markup {
 
 fn open_form() -> Markup {
     html! {
-        form.filters action="/board" {
+        form.filters action=(own("/board")) {
             label { "Open the board " input name="b" required placeholder="its key"; }
             button { "Open" }
         }

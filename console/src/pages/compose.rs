@@ -13,7 +13,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{bytes, text, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, size};
-use crate::names::{address, hex, short, unhex};
+use crate::names::{address, hex, own, short, unhex};
 use crate::query::Query;
 
 /// Longer payloads are not edited here.
@@ -81,7 +81,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         @if payload.len() > MOST {
             p.refused { "This payload has " (size(payload.len() as i64)) "; up to " (size(MOST as i64)) " are edited here." }
         } @else {
-            form.compose method="post" action=(cx.here) {
+            form.compose method="post" action=(own(&cx.here)) {
                 (secret(&cx.session))
                 (payload_field(&payload))
                 @if !matches!(purpose, Purpose::Edit(..)) { (options(record)) }
@@ -246,7 +246,7 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         (told)
         p { "The command:" }
         pre.data #command tabindex="0" { (short(words.text().as_bytes(), 4000)) }
-        form method="post" action=(cx.here) {
+        form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }
             button.primary name="sure" value="1" { (verb) }

@@ -15,7 +15,7 @@ use crate::connection::reply::{bytes, int, list, text, Record};
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::format::{board_address, job_link, name, number, state};
-use crate::names::{address, short, shown};
+use crate::names::{address, own, short, shown};
 use crate::query::Query;
 
 /// One look of a dry run counts so many jobs; more are told as more.
@@ -161,7 +161,7 @@ fn back(board: &[u8], query: &Query) -> String {
 /// The options of a verb, which change the forecast.
 fn options(verb: &str, query: &Query) -> Markup {
     let value = |field: &str| shown(query.bytes(field).unwrap_or_default());
-    let own: &[&str] = match verb {
+    let fields: &[&str] = match verb {
         "requeue" => &["to", "fresh"],
         "cancel" => &["force"],
         "update" => &["priority", "to"],
@@ -169,11 +169,11 @@ fn options(verb: &str, query: &Query) -> Markup {
         _ => return html! {},
     };
     html! {
-        form.filters action="/confirm" aria-label="Options" {
+        form.filters action=(own("/confirm")) aria-label="Options" {
             @for (field, value) in query.iter() {
-                @if !own.contains(&field) { (hidden(field, value)) }
+                @if !fields.contains(&field) { (hidden(field, value)) }
             }
-            @for option in own {
+            @for option in fields {
                 @match *option {
                     "to" => label { @if verb == "update" { "queue " } @else { "into the queue " } input name="to" value=(value("to")) placeholder="as it is"; },
                     "force" => label { input type="checkbox" name="force" value="1" checked[query.is_set("force")]; " also take running jobs from their workers (FORCE)" },

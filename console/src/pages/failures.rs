@@ -10,7 +10,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, number, soon};
-use crate::names::{address, short, shown};
+use crate::names::{address, own, short, shown};
 use crate::preview;
 use crate::query::hidden_field;
 
@@ -192,7 +192,7 @@ async fn listed(
             p.actions { (act_links(cx, board, alike, count)) }
         } @else { h2 { "Newest first" } }
         @if rows.is_empty() { p { "None: no failed job is kept." } } @else {
-            form action="/confirm" {
+            form action=(own("/confirm")) {
                 (hidden("b", board))
                 ol.cards #jobs {
                     @for (row, payload) in rows.iter().zip(&payloads) { (card(cx, board, row, payload.as_deref())) }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::filters::{Filters, FLAGS, NAMED};
 use crate::format::{job_link, name, number, soon, state, STATES};
 use crate::grammar::written;
-use crate::names::{address, short, shown};
+use crate::names::{address, own, short, shown};
 
 pub async fn get(cx: RequestContext) -> Response {
     if let (Ok(board), Some(id)) = (cx.board(), cx.query.bytes("id")) {
@@ -76,7 +76,7 @@ fn search_form(board: &[u8], filters: &Filters) -> Markup {
     let terms: Vec<String> =
         filters.fields().iter().map(|(field, value)| written(field, &shown(value))).collect();
     html! {
-        form.filters.search action="/find" role="search" aria-label="Jobs" {
+        form.filters.search action=(own("/find")) role="search" aria-label="Jobs" {
             (hidden("b", board))
             input type="search" name="q" value=(terms.join(" ")) list="suggestions" data-suggest="1" autocomplete="off"
                 aria-label="Find jobs" placeholder="failed since 2h kind:IOError";
@@ -117,7 +117,7 @@ fn chips(board: &[u8], filters: &Filters, rev: bool) -> Markup {
 
 fn form(cx: &RequestContext, board: &[u8], filters: &Filters) -> Markup {
     html! {
-        form.filters action="/jobs" aria-label="Filters" {
+        form.filters action=(own("/jobs")) aria-label="Filters" {
             (hidden("b", board))
             fieldset {
                 legend { "State" }
@@ -157,7 +157,7 @@ fn table(
         @if listed.rows.is_empty() {
             p { @if listed.next.is_some() { "None so far. There are more to look at." } @else { "None." } }
         } @else {
-            form action="/confirm" {
+            form action=(own("/confirm")) {
                 (hidden("b", board))
                 div.wide {
                     table.jobs.stacked {

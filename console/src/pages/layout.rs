@@ -12,7 +12,7 @@ use crate::access::sessions::Session;
 use crate::app::{App, RequestContext};
 use crate::failure::Failure;
 use crate::format::{board_address, name};
-use crate::names::shown;
+use crate::names::{own, shown};
 use crate::query::hidden_field;
 
 /// The hidden field that carries a name unharmed.
@@ -67,7 +67,7 @@ pub fn failure_page(
     let body = html! {
         h1 { (failure.title()) }
         p.refused role="alert" { (failure.text()) }
-        p { @if let Some(board) = board { a href=(board_address("/board", board)) { "To the board" } " · " } a href="/" { "All boards" } }
+        p { @if let Some(board) = board { a href=(board_address("/board", board)) { "To the board" } " · " } a href=(own("/")) { "All boards" } }
     };
     plain(failure.status(), &framed(&frame, &body))
 }
@@ -93,11 +93,11 @@ fn framed(frame: &Frame, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (frame.title) " · jobboard" }
-                link rel="icon" href="/static/icon.svg" type="image/svg+xml";
-                link rel="stylesheet" href="/static/style.css";
-                script src="/static/console.js" defer {}
+                link rel="icon" href=(own("/static/icon.svg")) type="image/svg+xml";
+                link rel="stylesheet" href=(own("/static/style.css"));
+                script src=(own("/static/console.js")) defer {}
             }
-            body data-live=[frame.live] {
+            body data-live=[frame.live] data-base=(own("")) {
                 a.skip href="#main" { "Skip to the content" }
                 @if ["Jobs", "Failed"].contains(&frame.place) { a.skip href="#list" { "Skip to the list" } }
                 (banner(frame))
@@ -112,11 +112,11 @@ fn framed(frame: &Frame, body: &Markup) -> Markup {
 fn banner(frame: &Frame) -> Markup {
     html! {
         header.banner {
-            a.brand href="/" { span.mark aria-hidden="true" {} "jobboard" }
+            a.brand href=(own("/")) { span.mark aria-hidden="true" {} "jobboard" }
             @if let Some(board) = frame.board { (navigation(board, frame.place)) }
             @if frame.session.is_some() {
                 @if let Some(board) = frame.board {
-                    form.find action="/find" role="search" aria-label="Everything" {
+                    form.find action=(own("/find")) role="search" aria-label="Everything" {
                         (hidden("b", board))
                         input type="search" name="q" aria-label="Find a job by its id, or jobs by what they are" list="suggestions"
                             data-suggest="1" autocomplete="off" placeholder="id, failed since 2h, kind:…" data-key="/";
@@ -141,7 +141,7 @@ fn who(session: &Session) -> Markup {
     html! {
         @if !session.is_open() {
             span.who { (shown(session.user.as_bytes())) }
-            form method="post" action="/sign-out" { (secret(session)) button { "Sign out" } }
+            form method="post" action=(own("/sign-out")) { (secret(session)) button { "Sign out" } }
         }
     }
 }
@@ -189,6 +189,6 @@ fn keys() -> Markup {
             dl { @for (key, meaning) in keys { dt { kbd { (key) } } dd { (meaning) } } }
             form method="dialog" { button { "Close" } }
         }
-        a.unseen href="/" data-key="g b" tabindex="-1" aria-hidden="true" {}
+        a.unseen href=(own("/")) data-key="g b" tabindex="-1" aria-hidden="true" {}
     }
 }

@@ -36,6 +36,7 @@ use maud::{html, Markup};
 
 use crate::app::RequestContext;
 use crate::failure::Failure;
+use crate::names::own;
 
 pub use layout::{failure_page, page};
 
@@ -138,7 +139,7 @@ impl LivePage {
         let view = self.view(&cx, &mut Memory::default()).await;
         let query = cx.here.split_once('?').map_or("", |(_, query)| query);
         let name = format!("{self:?}").to_lowercase();
-        answer(&cx, view, Some(&format!("/live/{name}?{query}")))
+        answer(&cx, view, Some(&own(&format!("/live/{name}?{query}"))))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::actions::runs::Run;
 use crate::app::RequestContext;
 use crate::failure::Failure;
 use crate::format::{board_address, number};
+use crate::names::own;
 use crate::query::Query;
 
 fn run(cx: &RequestContext) -> Result<Arc<Run>, Failure> {
@@ -36,7 +37,7 @@ pub fn view(cx: &RequestContext) -> Result<View, Failure> {
             p { (progress.held_count) " were held back, because of others: " @for id in &progress.held { bdi.name { (id) } " " } }
         }
         @if !progress.ended {
-            form method="post" action={ "/stop?" (query) } { (secret(&cx.session)) button { "Stop" } }
+            form method="post" action={ (own("/stop")) "?" (query) } { (secret(&cx.session)) button { "Stop" } }
         }
     };
     Ok(View {
@@ -60,7 +61,7 @@ pub async fn stop(cx: RequestContext, body: Bytes) -> Response {
         Ok(run) => {
             run.stop();
             let query = cx.here.split_once('?').map_or("", |(_, query)| query);
-            Redirect::to(&format!("/run?{query}")).into_response()
+            Redirect::to(&own(&format!("/run?{query}"))).into_response()
         }
         Err(failure) => cx.fail(&failure),
     }

@@ -13,7 +13,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{list, text, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, soon, span, state, when};
-use crate::names::{address, short, shown};
+use crate::names::{address, own, short, shown};
 use crate::query::Query;
 
 /// Past runs that are looked for.
@@ -171,7 +171,7 @@ async fn edit(cx: &RequestContext) -> Result<View, Failure> {
     };
     let bytes = row.as_ref().map(|row| row.bytes("payload")).unwrap_or_default();
     let body = html! {
-        form.compose method="post" action=(cx.here) {
+        form.compose method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @if row.is_none() { label { "id" input name="id" required; } }
             div.fields {
@@ -219,7 +219,7 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Result<String, View>,
         p { @if row.is_some() { "This changes the schedule " (name(&id)) "." } @else { "This makes the schedule " (name(&id)) "." } }
         p { "The command:" }
         pre.data #command tabindex="0" { (short(words.text().as_bytes(), 4000)) }
-        form method="post" action=(cx.here) {
+        form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }
             button.primary name="sure" value="1" { "Save the schedule" }

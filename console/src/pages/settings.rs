@@ -11,7 +11,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{list, text, Record};
 use crate::failure::Failure;
 use crate::format::{name, number, size, span};
-use crate::names::{address, shown};
+use crate::names::{address, own, shown};
 use crate::query::Query;
 
 /// The fields of an address that say whose settings are meant.
@@ -61,7 +61,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let settings = in_force(cx, &board).await?;
     let head = html! {
         h1 { "Settings of " (place(&board, &cx.query)) }
-        form.filters action="/settings" {
+        form.filters action=(own("/settings")) {
             (hidden("b", &board))
             @for field in PLACE {
                 label { (field) " " input name=(field) value=(shown(cx.query.bytes(field).unwrap_or_default())); }
@@ -72,7 +72,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     };
     let body = html! {
         @if cx.may_write() {
-            form action="/confirm" {
+            form action=(own("/confirm")) {
                 (hidden("b", &board))
                 input type="hidden" name="verb" value="settings";
                 @for field in PLACE { @if let Some(value) = cx.query.bytes(field) { (hidden(field, value)) } }

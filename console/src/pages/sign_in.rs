@@ -16,7 +16,7 @@ use crate::access::visitors::Visitor;
 use crate::app::{App, RequestContext};
 use crate::connection::Link;
 use crate::failure::Failure;
-use crate::names::shown;
+use crate::names::{own, shown};
 use crate::query::Query;
 
 /// How long a wrong password takes.
@@ -65,7 +65,7 @@ pub async fn post(
                 let text = "Too many users are signed in to this console. Try again later.";
                 return refused(StatusCode::SERVICE_UNAVAILABLE, text);
             };
-            ([(header::SET_COOKIE, app.set_cookie(&id))], Redirect::to(to)).into_response()
+            ([(header::SET_COOKIE, app.set_cookie(&id))], Redirect::to(&own(to))).into_response()
         }
         Err(Failure::SignedOut) => {
             refused(StatusCode::UNAUTHORIZED, "The server knows no such user with this password.")
@@ -105,7 +105,7 @@ pub async fn sign_out(cx: RequestContext, body: Bytes) -> Response {
         return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
     }
     cx.app.sign_out(&cx.session);
-    ([(header::SET_COOKIE, cx.app.set_cookie(""))], Redirect::to("/sign-in")).into_response()
+    ([(header::SET_COOKIE, cx.app.set_cookie(""))], Redirect::to(&own("/sign-in"))).into_response()
 }
 
 /// A path of this console; nothing that leads elsewhere.
@@ -118,7 +118,7 @@ fn own_path(to: Option<&str>) -> &str {
 
 fn form(app: &App, headers: &HeaderMap, to: &str, status: StatusCode, refusal: Option<&str>) -> Response {
     let body = html! {
-        form.sign-in method="post" action="/sign-in" {
+        form.sign-in method="post" action=(own("/sign-in")) {
             h1 { "Sign in" }
             p { "With a user of the Redis or Valkey server. You may do here what that user may do there." }
             @if let Some(text) = refusal { p.refused role="alert" { (text) } }

@@ -11,7 +11,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{int, Record};
 use crate::failure::Failure;
 use crate::format::{name, now, number, span};
-use crate::names::{address, shown};
+use crate::names::{address, own, shown};
 use crate::recent::Bins;
 
 const DAY: i64 = 86_400_000;
@@ -47,7 +47,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     let told = try_join_all((0..days).map(|day| stats(cx, &board, queue.as_deref(), day))).await?;
     let head = html! {
         h1 { "Statistics of " (name(&board)) @if let Some(queue) = &queue { ", queue " (name(queue)) } }
-        form.filters action="/stats" {
+        form.filters action=(own("/stats")) {
             (hidden("b", &board))
             label { "queue " input name="queue" value=(shown(queue.as_deref().unwrap_or_default())) placeholder="all"; }
             label { "days " input name="days" type="number" min="1" max=(kept.min(MOST_DAYS)) value=(days); }

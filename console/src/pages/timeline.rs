@@ -148,7 +148,11 @@ fn line(board: &[u8], rows: &[Row], record: &Record, children: &[Record]) -> Mar
     let scale = Scale { first, last };
     // Attempts are counted from the last one: the first events of a long history go.
     let runs = rows.iter().filter(|row| matches!(row.doing, Doing::Running(_))).count() as i64;
-    let mut attempt = record.int("attempt") - runs;
+    let before = record.int("attempt") - runs;
+    let attempt = |at: usize| {
+        let so_far = rows[..=at].iter().filter(|row| matches!(row.doing, Doing::Running(_)));
+        before + so_far.count() as i64
+    };
     let skipped = rows.len().saturating_sub(ROWS);
     html! {
         p.span {
@@ -157,10 +161,7 @@ fn line(board: &[u8], rows: &[Row], record: &Record, children: &[Record]) -> Mar
         }
         @if skipped > 0 { p.note { (number(skipped as i64)) " earlier waits and attempts are not drawn." } }
         ol.timeline {
-            @for (at, row) in rows.iter().enumerate() {
-                @if matches!(row.doing, Doing::Running(_)) { @let _ = { attempt += 1; }; }
-                @if at >= skipped { (drawn(scale, row, attempt)) }
-            }
+            @for (at, row) in rows.iter().enumerate().skip(skipped) { (drawn(scale, row, attempt(at))) }
             @for child in children { (drawn_child(scale, board, child)) }
         }
         @if record.int("children") > children.len() as i64 && !children.is_empty() {
