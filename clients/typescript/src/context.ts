@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Board } from './board/board.js';
+import { decoded } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import type { Job } from './jobs.js';
 import { CancelRequested, Lost, type Stopped } from './outcomes.js';
@@ -19,6 +20,8 @@ export interface Report {
 export interface Reports {
   report(fields: Report): void;
   flush(): Promise<void>;
+  /** Stores a step; the stored value, when it is another one. */
+  store(name: string, data: string | Buffer, replace: boolean): Promise<string | Buffer | undefined>;
 }
 
 /**
@@ -31,6 +34,7 @@ export interface Reports {
 export class Context<Payload = unknown> {
   readonly #stop = new AbortController();
   readonly #reports: Reports;
+  readonly #used = new Set<string>();
   /** The worker is about to stop: the handler may finish, or throw `Abandon`. */
   goingHome = false;
 
@@ -104,6 +108,39 @@ export class Context<Payload = unknown> {
     this.#report({ payload });
   }
 
+  /**
+   * Does a step of the work once: calls the function and stores what it returns. When the job runs again, the stored
+   * value is returned, and the function is not called.
+   *
+   *     const receipt = await context.step('charge', () => charge(order, { key: context.id }))
+   *
+   * Each step of a job needs a name of its own. The value is in every run what the codec makes of it: with JSON a Date
+   * comes as text. A worker that dies after the function and before the answer of the server leaves nothing, and the
+   * step runs again: so pass a key to what must not happen twice.
+   */
+  async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    const stored = this.#begin(name) ?? (await this.#store(name, this.board.codec.encode((await work()) ?? null), false));
+    return decoded(this.board.codec, stored) as T;
+  }
+
+  /**
+   * The items, one after the other, going on where the last run was. How many are done is stored under the name after
+   * each `every` items; items must come in the same order in every run. After a crash up to `every` come again.
+   */
+  async *iterate<T>(name: string, items: Iterable<T> | AsyncIterable<T>, { every = 1 } = {}): AsyncGenerator<T, void, undefined> {
+    const stored = this.#begin(name);
+    const start = stored === undefined ? 0 : Number(stored.toString());
+    if (!Number.isInteger(start)) throw new TypeError(`'${name}' is a step that does not count items: it holds ${stored?.toString() ?? ''}`);
+    let at = 0;
+    for await (const item of items) {
+      at += 1;
+      if (at <= start) continue;
+      yield item;
+      if ((at - start) % every === 0) await this.#store(name, String(at), true);
+    }
+    if (at > start && (at - start) % every !== 0) await this.#store(name, String(at), true);
+  }
+
   /** Waits until the server has taken all reports. */
   async flush(): Promise<void> {
     this.check();
@@ -120,6 +157,21 @@ export class Context<Payload = unknown> {
   async sleep(duration: Duration): Promise<void> {
     await sleep(toMs(duration), undefined, { signal: this.signal }).catch(() => undefined);
     this.check();
+  }
+
+  /** What is stored under the name; throws when the run has used it. */
+  #begin(name: string): string | Buffer | undefined {
+    this.check();
+    if (this.#used.has(name)) throw new TypeError(`two steps of this run are called '${name}': give each a name of its own, in a loop one with the number of the round`);
+    this.#used.add(name);
+    return this.job.step(name);
+  }
+
+  /** Stores a step also when the handler has to stop; the value that counts. */
+  async #store(name: string, data: string | Buffer, replace: boolean): Promise<string | Buffer> {
+    const other = await this.#reports.store(name, data, replace);
+    this.check();
+    return other ?? data;
   }
 
   #report(fields: Report): void {

@@ -1,7 +1,7 @@
 /** A job's record. */
 import { type Codec, decoded } from './codecs.js';
 import type { Field, State } from './generated.js';
-import { double, pairs, type Reply, strings, value } from './replies.js';
+import { double, mapping, pairs, type Reply, strings, value } from './replies.js';
 
 const ENDED: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
 
@@ -47,6 +47,8 @@ export class Job<Payload = unknown, Result = unknown> {
   declare readonly cost?: number;
   declare readonly session?: number;
 
+  /** What the steps of its work came to, as the server has it. */
+  readonly #steps = new Map<string, { data: string | Buffer; at: number }>();
   readonly #codec: Codec;
   readonly #data: { payload?: string | Buffer; result?: string | Buffer } = {};
   readonly #decoded: { payload?: unknown; result?: unknown } = {};
@@ -56,7 +58,12 @@ export class Job<Payload = unknown, Result = unknown> {
     const fields = this as unknown as Record<string, unknown>;
     pairs(record, (key, found) => {
       if (key === 'payload' || key === 'result') this.#data[key] = found as string | Buffer;
-      else fields[key] = field(key, found);
+      else if (key === 'steps') {
+        pairs(found, (name, step) => {
+          const { value: data, at } = mapping(step, { value: (one) => one }) as { value: string | Buffer; at: number };
+          this.#steps.set(name, { data, at });
+        });
+      } else fields[key] = field(key, found);
     });
   }
 
@@ -68,6 +75,16 @@ export class Job<Payload = unknown, Result = unknown> {
   /** The result; undefined when there is none. */
   get result(): Result | undefined {
     return this.#decode('result') as Result | undefined;
+  }
+
+  /** What the steps of its work came to, when `steps` was asked for. */
+  get steps(): Readonly<Record<string, { readonly value: unknown; readonly at: number }>> {
+    return Object.fromEntries([...this.#steps].map(([name, { data, at }]) => [name, { value: decoded(this.#codec, data), at }]));
+  }
+
+  /** @internal The stored value of a step. */
+  step(name: string): string | Buffer | undefined {
+    return this.#steps.get(name)?.data;
   }
 
   /** The payload as it came. */
@@ -83,6 +100,7 @@ export class Job<Payload = unknown, Result = unknown> {
   toJSON(): Record<string, unknown> {
     const found: Record<string, unknown> = Object.fromEntries(Object.entries(this));
     for (const name of ['payload', 'result'] as const) if (this.#data[name] !== undefined) found[name] = this[name];
+    if (this.#steps.size > 0) found['steps'] = this.steps;
     return found;
   }
 

@@ -102,7 +102,7 @@ describe('ends', () => {
       same: `failed SameHandler ${found['same']?.slice(19) ?? ''}`,
       unserializable: `failed TypeError ${found['unserializable']?.slice(17) ?? ''}`,
     });
-    assert.match(found.same ?? '', /would lead to this handler again/);
+    assert.match(String(found.same), /would lead to this handler again/);
     const history = await board.history(ids.get('error') ?? '');
     assert.ok(history?.some((one) => one.event === 'log' && one.text?.includes('worker.test')));
   });
@@ -172,6 +172,55 @@ describe('reports', () => {
     const job = await board.get(id);
     assert.deepEqual([job?.meta, job?.payload, job?.progress], [{ host: 'a', n: '2' }, { at: 5 }, 100]);
     assert.deepEqual((await board.history(id))?.filter((one) => one.event === 'log').map((one) => one.text), ['one', 'two']);
+  });
+});
+
+describe('steps', () => {
+  test('what is done is not done again', async (t) => {
+    const board = server.board();
+    const calls: string[] = [];
+    let stored: unknown[] = [];
+    const order = board.task('order', { backoff: '1ms', retries: 3 }).handle(async (_, context) => {
+      const receipt = await context.step('charge', () => {
+        calls.push(`charge ${context.id}`);
+        return { sum: 5 };
+      });
+      for await (const row of context.iterate('rows', ['a', 'b', 'c'], { every: 2 })) {
+        calls.push(row);
+        if (row === 'c' && context.attempt === 1) throw new Error('broken');
+      }
+      await assert.rejects(context.step('charge', () => 1), /two steps of this run are called 'charge'/);
+      stored = Object.entries(context.job.steps).map(([name, { value }]) => [name, value]);
+      return receipt;
+    });
+    const id = await order.post({}, { id: 'a' });
+    started(t, board);
+    assert.deepEqual(await order.result(id), { sum: 5 });
+    assert.deepEqual(calls, ['charge a', 'a', 'b', 'c', 'c']);
+    assert.deepEqual(stored, [['charge', { sum: 5 }], ['rows', 2]]);
+  });
+
+  test('a step is stored once, although the connection breaks', async (t) => {
+    const board = server.board();
+    const { open, passed } = gate();
+    let calls = 0;
+    const task = board.task('work').handle(async (_, context) => {
+      const value = await context.step('one', async () => {
+        calls += 1;
+        await passed;
+        await cut();
+        return calls;
+      });
+      const nothing: unknown = await context.step<unknown>('two', () => undefined);
+      return [value, nothing];
+    });
+    started(t, board, { lease: '2s' });
+    const id = await task.post({});
+    await until(() => calls === 1);
+    open();
+    await ended(board, id).catch(() => ended(board, id)); // the test's own connection breaks, too
+    assert.deepEqual(await task.result(id), [1, null]);
+    assert.equal(calls, 1);
   });
 });
 

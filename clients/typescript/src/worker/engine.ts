@@ -119,6 +119,7 @@ export class Engine {
           this.#sender.report(one, fields);
         },
         async (one) => this.#sender.flush(one),
+        async (one, name, data, replace) => this.#sender.store(one, name, data, replace),
       );
       this.held.set(job.token, run);
       runs.push(run);

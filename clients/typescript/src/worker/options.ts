@@ -67,7 +67,7 @@ export interface Settled {
 }
 
 /** What is asked of each job that is claimed. */
-const FIELDS = ['id', 'token', 'attempt', 'name', 'queue', 'payload', 'meta'];
+const FIELDS = ['id', 'token', 'attempt', 'name', 'queue', 'payload', 'meta', 'steps'];
 
 /* eslint-disable no-console */
 const QUIET: Logger = {

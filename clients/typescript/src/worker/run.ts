@@ -37,6 +37,7 @@ export class Run implements Reports {
     worker: string,
     private readonly reported: (run: Run, fields: Report) => void,
     private readonly flushed: (run: Run) => Promise<void>,
+    private readonly stored: (run: Run, name: string, data: Word, replace: boolean) => Promise<Word | undefined>,
   ) {
     this.context = new Context(job, worker, board, this);
   }
@@ -56,6 +57,10 @@ export class Run implements Reports {
   report(fields: Report): void {
     this.made += 1;
     this.reported(this, fields);
+  }
+
+  async store(name: string, data: Word, replace: boolean): Promise<Word | undefined> {
+    return this.stored(this, name, data, replace);
   }
 
   async flush(): Promise<void> {

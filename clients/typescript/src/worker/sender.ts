@@ -14,6 +14,16 @@ const BEATS = 1000;
 /** Between two sends of reports, ms: what comes faster is put together. */
 const REPORT_EVERY = 100;
 
+/** A step that is to be stored. */
+interface Storing {
+  readonly run: Run;
+  readonly name: string;
+  readonly data: Word;
+  readonly replace: boolean;
+  readonly resolve: (other: Word | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 interface Command {
   readonly words: readonly Word[];
   /** Takes the reply, or the refusal. */
@@ -30,6 +40,7 @@ export class Sender {
   readonly #backoff = new Backoff();
   #ends: [Run, Outcome][] = [];
   #reports: [Run, Report][] = [];
+  #steps: Storing[] = [];
   #waiting: { run: Run; made: number; resolve: () => void }[] = [];
   #reportsAt = 0;
   #beatDue = true;
@@ -88,6 +99,17 @@ export class Sender {
     await done;
   }
 
+  /**
+   * Stores a step, and waits for the answer, however long the server is away: what has been done must not be done
+   * again. The stored value, when it is another one.
+   */
+  async store(run: Run, name: string, data: Word, replace: boolean): Promise<Word | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#steps.push({ run, name, data, replace, resolve, reject });
+      this.#soon();
+    });
+  }
+
   /** Asks the server now whether what we hold is ours. */
   beatSoon(): void {
     this.#beatDue = true;
@@ -97,6 +119,7 @@ export class Sender {
   /** Ends the registration, and the link. */
   async leave(): Promise<void> {
     this.#closed = true;
+    for (const { name, reject } of this.#steps.splice(0)) reject(new ConnectionLost(`the worker stops, and the server cannot be reached: '${name}' is not stored`));
     clearInterval(this.#beating);
     clearTimeout(this.#later);
     if (this.#mayRegister) {
@@ -119,7 +142,7 @@ export class Sender {
     if (this.#sending) return;
     this.#sending = true;
     try {
-      while (!this.#closed && (this.#ends.length > 0 || this.#beatDue || this.#reportsDue())) await this.#send();
+      while (!this.#closed && (this.#ends.length > 0 || this.#steps.length > 0 || this.#beatDue || this.#reportsDue())) await this.#send();
     } catch (error) {
       this.#engine.fail(error);
     } finally {
@@ -138,6 +161,7 @@ export class Sender {
   async #send(): Promise<void> {
     const ends = this.#ends.splice(0);
     const reports = this.#reports.splice(0);
+    const steps = this.#steps.splice(0);
     const beat = this.#beatDue;
     this.#beatDue = false;
     const commands: Command[] = [];
@@ -145,6 +169,7 @@ export class Sender {
       this.#reportsAt = Date.now();
       this.#addReports(commands, reports);
     }
+    for (const step of steps) commands.push(this.#step(step));
     if (beat) this.#addBeats(commands);
     const chained = this.#addEnds(commands, ends);
     if (commands.length === 0) return;
@@ -154,6 +179,7 @@ export class Sender {
       if (chained) this.#engine.notClaimed();
       this.#ends.unshift(...ends);
       this.#reports.unshift(...reports);
+      this.#steps.unshift(...steps);
       this.#beatDue = true;
       await this.#bear(trouble.reason);
       return;
@@ -217,6 +243,24 @@ export class Sender {
     if (found instanceof Refused) {
       if (LOST.has(found.code)) this.#engine.lose(run, `${found.code} ${found.detail}`);
     } else if (found['cancel'] === 1) this.#engine.cancel(run);
+  }
+
+  #step({ run, name, data, replace, resolve, reject }: Storing): Command {
+    const { key, options } = this.#engine;
+    return {
+      words: ['JOB.STEP', key, this.#engine.name, run.id, name, data, 'TOKEN', String(run.token), 'LEASE', String(options.lease), ...(replace ? ['REPLACE'] : [])],
+      take: (reply, refused) => {
+        if (refused) {
+          if (LOST.has(refused.code)) this.#engine.lose(run, refused.message);
+          reject(refused);
+          return;
+        }
+        const found = mapping(reply, { value: (other) => other }) as { deadline: number; cancel: number; value?: Word };
+        if (found.deadline === 0) this.#engine.lose(run, 'its lease has ended, and another job has its place');
+        else if (found.cancel === 1) this.#engine.cancel(run);
+        resolve(found.value);
+      },
+    };
   }
 
   // Leases
