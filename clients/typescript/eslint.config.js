@@ -18,6 +18,9 @@ export default defineConfig(
       // Its way out, `!`, is refused by another rule.
       '@typescript-eslint/non-nullable-type-assertion-style': 'off',
       '@typescript-eslint/no-base-to-string': 'off',
+      // Nest's modules are such classes.
+      '@typescript-eslint/no-extraneous-class': 'off',
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { varsIgnorePattern: '^_' }],
     },
   },

@@ -102,7 +102,7 @@ describe('ends', () => {
       same: `failed SameHandler ${found['same']?.slice(19) ?? ''}`,
       unserializable: `failed TypeError ${found['unserializable']?.slice(17) ?? ''}`,
     });
-    assert.match(String(found.same), /would lead to this handler again/);
+    assert.match(found.same, /would lead to this handler again/);
     const history = await board.history(ids.get('error') ?? '');
     assert.ok(history?.some((one) => one.event === 'log' && one.text?.includes('worker.test')));
   });
