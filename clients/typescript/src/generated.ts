@@ -291,6 +291,8 @@ export interface ClaimOptions {
   session?: boolean | undefined;
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
+  /** the records are one string, see packed records. Range: | they are maps */
+  packed?: boolean | undefined;
   /** the job's id. The post is refused when the id exists. Range: 1 to 255 bytes, not beginning with `@` */
   id?: string | undefined;
 }
@@ -591,6 +593,8 @@ export interface ResumeOptions {
 export interface GetOptions {
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
+  /** the records are one string, see packed records. Range: | they are maps */
+  packed?: boolean | undefined;
   /** the cursor of the last call. Range: | 0 */
   cursor?: string | undefined;
   /** at most this many children. Range: 1 to `max-batch` */
@@ -601,6 +605,8 @@ export interface GetOptions {
 export interface MgetOptions {
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
+  /** the records are one string, see packed records. Range: | they are maps */
+  packed?: boolean | undefined;
 }
 
 /** The options of `JOB.LIST`, in the words of its reference. */
@@ -615,6 +621,8 @@ export interface ListOptions {
   justid?: boolean | undefined;
   /** the fields of the records. Range: | all */
   fields?: readonly string[] | undefined;
+  /** the records are one string, see packed records. Range: | they are maps */
+  packed?: boolean | undefined;
 }
 
 /** The options of `JOB.COUNT`, in the words of its reference. */
@@ -631,6 +639,8 @@ export interface WaitOptions {
   changed?: number | undefined;
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
+  /** the records are one string, see packed records. Range: | they are maps */
+  packed?: boolean | undefined;
   /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
   for?: 'claimable' | 'present' | 'empty' | undefined;
   /** the queue in which the job waits. Range: 1 to 255 bytes */
@@ -898,6 +908,7 @@ export const COMMANDS = {
     ['seen', 'SEEN', 'number'],
     ['session', 'SESSION', 'flag'],
     ['fields', 'FIELDS', 'list'],
+    ['packed', 'PACKED', 'flag'],
     ['id', 'ID', 'text'],
   ],
   'JOB.HEARTBEAT': [
@@ -1053,11 +1064,13 @@ export const COMMANDS = {
   ],
   'JOB.GET': [
     ['fields', 'FIELDS', 'list'],
+    ['packed', 'PACKED', 'flag'],
     ['cursor', 'CURSOR', 'text'],
     ['count', 'COUNT', 'number'],
   ],
   'JOB.MGET': [
     ['fields', 'FIELDS', 'list'],
+    ['packed', 'PACKED', 'flag'],
   ],
   'JOB.LIST': [
     ['rev', 'REV', 'flag'],
@@ -1065,6 +1078,7 @@ export const COMMANDS = {
     ['count', 'COUNT', 'number'],
     ['justid', 'JUSTID', 'flag'],
     ['fields', 'FIELDS', 'list'],
+    ['packed', 'PACKED', 'flag'],
   ],
   'JOB.COUNT': [
     ['cursor', 'CURSOR', 'text'],
@@ -1073,6 +1087,7 @@ export const COMMANDS = {
     ['any', 'ANY', 'flag'],
     ['changed', 'CHANGED', 'number'],
     ['fields', 'FIELDS', 'list'],
+    ['packed', 'PACKED', 'flag'],
     ['for', 'FOR', 'choice', ['claimable', 'present', 'empty']],
     ['queue', 'QUEUE', 'text'],
     ['queues', 'QUEUES', 'list'],
@@ -1159,6 +1174,24 @@ export interface Plainly {
   lapsed?: boolean | undefined;
   /** Jobs that have changed since this `revision` of the board: their `version` is higher */
   since?: number | undefined;
+  /** Jobs posted, or ended, between these two times, both included: Unix ms, `-2h` for two hours ago, `-` and `+` for no bound */
+  posted?: readonly (string | number)[] | undefined;
+  /** Jobs posted, or ended, between these two times, both included: Unix ms, `-2h` for two hours ago, `-` and `+` for no bound */
+  ended?: readonly (string | number)[] | undefined;
+  /** Jobs that are children of this job, that wait for this job */
+  parent?: string | readonly string[] | undefined;
+  /** Jobs that are children of this job, that wait for this job */
+  after?: string | readonly string[] | undefined;
+  /** Jobs whose id begins so: `order-*` */
+  id?: string | readonly string[] | undefined;
+  /** Jobs with this value in this field of their `meta` */
+  meta?: readonly (string | number)[] | undefined;
+  /** Jobs whose reported stage, or the message of whose last failure, contains this */
+  stage?: string | readonly string[] | undefined;
+  /** Jobs whose reported stage, or the message of whose last failure, contains this */
+  message?: string | readonly string[] | undefined;
+  /** Jobs whose payload contains this, byte for byte */
+  contains?: string | readonly string[] | undefined;
 }
 
 /** Which jobs: those that pass all filters, and of `not` none. */
@@ -1180,6 +1213,15 @@ export const FILTERS = {
   user: ['USER', 1],
   lapsed: ['LAPSED', 0],
   since: ['SINCE', 1],
+  posted: ['POSTED', 2],
+  ended: ['ENDED', 2],
+  parent: ['PARENT', 1],
+  after: ['AFTER', 1],
+  id: ['ID', 1],
+  meta: ['META', 2],
+  stage: ['STAGE', 1],
+  message: ['MESSAGE', 1],
+  contains: ['CONTAINS', 1],
 } as const satisfies Record<keyof Plainly, readonly [string, number]>;
 
 /** The states of a job. */
