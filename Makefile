@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
 
 # make run
 PORT    ?= 6379
@@ -117,6 +117,11 @@ screenshots: setup build checked ## The pictures of docs/guides/console.md, made
 bench: setup build ## CPU, memory, latency beside the peers, into docs/reports/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 	@scripts/peers
 	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --most=,$(MOST)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
+
+bench-console: setup build ## The console's pages with a million jobs in 10,000 queues, into docs/reports/console.md [SERVER=redis82] [JOBS=1000000]
+	cargo build --release --locked -p jobboard-console
+	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE='$(abspath target/release/jobboard-console)' \
+		$(VENV)/python benches/console.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, and the start of a test server, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers

@@ -7,7 +7,7 @@ use crate::grammar::duration;
 use crate::query::Query;
 
 /// Fields that hold a name, and the words of their filters.
-pub const NAMED: [(&str, &str); 7] = [
+pub const NAMED: [(&str, &str); 13] = [
     ("queue", "QUEUE"),
     ("name", "NAME"),
     ("tag", "TAG"),
@@ -15,6 +15,12 @@ pub const NAMED: [(&str, &str); 7] = [
     ("group", "GROUP"),
     ("worker", "WORKER"),
     ("kind", "KIND"),
+    ("message", "MESSAGE"),
+    ("text", "CONTAINS"),
+    ("stage", "STAGE"),
+    ("prefix", "ID"),
+    ("parent", "PARENT"),
+    ("after", "AFTER"),
 ];
 
 /// Fields that are there or not.
@@ -23,7 +29,7 @@ pub const FLAGS: [(&str, &str); 2] = [("tracked", "TRACKED"), ("lapsed", "LAPSED
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filters {
     filters: Vec<(&'static str, &'static str, Vec<u8>)>,
-    /// As it was typed, such as `2h`: no filter of the server's.
+    /// As it was typed, such as `2h`: ended since then, and of jobs that have not ended, posted.
     since: Option<String>,
 }
 
@@ -54,12 +60,6 @@ impl Filters {
         self.since.as_deref().and_then(duration).map(|ms| now() - ms)
     }
 
-    /// Those of these fields alone.
-    pub fn only(&self, fields: &[&str]) -> Self {
-        let own = self.filters.iter().filter(|(field, _, _)| fields.contains(field));
-        Self { filters: own.cloned().collect(), since: None }
-    }
-
     pub fn values<'a>(&'a self, field: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.filters.iter().filter(move |(own, _, _)| *own == field).map(|(_, _, value)| value.as_slice())
     }
@@ -68,13 +68,31 @@ impl Filters {
         self.filters.is_empty() && self.since.is_none()
     }
 
+    /// Their words.
+    pub fn words(&self) -> Vec<Vec<u8>> {
+        let mut words = Vec::new();
+        for (field, word, value) in &self.filters {
+            words.push(word.as_bytes().to_vec());
+            match *field {
+                "prefix" => words.push([value, &b"*"[..]].concat()),
+                field if is_flag(field) => {}
+                _ => words.push(value.clone()),
+            }
+        }
+        if let Some(since) = self.since() {
+            let ended = ["complete", "failed", "cancelled", "trashed"].map(str::as_bytes);
+            let mut states = self.values("state").peekable();
+            let all_ended = states.peek().is_some() && states.all(|state| ended.contains(&state));
+            let word = if all_ended { "ENDED" } else { "POSTED" };
+            words.extend([word.into(), since.to_string().into_bytes(), b"+".to_vec()]);
+        }
+        words
+    }
+
     /// Adds their words to a command.
     pub fn add_to(&self, command: &mut Cmd) {
-        for (field, word, value) in &self.filters {
+        for word in self.words() {
             command.arg(word);
-            if !is_flag(field) {
-                command.arg(value);
-            }
         }
     }
 
@@ -127,6 +145,18 @@ mod tests {
             "{packed}"
         );
         assert_eq!(filters.fields().last(), Some(&("tracked", &b"1"[..])));
+    }
+
+    #[test]
+    fn since_is_about_the_end_where_there_is_one() {
+        let words = |text| {
+            let words = read(text).words();
+            words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(words("state=failed&since=2h")[2], "ENDED");
+        assert_eq!(words("state=failed&state=ready&since=2h")[4], "POSTED");
+        assert_eq!(words("since=2h").len(), 3);
+        assert_eq!(words("prefix=a&text=b+c"), ["CONTAINS", "b c", "ID", "a*"]);
     }
 
     #[test]

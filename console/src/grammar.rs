@@ -4,8 +4,15 @@ use crate::filters::{FLAGS, NAMED};
 use crate::format::STATES;
 
 /// Words for fields, beside their own.
-const ALIASES: [(&str, &str); 6] =
-    [("q", "queue"), ("type", "name"), ("error", "kind"), ("is", "state"), ("by", "worker"), ("for", "user")];
+const ALIASES: [(&str, &str); 7] = [
+    ("q", "queue"),
+    ("type", "name"),
+    ("error", "kind"),
+    ("is", "state"),
+    ("by", "worker"),
+    ("for", "user"),
+    ("contains", "text"),
+];
 
 /// Words for states, beside their own.
 const STATE_WORDS: [(&str, &str); 5] = [
@@ -59,6 +66,10 @@ fn one(piece: String) -> Term {
     let field = ALIASES.iter().find(|(alias, _)| *alias == field).map_or(field, |(_, field)| field);
     if let Some((known, _)) = NAMED.iter().find(|(known, _)| *known == field) {
         return Term::Field(known, value.into());
+    }
+    match (field, value.strip_suffix('*')) {
+        ("id", Some(beginning)) if !beginning.is_empty() => return Term::Field("prefix", beginning.into()),
+        _ => {}
     }
     match field {
         "id" => Term::Field("id", value.into()),
@@ -119,6 +130,7 @@ pub fn written(field: &str, value: &str) -> String {
         "state" if value == "claimed" => "running".into(),
         "state" => value,
         "since" => format!("since {value}"),
+        "prefix" => format!("id:{value}*"),
         field if FLAGS.iter().any(|(flag, _)| *flag == field) => field.into(),
         field => format!("{field}:{value}"),
     }
@@ -175,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_search_can_be_written_again() {
-        let text = "failed since 2h kind:IOError name:\"two words\" tracked";
+        let text = "failed since 2h kind:IOError message:\"no route\" id:order-* tracked";
         let again: Vec<String> = fields(text).iter().map(|(field, value)| written(field, value)).collect();
         assert_eq!(again.join(" "), text);
     }

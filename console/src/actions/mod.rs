@@ -160,9 +160,6 @@ impl Plan {
             if filters.is_empty() {
                 return Err(bad("No filter is named: that would be all jobs of the board."));
             }
-            if filters.since().is_some() {
-                return Err(bad("The server has no filter for times: choose jobs, or leave since out."));
-            }
             return Ok(Self::Where { verb, filters });
         }
         Ok(Self::Jobs { verb, ids: ids(query)? })
@@ -211,11 +208,8 @@ pub fn for_filters(
 ) -> Result<Words, Failure> {
     let mut words = start(verb.word());
     words.add(board).add("WHERE");
-    for (field, value) in filters.fields() {
-        words.add(field.to_uppercase());
-        if field != "tracked" && field != "lapsed" {
-            words.add(value);
-        }
+    for word in filters.words() {
+        words.add(word);
     }
     if let (JobVerb::Requeue, Some(queue)) = (verb, query.bytes("to")) {
         words.add("TO").add(queue);

@@ -100,11 +100,13 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 fn head(cx: &RequestContext) -> Markup {
     html! {
         h1 { "Boards" }
-        form.filters {
-            label { "Name " input type="search" name="q" value=(cx.query.text("q").unwrap_or_default()) data-key="/"; }
-            button { "Filter" }
+        div.bar {
+            form.filters {
+                label { "Name " input type="search" name="q" value=(cx.query.text("q").unwrap_or_default()) data-key="/"; }
+                button { "Filter" }
+            }
+            (open_form())
         }
-        (open_form())
     }
 }
 

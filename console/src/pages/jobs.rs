@@ -226,7 +226,7 @@ fn actions(board: &[u8], filters: &Filters, count: Option<i64>) -> Markup {
             legend { "Chosen jobs" }
             @for verb in verbs { button name="verb" value=(verb) { (super::confirm::verb_text(verb)) } " " }
         }
-        @if !filters.is_empty() && filters.since().is_none() {
+        @if !filters.is_empty() {
             p.actions {
                 @if let Some(count) = count { "All " (number(count)) " matching: " } @else { "All matching: " }
                 @for verb in verbs {

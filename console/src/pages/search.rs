@@ -40,7 +40,7 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     }
     let terms = grammar::read(&String::from_utf8_lossy(wanted));
     let mut fields: Vec<(&'static str, Vec<u8>)> = Vec::new();
-    let mut odd = Vec::new();
+    let (mut odd, mut unknown): (Vec<String>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
     for term in &terms {
         match term {
             Term::Field("id", id) => {
@@ -53,9 +53,12 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
             Term::Odd(text) => odd.push(format!("{text} is no state and no time that the search knows.")),
             Term::Word(word) => match meanings(cx, &board, word.as_bytes()).await?.as_slice() {
                 [(field, _)] if terms.len() > 1 => fields.push((field, word.clone().into_bytes())),
-                [] => odd.push(format!(
-                    "Nothing is called {word}: no id, name, tag, user, queue, kind of failure."
-                )),
+                [] => {
+                    odd.push(format!(
+                        "Nothing is called {word}: no id, name, tag, user, queue, kind of failure."
+                    ));
+                    unknown.push(word.clone().into_bytes());
+                }
                 found => return Ok(Outcome::Lists(choice(board, word.as_bytes(), found, &fields))),
             },
         }
@@ -67,6 +70,7 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     }
     let body = html! {
         @for text in &odd { p { bdi { (shown(text.as_bytes())) } } }
+        @for word in &unknown { (deeper(&board, word)) }
         (help())
     };
     Ok(Outcome::Lists(page(board, wanted, body)))
@@ -121,11 +125,27 @@ fn choice(
     page(board, word, body)
 }
 
+/// Searches that look at each job, and so are not made unasked.
+fn deeper(board: &[u8], word: &[u8]) -> Markup {
+    let link = |fields: &[(&str, &[u8])], text: &str| {
+        html! { li { a href=(jobs_address(board, fields)) { (text) } } }
+    };
+    html! {
+        p { "Look for " (name(word)) " in" }
+        ul {
+            (link(&[("prefix", word)], "the beginnings of ids"))
+            (link(&[("state", b"failed"), ("message", word)], "the messages of failed jobs"))
+            (link(&[("text", word)], "payloads"))
+        }
+    }
+}
+
 fn help() -> Markup {
     html! {
         p.faint {
             "A search is an id, or words: " code { "failed since 2h kind:IOError" } ", " code { "running queue:mails" } ", "
-            code { "name:send user:ann tag:vip worker:w1 group:acme tracked lapsed" } "."
+            code { "name:send user:ann tag:vip worker:w1 group:acme tracked lapsed" } ", "
+            code { "id:order-* message:\"no route\" text:ann@example.com stage:upload parent:order-42 after:pack-42" } "."
         }
     }
 }

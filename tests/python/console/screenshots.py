@@ -1,6 +1,7 @@
 """Makes the pictures of docs/guides/console.md: python -m console.screenshots docs/guides/console
 
-A server with the board of `seed.shop`, a console, Chromium; 1200 pixels wide.
+A server with the board of `seed.shop`, a console, Chromium: every page, 1440 and 390 pixels wide, light and
+dark.
 """
 
 from __future__ import annotations
@@ -13,14 +14,39 @@ import time
 from pathlib import Path
 
 from harness import Board, Server
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from . import seed
 from .conftest import address, chromium
 from .process import Console
 
-WATCHED = 45
-"""Seconds of work before the picture of the plots."""
+WATCHED = int(os.environ.get("WATCHED", "45"))
+"""Seconds of work before the pictures, in which the plots grow."""
+
+PAGES: dict[str, tuple[str, dict[str, object], int]] = {
+    "boards": ("/", {}, 900),
+    "board": ("/board", {}, 1100),
+    "failed": ("/failures", {}, 1000),
+    "failure": ("/job", {"id": "charge-7"}, 1000),
+    "jobs": ("/jobs", {"state": "failed", "rev": "1"}, 800),
+    "job": ("/job", {"id": "ship-42"}, 1000),
+    "run": ("/job", {"id": "order-42"}, 1000),
+    "queues": ("/queues", {}, 520),
+    "workers": ("/workers", {}, 620),
+    "types": ("/types", {}, 520),
+    "limits": ("/limits", {}, 520),
+    "schedules": ("/schedules", {}, 420),
+    "schedule": ("/schedule", {"schedule": "sync"}, 900),
+    "schedule-edit": ("/schedule/edit", {"schedule": "nightly"}, 800),
+    "stats": ("/stats", {}, 900),
+    "settings": ("/settings", {}, 1000),
+    "audit": ("/audit", {}, 420),
+    "post": ("/post", {"from": "charge-7", "edit": "1"}, 620),
+    "confirm": ("/confirm", {"verb": "cancel", "id": ["ship-42", "pack-42", "mail-42"]}, 620),
+    "find": ("/find", {"q": "mail"}, 420),
+    "sign-in": ("/sign-in", {}, 520),
+}
+"""Path, query and height of each; all are about the board `shop`."""
 
 
 def work(board: Board, until: float) -> None:
@@ -34,24 +60,28 @@ def work(board: Board, until: float) -> None:
             board.consume("mailer-3", job["id"], token=job["token"])
 
 
-def shoot(
-    page: Page, console: Console, folder: Path, name: str, path: str, height: int, **query: object
-) -> None:
-    page.set_viewport_size({"width": 1200, "height": height})
-    page.goto(console.at(path, **query))
-    if page.locator("#pulse").count():
-        page.wait_for_function("document.getElementById('pulse').textContent === 'live'")
-    page.screenshot(path=folder / f"{name}.png")
+def shoot(browser: Browser, console: Console, folder: Path, width: int, scheme: str) -> None:
+    with browser.new_context(color_scheme=scheme, timezone_id="Europe/Berlin") as context:
+        page = context.new_page()
+        for name, (path, query, height) in PAGES.items():
+            page.set_viewport_size({"width": width, "height": 844 if width < 700 else height})
+            page.goto(console.at(path, b="shop", **query))
+            if page.locator("#pulse").count():
+                expect(page.locator("#pulse")).to_have_text("live")
+            page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
+    for picture in folder.glob("*.png"):
+        picture.unlink()
     server = Server("redis70")
     console = None
     try:
         board = server.board("shop")
         seed.shop(board)
+        seed.failures(board)
         for name, jobs in [("newsletter", 1200), ("thumbnails", 37)]:
             server.board(name).post_many(jobs)
         console = Console(address(server), "--write")
@@ -60,24 +90,21 @@ def main() -> None:
         with sync_playwright() as playwright:
             sandbox = [] if os.getuid() else ["--no-sandbox"]
             browser = playwright.chromium.launch(executable_path=chromium(), args=sandbox)
-            light = browser.new_page(color_scheme="light")
-            dark = browser.new_page(color_scheme="dark")
-            light.goto(console.at("/board", b="shop"))
+            watching = [browser.new_page(), browser.new_page()]
+            watching[0].goto(console.url)
+            watching[1].goto(console.at("/confirm", b="shop", verb="pause", queue="sync"))
+            watching[1].get_by_role("button", name="Pause").click()
             worker.join()
-            shoot(light, console, folder, "boards", "/", 380)
-            shoot(light, console, folder, "board", "/board", 900, b="shop")
-            shoot(dark, console, folder, "board-dark", "/board", 900, b="shop")
-            shoot(light, console, folder, "job", "/job", 1180, b="shop", id="ship-42")
-            shoot(light, console, folder, "confirm", "/confirm", 560, b="shop", verb="cancel",
-                  id=["ship-42", "pack-42", "mail-42"])  # fmt: skip
-            shoot(light, console, folder, "stats", "/stats", 760, b="shop")
+            for width in [1440, 390]:
+                for scheme in ["light", "dark"]:
+                    shoot(browser, console, folder, width, scheme)
             browser.close()
     finally:
         if console:
             console.close()
         server.close()
-    for picture in sorted(folder.glob("*.png")):
-        print(f"{picture}: {picture.stat().st_size // 1024} KB")
+    pictures = sorted(folder.glob("*.png"))
+    print(f"{len(pictures)} pictures, {sum(picture.stat().st_size for picture in pictures) // 1024} KB")
 
 
 if __name__ == "__main__":

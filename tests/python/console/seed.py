@@ -82,3 +82,37 @@ def flow(board: Board) -> None:
     board.consume("packer-1", "reserve-42", token=token, result="shelf 7")
     token = board.claim_one("packer-1", id="pack-42", lease=HOUR)["token"]
     board.heartbeat("packer-1", "pack-42", token=token, progress=25, stage="looking for a box")
+
+
+TRACE = """Traceback (most recent call last):
+  File "/app/shop/payments.py", line 88, in charge
+    answer = bank.charge(card, amount)
+  File "/app/shop/bank.py", line 31, in charge
+    raise CardDeclined(f"card ending in {card[-4:]} was declined")
+shop.bank.CardDeclined: card ending in 4242 was declined
+"""
+
+
+def failures(board: Board) -> None:
+    """Failures, many of them the same; `charge-7` has a traceback. Runs of the schedule `sync`."""
+    for number in range(40):
+        id = f"charge-{number}"
+        payload = json.dumps({"order": 4000 + number, "amount": 1990, "card": "tok_4242"})
+        board.post(payload, id=id, name="charge-card", queue="cards")
+        job = board.claim_one("payer-2", id=id, lease=HOUR)
+        if number % 3:
+            board.heartbeat("payer-2", id, token=job["token"], log=TRACE)
+            message = f"card ending in {4242 + number} was declined"
+            board.fail("payer-2", id, "CardDeclined", message, token=job["token"], noretry=True)
+        else:
+            board.fail("payer-2", id, "ConnectionError", f"bank node {number} did not answer in 30 s",
+                       token=job["token"], noretry=True)  # fmt: skip
+    for number in range(1, 6):
+        board.client.execute_command("JOB.SCHEDULE", "RUN", board.key, "sync")
+        job = board.claim_one("syncer-1", id=f"@sync@{number}", lease=HOUR)
+        if number == 4:
+            board.fail(
+                "syncer-1", job["id"], "Timeout", "catalogue took 60 s", token=job["token"], noretry=True
+            )
+        else:
+            board.consume("syncer-1", job["id"], token=job["token"])
