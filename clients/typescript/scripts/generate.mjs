@@ -11,8 +11,8 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const PAGE = readFileSync(process.env.JOBBOARD_REFERENCE ?? here('../../../commands.md'), 'utf8');
 const TARGET = here('../src/generated.ts');
 
-/** Words that calls carry as arguments of a method, and not as options. */
-const POSITIONAL = new Set(['WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
+/** Words that calls carry as arguments of a method, and not as options; and PACKED, whose string the package does not read. */
+const POSITIONAL = new Set(['PACKED', 'WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
 /** Options that have a shape of their own in src/words.ts. */
 const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim' };
 /** What an argument of this name is. */

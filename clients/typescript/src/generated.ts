@@ -291,8 +291,6 @@ export interface ClaimOptions {
   session?: boolean | undefined;
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
-  /** the records are one string, see packed records. Range: | they are maps */
-  packed?: boolean | undefined;
   /** the job's id. The post is refused when the id exists. Range: 1 to 255 bytes, not beginning with `@` */
   id?: string | undefined;
 }
@@ -593,8 +591,6 @@ export interface ResumeOptions {
 export interface GetOptions {
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
-  /** the records are one string, see packed records. Range: | they are maps */
-  packed?: boolean | undefined;
   /** the cursor of the last call. Range: | 0 */
   cursor?: string | undefined;
   /** at most this many children. Range: 1 to `max-batch` */
@@ -605,8 +601,6 @@ export interface GetOptions {
 export interface MgetOptions {
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
-  /** the records are one string, see packed records. Range: | they are maps */
-  packed?: boolean | undefined;
 }
 
 /** The options of `JOB.LIST`, in the words of its reference. */
@@ -621,8 +615,6 @@ export interface ListOptions {
   justid?: boolean | undefined;
   /** the fields of the records. Range: | all */
   fields?: readonly string[] | undefined;
-  /** the records are one string, see packed records. Range: | they are maps */
-  packed?: boolean | undefined;
 }
 
 /** The options of `JOB.COUNT`, in the words of its reference. */
@@ -639,8 +631,6 @@ export interface WaitOptions {
   changed?: number | undefined;
   /** the fields of the returned records. Range: n 1 to `max-batch` */
   fields?: readonly string[] | undefined;
-  /** the records are one string, see packed records. Range: | they are maps */
-  packed?: boolean | undefined;
   /** how long the key is held, counted from the post. Alone: exactly this long, whatever happens to the job. With `UNTIL`: at most this long. Range: 1 to 2^40 ms, with `UNIQUE` */
   for?: 'claimable' | 'present' | 'empty' | undefined;
   /** the queue in which the job waits. Range: 1 to 255 bytes */
@@ -908,7 +898,6 @@ export const COMMANDS = {
     ['seen', 'SEEN', 'number'],
     ['session', 'SESSION', 'flag'],
     ['fields', 'FIELDS', 'list'],
-    ['packed', 'PACKED', 'flag'],
     ['id', 'ID', 'text'],
   ],
   'JOB.HEARTBEAT': [
@@ -1064,13 +1053,11 @@ export const COMMANDS = {
   ],
   'JOB.GET': [
     ['fields', 'FIELDS', 'list'],
-    ['packed', 'PACKED', 'flag'],
     ['cursor', 'CURSOR', 'text'],
     ['count', 'COUNT', 'number'],
   ],
   'JOB.MGET': [
     ['fields', 'FIELDS', 'list'],
-    ['packed', 'PACKED', 'flag'],
   ],
   'JOB.LIST': [
     ['rev', 'REV', 'flag'],
@@ -1078,7 +1065,6 @@ export const COMMANDS = {
     ['count', 'COUNT', 'number'],
     ['justid', 'JUSTID', 'flag'],
     ['fields', 'FIELDS', 'list'],
-    ['packed', 'PACKED', 'flag'],
   ],
   'JOB.COUNT': [
     ['cursor', 'CURSOR', 'text'],
@@ -1087,7 +1073,6 @@ export const COMMANDS = {
     ['any', 'ANY', 'flag'],
     ['changed', 'CHANGED', 'number'],
     ['fields', 'FIELDS', 'list'],
-    ['packed', 'PACKED', 'flag'],
     ['for', 'FOR', 'choice', ['claimable', 'present', 'empty']],
     ['queue', 'QUEUE', 'text'],
     ['queues', 'QUEUES', 'list'],
