@@ -20,6 +20,9 @@ const WINDOW: i64 = 60_000;
 /// Older samples go, ms.
 const SPAN: i64 = 15 * 60_000;
 
+/// Paces are those of so long, ms.
+const SMOOTH: i64 = 20_000;
+
 /// Points further apart are not joined: nobody looked in between, ms.
 const GAP: i64 = 30_000;
 
@@ -124,8 +127,10 @@ impl Trend {
         }
         let last = self.recent.back();
         let after_gap = last.is_some_and(|last| sample.at - last.at > GAP);
+        // Over some looks: an answer that pages share may be older than the moment at which it is noted.
+        let base = self.recent.iter().find(|earlier| sample.at - earlier.at <= SMOOTH);
         let pace = |of: fn(&Sample) -> i64| {
-            let last = last.filter(|_| !after_gap)?;
+            let last = base.filter(|_| !after_gap)?;
             // A new day has begun at nothing.
             let gained = if of(&sample) < of(last) { of(&sample) } else { of(&sample) - of(last) };
             Some(gained as f64 * 60_000.0 / (sample.at - last.at) as f64)
@@ -248,7 +253,7 @@ mod tests {
             trend.add(Sample { at, done, ..Sample::default() });
         }
         let paces: Vec<Option<f64>> = trend.points.iter().map(|point| point.done).collect();
-        assert_eq!(paces, [None, Some(120.0), Some(0.0), None, Some(60.0), Some(24.0)]);
+        assert_eq!(paces, [None, Some(120.0), Some(60.0), None, Some(60.0), Some(12.0)]);
         let gaps: Vec<bool> = trend.points.iter().map(|point| point.after_gap).collect();
         assert_eq!(gaps, [false, false, false, true, false, false]);
     }

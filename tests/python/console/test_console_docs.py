@@ -28,7 +28,7 @@ def test_options_of_the_page_are_those_of_the_program():
 def test_the_pictures_are_there():
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", PAGE):
         file = ROOT / "docs" / "guides" / picture
-        assert file.read_bytes()[:4] == b"\x89PNG" and file.stat().st_size < 150_000
+        assert file.read_bytes()[:4] == b"\x89PNG" and file.stat().st_size < 200_000
 
 
 def test_the_unit_and_the_scrape_configuration_can_be_read():
