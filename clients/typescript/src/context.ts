@@ -32,7 +32,9 @@ export interface Reports {
  * `CancelRequested` or `GoHome` as its reason, and reports throw that.
  */
 export class Context<Payload = unknown> {
-  readonly #stop = new AbortController();
+  /** Made when somebody asks for its signal: most handlers do not, and it costs some microseconds. */
+  #stop: AbortController | undefined;
+  #reason: Stopped | undefined;
   readonly #reports: Reports;
   readonly #used = new Set<string>();
   /** The worker is about to stop: the handler may finish, or throw `Abandon`. */
@@ -69,11 +71,20 @@ export class Context<Payload = unknown> {
 
   /** Pass it on: `fetch(url, { signal: context.signal })`. */
   get signal(): AbortSignal {
+    if (this.#stop === undefined) {
+      this.#stop = new AbortController();
+      if (this.#reason !== undefined) this.#stop.abort(this.#reason);
+    }
     return this.#stop.signal;
   }
 
   get cancelled(): boolean {
-    return this.signal.reason instanceof CancelRequested;
+    return this.#reason instanceof CancelRequested;
+  }
+
+  /** The job is lost or cancelled, or the worker has to go now. */
+  get mustStop(): boolean {
+    return this.#reason !== undefined;
   }
 
   get lost(): boolean {
@@ -150,7 +161,7 @@ export class Context<Payload = unknown> {
 
   /** Throws when the handler has to stop. Costs nothing: call it between any two steps. */
   check(): void {
-    if (this.signal.aborted) throw this.signal.reason;
+    if (this.#reason !== undefined) throw this.#reason;
   }
 
   /** Waits so long; throws when the handler has to stop. */
@@ -187,6 +198,7 @@ export class Context<Payload = unknown> {
   /** @internal Told by the worker. What came first counts. */
   stoppedBy(reason: Stopped): void {
     if (reason instanceof Lost) this.#lost = true;
-    this.#stop.abort(reason);
+    this.#reason ??= reason;
+    this.#stop?.abort(reason);
   }
 }

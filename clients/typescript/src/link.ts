@@ -188,7 +188,6 @@ export class Link {
       this.#since = Date.now();
       this.#longest = 0;
       way.ref();
-      this.#looked = this.#since;
       this.#watch ??= setInterval(() => {
         this.#look();
       }, 1000).unref();
@@ -209,8 +208,6 @@ export class Link {
     } finally {
       this.#pending -= 1;
       if (this.#pending === 0) {
-        clearInterval(this.#watch);
-        this.#watch = undefined;
         way.unref();
       }
     }
@@ -236,6 +233,7 @@ export class Link {
 
   close(): void {
     this.#closed = true;
+    clearInterval(this.#watch);
     this.onLost = undefined;
     this.interrupt();
   }
@@ -285,10 +283,10 @@ export class Link {
 
   /** A connection on which nothing comes for too long is dead, although nobody has said so. */
   #look(): void {
-    const late = Date.now() - this.#looked > 3000; // it was this process that stood still
+    const late = this.#looked > 0 && Date.now() - this.#looked > 3000; // it was this process that stood still
     this.#looked = Date.now();
     if (late) this.#since = this.#looked;
-    if (this.#way && Date.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
+    if (this.#pending > 0 && this.#way && Date.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
   }
 }
 

@@ -60,7 +60,7 @@ export function tracing(provider?: TracerProvider): Hook {
       try {
         return await current.with(trace.setSpan(parent, span), run);
       } catch (error) {
-        if (error instanceof Stopped || error instanceof Abandon || context.signal.aborted) {
+        if (error instanceof Stopped || error instanceof Abandon || context.mustStop) {
           span.setAttribute('jobboard.stopped', (error as Error).name);
         } else {
           span.recordException(error as Error);

@@ -268,7 +268,7 @@ export class Engine {
   }
 
   #stopRun(run: Run, reason: Stopped): void {
-    if (run.ended || run.context.lost || (run.context.signal.aborted && !(reason instanceof Lost))) return;
+    if (run.ended || run.context.lost || (run.context.mustStop && !(reason instanceof Lost))) return;
     this.options.log.info(`${run.shown}: ${reason.message}`);
     run.told = run.told || Date.now();
     run.context.stoppedBy(reason);
