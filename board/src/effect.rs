@@ -278,6 +278,8 @@ effects! {
     66 Rested,
     /// A queue or a group names other shared limits.
     91 LimitsNamed<'a>,
+    /// A queue has another dead queue.
+    92 DeadQueueNamed<'a>,
 }
 
 /// What one command, or one tick of the timer, does to one board: built in a buffer that is reused.

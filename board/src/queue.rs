@@ -9,6 +9,7 @@ use crate::local::QueueLocal;
 use crate::places::by_queue::ByQueue;
 use crate::settings::Overrides;
 use crate::statistics::days::Today;
+use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 
 /// A queue.
@@ -32,12 +33,19 @@ pub struct Queue {
     pub(crate) bucket: Option<Bucket>,
     /// The shared limits that it names.
     pub(crate) limits: List,
+    /// The queue to which its jobs move in place of failing for good.
+    pub(crate) dead: Option<ByteString>,
     /// Which record has its statistics of today.
     pub(crate) today: Today,
     pub(crate) local: QueueLocal,
 }
 
 impl Queue {
+    /// Whether it has something of its own that a snapshot keeps.
+    pub(crate) fn is_configured(&self) -> bool {
+        !self.settings.is_empty() || !self.limits.is_empty() || self.dead.is_some()
+    }
+
     /// How many of its jobs are in this state.
     pub(crate) fn count(&self, state: State) -> u64 {
         self.counts.get(state as usize).copied().unwrap_or(0)

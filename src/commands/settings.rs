@@ -2,8 +2,8 @@
 //! of shared limits.
 
 use board::{
-    clean, Board, Configured, EventKind, Level, LimitsNamed, Scope, Setting, Source, ALL_EVENTS, LONGEST,
-    NAMED_MOST, SPECS,
+    clean, Board, Configured, DeadQueueNamed, EventKind, Level, LimitsNamed, Scope, Setting, Source,
+    ALL_EVENTS, LONGEST, NAMED_MOST, SPECS,
 };
 
 use super::{read, reference, Command, Family, KeyUse, Spec};
@@ -24,17 +24,20 @@ impl Family for Parent {
 /// `JOB.SETTINGS GET` → for each name value and source.
 pub struct Get;
 
-/// `JOB.SETTINGS SET` → OK. Replicates `Configured` or `LimitsNamed` for each.
+/// `JOB.SETTINGS SET` → OK. Replicates `Configured` or `LimitsNamed` or
+/// `DeadQueueNamed` for each.
 pub struct Set;
 
 /// `JOB.SETTINGS RESET` → OK. Replicates as `SET`.
 pub struct Reset;
 
-/// What can be set: a number, or the shared limits that a queue or a group names.
+/// What can be set: a number, the shared limits that a queue or a group names, or the dead queue of a
+/// queue.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     One(Setting),
     Limits,
+    DeadQueue,
 }
 
 impl Name {
@@ -42,6 +45,7 @@ impl Name {
         match self {
             Name::One(setting) => setting.spec().name,
             Name::Limits => "limits",
+            Name::DeadQueue => "dead-queue",
         }
     }
 }
@@ -50,6 +54,8 @@ impl Name {
 enum Value<'a> {
     Number(i64),
     Limits(Vec<&'a [u8]>),
+    /// `None` for an empty name.
+    DeadQueue(Option<&'a [u8]>),
 }
 
 /// The queue and the group, where shared limits can be named.
@@ -58,6 +64,14 @@ fn place(scope: Scope<'_>) -> Option<(&[u8], Option<&[u8]>)> {
         Scope::Queue(queue) => Some((queue, None)),
         Scope::Group(queue, group) => Some((queue, Some(group))),
         Scope::Board | Scope::Limit(_) => None,
+    }
+}
+
+/// The queue, where a dead queue can be named.
+fn queue_alone(scope: Scope<'_>) -> Option<&[u8]> {
+    match scope {
+        Scope::Queue(queue) => Some(queue),
+        _ => None,
     }
 }
 
@@ -82,12 +96,15 @@ fn limits_in_force<'b>(scope: Scope<'_>, board: &'b Board) -> (Vec<&'b [u8]>, So
 fn all(scope: Scope<'_>) -> Vec<Name> {
     let here = SPECS.iter().filter(|spec| spec.at(scope.level()));
     let limits = place(scope).map(|_| Name::Limits);
-    here.map(|spec| Name::One(spec.setting)).chain(limits).collect()
+    let dead = queue_alone(scope).map(|_| Name::DeadQueue);
+    here.map(|spec| Name::One(spec.setting)).chain(limits).chain(dead).collect()
 }
 
 fn own(scope: Scope<'_>, board: &Board) -> Vec<Name> {
     let named = place(scope).and_then(|(queue, group)| board.limits_named(queue, group));
-    board.own_settings(scope).into_iter().map(Name::One).chain(named.map(|_| Name::Limits)).collect()
+    let dead = queue_alone(scope).and_then(|queue| board.dead_queue(queue));
+    let lists = named.map(|_| Name::Limits).into_iter().chain(dead.map(|_| Name::DeadQueue));
+    board.own_settings(scope).into_iter().map(Name::One).chain(lists).collect()
 }
 
 /// Refuses what the board has no room for, or does not know, before anything is set.
@@ -121,18 +138,25 @@ fn set(
         (Name::One(setting), _) => {
             let value = value.and_then(|value| match value {
                 Value::Number(number) => Some(*number),
-                Value::Limits(_) => None,
+                _ => None,
             });
             commit.apply(Configured { scope, setting, value })
         }
         (Name::Limits, Some((queue, group))) => {
             let names = value.and_then(|value| match value {
                 Value::Limits(names) => Some(&names[..]),
-                Value::Number(_) => None,
+                _ => None,
             });
             commit.apply(LimitsNamed::new(queue, group, names))
         }
-        (Name::Limits, None) => Ok(()),
+        (Name::DeadQueue, Some((queue, None))) => {
+            let dead = value.and_then(|value| match value {
+                Value::DeadQueue(dead) => *dead,
+                _ => None,
+            });
+            commit.apply(DeadQueueNamed::new(queue, dead))
+        }
+        (Name::Limits | Name::DeadQueue, _) => Ok(()),
     }
 }
 
@@ -158,6 +182,12 @@ fn named(name: &[u8], scope: Scope<'_>) -> Result<Name, CommandError> {
         return match place(scope) {
             Some(_) => Ok(Name::Limits),
             None => syntax("'limits' is a setting of queues and groups"),
+        };
+    }
+    if name.eq_ignore_ascii_case(b"dead-queue") {
+        return match queue_alone(scope) {
+            Some(_) => Ok(Name::DeadQueue),
+            None => syntax("'dead-queue' is a setting of queues"),
         };
     }
     let Some(setting) = Setting::named(name) else {
@@ -204,6 +234,20 @@ fn limits<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     match twice {
         Some((_, name)) => syntax(format!("limits names '{}' twice", clean(name))),
         None => Ok(names),
+    }
+}
+
+/// The dead queue that a queue is to have: an empty name for none.
+fn dead_queue<'a>(args: &mut Args<'a>, scope: Scope<'_>) -> Result<Option<&'a [u8]>, CommandError> {
+    match args.peek() {
+        Some(b"") => {
+            args.next();
+            Ok(None)
+        }
+        Some(dead) if queue_alone(scope) == Some(dead) => {
+            syntax("dead-queue must be another queue: its dead jobs would die there again")
+        }
+        _ => args.name("dead-queue").map(Some),
     }
 }
 
@@ -271,6 +315,16 @@ impl Command for Get {
                         names.into_iter().for_each(|name| reply.bytes(name));
                         source
                     }
+                    Name::DeadQueue => match queue_alone(scope).and_then(|queue| board.dead_queue(queue)) {
+                        Some(dead) => {
+                            reply.bytes(dead);
+                            Source::Queue
+                        }
+                        None => {
+                            reply.null();
+                            Source::Default
+                        }
+                    },
                 };
                 reply.text(source.name());
             }
@@ -291,6 +345,7 @@ impl Command for Set {
             let value = match name {
                 Name::One(setting) => Value::Number(value(args, setting)?),
                 Name::Limits => Value::Limits(limits(args)?),
+                Name::DeadQueue => Value::DeadQueue(dead_queue(args, scope)?),
             };
             if values.iter().any(|(other, _)| *other == name) {
                 return syntax(format!("{} is given twice", name.text()));

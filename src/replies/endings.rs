@@ -28,8 +28,8 @@ impl Ending {
         match self {
             Ending::Ok => reply.ok(),
             Ending::State(state) => reply.text(state.name()),
-            Ending::Failed(FailAnswer { state, due, left }) => {
-                reply.map(2 + usize::from(due.is_some()));
+            Ending::Failed(FailAnswer { state, due, left, dead }) => {
+                reply.map(2 + usize::from(due.is_some()) + usize::from(dead.is_some()));
                 reply.text("state");
                 reply.text(state.name());
                 if let Some(due) = due {
@@ -38,6 +38,10 @@ impl Ending {
                 }
                 reply.text("left");
                 reply.int(*left);
+                if let Some(dead) = dead {
+                    reply.text("dead");
+                    reply.bytes(dead);
+                }
             }
             Ending::Each { ids, answers } => {
                 reply.array(answers.len());

@@ -269,6 +269,17 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
                 to.int(at);
             }
         }
+        Fields::ORIGIN => {
+            to.text("origin");
+            let Some(origin) = record.origin() else { return to.null() };
+            to.map(3);
+            to.text("queue");
+            to.bytes(&origin.queue);
+            to.text("attempts");
+            to.int(origin.attempts.into());
+            to.text("at");
+            to.int(origin.at);
+        }
         _ => {}
     }
 }

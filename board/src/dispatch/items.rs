@@ -45,23 +45,25 @@ impl<'a> Item<'a> for LimitImage {
 }
 
 written! {
-    /// A queue with settings or limits.
+    /// A queue with settings, limits or a dead queue.
     pub(crate) struct QueueImage {
         1 pub(crate) name: ByteString,
         2 pub(crate) settings: Overrides,
         3 pub(crate) bucket: Option<Bucket>,
         4 pub(crate) limits: Vec<u32>,
+        5 pub(crate) dead: Option<ByteString>,
     }
 }
 
 impl<'a> Item<'a> for QueueImage {
     fn each(board: &'a Board, put: impl FnMut(&Self)) {
-        let own = board.queues.iter().filter(|(_, _, q)| !q.settings.is_empty() || !q.limits.is_empty());
+        let own = board.queues.iter().filter(|(_, _, q)| q.is_configured());
         let images = own.map(|(_, name, q)| QueueImage {
             name: name.clone(),
             settings: q.settings.clone(),
             bucket: q.bucket.filter(|_| q.refill.is_some()),
             limits: q.limits.to_vec(),
+            dead: q.dead.clone(),
         });
         let mut images: Vec<QueueImage> = images.collect();
         images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -69,17 +71,18 @@ impl<'a> Item<'a> for QueueImage {
     }
 
     fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
-        let QueueImage { name, settings, bucket, limits } = self;
+        let QueueImage { name, settings, bucket, limits, dead } = self;
         need(is_name(&name) && settings.is_valid(Level::Queue), "queue")?;
-        need(!settings.is_empty() || !limits.is_empty(), "a queue of nothing")?;
+        need(!settings.is_empty() || !limits.is_empty() || dead.is_some(), "a queue of nothing")?;
+        need(dead.as_ref().is_none_or(|dead| is_name(dead) && *dead != name), "dead queue")?;
         let number = board.queue(&name);
         board.load_names(number, Owner::Queue, &limits)?;
-        let holds = [!settings.is_empty(), !limits.is_empty()];
+        let holds = [!settings.is_empty(), !limits.is_empty(), dead.is_some()];
         let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
-        need(queue.settings.is_empty() && queue.limits.is_empty(), "a queue twice")?;
+        need(!queue.is_configured(), "a queue twice")?;
         queue.refill = Refill::set_by(&settings);
         need(bucket.is_none_or(|bucket| bucket.is_valid() && queue.refill.is_some()), "bucket")?;
-        (queue.settings, queue.bucket, queue.limits) = (settings, bucket, limits.into());
+        (queue.settings, queue.bucket, queue.limits, queue.dead) = (settings, bucket, limits.into(), dead);
         holds.into_iter().filter(|holds| *holds).for_each(|_| board.queues.hold(number));
         Ok(())
     }

@@ -95,6 +95,17 @@ impl Board {
         });
     }
 
+    /// A queue has another dead queue.
+    pub(crate) fn emit_dead_queue(&mut self, queue: &[u8], dead: Option<&[u8]>) {
+        self.emit_of_board(EventKind::Settings, || {
+            let mut fields = vec![EventField::Word("setting", "dead-queue")];
+            text_field(&mut fields, "queue", Some(queue));
+            fields
+                .push(dead.map_or(EventField::Null("value"), |dead| EventField::Text("value", dead.into())));
+            fields
+        });
+    }
+
     /// The board, a queue, a group or a shared limit has another value of a setting.
     pub(crate) fn emit_setting(&mut self, name: &'static str, scope: Scope<'_>, value: Option<i64>) {
         let [queue, group, limit] = scope.names();

@@ -51,13 +51,15 @@ pub enum EventKind {
     Deleted = 12,
     /// A setting of the board changed.
     Settings = 13,
+    /// It has failed for good, and moved to the dead queue.
+    Dead = 14,
     /// A worker is asked to stop. Sent to that worker alone.
-    Cancel = 14,
+    Cancel = 15,
 }
 
 impl EventKind {
     /// The kinds that the setting `events` names, by number.
-    pub const ALL: [EventKind; 14] = [
+    pub const ALL: [EventKind; 15] = [
         EventKind::Posted,
         EventKind::Ready,
         EventKind::Claimed,
@@ -72,6 +74,7 @@ impl EventKind {
         EventKind::Trashed,
         EventKind::Deleted,
         EventKind::Settings,
+        EventKind::Dead,
     ];
 
     /// Its name in messages and settings.
@@ -91,6 +94,7 @@ impl EventKind {
             EventKind::Trashed => "trashed",
             EventKind::Deleted => "deleted",
             EventKind::Settings => "settings",
+            EventKind::Dead => "dead",
             EventKind::Cancel => "cancel",
         }
     }

@@ -66,6 +66,21 @@ written! {
         21 pub unique: Option<Box<Unique>>,
         /// What it remembers while its work goes on.
         22 pub remembered: Lazy<Remembered>,
+        /// Where a dead job came from.
+        23 pub origin: Option<Box<Origin>>,
+    }
+}
+
+written! {
+    /// Where a job was before it moved to the dead queue.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Origin {
+        /// Its queue.
+        1 pub queue: ByteString,
+        /// How often it had been claimed.
+        2 pub attempts: u32,
+        /// When it moved, Unix ms.
+        3 pub at: i64,
     }
 }
 
@@ -147,6 +162,7 @@ impl Extras {
             && self.user.as_ref().is_none_or(|user| is_name(user))
             && self.unique.as_ref().is_none_or(|unique| unique.is_valid())
             && self.remembered.is_valid()
+            && self.origin.as_ref().is_none_or(|origin| is_name(&origin.queue) && is_time(origin.at))
             && self.retrying.stale.len() <= STALE_MOST
             && self.after.len() <= AFTER_MOST
             && self.after.is_sorted_by(|a, b| a.slot < b.slot)
@@ -171,6 +187,7 @@ impl Extras {
             + self.retrying.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.user.as_ref().map_or(0, |user| user.len())
             + self.unique.as_ref().map_or(0, |unique| unique.bytes())
+            + self.origin.as_ref().map_or(0, |origin| origin.queue.len() + std::mem::size_of::<Origin>())
             + self.last_claim.as_ref().map_or(0, |l| l.worker.len() + std::mem::size_of::<LastClaim>())
             + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()

@@ -27,10 +27,11 @@ pub enum HistoryKind {
     Dependency = 17,
     Depends = 18,
     Advanced = 19,
+    Dead = 20,
 }
 
 impl HistoryKind {
-    const ALL: [(HistoryKind, &'static str); 20] = [
+    const ALL: [(HistoryKind, &'static str); 21] = [
         (HistoryKind::Posted, "posted"),
         (HistoryKind::Claimed, "claimed"),
         (HistoryKind::Lapsed, "lapsed"),
@@ -51,6 +52,7 @@ impl HistoryKind {
         (HistoryKind::Dependency, "dependency"),
         (HistoryKind::Depends, "depends"),
         (HistoryKind::Advanced, "advanced"),
+        (HistoryKind::Dead, "dead"),
     ];
 
     /// Its name in replies.
@@ -62,7 +64,7 @@ impl HistoryKind {
 #[rustfmt::skip]
 numbered!(
     HistoryKind, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
-    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced,
+    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced, Dead,
 );
 
 /// The longest history that settings allow.

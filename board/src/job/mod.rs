@@ -52,7 +52,7 @@ use crate::job::id::Id;
 
 pub use claim::{Claim, End, LastClaim, Session};
 pub use class::{Class, Options};
-pub use extras::{Extras, Reports, META_MOST, STALE_MOST};
+pub use extras::{Extras, Origin, Reports, META_MOST, STALE_MOST};
 
 /// Fencing tokens stay below this, so that the numbers of every client can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;

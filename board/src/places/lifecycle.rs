@@ -161,7 +161,8 @@ impl Board {
         if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
             return self.make_waiting(slot, State::Blocked, 0, now);
         }
-        let expire = self.class_of(job).and_then(|c| c.options.expire).and_then(duration);
+        let expires = job.extras.as_ref().is_none_or(|extras| extras.origin.is_none());
+        let expire = self.class_of(job).filter(|_| expires).and_then(|c| c.options.expire).and_then(duration);
         let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
         let first = job.since.get() == NEVER;
         if first {
@@ -362,22 +363,26 @@ impl Board {
         if let Next::Retry { .. } = next {
             self.count_stat(slot, Tally::Retried, now);
         }
-        let kept = match next {
-            Next::End { retain } => Some(self.keeps(slot, retain)),
+        let dead = match next {
+            Next::End { .. } => self.grave(slot, event),
             Next::Retry { .. } => None,
         };
-        let emitted = if kept.is_some() { EventKind::Failed } else { EventKind::Retried };
+        let (emitted, last) = match (&next, &dead) {
+            (_, Some(dead)) => (EventKind::Dead, EventField::Text("next", dead.clone())),
+            (Next::End { retain }, None) => {
+                (EventKind::Failed, EventField::Flag("kept", self.keeps(slot, *retain)))
+            }
+            (Next::Retry { due }, None) => (EventKind::Retried, EventField::Number("due", *due)),
+        };
         self.emit_end(emitted, slot, |fields| {
             text_field(fields, "kind", Some(kind));
             text_field(fields, "message", Some(message));
-            fields.extend(kept.map(|kept| EventField::Flag("kept", kept)));
-            if let Next::Retry { due } = next {
-                fields.push(EventField::Number("due", due));
-            }
+            fields.push(last);
         });
-        match next {
-            Next::Retry { due } => self.make_due(slot, due, now),
-            Next::End { retain } => {
+        match (next, dead) {
+            (_, Some(dead)) => self.die(slot, &dead, now),
+            (Next::Retry { due }, None) => self.make_due(slot, due, now),
+            (Next::End { retain }, None) => {
                 let token = self.last_token(slot);
                 self.make_ended(slot, State::Failed, token, retain, now)
             }

@@ -85,6 +85,9 @@ impl Extras {
         if let Some(family) = self.family.take() {
             self.family = Some(mover.value(family));
         }
+        if let Some(origin) = self.origin.take() {
+            self.origin.insert(mover.value(origin)).queue.relocate(mover);
+        }
         if let Some(unique) = self.unique.take() {
             self.unique = Some(mover.value(unique));
         }

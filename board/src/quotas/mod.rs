@@ -280,11 +280,20 @@ impl Board {
     /// Refuses to make these ended jobs live again, or to move these live ones to a queue, when
     /// that would exceed a limit. O(n log n).
     pub fn check_limits(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
+        self.check_moves(slots, |_| queue)
+    }
+
+    /// The same, where each goes to a queue of its own.
+    pub(crate) fn check_moves<'a>(
+        &self,
+        slots: &[u32],
+        queue: impl Fn(u32) -> Option<&'a [u8]>,
+    ) -> Result<(), Refusal> {
         if !self.local.bounded {
             return Ok(());
         }
         let mut growth = Growth::default();
-        slots.iter().for_each(|slot| growth.moves(self, *slot, queue));
+        slots.iter().for_each(|slot| growth.moves(self, *slot, queue(*slot)));
         self.check_growth(&growth, None)
     }
 }

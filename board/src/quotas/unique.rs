@@ -212,7 +212,7 @@ impl Board {
             if unique.at_start() && job.state == State::Claimed && !unique.begun {
                 return Err(format!("slot {slot} was claimed, but its key does not know"));
             }
-            let free = job.state.ended() || unique.over();
+            let free = job.state.ended() || unique.over() || self.is_dead(slot);
             let holds = self.quotas.keys.get(&unique.key).is_some_and(|taken| taken.slot == Some(slot));
             if unique.time.is_none() && !free && !holds {
                 return Err(format!("slot {slot} has lost its key"));

@@ -160,10 +160,16 @@ impl Board {
                 ("onfailure", Detail::Word(edge.on_failure.name())),
             ]
         };
-        let held = jobs().find(|(edge, job)| job.state.ended() && self.outcome(edge) == Outcome::Waits);
+        let failed = |edge: &Edge| self.verdict(edge.slot).is_some();
+        let held = jobs().find(|(edge, _)| failed(edge) && self.outcome(edge) == Outcome::Waits);
         let ended = jobs().any(|(edge, _)| self.outcome(edge) != Outcome::Waits);
         let change = match held {
             _ if ended => "One of them has ended: the next turn of the timer handles that.".into(),
+            Some((edge, job)) if self.is_dead(edge.slot) && !job.state.ended() => format!(
+                "{} is in the dead queue '{}': end it there, send it back with JOB.REQUEUE … ORIGIN, or remove it with JOB.DEPEND REMOVE.",
+                shown(job),
+                clean(self.queue_name(job))
+            ),
             Some((_, job)) => format!(
                 "{} is {}: requeue it, or remove it with JOB.DEPEND REMOVE.",
                 shown(job),

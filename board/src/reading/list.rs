@@ -274,9 +274,8 @@ impl Board {
 
     /// Whether a queue has jobs, has settings of its own or of groups, or is paused.
     pub(crate) fn is_queue(queue: &Queue) -> bool {
-        let set = !queue.settings.is_empty() || !queue.limits.is_empty();
         queue.counts.iter().any(|n| *n > 0)
-            || set
+            || queue.is_configured()
             || queue.paused > 0
             || queue.fair.as_ref().is_some_and(|f| f.is_known())
     }

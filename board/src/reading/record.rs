@@ -8,7 +8,7 @@ use crate::board::Board;
 use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
 use crate::job::remembered::Remembered;
-use crate::job::{Claim, Extras, Job, LastClaim, Session, State, NEVER};
+use crate::job::{Claim, Extras, Job, LastClaim, Origin, Session, State, NEVER};
 use crate::settings::Rules;
 use crate::structures::lazy::Part;
 
@@ -94,6 +94,8 @@ bitflags! {
         const SESSION = 1 << 38;
         /// What the steps of its work came to.
         const STEPS = 1 << 39;
+        /// Where it was before it moved to the dead queue.
+        const ORIGIN = 1 << 40;
     }
 }
 
@@ -314,6 +316,10 @@ impl<'a> Record<'a> {
     pub fn children(&self) -> Option<u64> {
         self.board.children(self.slot).map(|children| children.count).filter(|n| *n > 0)
     }
+    /// Where it was before it moved to the dead queue.
+    pub fn origin(&self) -> Option<&'a Origin> {
+        self.extras?.origin.as_deref()
+    }
     /// Its unique key.
     pub fn unique(&self) -> Option<&'a [u8]> {
         Some(&self.extras?.unique.as_ref()?.key)
@@ -367,7 +373,8 @@ impl<'a> Record<'a> {
                 | some(!extras.after.is_empty(), Fields::AFTER)
                 | some(extras.user.is_some(), Fields::USER)
                 | some(extras.unique.is_some(), Fields::UNIQUE)
-                | some(extras.remembered.steps.len() > 0, Fields::STEPS);
+                | some(extras.remembered.steps.len() > 0, Fields::STEPS)
+                | some(extras.origin.is_some(), Fields::ORIGIN);
             if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
                     | some(self.children().is_some(), Fields::CHILDREN);
@@ -401,7 +408,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 38);
+        assert_eq!(all_fields().len(), 39);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

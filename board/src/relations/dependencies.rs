@@ -109,11 +109,18 @@ impl Board {
         edges
     }
 
+    /// How a job has ended, for those who wait for it: a dead one has failed. O(1).
+    pub(crate) fn verdict(&self, slot: u32) -> Option<State> {
+        match self.store.jobs.get(slot).map_or(State::Complete, |job| job.state) {
+            state if state.ended() => Some(state),
+            _ => self.is_dead(slot).then_some(State::Failed),
+        }
+    }
+
     /// What an edge means now. O(1).
     pub(crate) fn outcome(&self, edge: &Edge) -> Outcome {
-        let state = self.store.jobs.get(edge.slot).map_or(State::Complete, |job| job.state);
+        let Some(state) = self.verdict(edge.slot) else { return Outcome::Waits };
         match edge.on_failure {
-            _ if !state.ended() => Outcome::Waits,
             _ if state == State::Complete => Outcome::Met,
             OnFailure::Hold => Outcome::Waits,
             OnFailure::Cancel => Outcome::Ends(State::Cancelled),
@@ -317,7 +324,8 @@ impl Board {
         for _ in 0..n {
             let Some(tell) = self.relations.waits.resolutions.front().copied() else { return Ok(()) };
             let job = self.store.jobs.get(tell.slot);
-            let stands = job.is_some_and(|job| job.state.ended() && job.seq.get() == tell.seq);
+            let stands =
+                job.is_some_and(|job| job.seq.get() == tell.seq) && self.verdict(tell.slot).is_some();
             let next = if stands { self.relations.waits.of(tell.slot, tell.from).next() } else { None };
             let Some((seq, waiter)) = next else {
                 self.relations.waits.resolutions.pop_front();
@@ -372,10 +380,10 @@ impl Board {
         now: i64,
         rules: &Rules,
     ) -> Result<(), ApplyError> {
-        let other = self.job(cause)?;
-        let mut text = other.id().to_vec();
+        let end = self.verdict(cause).ok_or(ApplyError)?;
+        let mut text = self.job(cause)?.id().to_vec();
         text.push(b' ');
-        text.extend_from_slice(other.state.name().as_bytes());
+        text.extend_from_slice(end.name().as_bytes());
         let retain = self.retention(state, rules);
         if state == State::Cancelled {
             return self.end_job(slot, state, End::Taken, Some(&text), retain, now);

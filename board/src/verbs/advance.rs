@@ -41,6 +41,10 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
     /// the job.
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         board.check_queue(self.queue)?;
+        if let Some(unique) = board.unique(slot).filter(|_| board.is_dead(slot)) {
+            board.check_key(&unique.key, Some(slot), env.now)?;
+            board.check_new_keys(usize::from(board.is_new_key(&unique.key)))?;
+        }
         let after = match &self.after {
             Some(after) => board.decide_edges(env, slot, None, after)?,
             None => Vec::new(),
@@ -93,6 +97,7 @@ impl Advanced<'_> {
         )?;
         // The kind of the last failure, which is a label, is removed.
         board.unindex_labels(slot)?;
+        let returns = board.is_dead(slot);
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
         board.edit(slot, |job| {
             job.since = U48::new(NEVER);
@@ -107,10 +112,14 @@ impl Advanced<'_> {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }
             extras.modified = now;
+            extras.origin = None;
             extras.advanced = (!self.taken).then(|| Box::new((worker, token)));
             Ok(())
         })?;
         board.index_labels(slot)?;
+        if returns {
+            board.take_key(slot, now)?;
+        }
         for edge in &self.after {
             board.attach(slot, *edge, now)?;
         }

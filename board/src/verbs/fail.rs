@@ -8,6 +8,7 @@ use crate::job::history::HistoryKind;
 use crate::job::{End, State};
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
+use crate::structures::byte_string::ByteString;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// Whether and when another attempt follows.
@@ -72,7 +73,7 @@ written! {
 }
 
 /// What a failure did to a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailAnswer {
     /// Its state now: scheduled, ready, failed or cancelled.
     pub state: State,
@@ -80,6 +81,8 @@ pub struct FailAnswer {
     pub due: Option<i64>,
     /// How many retries are left, -1 without end.
     pub left: i64,
+    /// The dead queue in which it is now, as long as nobody has claimed it there.
+    pub dead: Option<ByteString>,
 }
 
 impl Validate for Failed<'_> {}
@@ -123,10 +126,14 @@ impl Board {
     /// What a failure did to a job; `ended` is its state if its record has been removed.
     pub fn after_fail(&self, env: &Env<'_>, id: &[u8], ended: State) -> FailAnswer {
         let Some((slot, job)) = self.find(id).and_then(|s| Some((s, self.store.jobs.get(s)?))) else {
-            return FailAnswer { state: ended, due: None, left: 0 };
+            return FailAnswer { state: ended, due: None, left: 0, dead: None };
         };
         let due = (job.state == State::Scheduled).then(|| job.at.get());
-        FailAnswer { state: job.state, due, left: self.retries_left(slot, env.rules) }
+        let rests = self.is_dead(slot)
+            && job.state == State::Ready
+            && job.extras.as_ref().is_some_and(|e| e.attempt == 0);
+        let dead = rests.then(|| self.queue_name(job).into());
+        FailAnswer { state: job.state, due, left: self.retries_left(slot, env.rules), dead }
     }
 
     /// How many retries a job has left, -1 without end.

@@ -9,12 +9,26 @@ use crate::error::Refusal;
 use crate::events::{EventField, EventKind};
 use crate::job::history::HistoryKind;
 use crate::job::{Options, State, U48};
+use crate::structures::byte_string::ByteString;
+
+/// Where a requeued job goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum To<'a> {
+    /// Its queue.
+    #[default]
+    Same,
+    /// This queue.
+    Queue(&'a [u8]),
+    /// The queue in which it was before it died; its queue when it has not died. Also a dead job that
+    /// has not ended may go.
+    Origin,
+}
 
 /// How to requeue a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Requeue<'a> {
-    /// Another queue than its own.
-    pub queue: Option<&'a [u8]>,
+    /// Where it goes.
+    pub to: To<'a>,
     /// Whether it forgets its steps, and does all its work again.
     pub fresh: bool,
 }
@@ -27,6 +41,8 @@ written! {
         2 queue: Option<&'a [u8]>,
         /// Whether it forgets its steps.
         3 fresh: bool,
+        /// Whether it went back to the queue in which it was before it died.
+        4 origin: bool,
     }
 }
 
@@ -38,12 +54,15 @@ impl Validate for Requeued<'_> {
 
 impl Requeued<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        if !board.job(self.slot)?.state.ended() {
+        let to = if self.origin { To::Origin } else { self.queue.map_or(To::Same, To::Queue) };
+        let ended = board.job(self.slot)?.state.ended();
+        if !board.can_requeue(self.slot, to) {
             return Err(ApplyError);
         }
+        let stays_dead = board.stays_dead(self.slot, to);
         board.leave(self.slot)?;
-        if self.queue.is_some() {
-            board.reclass(self.slot, self.queue, None, Options::default())?;
+        if let Some(queue) = board.target(self.slot, to).map(ByteString::from) {
+            board.reclass(self.slot, Some(&queue), None, Options::default())?;
         }
         board.happened(self.slot, HistoryKind::Requeued, None, None)?;
         board.edit(self.slot, |job| {
@@ -54,6 +73,7 @@ impl Requeued<'_> {
                 extras.forget_steps();
             }
             extras.advanced = None;
+            extras.origin.take_if(|_| !stays_dead);
             extras.ended = 0;
             extras.drop_at = 0;
             extras.modified = now;
@@ -67,9 +87,11 @@ impl Requeued<'_> {
         board.emit_of(EventKind::Retried, self.slot, |board, job| {
             (None, vec![board.queue_field(job), EventField::Flag("requeued", true)])
         });
-        board.take_key(self.slot, now)?;
+        if !stays_dead {
+            board.take_key(self.slot, now)?;
+        }
         board.make_ready(self.slot, now)?;
-        board.begin_in_family(self.slot, true, now)
+        board.begin_in_family(self.slot, ended, now)
     }
 }
 
@@ -81,26 +103,52 @@ impl Board {
         slot: u32,
         requeue: &Requeue<'a>,
     ) -> Result<Requeued<'a>, Refusal> {
-        let Requeue { queue, fresh } = *requeue;
+        let Requeue { to, fresh } = *requeue;
         match self.job(slot).map_err(|_| Refusal::NoJob)?.state {
             State::Complete => return Err(Refusal::Ended(State::Complete)),
-            state if !state.ended() => return Err(Refusal::NotEnded(state)),
+            state if !self.can_requeue(slot, to) => return Err(Refusal::NotEnded(state)),
             _ => {}
         }
-        if let Some(unique) = self.unique(slot) {
+        if let Some(unique) = self.unique(slot).filter(|_| !self.stays_dead(slot, to)) {
             self.check_key(&unique.key, Some(slot), env.now)?;
             self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
         }
-        self.check_limits(&[slot], queue)?;
-        Ok(Requeued { slot, queue, fresh })
+        let target = self.target(slot, to);
+        target.map_or(Ok(()), |queue| self.check_queue(queue))?;
+        self.check_limits(&[slot], target)?;
+        let queue = if let To::Queue(queue) = to { Some(queue) } else { None };
+        Ok(Requeued { slot, queue, fresh, origin: to == To::Origin })
+    }
+
+    /// Whether a job is in a state in which it can be requeued there.
+    pub(crate) fn can_requeue(&self, slot: u32, to: To<'_>) -> bool {
+        let back = to == To::Origin && self.is_dead(slot);
+        self.store.jobs.get(slot).is_some_and(|job| match job.state {
+            State::Complete | State::Claimed => false,
+            state => state.ended() || back,
+        })
+    }
+
+    /// Whether a requeued job remains in the dead queue.
+    pub(crate) fn stays_dead(&self, slot: u32, to: To<'_>) -> bool {
+        to == To::Same && self.is_dead(slot)
+    }
+
+    /// The other queue to which a requeued job goes.
+    pub(crate) fn target<'b>(&'b self, slot: u32, to: To<'b>) -> Option<&'b [u8]> {
+        match to {
+            To::Same => None,
+            To::Queue(queue) => Some(queue),
+            To::Origin => Some(&self.extras(slot)?.origin.as_ref()?.queue),
+        }
     }
 
     /// Refuses to requeue several jobs, each of which could be requeued alone, when two of them
     /// have one key or they would exceed a limit together. O(n log n).
-    pub fn check_requeues(&self, slots: &[u32], queue: Option<&[u8]>) -> Result<(), Refusal> {
+    pub fn check_requeues(&self, slots: &[u32], to: To<'_>) -> Result<(), Refusal> {
         let mut first: BTreeMap<&[u8], u32> = BTreeMap::new();
         for slot in slots {
-            let Some(unique) = self.unique(*slot) else { continue };
+            let Some(unique) = self.unique(*slot).filter(|_| !self.stays_dead(*slot, to)) else { continue };
             if let Some(other) = first.insert(&unique.key, *slot) {
                 let id = |slot| self.job(slot).map(|job| job.id().owned()).map_err(|_| Refusal::NoJob);
                 let holder = Refusal::exists(&id(other)?);
@@ -108,7 +156,7 @@ impl Board {
             }
         }
         self.check_new_keys(first.keys().filter(|key| self.is_new_key(key)).count())?;
-        self.check_limits(slots, queue)
+        self.check_moves(slots, |slot| self.target(slot, to))
     }
 
     /// The order of posting of a job.

@@ -28,7 +28,7 @@ use crate::quotas::Growth;
 use crate::reading::filters::{Cursor, Filter, Filters, Page};
 use crate::reading::list::LOOK;
 use crate::structures::merge::{Merge, Slots};
-use crate::verbs::{CancelAnswer, Label, Requeue, Update};
+use crate::verbs::{CancelAnswer, Label, Requeue, To, Update};
 
 /// What an operator does with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,8 @@ type Places = &'static [&'static [State]];
 const LIVE: Places = &[&[Blocked], &[Scheduled], &[Ready], &[State::Claimed]];
 const CLAIMED: Places = &[&[State::Claimed]];
 const ENDED: Places = &[&[State::Failed, State::Cancelled, State::Trashed]];
+/// Ended jobs, and dead ones.
+const GONE: Places = &[&[Scheduled], &[Ready], &[State::Failed, State::Cancelled, State::Trashed]];
 const ALL: Places = &[
     &[Blocked],
     &[Scheduled],
@@ -75,6 +77,7 @@ impl Operation<'_> {
             Operation::Update(update) | Operation::Label(_, Some(update)) if update.is_of_any_state() => ALL,
             Operation::Cancel { .. } | Operation::Update(_) | Operation::Label(_, Some(_)) => LIVE,
             Operation::Release => CLAIMED,
+            Operation::Requeue(Requeue { to: To::Origin, .. }) => GONE,
             Operation::Requeue(_) => ENDED,
             Operation::Delete | Operation::Label(_, None) => ALL,
         }
@@ -186,7 +189,6 @@ impl Slice<'_, '_> {
         if record.seq() > revision || !self.selection.filters.holds(&record) {
             return Stand::Outside;
         }
-        let state = record.state();
         let inside = match self.selection.deed {
             Operation::Cancel { force } => match board.cancel(self.env, slot, force) {
                 Ok(answer) => answer != CancelAnswer::Already,
@@ -195,7 +197,7 @@ impl Slice<'_, '_> {
             Operation::Release => record.token().is_some_and(|t| t <= token),
             Operation::Requeue(ref requeue) => {
                 let closed = board.extras(slot).map_or(0, |extras| extras.closed);
-                let again = state.ended() && state != Complete && closed <= revision;
+                let again = board.can_requeue(slot, requeue.to) && closed <= revision;
                 if again && !self.can_live(slot, requeue) {
                     return Stand::Held;
                 }
@@ -242,20 +244,21 @@ impl Slice<'_, '_> {
             !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
         };
         let Some(job) = self.board.store.jobs.get(slot) else { return false };
-        self.board.unique(slot).is_none_or(can_take)
+        let queue = self.board.target(slot, requeue.to).unwrap_or(self.board.queue_name(job));
+        self.board.unique(slot).filter(|_| !self.board.stays_dead(slot, requeue.to)).is_none_or(can_take)
             && self.board.requeue(self.env, slot, requeue).is_ok()
-            && self.growth.fits(self.board, slot, requeue.queue.unwrap_or(self.board.queue_name(job)))
+            && self.growth.fits(self.board, slot, queue)
     }
 
     fn choose(&mut self, slot: u32) {
         self.chosen.slots.push(slot);
         let board = self.board;
-        if let Operation::Requeue(Requeue { queue, .. }) = self.selection.deed {
-            if let Some(unique) = board.unique(slot) {
+        if let Operation::Requeue(Requeue { to, .. }) = self.selection.deed {
+            if let Some(unique) = board.unique(slot).filter(|_| !board.stays_dead(slot, to)) {
                 self.new_keys += usize::from(board.is_new_key(&unique.key));
                 self.keys.insert(&unique.key);
             }
-            self.growth.moves(board, slot, queue);
+            self.growth.moves(board, slot, board.target(slot, to));
         }
         let waits_for = self.board.edges(slot).len();
         if waits_for > 0 && self.selection.deed.takes_away() {

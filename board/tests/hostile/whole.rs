@@ -45,7 +45,7 @@ pub fn full() -> World {
     w.post(&Post { payload: b"made", ..Post::default() }).unwrap();
     w.cancel(b"claimed", false).unwrap().unwrap();
     w.release(b"claimed").unwrap().unwrap();
-    w.requeue(b"failed", Some(b"mail")).unwrap().unwrap();
+    w.requeue(b"failed", To::Queue(b"mail")).unwrap().unwrap();
     w.put_replacing("trashed", b"again");
     let label = Label { tag: vec![b"t", b"u"], untag: vec![b"red"], track: Some(true) };
     w.label(b"rich", &label).unwrap().unwrap();
@@ -187,7 +187,7 @@ pub fn live_on(board: Board) {
             Consume { retain: Some(5), ..Consume::default() },
         ));
         let _ = w.cancel(id, true);
-        let _ = w.requeue(id, None);
+        let _ = w.requeue(id, To::Same);
         let update =
             Update { priority: Some(1), queue: Some(b"q"), due: Some(w.now + 9), ..Update::default() };
         let _ = w.update(id, &update);

@@ -86,7 +86,7 @@ fn a_change_counts_for_jobs_that_are_posted_requeued_or_moved_later() {
     w.is_valid();
     assert_eq!(w.take_all(ANN), ["moved", "later", "before"]);
     w.fails_with(ANN, "before", None, Retry::No).unwrap();
-    w.requeue(b"before", None).unwrap().unwrap();
+    w.requeue(b"before", To::Same).unwrap().unwrap();
     w.pass(11);
     put(&mut w, "last", 0);
     assert_eq!(w.take_all(BOB), ["before", "last"]);

@@ -49,7 +49,7 @@ fn one_page_finds_the_few_jobs_of_a_queue_among_many_of_others() {
 fn what_moves_to_another_queue_is_found_there() {
     let mut w = World::default();
     w.put_in("a", Failed);
-    w.requeue(b"a", Some(b"few")).unwrap().unwrap();
+    w.requeue(b"a", To::Queue(b"few")).unwrap().unwrap();
     w.take_id(ANN, "a");
     w.fails_with(ANN, "a", None, Retry::No).unwrap();
     w.reload();

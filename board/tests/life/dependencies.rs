@@ -107,7 +107,7 @@ fn a_failure_holds_until_it_is_made_good() {
         }
         w.pass(0);
         assert_eq!((w.is("a"), w.is("b")), (Some(state), Some(Blocked)));
-        w.requeue(b"a", None).unwrap().unwrap();
+        w.requeue(b"a", To::Same).unwrap().unwrap();
         w.pass(0);
         assert_eq!(w.is("b"), Some(Blocked));
         ends_well(&mut w, "a");
@@ -297,7 +297,7 @@ fn a_replacing_post_keeps_what_it_does_not_name() {
 fn a_requeued_job_waits_for_nothing() {
     let mut w = pair(OnFailure::Hold);
     w.cancel(b"b", false).unwrap().unwrap();
-    w.requeue(b"b", None).unwrap().unwrap();
+    w.requeue(b"b", To::Same).unwrap().unwrap();
     assert_eq!(w.is("b"), Some(Ready));
     w.is_valid();
 }

@@ -173,7 +173,7 @@ fn one_that_ends_without_success_counts_what_it_came_to() {
             _ => w.cancel(b"b", true).unwrap().map(|_| ()).unwrap(),
         }
         assert_eq!((w.is("b"), w.percent("p")), (Some(state), Some(30.0)));
-        w.requeue(b"b", None).unwrap().unwrap();
+        w.requeue(b"b", To::Same).unwrap().unwrap();
         assert_eq!((w.percent("b"), w.percent("p")), (None, Some(30.0)));
         w.reports("b", 60);
         assert_eq!(w.percent("p"), Some(45.0));
@@ -275,7 +275,7 @@ fn records_of_children_stay_until_their_parent_has_ended() {
     // A parent of the same id is another one.
     w.put_replacing("p", b"new");
     assert_eq!(w.children_of("p"), [""; 0]);
-    w.requeue(b"b", None).unwrap().unwrap();
+    w.requeue(b"b", To::Same).unwrap().unwrap();
     assert_eq!(w.job("b").parent(), None);
     w.is_valid();
 }
@@ -308,7 +308,7 @@ fn a_parent_that_lives_again_keeps_its_children_again() {
     w.take_id(ANN, "a");
     w.done_keeping(ANN, "a", 1_000).unwrap();
     w.cancel(b"p", false).unwrap().unwrap();
-    w.requeue(b"p", None).unwrap().unwrap();
+    w.requeue(b"p", To::Same).unwrap().unwrap();
     w.pass(5_000);
     assert_eq!((w.is("a"), w.percent("p")), (Some(Complete), Some(25.0)));
     w.is_valid();

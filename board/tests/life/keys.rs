@@ -58,9 +58,9 @@ fn a_key_is_taken_until_its_job_ends() {
         assert_eq!(w.holder(), None);
         assert!(w.put_unique("b", UNTIL_END).is_ok());
         if state != Complete {
-            assert_eq!(w.requeue(b"a", None), Some(refused("EXISTS b")));
+            assert_eq!(w.requeue(b"a", To::Same), Some(refused("EXISTS b")));
             w.delete(b"b");
-            assert_eq!(w.requeue(b"a", None), Some(Ok(())));
+            assert_eq!(w.requeue(b"a", To::Same), Some(Ok(())));
             assert_eq!(w.holder(), Some("a".into()));
         }
     }

@@ -140,7 +140,7 @@ fn a_kind_is_found_in_every_state_that_still_shows_it() {
     assert_eq!(w.is("a"), Some(Failed));
     assert_eq!(found(&w, &[Filter::Kind(b"lapsed")]), ["a"]);
     assert_eq!(found(&w, &[Filter::Kind(b"io")]), [""; 0]);
-    w.requeue(b"a", None).unwrap().unwrap();
+    w.requeue(b"a", To::Same).unwrap().unwrap();
     assert_eq!(found(&w, &[Filter::Kind(b"lapsed")]), ["a"]);
     w.put_replacing("a", b"new");
     assert_eq!(found(&w, &[Filter::Kind(b"lapsed")]), [""; 0]);

@@ -91,7 +91,7 @@ fn every_end_makes_room_and_every_way_back_takes_it() {
         }
         assert_eq!((w.is("job"), live(&w)), (Some(state), 0));
         if state != Complete {
-            w.requeue(b"job", None).unwrap().unwrap();
+            w.requeue(b"job", To::Same).unwrap().unwrap();
             assert_eq!(live(&w), 1);
         }
         w.delete(b"job");
@@ -131,7 +131,7 @@ fn a_board_and_a_queue_bound_each_their_own_total() {
     assert_eq!(w.update(b"a", &moved), Some(Ok(())));
     w.cancel(b"b", false);
     w.put("d");
-    assert_eq!(w.requeue(b"b", None), Some(refused("LIMIT max-jobs")));
+    assert_eq!(w.requeue(b"b", To::Same), Some(refused("LIMIT max-jobs")));
     // A queue that is full loses nothing when its limit falls, and a replacing post goes on.
     w.configure(None, Setting::MaxJobs, Some(0));
     w.put_replacing("d", b"other");
@@ -171,10 +171,10 @@ fn a_group_bounds_its_own_total_and_all_groups_of_a_queue_each_of_theirs() {
     assert_eq!(w.update(b"e", &moved), Some(Ok(())));
     w.cancel(b"e", false);
     w.post(&of_group("f", b"small")).unwrap();
-    assert_eq!(w.requeue(b"e", None), Some(refused("LIMIT max-jobs")));
+    assert_eq!(w.requeue(b"e", To::Same), Some(refused("LIMIT max-jobs")));
     w.take_id(ANN, "f");
     w.done(ANN, "f", None).unwrap();
-    w.requeue(b"e", None).unwrap().unwrap();
+    w.requeue(b"e", To::Same).unwrap().unwrap();
     w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, None);
     w.post(&of_group("g", b"small")).unwrap();
     w.is_valid();

@@ -110,7 +110,7 @@ fn a_requeue_takes_failed_trashed_and_cancelled_jobs() {
             Complete => refused("ENDED complete"),
             _ => refused(&format!("NOTENDED {}", state.name())),
         };
-        assert_eq!(w.requeue(b"job", Some(b"mail")), Some(want.clone()));
+        assert_eq!(w.requeue(b"job", To::Queue(b"mail")), Some(want.clone()));
         if want.is_ok() {
             let job = w.job("job");
             assert_eq!((job.state(), job.queue(), job.attempt()), (Ready, &b"mail"[..], 0));
@@ -128,7 +128,7 @@ fn a_worker_of_before_has_no_say_in_a_requeued_job() {
     let token = Some(w.take_id(ANN, "job"));
     w.pass(30_000);
     assert_eq!(w.is("job"), Some(Failed));
-    w.requeue(b"job", None).unwrap().unwrap();
+    w.requeue(b"job", To::Same).unwrap().unwrap();
     assert_eq!(w.done(ANN, "job", token), refused("NOTCLAIMED ready"));
     assert_eq!(w.beat(ANN, "job", token), refused("NOTCLAIMED ready"));
 }

@@ -80,7 +80,7 @@ fn a_requeued_or_replaced_job_goes_to_the_end() {
     w.pass(1);
     w.put("waiting");
     w.pass(1);
-    w.requeue(b"failed", None).unwrap().unwrap();
+    w.requeue(b"failed", To::Same).unwrap().unwrap();
     w.pass(1);
     w.put_replacing("replaced", b"new");
     assert_eq!(w.take_all(ANN), ["waiting", "failed", "replaced"]);
@@ -93,7 +93,7 @@ fn several_requeued_at_once_keep_the_order_of_their_posts() {
         w.put_in(id, Failed);
     }
     for id in ["z", "x", "y"] {
-        w.requeue(id.as_bytes(), None).unwrap().unwrap();
+        w.requeue(id.as_bytes(), To::Same).unwrap().unwrap();
     }
     assert_eq!(w.take_all(ANN), ["x", "y", "z"]);
 }

@@ -29,7 +29,7 @@ fn a_history_tells_what_happened_in_order() {
     w.pass(1);
     w.release(b"job").unwrap().unwrap();
     w.pass(1);
-    w.requeue(b"job", None).unwrap().unwrap();
+    w.requeue(b"job", To::Same).unwrap().unwrap();
     w.pass(1);
     w.put_replacing("job", b"new");
     w.pass(1);

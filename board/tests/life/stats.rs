@@ -280,7 +280,7 @@ fn the_first_moment_of_a_clock_is_a_time_as_any_other() {
     w.gives_back(ANN, "back", None).unwrap();
     w.take_id(ANN, "again");
     w.fails_with(ANN, "again", None, Retry::No).unwrap();
-    w.requeue(b"again", None).unwrap().unwrap();
+    w.requeue(b"again", To::Same).unwrap().unwrap();
     assert_eq!(span(today(&w).wait()), (2, 0, 0));
     w.pass(1_000);
     for id in ["new", "back", "again"] {

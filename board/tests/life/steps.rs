@@ -137,7 +137,7 @@ fn steps_stay_over_all_that_brings_a_job_back() {
         ("a release", |w| w.release(b"job").unwrap().unwrap()),
         ("a requeue", |w| {
             w.fails_with(ANN, "job", None, Retry::No).unwrap();
-            w.requeue(b"job", None).unwrap().unwrap();
+            w.requeue(b"job", To::Same).unwrap().unwrap();
         }),
         ("a snapshot", World::reload),
     ];
@@ -166,7 +166,7 @@ fn what_begins_other_work_forgets_them() {
     let (mut w, _) = begun();
     w.fails_with(ANN, "job", None, Retry::No).unwrap();
     assert_eq!(w.steps_of("job"), both());
-    w.requeue_with(b"job", &Requeue { queue: None, fresh: true }).unwrap().unwrap();
+    w.requeue_with(b"job", &Requeue { to: To::Same, fresh: true }).unwrap().unwrap();
     assert_eq!(w.steps_of("job"), []);
     w.is_valid();
 }

@@ -30,7 +30,8 @@ impl Model {
         let lists = self.lists.keys().map(|(queue, _)| &queue[..]);
         let pauses = self.pauses.keys().flatten().map(|(queue, _)| &queue[..]);
         let rests = self.buckets.keys().filter_map(|(queue, group)| group.as_ref().and(queue.as_deref()));
-        jobs.chain(own).chain(groups).chain(lists).chain(pauses).chain(rests).collect()
+        let dead = self.dead.keys().map(|queue| &queue[..]);
+        jobs.chain(own).chain(dead).chain(groups).chain(lists).chain(pauses).chain(rests).collect()
     }
 
     pub fn check_queues(&self, named: &[&[u8]]) -> Result<(), String> {

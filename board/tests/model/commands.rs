@@ -253,6 +253,10 @@ pub enum Command {
         value: Option<i64>,
     },
     /// A queue, or a group of it, or all.
+    NameDeadQueue {
+        queue: u8,
+        dead: Option<u8>,
+    },
     NameLimits {
         queue: u8,
         group: Option<Option<u8>>,

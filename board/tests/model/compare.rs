@@ -146,6 +146,8 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     let steps: Vec<(Bytes, Bytes, i64)> =
         got.steps().map(|(name, value, at)| (name.to_vec(), value.to_vec(), at)).collect();
     same("steps", steps, job.steps.clone())?;
+    let origin = got.origin().map(|origin| (origin.queue.to_vec(), origin.attempts, origin.at));
+    same("origin", origin, job.origin.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
     let meta: Vec<(Bytes, Bytes)> = got.meta().map(|(f, v)| (f.to_vec(), v.to_vec())).collect();
     same("meta", meta, job.meta.clone())?;
@@ -177,7 +179,10 @@ fn tallies(world: &World, model: &Model) -> Result<(), String> {
     let paused = model.pauses.keys().flatten().map(|(queue, _)| queue);
     let set = model.own.keys().filter_map(|(queue, _)| queue.as_ref());
     let lists = model.lists.keys().map(|(queue, _)| queue);
-    for queue in set.chain(paused).chain(lists).chain(model.group_own.keys().map(|(queue, ..)| queue)) {
+    let dead = model.dead.keys();
+    for queue in
+        set.chain(paused).chain(lists).chain(dead).chain(model.group_own.keys().map(|(queue, ..)| queue))
+    {
         queues.entry(queue).or_default();
     }
     same("counts", State::ALL.map(|s| board.count(s)), states)?;

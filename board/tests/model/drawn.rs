@@ -117,8 +117,10 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
         2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
             .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
         1 => target(State::Claimed).prop_map(Command::Release),
-        2 => (ends().prop_flat_map(target), of(0..4u8), any::<bool>())
+        2 => (ends().prop_flat_map(target), of(0..5u8), any::<bool>())
             .prop_map(|(id, queue, fresh)| Command::Requeue { id, queue, fresh }),
+        1 => (waits().prop_flat_map(target), any::<bool>())
+            .prop_map(|(id, fresh)| Command::Requeue { id, queue: Some(4), fresh }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(n, all)| Command::Delete(Target::Any(n), all)),
         3 => (waits().prop_flat_map(target), change(), weighted(0.1, Just(())))
             .prop_map(|(id, what, strict)| Command::Depend { id, what, strict: strict.is_some() }),
@@ -225,7 +227,9 @@ fn settings() -> impl Strategy<Value = Command> {
     let some = proptest::sample::subsequence(vec![0u8, 1, 2], 0..=2);
     let names = (0..3u8, weighted(0.6, weighted(0.6, 0..4u8)), weighted(0.8, some))
         .prop_map(|(queue, group, limits)| Command::NameLimits { queue, group, limits });
-    prop_oneof![2 => limit, 3 => names, 3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages, 2 => bounds]
+    let dead =
+        (0..4u8, weighted(0.8, 0..4u8)).prop_map(|(queue, dead)| Command::NameDeadQueue { queue, dead });
+    prop_oneof![2 => limit, 3 => names, 2 => dead, 3 => configure, 1 => rule, 1 => few, 1 => graces, 1 => ownerless, 3 => groups, 1 => ages, 2 => bounds]
 }
 
 fn pauses() -> impl Strategy<Value = Command> {
@@ -412,7 +416,7 @@ fn selections() -> impl Strategy<Value = Command> {
     let deed = prop_oneof![
         2 => any::<bool>().prop_map(Act::Cancel),
         2 => Just(Act::Release),
-        3 => (of(0..4u8), any::<bool>()).prop_map(|(queue, fresh)| Act::Requeue(queue, fresh)),
+        3 => (of(0..5u8), any::<bool>()).prop_map(|(queue, fresh)| Act::Requeue(queue, fresh)),
         1 => Just(Act::Delete),
         3 => (update, unstep()).prop_map(|((priority, queue, delay, talk, tag), unstep)| {
             Act::Update { priority, queue, delay, talk, tag, unstep }

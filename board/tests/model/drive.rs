@@ -49,6 +49,15 @@ pub fn tags(numbers: &[u8]) -> Vec<&'static [u8]> {
     numbers.iter().map(|n| TAGS[*n as usize]).collect()
 }
 
+/// Where a requeued job goes: 4 is its origin.
+pub fn to(queue: Option<u8>) -> To<'static> {
+    match queue {
+        None => To::Same,
+        Some(4) => To::Origin,
+        Some(queue) => To::Queue(QUEUES[queue as usize]),
+    }
+}
+
 fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
     After { jobs: edges.iter().map(|(id, on)| (&id[..], *on)).collect(), strict }
 }
@@ -321,11 +330,13 @@ impl Pair {
             }
             Command::Requeue { id, queue, fresh } => {
                 let id = self.named(id)?;
-                let queue = queue.map(|q| QUEUES[q as usize]);
-                if !self.may_go_to(queue)? {
-                    return Ok(());
+                let to = to(*queue);
+                if let To::Queue(queue) = to {
+                    if !self.may_go_to(Some(queue))? {
+                        return Ok(());
+                    }
                 }
-                let requeue = Requeue { queue, fresh: *fresh };
+                let requeue = Requeue { to, fresh: *fresh };
                 same("requeue", self.world.requeue_with(&id, &requeue), self.model.requeue(&id, &requeue))
             }
             Command::Delete(id, all) => {
@@ -430,6 +441,19 @@ impl Pair {
                 self.world.name_limits(queue, group, limits.as_deref());
                 let limits = limits.map(|limits| limits.iter().map(|name| name.to_vec()).collect());
                 self.model.name_limits(queue, group, limits);
+                Ok(())
+            }
+            Command::NameDeadQueue { queue, dead } => {
+                let (queue, dead) = (QUEUES[*queue as usize], dead.map(|q| QUEUES[q as usize]));
+                let dead = dead.filter(|dead| *dead != queue);
+                if dead.is_some() && !self.may_have(queue, None)? {
+                    return Ok(());
+                }
+                self.world.name_dead_queue(queue, dead);
+                match dead {
+                    Some(dead) => self.model.dead.insert(queue.to_vec(), dead.to_vec()),
+                    None => self.model.dead.remove(queue),
+                };
                 Ok(())
             }
             Command::Pause { queue, group, time, release, slice } => {

@@ -205,7 +205,7 @@ impl Mirror {
             }
             EventKind::Cancel => return same("who is asked to stop holds", held, token),
             EventKind::Progress => return Ok(()),
-            EventKind::Retried | EventKind::Abandoned | EventKind::Advanced => Heard::Waits,
+            EventKind::Retried | EventKind::Abandoned | EventKind::Advanced | EventKind::Dead => Heard::Waits,
             EventKind::Completed => Heard::Ended(State::Complete),
             EventKind::Failed => Heard::Ended(State::Failed),
             EventKind::Cancelled => Heard::Ended(State::Cancelled),

@@ -115,6 +115,8 @@ pub struct Job {
     pub unique: Option<Unique>,
     /// Name, value and time of each step.
     pub steps: Vec<(Bytes, Bytes, i64)>,
+    /// Where a dead job was, how often it had been claimed, and when it moved.
+    pub origin: Option<(Bytes, u32, i64)>,
 }
 
 impl Job {
@@ -129,7 +131,7 @@ impl Job {
 
     pub fn expires(&self) -> i64 {
         match (self.options.expire, self.since) {
-            (Some(ms), Some(since)) if ms > 0 => since + self.idle + ms,
+            (Some(ms), Some(since)) if ms > 0 && self.origin.is_none() => since + self.idle + ms,
             _ => NEVER,
         }
     }
@@ -188,6 +190,8 @@ pub type Place = Option<(Bytes, Option<Bytes>)>;
 
 #[derive(Clone, Default)]
 pub struct Model {
+    /// The dead queue of each queue that has one.
+    pub dead: BTreeMap<Bytes, Bytes>,
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,
     /// Ended jobs that others are to be told of: id, order, and the order of who is next.
@@ -451,8 +455,41 @@ impl Model {
                 self.note_at(at, Tally::Retried);
                 self.wait(at, due);
             }
-            None => self.end(at, State::Failed, self.retention(State::Failed)),
+            None => self.dies(at),
         }
+    }
+
+    /// It fails for good: it moves to the dead queue, or ends.
+    fn dies(&mut self, at: usize) {
+        let now = self.now;
+        let job = &self.jobs[at];
+        let dead = self.dead.get(&job.queue).filter(|_| job.origin.is_none()).cloned();
+        let room = |dead: &Bytes| {
+            self.check_queues(&[dead]).is_ok() && self.has_room(dead, job.group.as_deref(), Some(at)).is_ok()
+        };
+        let Some(dead) = dead.filter(room) else {
+            return self.end(at, State::Failed, self.retention(State::Failed));
+        };
+        self.note_at(at, Tally::Failed);
+        self.free_key(at);
+        let ageing = self.queue_rule(&dead, Setting::Ageing);
+        let job = &mut self.jobs[at];
+        let queue = std::mem::replace(&mut job.queue, dead);
+        job.origin = Some((queue, job.attempt, now));
+        job.ageing = ageing;
+        (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
+        (job.progress, job.stage) = (None, None);
+        job.ghosts.clear();
+        job.sent_on = None;
+        (job.since, job.ready) = (Some(now), now);
+        if let Some(past) = job.past.as_mut().filter(|past| past.way != Way::Failed) {
+            past.way = Way::Taken;
+        }
+        let (id, order) = (job.id.clone(), job.order);
+        if !self.waiters(&id).is_empty() {
+            self.resolutions.push_back((id, order, 0));
+        }
+        self.ready(at, now);
     }
 
     // --- time ---
@@ -596,7 +633,7 @@ impl Model {
                 let job = &mut self.jobs[at];
                 job.kind = Some(b"expired".to_vec());
                 job.message = None;
-                self.end(at, State::Failed, self.retention(State::Failed));
+                self.dies(at);
             }
             State::Claimed => self.claim_ends(at, draw),
             State::Blocked => self.resolve_one(at),
@@ -649,7 +686,7 @@ impl Model {
         if most >= 0 && job.lapses > most {
             job.kind = Some(b"lapsed".to_vec());
             job.message = None;
-            return self.end(at, State::Failed, self.retention(State::Failed));
+            return self.dies(at);
         }
         self.ready(at, self.now);
     }

@@ -1,6 +1,6 @@
 //! The verbs of operators on the naive board.
 
-use board::{Depend, Label, Report, Requeue, Setting, State, Tally, Update};
+use board::{Depend, Label, Report, Requeue, Setting, State, Tally, To, Update};
 
 use crate::naive::*;
 use crate::verbs::shown;
@@ -64,25 +64,38 @@ impl Model {
     }
 
     pub fn requeue(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {
-        let Requeue { queue, fresh } = *requeue;
+        let Requeue { to, fresh } = *requeue;
         let at = self.at(id)?;
         let now = self.now;
         let job = &self.jobs[at];
         match job.state {
             State::Complete => return Some(Err("ENDED complete".into())),
+            State::Claimed => return Some(Err("NOTENDED claimed".into())),
+            _ if to == To::Origin && job.origin.is_some() => {}
             state if !state.ended() => return Some(Err(format!("NOTENDED {}", state.name()))),
             _ => {}
         }
-        let free = job.unique.as_ref().map_or(Ok(()), |unique| {
+        let (ended, stays) = (job.state.ended(), to == To::Same && job.origin.is_some());
+        let origin = job.origin.as_ref().map(|(queue, ..)| queue.clone());
+        let queue = match to {
+            To::Same => None,
+            To::Queue(queue) => Some(queue),
+            To::Origin => origin.as_deref(),
+        };
+        let free = job.unique.as_ref().filter(|_| !stays).map_or(Ok(()), |unique| {
             self.key_is_free(&unique.key, Some(at))?;
             self.check_new_key(&unique.key)
         });
+        let free = free.and_then(|()| queue.map_or(Ok(()), |queue| self.check_queues(&[queue])));
         let room =
             free.and_then(|()| self.has_room(queue.unwrap_or(&job.queue), job.group.as_deref(), Some(at)));
         if room.is_err() {
             return Some(room);
         }
-        self.take_key(at);
+        if !stays {
+            self.take_key(at);
+            self.jobs[at].origin = None;
+        }
         let job = &mut self.jobs[at];
         if let Some(queue) = queue {
             job.queue = queue.to_vec();
@@ -91,21 +104,21 @@ impl Model {
         let ageing = self.queue_rule(&queue, Setting::Ageing);
         let job = &mut self.jobs[at];
         job.ageing = ageing;
-        (job.attempt, job.fails, job.lapses, job.idle) = (0, 0, 0, 0);
+        (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
         (job.progress, job.stage) = (None, None);
         job.ghosts.clear();
         job.sent_on = None;
         if fresh {
             job.steps.clear();
         }
-        job.since = Some(now);
+        (job.since, job.ready) = (Some(now), now);
         job.pinned = false;
         if let Some(past) = job.past.as_mut() {
             past.way = Way::Taken;
         }
         self.note_at(at, Tally::Requeued);
         self.ready(at, now);
-        self.begin_in_family(id, true);
+        self.begin_in_family(id, ended);
         Some(Ok(()))
     }
 

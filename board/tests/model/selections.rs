@@ -1,11 +1,11 @@
 //! An operator's verb on a selection by filters: which jobs it is for, and that slices until
 //! the end do it to each of them once.
 
-use board::{Filters, Label, Operation, Requeue, Selection, SelectionCursor, State, Update};
+use board::{Filters, Label, Operation, Requeue, Selection, SelectionCursor, State, To, Update};
 
 use crate::commands::{Act, Command, More};
 use crate::compare::{filters, passes, same};
-use crate::drive::{report, steps, tags, QUEUES};
+use crate::drive::{report, steps, tags, to, QUEUES};
 use crate::naive::{Bytes, Job, Model};
 use crate::operators::of_any_state;
 use crate::world::World;
@@ -17,7 +17,10 @@ impl Model {
         match deed {
             Operation::Cancel { force } => !job.state.ended() && (*force || !asked),
             Operation::Release => job.hold.is_some(),
-            Operation::Requeue(_) => job.state.ended() && job.state != State::Complete,
+            Operation::Requeue(requeue) => match job.state {
+                State::Complete | State::Claimed => false,
+                state => state.ended() || requeue.to == To::Origin && job.origin.is_some(),
+            },
             Operation::Delete => true,
             Operation::Label(_, None) => true,
             Operation::Update(update) | Operation::Label(_, Some(update)) => {
@@ -75,9 +78,7 @@ pub fn select(
     let deed = match act {
         Act::Cancel(force) => Operation::Cancel { force: *force },
         Act::Release => Operation::Release,
-        Act::Requeue(queue, fresh) => {
-            Operation::Requeue(Requeue { queue: queue.map(|q| QUEUES[q as usize]), fresh: *fresh })
-        }
+        Act::Requeue(queue, fresh) => Operation::Requeue(Requeue { to: to(*queue), fresh: *fresh }),
         Act::Delete => Operation::Delete,
         Act::Label(tag, untag, track) => {
             label = Label { tag: tags(tag), untag: tags(untag), track: *track };

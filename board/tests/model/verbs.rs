@@ -130,6 +130,7 @@ impl Model {
             tie: old.as_ref().and_then(|j| j.tie.clone()),
             gone: old.as_ref().map(|j| j.gone.clone()).unwrap_or_default(),
             height: old.as_ref().map_or(0, |j| j.height),
+            origin: None,
         };
         if let Some(tags) = &post.tags {
             job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
@@ -447,6 +448,11 @@ impl Model {
             return Err("CANCELLED cancel was requested".into());
         }
         self.check_queues(&[advance.queue])?;
+        let returns = self.jobs[at].origin.is_some();
+        if let Some(unique) = self.jobs[at].unique.clone().filter(|_| returns) {
+            self.key_is_free(&unique.key, Some(at))?;
+            self.check_new_key(&unique.key)?;
+        }
         let edges = match &advance.after {
             Some(after) => self.decide(speaker.id, None, after)?,
             None => Vec::new(),
@@ -465,8 +471,12 @@ impl Model {
         job.since = None;
         job.ghosts.clear();
         job.ageing = ageing;
+        job.origin = None;
         let past = job.past.as_ref().map(|past| (past.hold.worker.clone(), past.hold.token));
         job.sent_on = past.filter(|_| !taken);
+        if returns {
+            self.take_key(at);
+        }
         for edge in edges {
             self.attach(speaker.id, edge);
         }

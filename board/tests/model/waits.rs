@@ -41,9 +41,17 @@ impl Model {
         edges
     }
 
+    /// How a job has ended for those who wait for it.
+    fn verdict(&self, id: &[u8]) -> State {
+        let verdict = |job: &Job| match job.origin.is_some() && !job.state.ended() {
+            true => State::Failed,
+            false => job.state,
+        };
+        self.at(id).map_or(State::Complete, |at| verdict(&self.jobs[at]))
+    }
+
     fn outcome(&self, edge: &Edge) -> Outcome {
-        let state = self.at(&edge.0).map_or(State::Complete, |at| self.jobs[at].state);
-        match (state, edge.1) {
+        match (self.verdict(&edge.0), edge.1) {
             (State::Complete, _) => Outcome::Met,
             (state, _) if !state.ended() => Outcome::Waits,
             (_, OnFailure::Hold) => Outcome::Waits,
@@ -145,7 +153,7 @@ impl Model {
         for _ in 0..n {
             let Some((id, order, from)) = self.resolutions.front().cloned() else { return };
             let job = self.at(&id).map(|at| &self.jobs[at]);
-            let stands = job.is_some_and(|job| job.state.ended() && job.order == order);
+            let stands = job.is_some_and(|job| job.order == order) && self.verdict(&id).ended();
             let waiters = if stands { self.waiters(&id) } else { Vec::new() };
             let next = waiters.iter().map(|w| self.at(w).unwrap()).find(|at| self.jobs[*at].order >= from);
             let Some(at) = next else {
@@ -187,7 +195,7 @@ impl Model {
     }
 
     fn end_waiter(&mut self, id: &[u8], cause: &[u8], state: State) {
-        let other = self.jobs[self.at(cause).unwrap()].state.name();
+        let other = self.verdict(cause).name();
         let text = [cause, b" ", other.as_bytes()].concat();
         let at = self.at(id).unwrap();
         if state == State::Cancelled {

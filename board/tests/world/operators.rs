@@ -66,8 +66,8 @@ impl World {
         self.operated(decided)
     }
 
-    pub fn requeue(&mut self, id: &[u8], queue: Option<&[u8]>) -> Option<Result<(), String>> {
-        self.requeue_with(id, &Requeue { queue, fresh: false })
+    pub fn requeue(&mut self, id: &[u8], to: To<'_>) -> Option<Result<(), String>> {
+        self.requeue_with(id, &Requeue { to, fresh: false })
     }
 
     pub fn requeue_with(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {
@@ -213,6 +213,12 @@ impl World {
     /// Gives a queue or a group a list of limits, which are there.
     pub fn name_limits(&mut self, queue: &[u8], group: Option<&[u8]>, limits: Option<&[&[u8]]>) {
         self.act(LimitsNamed::new(queue, group, limits));
+        self.commit();
+    }
+
+    /// Gives a queue a dead queue, or none.
+    pub fn name_dead_queue(&mut self, queue: &[u8], dead: Option<&[u8]>) {
+        self.act(DeadQueueNamed::new(queue, dead));
         self.commit();
     }
 

@@ -494,6 +494,8 @@ export interface RequeueOptions {
   /** the queue in which the job waits. Range: 1 to 255 bytes */
   queue?: string | undefined;
   /** See JOB.REQUEUE. */
+  origin?: boolean | undefined;
+  /** See JOB.REQUEUE. */
   to?: string | undefined;
   /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
   count?: number | undefined;
@@ -1002,6 +1004,7 @@ export const COMMANDS = {
   ],
   'JOB.REQUEUE': [
     ['queue', 'QUEUE', 'text'],
+    ['origin', 'ORIGIN', 'flag'],
     ['to', 'TO', 'text'],
     ['count', 'COUNT', 'number'],
     ['cursor', 'CURSOR', 'text'],
@@ -1215,7 +1218,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'origin', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 
@@ -1235,6 +1238,7 @@ export const EVENTS = {
   trashed: 2048,
   deleted: 4096,
   settings: 8192,
+  dead: 16384,
 } as const;
 /** A kind of event. */
 export type EventKind = keyof typeof EVENTS;
@@ -1307,7 +1311,9 @@ export interface Settings {
   'rate-period'?: Duration | undefined;
   /** how many permits are kept, and how many there are at first. A rate above a few hundred a second needs a larger burst: with 1, at most one permit per millisecond is used, and those that arrive between claims are lost. `rate` / 50 (20 ms of permits) is enough. Range: 1 to 2^31-1; default: 1; set for: board, queue, group, limit */
   'burst'?: number | undefined;
-  /** which events are published: the sum of their bits, or names. Range: 0 to 16383; default: 0; set for: module, board */
+  /** the dead queue of a queue; an empty name: none. Range: a name; default: none; set for: queue */
+  'dead-queue'?: number | undefined;
+  /** which events are published: the sum of their bits, or names. Range: 0 to 32767; default: 0; set for: module, board */
   'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
   'events-tracked'?: boolean | undefined;
@@ -1366,6 +1372,7 @@ export const SETTINGS = {
   'rate': 'number',
   'rate-period': 'duration',
   'burst': 'number',
+  'dead-queue': 'number',
   'events': 'number',
   'events-tracked': 'flag',
   'max-jobs': 'number',

@@ -361,3 +361,24 @@ def test_what_the_server_itself_says_stays_as_it_is(jobs) -> None:
     finally:
         jobs.client.config_set("maxmemory", 0)
     assert not isinstance(refused.value, jobboard.BoardError)
+
+
+def test_a_dead_job_comes_back_by_id_and_by_filters(jobs) -> None:
+    jobs.settings_set({"dead-queue": "unsent"}, queue="mails")
+    assert jobs.settings_get("dead-queue", queue="mails")["dead-queue"].value == "unsent"
+    jobs.post({"to": "ann"}, id="a", queue="mails", retries=0)
+
+    def dies() -> jobboard.Job:
+        jobs.claim("w", queues=["mails"])
+        failure = jobs.fail("w", "a", "Refused", "no such mailbox")
+        assert (failure.state, failure.dead) == ("ready", "unsent")
+        return jobs.get("a")
+
+    job = dies()
+    assert (job.queue, job.payload) == ("unsent", {"to": "ann"})
+    assert (job.origin.queue, job.origin.attempts) == ("mails", 1)
+    assert jobs.requeue("a", origin=True).count == 1
+    assert jobs.get("a").queue == "mails" and jobs.get("a").origin is None
+    dies()
+    assert jobs.requeue_where({"queue": "unsent", "message": "mailbox"}, origin=True).count == 1
+    assert jobs.get("a").queue == "mails"

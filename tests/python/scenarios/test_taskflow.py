@@ -314,7 +314,7 @@ def test_posting_and_removal_are_published(server):
     client = server.client()
     client.config_set("notify-keyspace-events", "")
     server.spoil()
-    board.set(events=16383)
+    board.set(events=32767)
     listener = server.client().pubsub(ignore_subscribe_messages=True)
     listener.subscribe("job.events:board")
     wait_until(lambda: client.pubsub_numsub("job.events:board")[0][1] == 1, what="subscribed")

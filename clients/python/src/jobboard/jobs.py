@@ -28,6 +28,18 @@ def _texts(value: Any) -> list[str]:
     return [replies.text(one) for one in value]
 
 
+class Origin(NamedTuple):
+    """Where a dead job was: its queue, how often it had been claimed, and when it moved (Unix ms)."""
+
+    queue: str
+    attempts: int
+    at: int
+
+
+def _origin(value: Any) -> Origin:
+    return Origin(**replies.mapping()(value))
+
+
 FIELDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(["id", "state", "queue", "name", "worker", "kind", "message", "stage"], replies.text),
     **dict.fromkeys(["previous", "reason", "user", "unique", "parent", "group"], replies.text),
@@ -38,6 +50,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(["after", "tags"], _texts),
     "progress": _float,
     "meta": replies.strings,
+    "origin": _origin,
 }
 """The fields of a record but payload and result, and what makes them values."""
 
@@ -93,6 +106,7 @@ class Job:
     group: str | None
     cost: int | None
     session: bool | None
+    origin: Origin | None
 
     def __init__(self, raw: dict[bytes, Any], codec: Codec = _JSON) -> None:
         self._raw, self._codec = raw, codec

@@ -102,12 +102,14 @@ class Operating(Family):
         return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
 
     @command(by_ids_summed)
-    def requeue(self, *ids: Name, queue: Name | None = None, fresh: bool = False) -> Request[Slice[Job]]:
-        """Makes failed, trashed and cancelled jobs ready again, in their queue or another. They keep their
-        steps, unless `fresh` is set.
+    def requeue(
+        self, *ids: Name, queue: Name | None = None, fresh: bool = False, origin: bool = False
+    ) -> Request[Slice[Job]]:
+        """Makes failed, trashed and cancelled jobs ready again, in their queue or another; with `origin`
+        dead jobs as well, each in the queue in which it failed. They keep their steps, unless `fresh` is set.
         """
         check_ids(ids, "requeue")
-        words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue]), *(["FRESH"] if fresh else [])]
+        words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue]), *_again(fresh, origin)]
         return self._request("JOB.REQUEUE", words, self._slice)
 
     @steps(each_slices)
@@ -117,12 +119,15 @@ class Operating(Family):
         *,
         to: Name | None = None,
         fresh: bool = False,
+        origin: bool = False,
         dryrun: bool = False,
         count: int = 1000,
         progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
-        """Requeues all failed, trashed and cancelled jobs that pass the filters, the oldest first."""
-        words = [*([] if to is None else ["TO", to]), *(["FRESH"] if fresh else [])]
+        """Requeues all failed, trashed and cancelled jobs that pass the filters, the oldest first; with
+        `origin` dead jobs as well, each to the queue in which it failed.
+        """
+        words = [*([] if to is None else ["TO", to]), *_again(fresh, origin)]
         return (yield from self._slices("JOB.REQUEUE", where, words, dryrun, count, progress))
 
     @command(by_ids_summed)
@@ -228,6 +233,10 @@ class Operating(Family):
 
 def _cancel(by: Name | None, force: bool) -> list[Any]:
     return [*([] if by is None else ["BY", by]), *(["FORCE"] if force else [])]
+
+
+def _again(fresh: bool, origin: bool) -> list[str]:
+    return [word for word, wanted in (("FRESH", fresh), ("ORIGIN", origin)) if wanted]
 
 
 def _returned(records: bool, fields: Sequence[str] | None) -> list[Any]:

@@ -69,11 +69,14 @@ class HeldBeat(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What became of a job whose try failed: its state, when it is due, how many retries are left."""
+    """What became of a job whose try failed: its state, when it is due, how many retries are left, and the
+    dead queue to which it has moved.
+    """
 
     state: str
     due: int | None
     left: int
+    dead: str | None = None
 
 
 class ClaimOptions(TypedDict, total=False):
@@ -132,7 +135,8 @@ def claim_words(options: Mapping[str, Any]) -> list[Any]:
 
 def failure(reply: Any) -> Failure:
     found = replies.mapping()(reply)
-    return Failure(found["state"], found.get("due"), found["left"])
+    dead = found.get("dead")
+    return Failure(found["state"], found.get("due"), found["left"], dead and replies.text(dead))
 
 
 def beat(reply: Any) -> Beat | Refused:

@@ -26,6 +26,7 @@ def add(subparsers: Subparsers) -> None:
         parser.add_argument("--dry-run", action="store_true", help="with filters: only say how many")
         if verb == "requeue":
             parser.add_argument("--to", metavar="QUEUE", help="into another queue")
+            parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
             parser.add_argument("--fresh", action="store_true", help="forget the steps: do all work again")
         if verb == "cancel":
             parser.add_argument("--by", metavar="USER", help="only jobs of that user")
@@ -61,7 +62,7 @@ def by_ids(arguments: argparse.Namespace) -> int:
         return 0 if all(found) else 1
     options = {}
     if arguments.verb == "requeue":
-        options = {"queue": arguments.to, "fresh": arguments.fresh}
+        options = {"queue": arguments.to, "fresh": arguments.fresh, "origin": arguments.origin}
     if arguments.verb == "update":
         options = arguments.changes
     done = getattr(board, arguments.verb)(*arguments.ids, **options)
@@ -75,7 +76,7 @@ def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
     board: Any = board_of(arguments)
     options: dict[str, Any] = {}
     if arguments.verb == "requeue":
-        options.update(to=arguments.to, fresh=arguments.fresh)
+        options.update(to=arguments.to, fresh=arguments.fresh, origin=arguments.origin)
     if arguments.verb == "cancel":
         options.update(by=arguments.by, force=arguments.force)
     with progress(arguments.verb, board.count(**filters)) as told:

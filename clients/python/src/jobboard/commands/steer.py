@@ -211,6 +211,8 @@ def _value(name: str, text: str) -> Any:
 def _shown(name: str, value: Any) -> str:
     if isinstance(value, list):
         return ",".join(map(str, value))
+    if value is None:
+        return "none"
     return span(value) if name in DURATIONS and value > 0 else str(value)
 
 

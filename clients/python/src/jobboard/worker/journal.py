@@ -68,6 +68,10 @@ def _failed(run: Run, outcome: Fail, reply: Any) -> None:
         _tell(logging.INFO, run, "cancelled", "cancelled", why)
         return
     more = {"kind": outcome.kind, "detail": outcome.message, "left": found.left, "error": outcome.error}
+    if found.dead is not None:
+        why += f"; it is in the dead queue {found.dead}"
+        _tell(logging.ERROR, run, "failed for good", "dead", why, dead=found.dead, **more)
+        return
     if found.state == "failed":
         _tell(logging.ERROR, run, "failed for good", "failed", why, **more)
         return
