@@ -38,6 +38,7 @@ CLAIM = {
     "SEEN": ("1",),
     "SESSION": (),
     "FIELDS": FIELDS,
+    "PACKED": (),
 }
 POST_SHARED = {
     "NAME": ("n",),
@@ -112,7 +113,9 @@ CALLS = [
             "MTRASH": ("w1", "1", "j"),
         }.items()
     ),
-    Call("CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "SESSION": (), "FIELDS": FIELDS}),
+    Call(
+        "CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "SESSION": (), "FIELDS": FIELDS, "PACKED": ()}
+    ),
     Call(
         "HEARTBEAT",
         WORKER,
@@ -179,16 +182,28 @@ CALLS = [
     Call("PAUSE", ("QUEUE", "q"), {"GROUP": ("g",)}),
     Call("RESUME", (), {"QUEUE": ("q",)}),
     Call("RESUME", ("QUEUE", "q"), {"GROUP": ("g",)}),
-    Call("GET", ("j",), {"FIELDS": FIELDS, "CHILDREN": ()}),
-    Call("GET", ("j", "CHILDREN"), {"CURSOR": ("1",), "COUNT": ("1",)}),
-    Call("MGET", ONE_ID, {"FIELDS": FIELDS}),
+    Call("GET", ("j",), {"FIELDS": FIELDS, "CHILDREN": (), "PACKED": ()}),
+    Call("GET", ("j", "CHILDREN"), {"CURSOR": ("1",), "COUNT": ("1",), "PACKED": ()}),
+    Call("MGET", ONE_ID, {"FIELDS": FIELDS, "PACKED": ()}),
     Call(
         "LIST",
         (),
-        {**FILTERS, "REV": (), "CURSOR": ("0",), "COUNT": ("1",), "JUSTID": (), "FIELDS": FIELDS},
+        {
+            **FILTERS,
+            "REV": (),
+            "CURSOR": ("0",),
+            "COUNT": ("1",),
+            "JUSTID": (),
+            "FIELDS": FIELDS,
+            "PACKED": (),
+        },
     ),
     Call("COUNT", (), {**FILTERS, "CURSOR": ("0",)}),
-    Call("WAIT", ("5", "JOBS", *ONE_ID), {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS}),
+    Call(
+        "WAIT",
+        ("5", "JOBS", *ONE_ID),
+        {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS, "PACKED": ()},
+    ),
     Call("WAIT", ("5", "FOR", "claimable"), {"QUEUE": ("q",), "QUEUES": ("1", "q")}),
     Call("HISTORY", ("j",), {}),
     Call("EXPLAIN", ("j",), {}),

@@ -35,6 +35,11 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             setting("backoff-base", "ms", "the wait before the first retry; each further one doubles"),
             setting("backoff-max", "ms", "the longest wait before a retry"),
             setting("jitter", "%", "by how many percent that wait varies"),
+            setting(
+                "dead-queue",
+                "",
+                "the queue to which jobs move in place of failing for good; none when empty",
+            ),
         ],
     ),
     (

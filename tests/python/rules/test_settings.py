@@ -44,7 +44,7 @@ OF_BOARDS = {
     "keep-failed": (100_000, 0, None),
     "keep-trashed": (100_000, 0, None),
     "keep-cancelled": (100_000, 0, None),
-    "events": (0, 0, 16_383),
+    "events": (0, 0, 32_767),
     "events-tracked": (0, 0, 1),
 }
 TOTALS = {
@@ -372,12 +372,13 @@ def test_every_setting_of_every_level_is_in_a_snapshot_and_on_a_replica(fresh_se
         return {level: from_pairs(run("JOB.SETTINGS", "GET", key, *words)) for level, words in SCOPES.items()}
 
     for level, names in told(primary).items():
-        for name in names.keys() - {"limits"}:
+        for name in names.keys() - {"limits", "dead-queue"}:
             default, least, _ = {**ALL, **OF_GROUPS_ALONE}[name]
             value = least + 1 if least == default else least
             client.execute_command("JOB.SETTINGS", "SET", "board", *SCOPES[level], name, value)
     for level in ("queue", "group", "groups"):
         client.execute_command("JOB.SETTINGS", "SET", "board", *SCOPES[level], "limits", 1, "l")
+    client.execute_command("JOB.SETTINGS", "SET", "board", *SCOPES["queue"], "dead-queue", "dead")
     client.execute_command("RESTORE", "copy", 0, client.dump("board"))
     want = told(primary)
     assert all(source == level for level, names in want.items() for _, source in names.values())

@@ -262,6 +262,11 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     seen.append(list(board.get("@s@1")))
     board.post(id_="part", parent="@s@1")
     seen += [list(board.get("@s@1")), list(board.get("part"))]
+    board.set(queue="first", dead_queue="dead")
+    board.post(id_="last", queue="first", retries=0)
+    board.claim("alice", id="last")
+    board.fail("alice", "last")
+    seen.append(list(board.get("last")))
     fields = re.findall(r"`([a-z]+)`", " ".join(row["field"] for row in table(COMMANDS, "Record fields")))
     assert {name for names in seen for name in names} == set(fields)
     for names in seen:

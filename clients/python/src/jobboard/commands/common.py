@@ -125,7 +125,8 @@ def moment(text: str) -> datetime | str | None:
 def pair(text: str) -> tuple[str, str]:
     field, equals, value = text.partition("=")
     if not field or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is no field and value: write {text or 'plan'}=pro")
+        shown = escaped(text)
+        raise argparse.ArgumentTypeError(f"'{shown}' is no field and value: write {shown or 'plan'}=pro")
     return field, value
 
 
