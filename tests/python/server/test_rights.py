@@ -26,7 +26,7 @@ def user(server: Server) -> Iterator[Callable[..., redis.Redis]]:
 
     def make(*rules: str) -> redis.Redis:
         server.client().execute_command("ACL", "SETUSER", "ann", "reset", "on", ">secret", *rules)
-        return server.client(username="ann", password="secret")
+        return server.client(username="ann", password="secret", encoding_errors="replace")
 
     yield make
     server.client().execute_command("ACL", "DELUSER", "ann")
