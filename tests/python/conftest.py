@@ -27,6 +27,7 @@ CONFIG SET) calls `server.spoil()`, uses `server.configured(...)`, or takes a `f
 from __future__ import annotations
 
 import asyncio
+import logging
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,17 @@ class Pool:
     def close(self) -> None:
         for server in self.servers.values():
             server.close()
+
+
+@pytest.fixture(autouse=True)
+def loggers() -> None:
+    """As a program begins: what a test before loaded may have switched them off, or made them quieter."""
+    logging.disable(logging.NOTSET)
+    logging.getLogger().setLevel(logging.WARNING)
+    for name, logger in list(logging.getLogger().manager.loggerDict.items()):
+        if name.startswith("jobboard") and isinstance(logger, logging.Logger):
+            logger.disabled, logger.propagate = False, True
+            logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)
