@@ -73,11 +73,11 @@ impl<'a> Item<'a> for QueueImage {
     fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         let QueueImage { name, settings, bucket, limits, dead } = self;
         need(is_name(&name) && settings.is_valid(Level::Queue), "queue")?;
-        need(!settings.is_empty() || !limits.is_empty() || dead.is_some(), "a queue of nothing")?;
+        let holds = [!settings.is_empty(), !limits.is_empty(), dead.is_some()];
+        need(holds.contains(&true), "a queue of nothing")?;
         need(dead.as_ref().is_none_or(|dead| is_name(dead) && *dead != name), "dead queue")?;
         let number = board.queue(&name);
         board.load_names(number, Owner::Queue, &limits)?;
-        let holds = [!settings.is_empty(), !limits.is_empty(), dead.is_some()];
         let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
         need(!queue.is_configured(), "a queue twice")?;
         queue.refill = Refill::set_by(&settings);

@@ -112,6 +112,13 @@ impl Board {
         }
     }
 
+    /// Refuses a job to take its key again, if it has one, as [`Board::take_key`] would.
+    pub(crate) fn check_own_key(&self, slot: u32, now: i64) -> Result<(), Refusal> {
+        let Some(unique) = self.unique(slot) else { return Ok(()) };
+        self.check_key(&unique.key, Some(slot), now)?;
+        self.check_new_keys(usize::from(self.is_new_key(&unique.key)))
+    }
+
     /// The key that a job was posted with.
     pub(crate) fn unique(&self, slot: u32) -> Option<&Unique> {
         self.extras(slot)?.unique.as_deref()

@@ -89,18 +89,34 @@ impl Board {
                 continue;
             }
             let from = at.filter(|c| c.state == state);
-            for slot in self.walk(state, from, page) {
-                if found.len() >= page.count || looks == 0 {
-                    return (found, self.cursor(state, slot).map(Start::At));
-                }
-                let Some(record) = self.record_of(slot) else { continue };
-                looks = looks.saturating_sub(page.filters.looks(&record));
-                if page.filters.holds(&record) {
-                    found.push(slot);
-                }
+            let slots = self.walk(state, from, page);
+            if let Some(slot) = self.fill(page, slots, &mut looks, &mut found) {
+                return (found, self.cursor(state, slot).map(Start::At));
             }
         }
         (found, None)
+    }
+
+    /// Adds those of these jobs that pass to a page, until it is full or the looks are used up. Returns
+    /// where it stopped before the end.
+    pub(crate) fn fill(
+        &self,
+        page: &Page<'_>,
+        slots: Slots<'_>,
+        looks: &mut usize,
+        found: &mut Vec<u32>,
+    ) -> Option<u32> {
+        for slot in slots {
+            if found.len() >= page.count || *looks == 0 {
+                return Some(slot);
+            }
+            let Some(record) = self.record_of(slot) else { continue };
+            *looks = looks.saturating_sub(page.filters.looks(&record));
+            if page.filters.holds(&record) {
+                found.push(slot);
+            }
+        }
+        None
     }
 
     pub(crate) fn cursor(&self, state: State, slot: u32) -> Option<Cursor> {

@@ -118,17 +118,9 @@ impl Board {
             Some(Start::Posted(seq)) => Some(seq),
             _ => None,
         };
-        for slot in self.walk_named(named, from, page.reverse) {
-            if found.len() >= page.count || looks == 0 {
-                return (found, Some(Start::Posted(self.seq(slot))));
-            }
-            let Some(record) = self.record_of(slot) else { continue };
-            looks = looks.saturating_sub(page.filters.looks(&record));
-            if page.filters.holds(&record) {
-                found.push(slot);
-            }
-        }
-        (found, None)
+        let slots = self.walk_named(named, from, page.reverse);
+        let next = self.fill(page, slots, &mut looks, &mut found);
+        (found, next.map(|slot| Start::Posted(self.seq(slot))))
     }
 
     /// How many jobs pass filters that name labels of one sort and nothing else, if the lengths of

@@ -41,9 +41,8 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
     /// the job.
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         board.check_queue(self.queue)?;
-        if let Some(unique) = board.unique(slot).filter(|_| board.is_dead(slot)) {
-            board.check_key(&unique.key, Some(slot), env.now)?;
-            board.check_new_keys(usize::from(board.is_new_key(&unique.key)))?;
+        if board.is_dead(slot) {
+            board.check_own_key(slot, env.now)?;
         }
         let after = match &self.after {
             Some(after) => board.decide_edges(env, slot, None, after)?,

@@ -109,9 +109,8 @@ impl Board {
             state if !self.can_requeue(slot, to) => return Err(Refusal::NotEnded(state)),
             _ => {}
         }
-        if let Some(unique) = self.unique(slot).filter(|_| !self.stays_dead(slot, to)) {
-            self.check_key(&unique.key, Some(slot), env.now)?;
-            self.check_new_keys(usize::from(self.is_new_key(&unique.key)))?;
+        if !self.stays_dead(slot, to) {
+            self.check_own_key(slot, env.now)?;
         }
         let target = self.target(slot, to);
         target.map_or(Ok(()), |queue| self.check_queue(queue))?;
