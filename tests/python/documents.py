@@ -10,6 +10,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (ROOT / "commands.md").read_text()
 README = (ROOT / "README.md").read_text()
+TOUR = (ROOT / "docs/guides/tour.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 REDIS_CONF = (ROOT / "redis.conf").read_text()
 
 

@@ -1,6 +1,6 @@
 """The documents say what the server does.
 
-Fenced blocks marked `redis-cli` in commands.md and README.md are sessions of `redis-cli -3`:
+Fenced blocks marked `redis-cli` in commands.md and docs/guides/tour.md are sessions of `redis-cli -3`:
 - A line that begins with `> ` is a command, the lines below it are its reply.
 - `<name>` stands for a value of the server: it matches anything when first seen, and is the same value from
   then on, in replies and in commands. `<ms>` matches any integer, and `<rest>`
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 import pytest
 import redis
-from documents import COMMANDS, README, REDIS_CONF, Block, blocks, sessions, table
+from documents import COMMANDS, REDIS_CONF, TOUR, Block, blocks, sessions, table
 from harness import MODULE, SOON, Board, Clock, Server, wait_until
 
 LOAD_ONLY = {"jobboard.clock"}
@@ -167,17 +167,17 @@ def test_examples_of_commands_md_under_the_manual_clock(clocked: Server, section
     run_session(clocked, section)
 
 
-@by_heading(README, "redis-cli")
-def test_tour_of_the_readme(server: Server, section: list[Block]) -> None:
+@by_heading(TOUR, "redis-cli")
+def test_the_tour(server: Server, section: list[Block]) -> None:
     run_session(server, section)
 
 
-# The worker of the README
+# The worker of the tour
 
 
 def worker_script(server: Server, lease: int) -> str:
-    """The README's worker, on this server, with a lease that a test can wait for."""
-    [block] = [block for block in blocks(README) if block.info == "python"]
+    """The tour's worker, on this server, with a lease that a test can wait for."""
+    [block] = [block for block in blocks(TOUR) if block.info == "python"]
     script = block.text
     for old, new in (
         ("redis.Redis(", f"redis.Redis(port={server.port}, "),
@@ -189,7 +189,7 @@ def worker_script(server: Server, lease: int) -> str:
 
 
 @pytest.fixture
-def readme_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def tour_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     log = tmp_path / "worker.log"
     with log.open("wb") as out:
         worker = subprocess.Popen([sys.executable, "-c", worker_script(server, SOON)], stdout=out, stderr=out)
@@ -199,8 +199,8 @@ def readme_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[b
     assert "Traceback" not in log.read_text()
 
 
-def test_worker_of_the_readme_keeps_its_lease_with_heartbeats(
-    board: Board, readme_worker: subprocess.Popen[bytes]
+def test_worker_of_the_tour_keeps_its_lease_with_heartbeats(
+    board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
     board.post(str(1.5 * SOON / 1000), id_="slow", retain=60000)
     wait_until(lambda: board.state("slow") == "complete", 60)
@@ -208,19 +208,19 @@ def test_worker_of_the_readme_keeps_its_lease_with_heartbeats(
     assert board.events("slow") == ["posted", "claimed", "complete"]
 
 
-def test_worker_of_the_readme_reports_a_failure_and_goes_on(
-    board: Board, readme_worker: subprocess.Popen[bytes]
+def test_worker_of_the_tour_reports_a_failure_and_goes_on(
+    board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
     board.post("not a number", id_="bad", retries=0)
     board.post("0", id_="good", retain=60000)
     wait_until(lambda: board.state("good") == "complete")
     failed = board.get("bad")
     assert (failed["state"], failed["kind"]) == ("failed", "ValueError")
-    assert readme_worker.poll() is None
+    assert tour_worker.poll() is None
 
 
-def test_worker_of_the_readme_survives_the_loss_of_its_job(
-    board: Board, readme_worker: subprocess.Popen[bytes]
+def test_worker_of_the_tour_survives_the_loss_of_its_job(
+    board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
     board.post("5", id_="taken")
     wait_until(lambda: board.state("taken") == "claimed")
@@ -230,8 +230,8 @@ def test_worker_of_the_readme_survives_the_loss_of_its_job(
     assert board.state("taken") == "cancelled"
 
 
-def test_worker_of_the_readme_is_short() -> None:
-    [block] = [block for block in blocks(README) if block.info == "python"]
+def test_worker_of_the_tour_is_short() -> None:
+    [block] = [block for block in blocks(TOUR) if block.info == "python"]
     lines = [line for line in block.text.splitlines() if line.strip()]
     assert len(lines) <= 30
 

@@ -44,8 +44,8 @@ def test_links_within_the_documents_lead_to_headings() -> None:
         path: {anchor(line) for line in (ROOT / path).read_text().splitlines() if line.startswith("#")}
         for path in (
             "docs/guides/install.md",
-            "docs/guides/operations.md",
-            "docs/guides/scaling.md",
+            "docs/operate/sizing.md",
+            "docs/operate/upgrade.md",
             "docs/guides/console.md",
         )
     }

@@ -2,7 +2,7 @@
 
     board = Board("mails", client, hook=Tracing())
 
-Needs the extra `otel`. META makes a record about 600 bytes larger, see docs/guides/scaling.md.
+Needs the extra `otel`. META makes a record about 600 bytes larger, see docs/operate/sizing.md.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def module(info: dict[str, Any]) -> Iterator[Finding]:
     text = f"jobboard {version}, this package {__version__}"
     yield Finding("ok" if same else "warn", "module", text, advice)
     if broken := info.get("jobboard_broken_boards"):
-        advice = "docs/guides/operations.md says how such a copy is made good"
+        advice = "docs/operate/trouble.md says how such a copy is made good"
         yield Finding("bad", "boards", f"{broken} are broken: this copy has missed changes", advice)
     if info.get("jobboard_manual_clock"):
         yield Finding(

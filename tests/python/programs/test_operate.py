@@ -1,0 +1,148 @@
+"""docs/operate: the drill runs as it stands, each line of the log is explained, each alert comes when it should."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+import yaml
+from documents import ROOT, blocks, table
+from harness import MODULE, Board, Server, wait_until
+from harness.kinds import executable
+from harness.server import free_port
+
+FOLDER = ROOT / "docs" / "operate"
+PAGES = {path.stem: path.read_text() for path in FOLDER.glob("*.md")}
+
+
+# The drill of backup.md
+
+
+def drill(info: str) -> str:
+    [block] = [block for block in blocks(PAGES["backup"]) if block.info == info]
+    return block.text
+
+
+def shell(script: str, port: int, **names: object) -> str:
+    """Runs a block as an operator does, with redis-cli at the server's port."""
+    redis_cli = f'redis-cli() {{ command redis-cli -p {port} "$@"; }}\n'
+    redis_server = f'redis-server() {{ {names.pop("program", "false")} "$@"; }}\n'
+    environment = {**os.environ, **{name: str(value) for name, value in names.items()}}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", redis_cli + redis_server + script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.every_server
+def test_the_drill_of_backup_and_restore(fresh_server, kind: str, tmp_path: Path) -> None:
+    server: Server = fresh_server(appendonly=True)
+    board = server.board("mails")
+    board.mpost([f"payload {n}" for n in range(500)])
+    board.claim("w1", count=100)
+    board.call("SCHEDULE SET", "nightly", "x", "CRON", "0 3 * * *")
+    digest = board.digest()
+    shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
+    board.post("after the copy")
+    server.stop()
+
+    folder = tmp_path / "restored"
+    folder.mkdir()
+    port = free_port()
+    names = {"DIR": folder, "BACKUP": tmp_path, "PORT": port, "MODULE": MODULE, "program": executable(kind)}
+    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    try:
+        printed = shell(drill("sh restore"), port, **names)
+        assert "500" in printed.splitlines() and "has changed" not in printed
+        restored = Board(client, "mails")
+        assert restored.digest() == digest
+        assert restored.count(state="claimed") == 100
+        assert client.config_get("appendonly") == {"appendonly": "yes"}
+    finally:
+        client.shutdown(nosave=True)
+        client.close()
+
+
+# The log
+
+
+def told() -> set[str]:
+    """The lines that trouble.md explains, with `…` for what varies."""
+    rows = table(PAGES["trouble"], "What the log says")
+    return {line for row in rows for line in re.findall(r"`([^`]+)`", row["line"] + row["it means"])}
+
+
+def logged() -> Iterator[str]:
+    """The lines that the code can write: of log calls, of failed loads, and what board/src says of broken copies."""
+    for path in sorted((ROOT / "src").rglob("*.rs")):
+        text = path.read_text()
+        for call in re.findall(r"\blog\(\s*Level::\w+,\s*(.*?)\);\s*\n", text, re.DOTALL):
+            literal = re.search(r'"((?:[^"\\]|\\.)*)"', call, re.DOTALL)
+            if literal:
+                yield literal[1]
+        if ".log(" in text:
+            yield from re.findall(r'let line = format!\(\s*"([^"]+)"', text)
+        if path.name in ("config.rs", "load.rs", "registration.rs", "server_events.rs"):
+            for found in re.findall(r'Err\((?:format!\()?"([^"]+)"', text):
+                yield found
+        yield from re.findall(r'eprintln!\("([^"]+)"', text)
+        if path.name == "board_type.rs":
+            yield from re.findall(r'Err\("([^"]+)"\)', text)
+    error = (ROOT / "board/src/effect.rs").read_text()
+    display = error.partition("impl fmt::Display for ReplayError")[2].partition("\n}\n")[0]
+    yield from re.findall(r'(?:write!\(f, |f\.write_str\()"([^"]+)"', display)
+
+
+def pattern(line: str) -> str:
+    """As the page writes it: `…` for what varies, and joined lines."""
+    line = re.sub(r"\\\n\s*", "", line)
+    return re.sub(r"\{[^}]*\}", "…", line)
+
+
+def is_told(line: str) -> bool:
+    """Word for word, or cut at a `…` of the page."""
+    for one in told():
+        if re.fullmatch(re.escape(one).replace("…", ".*"), line, re.DOTALL):
+            return True
+    return False
+
+
+NEVER_ALONE = {"it was broken before"}
+"""Said of a copy that is broken already, which the log does not repeat."""
+
+
+def test_each_line_of_the_log_is_explained() -> None:
+    lines = {pattern(line) for line in logged()} - NEVER_ALONE
+    assert len(lines) > 15
+    assert not [line for line in sorted(lines) if not is_told(line)]
+
+
+def test_no_line_is_explained_that_there_is_not() -> None:
+    lines = [pattern(line) for line in logged()]
+    rows = table(PAGES["trouble"], "What the log says")
+    for one in {line for row in rows for line in re.findall(r"`([^`]+)`", row["line"])}:
+        matching = re.escape(one).replace("…", ".*")
+        assert any(re.fullmatch(matching, line, re.DOTALL) for line in lines), one
+
+
+# Alerts
+
+
+RULES = yaml.safe_load((ROOT / "examples" / "alerts.yml").read_text())["groups"][0]["rules"]
+
+
+def test_each_alert_has_its_section() -> None:
+    sections = re.findall(r"^## (Jobboard\w+)$", PAGES["watching"], re.MULTILINE)
+    assert sections == [rule["alert"] for rule in RULES]
