@@ -1,20 +1,18 @@
-"""docs/operate: the drill runs as it stands, each line of the log is explained, each alert comes when it should."""
+"""docs/operate: the drill runs as it stands, each line of the log and each alert is explained."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 import yaml
 from documents import ROOT, blocks, table
-from harness import MODULE, Board, Server, wait_until
+from harness import MODULE, Board, Server
 from harness.kinds import executable
 from harness.server import free_port
 
@@ -85,7 +83,7 @@ def told() -> set[str]:
 
 
 def logged() -> Iterator[str]:
-    """The lines that the code can write: of log calls, of failed loads, and what board/src says of broken copies."""
+    """The lines that the code can write: of log calls, of failed loads, and what it says of broken copies."""
     for path in sorted((ROOT / "src").rglob("*.rs")):
         text = path.read_text()
         for call in re.findall(r"\blog\(\s*Level::\w+,\s*(.*?)\);\s*\n", text, re.DOTALL):
@@ -95,8 +93,7 @@ def logged() -> Iterator[str]:
         if ".log(" in text:
             yield from re.findall(r'let line = format!\(\s*"([^"]+)"', text)
         if path.name in ("config.rs", "load.rs", "registration.rs", "server_events.rs"):
-            for found in re.findall(r'Err\((?:format!\()?"([^"]+)"', text):
-                yield found
+            yield from re.findall(r'Err\((?:format!\()?"([^"]+)"', text)
         yield from re.findall(r'eprintln!\("([^"]+)"', text)
         if path.name == "board_type.rs":
             yield from re.findall(r'Err\("([^"]+)"\)', text)
