@@ -25,6 +25,10 @@ pub(crate) struct Local {
     pub moment: i64,
     /// Queues that lack permits and for which clients wait, by when the permits are there.
     pub waiting_for_permits: BTreeSet<(i64, u32)>,
+    /// When a client that waits for a batch has lingered long enough.
+    pub linger_end: NextEvent,
+    /// Whether that time has come since [`Board::woken`](crate::Board::woken).
+    pub lingered: bool,
     /// No time event is due before this: a lower bound, exact after
     /// [`Board::reckon`](crate::Board::reckon).
     pub next_event: NextEvent,

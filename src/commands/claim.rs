@@ -14,6 +14,7 @@ use crate::replies::endings::{begin, Ending};
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
+use crate::runtime::batch_queue::Batch;
 use crate::runtime::blocked_claims::park;
 use crate::runtime::claim_queue::Wait;
 use crate::runtime::commit::Commit;
@@ -36,6 +37,8 @@ struct Options<'a> {
     order: Option<Order>,
     count: Option<usize>,
     lease: Option<i64>,
+    least: Option<usize>,
+    linger: Option<i64>,
     block: Option<i64>,
     seen: Option<u64>,
     asked: Asked,
@@ -49,6 +52,8 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
             "ID" => once(&mut o.id, "ID", args.name("ID")?)?,
             "ORDER" => once(&mut o.order, "ORDER", order(args)?)?,
             "COUNT" => once(&mut o.count, "COUNT", args.length("COUNT", 1)?)?,
+            "MIN" => once(&mut o.least, "MIN", args.length("MIN", 1)?)?,
+            "LINGER" => once(&mut o.linger, "LINGER", args.ms("LINGER", 1..=LONGEST)?)?,
             "LEASE" => once(&mut o.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
             "BLOCK" => once(&mut o.block, "BLOCK", args.ms("BLOCK", 0..=LONGEST)?)?,
             "SEEN" => once(&mut o.seen, "SEEN", args.token("SEEN")?)?,
@@ -58,10 +63,14 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
             _ => return unexpected(word),
         }
     }
-    let alone = o.queues.is_none() && o.order.is_none() && o.count.is_none();
-    match o.id.is_some() && !(alone && o.block.is_none() && o.seen.is_none()) {
-        true => syntax("ID excludes QUEUE, QUEUES, ORDER, COUNT, BLOCK and SEEN"),
-        false => Ok(o),
+    let alone = o.queues.is_none() && o.order.is_none() && o.count.is_none() && o.least.is_none();
+    if o.id.is_some() && !(alone && o.block.is_none() && o.seen.is_none() && o.linger.is_none()) {
+        return syntax("ID excludes QUEUE, QUEUES, ORDER, COUNT, MIN, LINGER, BLOCK and SEEN");
+    }
+    match o.least {
+        Some(least) if least > o.count.unwrap_or(1) => syntax("MIN must not be above COUNT"),
+        None if o.linger.is_some() => syntax("LINGER needs MIN"),
+        _ => Ok(o),
     }
 }
 
@@ -112,6 +121,13 @@ impl<'a> ClaimRequest<'a> {
         }
     }
 
+    /// For how many jobs the client waits, if for more than one.
+    fn batch(&self) -> Option<Batch> {
+        let Options { least, linger, .. } = self.options;
+        let least = least.filter(|least| *least > 1)?;
+        Some(Batch { least, linger, since: world::now(), sees: false })
+    }
+
     /// Runs `before`, claims what there is and replies, or waits. `before` may end work: clients
     /// that already wait get first what that frees. A client that must get a refusal does not wait.
     pub fn take(
@@ -119,6 +135,7 @@ impl<'a> ClaimRequest<'a> {
         call: &Call<'_>,
         before: impl FnOnce(&mut Commit<'_>) -> Result<Option<Ending>, CommandError>,
     ) -> Done {
+        let mut batch = self.batch().filter(|_| !call.ctx.denies_blocking());
         let ClaimRequest { worker, mut options, session } = self;
         let shape = std::mem::take(&mut options.asked).shape(|| CLAIM_FIELDS);
         let default = [board::DEFAULT_QUEUE];
@@ -133,9 +150,10 @@ impl<'a> ClaimRequest<'a> {
         let mut ending = None;
         let answered = Commit::run(call.ctx, &key, |commit| {
             ending = before(commit)?;
+            batch.take_if(|_| options.block.is_none() || ending.as_ref().is_some_and(Ending::has_refusal));
             let slots = match options.id {
                 Some(id) => smallvec![claim_id(commit, &request, id)?],
-                None => claim(commit, &request, &options, &shape.fields)?,
+                None => claim(commit, &request, &options, &mut batch, &shape.fields)?,
             };
             if slots.is_empty() && options.block.is_some() {
                 let now = commit.env.now;
@@ -162,6 +180,8 @@ impl<'a> ClaimRequest<'a> {
                     queues: request.queues.iter().map(|q| q.to_vec()).collect(),
                     order: request.order,
                     count: options.count.unwrap_or(1),
+                    batch,
+                    over: false,
                     lease: options.lease,
                     session,
                     shape,
@@ -191,6 +211,7 @@ fn claim(
     commit: &mut Commit<'_>,
     request: &Request<'_>,
     options: &Options<'_>,
+    batch: &mut Option<Batch>,
     fields: &[Fields],
 ) -> Result<Slots, CommandError> {
     commit.settle_due()?;
@@ -212,6 +233,11 @@ fn claim(
             }
         }
     }
+    if let Some(batch) = batch.as_mut().filter(|_| slots.is_empty()) {
+        if waits_for_more(commit, request, batch) {
+            return Ok(slots);
+        }
+    }
     if request.order == Order::Rotate {
         env.rotation = world::next_rotation();
     }
@@ -228,4 +254,21 @@ fn claim(
         fits = count == 1 || room.take(commit.board(), &slots);
     }
     Ok(slots)
+}
+
+/// Whether the queues have too few jobs for a batch, so that the client waits for more.
+fn waits_for_more(commit: &mut Commit<'_>, request: &Request<'_>, batch: &mut Batch) -> bool {
+    let mut queues = request.queues.to_vec();
+    queues.sort_unstable();
+    queues.dedup();
+    let now = commit.env.now;
+    let found = commit.board().claimable_jobs(&queues, batch.least, now);
+    if found >= batch.least {
+        return false;
+    }
+    batch.sees = found > 0;
+    if let Some(linger) = batch.linger.filter(|_| found > 0) {
+        commit.board().linger_until(now.saturating_add(linger));
+    }
+    true
 }

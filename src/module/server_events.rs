@@ -63,6 +63,7 @@ unsafe extern "C" fn event_loop(
         guard("the event loop", || {
             // SAFETY: the context of this callback; nothing keeps it.
             let ctx = unsafe { Ctx::of_call(ctx) };
+            timer::end_waits();
             blocked_claims::recall_chosen(ctx);
             blocked_claims::serve_touched(ctx);
             connections::settle(ctx);

@@ -11,7 +11,14 @@ use crate::redis::park::Handle;
 struct Ends {
     /// The end in ms of [`clock::elapsed_ms`], and the client's number.
     order: BTreeSet<(i64, u64)>,
-    of: HashMap<u64, (i64, Handle)>,
+    of: HashMap<u64, End>,
+}
+
+struct End {
+    at: i64,
+    handle: Handle,
+    /// As [`Parked::ends`](crate::redis::park::Parked::ends).
+    ends: fn(u64) -> bool,
 }
 
 static ENDS: MainCell<Option<Ends>> = MainCell::new(None);
@@ -20,12 +27,12 @@ fn with<R>(work: impl FnOnce(&mut Ends) -> R) -> R {
     ENDS.with(|ends| work(ends.get_or_insert_with(Ends::default)))
 }
 
-/// Ends a client's wait after this many ms.
-pub fn add(number: u64, after: i64, handle: Handle) {
+/// Ends a client's wait after this many ms, if `ends` allows it then.
+pub fn add(number: u64, after: i64, handle: Handle, ends: fn(u64) -> bool) {
     let at = clock::elapsed_ms().saturating_add(after);
-    with(|ends| {
-        ends.order.insert((at, number));
-        ends.of.insert(number, (at, handle));
+    with(|all| {
+        all.order.insert((at, number));
+        all.of.insert(number, End { at, handle, ends });
     });
 }
 
@@ -35,15 +42,15 @@ pub fn remove(number: u64) {
 }
 
 impl Ends {
-    fn remove(&mut self, number: u64) -> Option<Handle> {
-        let (at, handle) = self.of.remove(&number)?;
-        self.order.remove(&(at, number));
-        Some(handle)
+    fn remove(&mut self, number: u64) -> Option<End> {
+        let end = self.of.remove(&number)?;
+        self.order.remove(&(end.at, number));
+        Some(end)
     }
 
-    fn pop_until(&mut self, now: i64) -> Option<Handle> {
+    fn pop_until(&mut self, now: i64) -> Option<(u64, End)> {
         let (_, number) = *self.order.first().filter(|(at, _)| *at <= now)?;
-        self.remove(number)
+        Some((number, self.remove(number)?))
     }
 }
 
@@ -56,7 +63,9 @@ pub fn first() -> i64 {
 pub fn end_overdue() {
     let now = clock::elapsed_ms();
     // No state of ours is borrowed while their callbacks run.
-    while let Some(handle) = with(|ends| ends.pop_until(now)) {
-        handle.unblock();
+    while let Some((number, end)) = with(|ends| ends.pop_until(now)) {
+        if (end.ends)(number) {
+            end.handle.unblock();
+        }
     }
 }

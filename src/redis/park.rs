@@ -39,6 +39,12 @@ pub trait Parked {
     /// The wait is over, by [`Handle::unblock`] or by its timeout: replies to the client.
     fn over(ctx: Ctx, number: u64);
 
+    /// The client's time is over. Returns whether the wait ends at once; otherwise whoever parked the
+    /// client ends it when the turn of the event loop does.
+    fn ends(_number: u64) -> bool {
+        true
+    }
+
     /// The server is done with the client, however the wait ended, and with its handle.
     fn gone(number: u64);
 }
@@ -110,7 +116,7 @@ pub fn park<P: Parked>(client: &Client, timeout: i64, number: u64) -> Option<Han
     CALLERS.with(|callers| callers.insert(number, caller));
     let handle = Handle(handle);
     if timeout > 0 {
-        ends::add(number, timeout, handle);
+        ends::add(number, timeout, handle, P::ends);
     }
     Some(handle)
 }

@@ -23,6 +23,8 @@ use crate::replies::endings::begin;
 use crate::replies::errors::CommandError;
 use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
+use crate::runtime::batch_queue::Batches;
+use crate::runtime::blocked_batches;
 use crate::runtime::board_value::OpenKey;
 use crate::runtime::claim_queue::{BoardKey, Wait, Waiter, Waiters};
 use crate::runtime::commit::Commit;
@@ -51,10 +53,12 @@ static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
 static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
 /// What was meant for clients that have disconnected.
 static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
+/// Clients that wait for several jobs at once, and whose time is over.
+static OVER: MainCell<Vec<u64>> = MainCell::new(Vec::new());
 /// Boards for which clients wait and that something outside a plain command has touched.
 static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 
-fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
+pub(super) fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
     WAITERS.with(|waiters| work(waiters.get_or_insert_with(Waiters::default)))
 }
 
@@ -73,7 +77,13 @@ pub fn park(client: &Client, timeout: i64, wait: Wait) {
     let number = park::next_number();
     let place = (client.ctx.db(), client.board.bytes().to_vec());
     let Some(handle) = park::park::<BlockedClaim>(client, timeout, number) else { return };
-    with(|waiters| waiters.add(number, Waiter { handle, place, wait }));
+    let batch = wait.batch;
+    with(|waiters| {
+        waiters.add(number, Waiter { handle, place: place.clone(), wait });
+        if let (Some(batch), Some(all)) = (batch, waiters.batches(&place)) {
+            all.came(number, &batch);
+        }
+    });
 }
 
 /// A client that waits in a claim.
@@ -81,6 +91,14 @@ struct BlockedClaim;
 
 impl Parked for BlockedClaim {
     const WHAT: &'static str = "a blocked claim";
+
+    fn ends(number: u64) -> bool {
+        let takes_what_there_is = with(|waiters| waiters.end_batch(number)).is_some();
+        if takes_what_there_is {
+            OVER.with(|over| over.push(number));
+        }
+        !takes_what_there_is
+    }
 
     fn over(ctx: Ctx, number: u64) {
         let waiter = with(|waiters| waiters.remove(number));
@@ -126,6 +144,7 @@ fn tell(ctx: Ctx, served: &Served) {
 /// event loop ends, if clients wait for it.
 pub fn touch(place: BoardKey) {
     if with(|waiters| waiters.waits_for(&place)) {
+        with(|waiters| waiters.batches(&place).map(Batches::forget));
         TOUCHED.with(|touched| touched.insert(place));
     }
 }
@@ -133,6 +152,9 @@ pub fn touch(place: BoardKey) {
 /// Touches every board of these databases for which clients wait.
 pub fn touch_databases(dbs: &[i32]) {
     let places: Vec<BoardKey> = with(|w| w.places().filter(|(db, _)| dbs.contains(db)).cloned().collect());
+    for place in &places {
+        with(|waiters| waiters.batches(place).map(Batches::forget));
+    }
     TOUCHED.with(|touched| touched.extend(places));
 }
 
@@ -149,7 +171,7 @@ pub fn recall_chosen(ctx: Ctx) {
 fn recall(lost: impl Fn(&Served) -> bool) -> Vec<BoardKey> {
     let mut places = Vec::new();
     for (number, (handle, served)) in SERVED.with(Chosen::take_fresh) {
-        if !served.revoked && lost(&served) {
+        if !served.revoked && !served.waiter.wait.over && lost(&served) {
             places.push(served.waiter.place.clone());
             with(|waiters| waiters.add(number, served.waiter));
         } else {
@@ -176,10 +198,11 @@ fn is_broken(ctx: Ctx, (db, name): &BoardKey) -> bool {
 
 /// Serves the clients that wait for touched boards. At the end of a turn of the event loop.
 pub fn serve_touched(ctx: Ctx) {
-    let nothing = TOUCHED.with(|touched| touched.is_empty());
+    let nothing = TOUCHED.with(|touched| touched.is_empty()) && OVER.with(|over| over.is_empty());
     if nothing && RETURNED.with(|returned| returned.is_empty()) {
         return;
     }
+    end_batches(ctx);
     if !ctx.is_primary() {
         RETURNED.with(Vec::clear);
         return TOUCHED.with(BTreeSet::clear);
@@ -218,6 +241,23 @@ pub fn serve_touched(ctx: Ctx) {
         });
         if !done {
             TOUCHED.with(|touched| touched.insert(place));
+        }
+    }
+}
+
+/// Gives what there is to clients that wait for several jobs at once, and whose time is over.
+fn end_batches(ctx: Ctx) {
+    for number in OVER.with(std::mem::take) {
+        let Some(place) = with(|waiters| waiters.end_batch(number)) else { continue };
+        if ctx.is_primary() && ctx.may_write() {
+            on_board(ctx, &place, |commit| {
+                commit.settle_due()?;
+                commit.serve()?;
+                choose(commit, number).map(drop)
+            });
+        }
+        if let Some(waiter) = with(|waiters| waiters.remove(number)) {
+            chosen(number, waiter, Vec::new(), false);
         }
     }
 }
@@ -265,14 +305,19 @@ pub fn serve(commit: &mut Commit<'_>) {
     if commit.board().roused() || commit.new {
         with(|waiters| waiters.rejoin(&place));
         commit.board().wake_all();
+        if commit.new {
+            with(|waiters| waiters.batches(&place).map(Batches::forget));
+        }
     }
     if commit.board().taken() {
         // Clients that were chosen for jobs that came back are before all others.
         let board = &*commit.board();
         recall(|served| served.waiter.place == place && served.held(board).is_empty());
     }
+    commit.board().lingered();
     let mut queues = Vec::new();
     commit.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    let batches_for = with(|waiters| waiters.has_batches()).then(|| queues.clone());
     let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
     // What several queues share is given to the client that came first, whichever queue it waits
     // for.
@@ -286,6 +331,9 @@ pub fn serve(commit: &mut Commit<'_>) {
             heads.insert((next, queue));
         }
     }
+    if let Some(queues) = batches_for {
+        blocked_batches::serve(commit, &place, &queues);
+    }
 }
 
 /// Lets a client get its reply when the turn of the event loop ends.
@@ -295,7 +343,7 @@ fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked:
 }
 
 /// Claims for a waiting client. Returns false when there is nothing for it.
-fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
+pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
     let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
     if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
         chosen(number, waiter, Vec::new(), true);
@@ -320,8 +368,11 @@ fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
             let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));
-            let waited = commit.board().waited_for(slot, env.now);
-            latency::with(|seen| seen.pickup.add(waited));
+            // Who waits for several jobs lets the first ones wait on purpose.
+            if waiter.wait.batch.is_none() {
+                let waited = commit.board().waited_for(slot, env.now);
+                latency::with(|seen| seen.pickup.add(waited));
+            }
             commit.apply(claimed)?;
             if let Some(connection) = waiter.wait.session {
                 commit.bind_session(slot, connection)?;

@@ -1,6 +1,7 @@
 //! Clients that wait for work: for each board a line in the order of arrival, each client with its
 //! own queues. Finding the first client for a job of a queue costs O(log waiters). A quiet worker
-//! keeps its number and waits outside the line.
+//! keeps its number and waits outside the line. Clients that wait for several jobs at once stand
+//! apart, in [`Batches`].
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,6 +9,7 @@ use board::{Claim, Order};
 
 use crate::replies::endings::Ending;
 use crate::replies::records::Shape;
+use crate::runtime::batch_queue::{Batch, Batches};
 
 /// A board's database and key.
 pub type BoardKey = (i32, Vec<u8>);
@@ -22,6 +24,10 @@ pub struct Wait {
     pub order: Order,
     /// The most jobs.
     pub count: usize,
+    /// When it is served, if it waits for several jobs at once.
+    pub batch: Option<Batch>,
+    /// Whether its time is over, and it takes what there is.
+    pub over: bool,
     /// The lease, ms.
     pub lease: Option<i64>,
     /// The connection that carries the claims, if they are session claims.
@@ -56,17 +62,27 @@ struct WaitQueue {
     queues: HashMap<Vec<u8>, BTreeSet<u64>>,
     /// Clients that are not in line for now.
     aside: BTreeSet<u64>,
+    /// Clients that wait for several jobs at once.
+    batches: Option<Box<Batches>>,
+}
+
+impl WaitQueue {
+    fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.queues.is_empty() && self.aside.is_empty() && self.batches.is_none()
+    }
 }
 
 /// All blocked claims. Numbers rise in the order of arrival.
 pub struct Waiters<H> {
     waiters: HashMap<u64, Waiter<H>>,
     lines: HashMap<BoardKey, WaitQueue>,
+    /// How many clients wait for several jobs at once.
+    batching: usize,
 }
 
 impl<H> Default for Waiters<H> {
     fn default() -> Self {
-        Waiters { waiters: HashMap::new(), lines: HashMap::new() }
+        Waiters { waiters: HashMap::new(), lines: HashMap::new(), batching: 0 }
     }
 }
 
@@ -79,6 +95,12 @@ impl<H> Waiters<H> {
     /// Adds a client under a number of its own.
     pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
         let line = self.lines.entry(waiter.place.clone()).or_default();
+        if let Some(batch) = &waiter.wait.batch {
+            line.batches.get_or_insert_default().add(number, &waiter.wait.queues, batch);
+            self.batching += 1;
+            self.waiters.insert(number, waiter);
+            return;
+        }
         if waiter.wait.queues.is_empty() {
             line.any.insert(number);
         }
@@ -92,7 +114,14 @@ impl<H> Waiters<H> {
     pub fn remove(&mut self, number: u64) -> Option<Waiter<H>> {
         let waiter = self.waiters.remove(&number)?;
         if let Some(line) = self.lines.get_mut(&waiter.place) {
-            line.aside.remove(&number);
+            let aside = line.aside.remove(&number);
+            if waiter.wait.batch.is_some() && !aside {
+                self.batching -= 1;
+                if let Some(batches) = &mut line.batches {
+                    batches.remove(number);
+                }
+                line.batches.take_if(|batches| batches.is_empty());
+            }
             line.any.remove(&number);
             for queue in &waiter.wait.queues {
                 if let Some(numbers) = line.queues.get_mut(queue) {
@@ -102,7 +131,7 @@ impl<H> Waiters<H> {
                     }
                 }
             }
-            if line.any.is_empty() && line.queues.is_empty() && line.aside.is_empty() {
+            if line.is_empty() {
                 self.lines.remove(&waiter.place);
             }
         }
@@ -128,7 +157,9 @@ impl<H> Waiters<H> {
     /// Removes and returns all clients in line for this board.
     pub fn all_at(&mut self, place: &BoardKey) -> Vec<(u64, Waiter<H>)> {
         let Some(line) = self.lines.get(place) else { return Vec::new() };
-        let numbers: BTreeSet<u64> = line.queues.values().flatten().chain(&line.any).copied().collect();
+        let batches = line.batches.iter().flat_map(|batches| batches.clients());
+        let plain = line.queues.values().flatten().chain(&line.any).copied();
+        let numbers: BTreeSet<u64> = plain.chain(batches).collect();
         numbers.into_iter().filter_map(|number| Some((number, self.remove(number)?))).collect()
     }
 
@@ -144,10 +175,29 @@ impl<H> Waiters<H> {
         named.into_iter().chain(line.any.first()).min().copied()
     }
 
-    /// How many clients are in line for a job of this queue. O(1).
+    /// How many clients wait for a job of this queue.
     pub fn count_for(&self, place: &BoardKey, queue: &[u8]) -> usize {
         let Some(line) = self.lines.get(place) else { return 0 };
-        line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len)
+        let batches = line.batches.as_ref().map_or(0, |batches| batches.count_for(queue));
+        line.any.len() + line.queues.get(queue).map_or(0, BTreeSet::len) + batches
+    }
+
+    /// Whether any client waits for several jobs at once. O(1).
+    pub fn has_batches(&self) -> bool {
+        self.batching > 0
+    }
+
+    /// The clients that wait for several jobs of this board at once.
+    pub fn batches(&mut self, place: &BoardKey) -> Option<&mut Batches> {
+        self.lines.get_mut(place)?.batches.as_deref_mut()
+    }
+
+    /// The time of a client is over. Returns the board that it waits for, if it still waits for
+    /// several jobs at once.
+    pub fn end_batch(&mut self, number: u64) -> Option<BoardKey> {
+        let waiter = self.waiters.get_mut(&number).filter(|waiter| waiter.wait.batch.is_some())?;
+        waiter.wait.over = true;
+        Some(waiter.place.clone())
     }
 
     /// The boards for which clients wait.

@@ -216,7 +216,7 @@ impl<'k> Commit<'k> {
         if self.board().wake() > env.now {
             return Ok(false);
         }
-        self.board().wake_with_permits(env.now);
+        self.board().wake_clients(env.now);
         match self.board().backlog(&env, n) {
             Some(effect) => self.apply(effect).map(|()| true),
             None => {

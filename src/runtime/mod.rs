@@ -7,6 +7,7 @@
 //! | `timer` | looks at each board when its next time event is due |
 //! | `world` | the time, the tokens and the random bits for decisions |
 //! | `blocked_claims`, `claim_queue` | clients that wait for jobs, and who is next |
+//! | `blocked_batches`, `batch_queue` | of these, clients that wait for several jobs at once |
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
 //! | `connections` | which connection carries which claim |
 //! | `publish` | messages and keyspace notifications |
@@ -19,6 +20,8 @@
 //!
 //! Uses `redis` and `replies`.
 
+pub mod batch_queue;
+pub mod blocked_batches;
 pub mod blocked_claims;
 pub mod blocked_waits;
 pub mod board_value;

@@ -156,13 +156,18 @@ pub fn tick() {
     with(|timer| timer.look = true);
 }
 
+/// Ends the waits that have timed out, if the server has asked for a look. At the end of a turn of
+/// the event loop, before clients are served.
+pub fn end_waits() {
+    if with(|timer| timer.look) {
+        ends::end_overdue();
+    }
+}
+
 /// Sets the server's timer for the earliest hint or end of a wait. With the manual clock this does
 /// what is due on boards. At the end of a turn of the event loop.
 pub fn arm(ctx: Ctx) {
     let looks = with(|timer| std::mem::take(&mut timer.look));
-    if looks {
-        ends::end_overdue();
-    }
     if world::clock_is_manual() {
         let last = with(|timer| timer.steps) + JUMP;
         while with(|timer| timer.steps < last) && is_due() && ctx.may_write() {

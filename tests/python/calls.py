@@ -33,6 +33,7 @@ CLAIM = {
     "QUEUES": ("1", "q"),
     "ORDER": ("best",),
     "COUNT": ("1",),
+    "MIN": ("1",),
     "LEASE": ("60000",),
     "BLOCK": ("1",),
     "SEEN": ("1",),
@@ -40,6 +41,17 @@ CLAIM = {
     "FIELDS": FIELDS,
     "PACKED": (),
 }
+CLAIMING = {
+    "CLAIM": ("w1",),
+    "CONSUME": (*WORKER, "CLAIM"),
+    "MCONSUME": ("w1", "1", "j", "CLAIM"),
+    "FAIL": (*WORKER, "kind", "message", "CLAIM"),
+    "MFAIL": ("w1", "kind", "message", "1", "j", "CLAIM"),
+    "ABANDON": (*WORKER, "CLAIM"),
+    "TRASH": (*WORKER, "CLAIM"),
+    "MTRASH": ("w1", "1", "j", "CLAIM"),
+}
+"""Commands that claim, up to the options of the claim."""
 POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
@@ -100,19 +112,8 @@ CALLS = [
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
-    Call("CLAIM", ("w1",), CLAIM),
-    *(
-        Call(name, (*head, "CLAIM"), CLAIM)
-        for name, head in {
-            "CONSUME": WORKER,
-            "MCONSUME": ("w1", "1", "j"),
-            "FAIL": (*WORKER, "kind", "message"),
-            "MFAIL": ("w1", "kind", "message", "1", "j"),
-            "ABANDON": WORKER,
-            "TRASH": WORKER,
-            "MTRASH": ("w1", "1", "j"),
-        }.items()
-    ),
+    *(Call(name, head, CLAIM) for name, head in CLAIMING.items()),
+    *(Call(name, (*head, "MIN", "1"), {"LINGER": ("1",)}) for name, head in CLAIMING.items()),
     Call(
         "CLAIM", ("w1",), {"ID": ("j",), "LEASE": ("60000",), "SESSION": (), "FIELDS": FIELDS, "PACKED": ()}
     ),
@@ -232,6 +233,8 @@ RANGES = {
     "POST MAXLIVE": (1, INT32 - 1),
     "POST FOR": (1, DURATION),
     "CLAIM COUNT": (1, BATCH),
+    "CLAIM MIN": (1, BATCH),
+    "CLAIM LINGER": (1, DURATION),
     "CLAIM LEASE": (1, DURATION),
     "CLAIM BLOCK": (0, None),
     "CLAIM SEEN": (0, None),

@@ -34,7 +34,7 @@ LISTING = {
 READS = {*LISTING, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
 """Commands that leave the board as it is."""
 REFUSED = (
-    "STRICT needs AFTER|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
+    "STRICT needs AFTER|LINGER needs MIN|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
     "ALL excludes RESULTS|UNIQUE goes with a single payload"
 )
 """Why an option does not stand alone, or not for many jobs."""
@@ -228,7 +228,7 @@ class Words:
         return 1 if token in ("BLOCK", "") else 60_000
 
     def n(self, token: str, at: int) -> int:
-        return N if token == "COUNT" else 1 << 20
+        return N if token in ("COUNT", "MIN") else 1 << 20
 
 
 def tried(

@@ -201,7 +201,7 @@ impl Board {
     }
 
     /// Wakes the queues that lacked permits until now. O(log n) for each.
-    pub fn wake_with_permits(&mut self, now: i64) {
+    pub(crate) fn wake_with_permits(&mut self, now: i64) {
         while self.local.waiting_for_permits.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, queue)) = self.local.waiting_for_permits.pop_first() {
                 self.wake_queue(queue);

@@ -33,9 +33,25 @@ impl Board {
         self.local.next_event.lower(time);
     }
 
+    /// A client that waits for a batch takes what there is at this time, Unix ms.
+    pub fn linger_until(&mut self, time: i64) {
+        self.local.linger_end.lower(time);
+        self.wake_at(time);
+    }
+
+    /// Wakes the clients for whom time alone has brought work: permits have arrived, or one has
+    /// lingered long enough.
+    pub fn wake_clients(&mut self, now: i64) {
+        if self.local.linger_end.0 <= now {
+            self.local.linger_end = NextEvent::default();
+            self.local.lingered = true;
+        }
+        self.wake_with_permits(now);
+    }
+
     /// Computes when the clock next has work, Unix ms, and keeps it as the bound. O(1).
     pub fn reckon(&mut self, env: &Env<'_>) -> i64 {
-        self.wake_with_permits(env.now);
+        self.wake_clients(env.now);
         self.local.next_event.0 = if self.local.sessions.has_alone() { 0 } else { self.soonest(env) };
         self.local.next_event.0
     }
@@ -59,7 +75,7 @@ impl Board {
         let soonest = soonest.min(self.schedules.soonest()).min(self.quotas.keys.soonest()).min(departs);
         let rest = self.dispatch.rests.first().map_or(NEVER, |(until, ..)| *until);
         let thirst = self.local.waiting_for_permits.first().map_or(NEVER, |(at, _)| *at);
-        let soonest = soonest.min(rest).min(thirst);
+        let soonest = soonest.min(rest).min(thirst).min(self.local.linger_end.0);
         let at_once = self.dispatch.pauses.next_release().is_some()
             || self.workers.registrations.next_departure().is_some()
             || !self.dispatch.reviews.is_empty()

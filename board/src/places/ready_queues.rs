@@ -71,13 +71,19 @@ impl Board {
     /// Drops these marks: no client waits for work.
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
+        self.local.lingered = false;
         self.woken(|_, _| ());
     }
 
-    /// Whether any queue has got ready jobs since [`Board::woken`], or any worker has stopped being
-    /// quiet since [`Board::roused`].
+    /// Whether a client that waits for a batch has lingered long enough since the last call.
+    pub fn lingered(&mut self) -> bool {
+        std::mem::take(&mut self.local.lingered)
+    }
+
+    /// Whether any queue has got ready jobs since [`Board::woken`], any worker has stopped being
+    /// quiet since [`Board::roused`], or [`Board::lingered`] has an answer.
     pub fn has_woken(&self) -> bool {
-        self.local.roused || !self.local.woken.is_empty()
+        self.local.roused || self.local.lingered || !self.local.woken.is_empty()
     }
 
     /// The names of the queues that have got ready jobs since [`Board::woken`].

@@ -177,6 +177,31 @@ impl Board {
         self.pick(claim, 0, now).is_some()
     }
 
+    /// How many ready jobs these queues have for claims, at most `most`; no queue stands for every
+    /// queue. Of a queue that gives none now, none count, and no more than its `concurrency` leaves
+    /// room for. O(queues named), or O(queues with ready jobs) when none is named.
+    pub fn claimable_jobs(&self, queues: &[&[u8]], most: usize, now: i64) -> usize {
+        if self.is_paused(now) {
+            return 0;
+        }
+        let count = |queue: u32| {
+            let lane = self.queues.get(queue).filter(|_| self.head(queue, now).is_some())?;
+            let room = self.most(lane).map(|most| most.saturating_sub(lane.count(State::Claimed)));
+            let room = room.and_then(|room| usize::try_from(room).ok());
+            Some(room.map_or(lane.ready_len(), |room| room.min(lane.ready_len())))
+        };
+        let mut found = 0;
+        let mut add = |queue| {
+            found += count(queue).unwrap_or(0);
+            found >= most
+        };
+        match queues.is_empty() {
+            true => self.busy().iter().copied().any(&mut add),
+            false => queues.iter().filter_map(|queue| self.queues.find(*queue)).any(&mut add),
+        };
+        found.min(most)
+    }
+
     /// How many jobs one command may take for this claim, at least one: each job costs a look at
     /// each queue, and all together should take about a millisecond. O(1).
     pub fn most_for(&self, claim: &Claim<'_>) -> usize {

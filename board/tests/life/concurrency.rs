@@ -186,3 +186,36 @@ fn a_limit_outlives_a_snapshot() {
     assert!(w.take_all(BOB).is_empty());
     assert_eq!((running(&w), w.board.concurrency(b"mail")), (1, 0));
 }
+
+#[test]
+fn no_more_jobs_are_claimable_than_may_run() {
+    let mut w = limited(5, 3);
+    for id in ["a", "b"] {
+        w.put(id);
+    }
+    let count = |w: &World, queues: &[&[u8]], most| w.board.claimable_jobs(queues, most, w.now);
+    assert_eq!(count(&w, &[b"mail"], 9), 3);
+    assert_eq!(count(&w, &[b"mail", b"default"], 9), 5);
+    assert_eq!(count(&w, &[], 9), 5);
+    assert_eq!(count(&w, &[], 4), 4);
+    w.take_id(ANN, "job0");
+    assert_eq!(count(&w, &[b"mail"], 9), 2);
+    limit(&mut w, 1);
+    assert_eq!(count(&w, &[b"mail"], 9), 0);
+    assert_eq!(count(&w, &[b"none"], 9), 0);
+}
+
+#[test]
+fn a_client_that_lingers_is_served_at_its_time() {
+    let mut w = limited(1, 9);
+    let (rules, now) = (w.rules.clone(), w.now);
+    w.board.nobody_waits();
+    w.board.linger_until(now + 80);
+    w.board.linger_until(now + 50);
+    let env = w.env(&rules);
+    assert_eq!(w.board.reckon(&env), now + 50);
+    w.board.wake_clients(now + 49);
+    assert!(!w.board.has_woken());
+    w.board.wake_clients(now + 50);
+    assert!(w.board.has_woken() && w.board.lingered() && !w.board.lingered());
+}

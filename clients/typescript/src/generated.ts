@@ -281,6 +281,10 @@ export interface ClaimOptions {
   order?: 'best' | 'listed' | 'rotate' | undefined;
   /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
   count?: number | undefined;
+  /** with `BLOCK`: wait until the queues have this many jobs, see below. Range: 1 to `COUNT` */
+  min?: number | undefined;
+  /** with `MIN`: wait at most this long after the first job, then take what there is. Range: 1 to 2^40 ms */
+  linger?: Duration | undefined;
   /** how long this claim holds without a heartbeat. Range: 1 to 2^40 ms */
   lease?: Duration | undefined;
   /** when there is no job, wait this long for one; 0 means for ever. Range: 0 to 2^40 ms */
@@ -895,6 +899,8 @@ export const COMMANDS = {
     ['queues', 'QUEUES', 'list'],
     ['order', 'ORDER', 'choice', ['best', 'listed', 'rotate']],
     ['count', 'COUNT', 'number'],
+    ['min', 'MIN', 'number'],
+    ['linger', 'LINGER', 'duration'],
     ['lease', 'LEASE', 'duration'],
     ['block', 'BLOCK', 'duration'],
     ['seen', 'SEEN', 'number'],

@@ -133,6 +133,16 @@ describe('working', () => {
     assert.deepEqual(await board.claim('alice'), []);
   });
 
+  test('a claim waits for a batch', async () => {
+    const board = server.board();
+    const waits = board.claim('alice', { count: 9, min: 3, block: '30s' });
+    await board.postMany([1, 2, 3], { ids: ['a', 'b', 'c'] });
+    assert.deepEqual((await waits).map((job) => job.id), ['a', 'b', 'c']);
+    await board.post(4, { id: 'd' });
+    const few = await board.claim('alice', { count: 9, min: 3, linger: '20ms', block: '30s' });
+    assert.deepEqual(few.map((job) => job.id), ['d']);
+  });
+
   test('the forms for many tell of each', async () => {
     const board = server.board();
     await board.postMany([1, 2, 3, 4], { ids: ['a', 'b', 'c', 'd'] });

@@ -42,6 +42,18 @@ def test_verbs_are_awaited(server, protocol) -> None:
     run(server, main, protocol=protocol)
 
 
+def test_a_batch_is_awaited(server) -> None:
+    async def main(board: AsyncBoard) -> None:
+        batch = asyncio.create_task(board.claim("w", count=9, min=3, block="30s"))
+        ids = await board.post_many(range(3))
+        assert [job.id for job in await batch] == ids
+        last = await board.post(3)
+        batch = board.claim("w", count=9, min=3, linger="20ms", block="30s")
+        assert [job.id for job in await batch] == [last]
+
+    run(server, main)
+
+
 def test_a_result_is_awaited_without_blocking_the_loop(server) -> None:
     async def main(board: AsyncBoard) -> None:
         async def answer() -> None:

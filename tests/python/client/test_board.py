@@ -117,6 +117,15 @@ def test_a_worker_by_hand(jobs) -> None:
     assert jobs.claim("w") == []
 
 
+def test_a_batch_lingers_for_the_rest(jobs) -> None:
+    jobs.post_many(range(3))
+    assert [job.payload for job in jobs.claim("w", count=9, min=3, block="30s")] == [0, 1, 2]
+    jobs.post(3)
+    assert [job.payload for job in jobs.claim("w", count=9, min=3, linger="20ms", block="30s")] == [3]
+    with pytest.raises(jobboard.BoardError, match="MIN must not be above COUNT"):
+        jobs.claim("w", count=2, min=3)
+
+
 def test_other_ends_of_work(jobs) -> None:
     jobs.post_many(range(6), ids=list("abcdef"))
     held = {job.id: job.token for job in jobs.claim("w", count=6)}

@@ -263,6 +263,25 @@ def test_a_claim_waits_at_all_shards_and_knows_no_tokens_of_others(boards) -> No
         later.join()
 
 
+def test_a_batch_is_gathered_from_all_shards(boards) -> None:
+    board = boards[1]
+    board.post_many(range(5))
+    assert len(board.claim("w", count=9, min=5, block="30s")) == 5
+    later = threading.Timer(0.05, board.post_many, [range(4)])
+    later.start()
+    assert len(board.claim("w", count=9, min=4, block="30s")) == 4
+    later.join()
+    board.post_many([1, 2])
+    assert len(board.claim("w", count=9, min=4, linger="20ms", block="30s")) == 2
+    assert board.claim("w", count=9, min=4, linger="20ms", block="20ms") == []
+    board.post_many([1, 2])
+    assert len(board.claim("w", count=9, min=4)) == 2
+    board.post_many(range(9))
+    assert len(board.claim("w", count=3, min=2)) in (2, 3)
+    with pytest.raises(ValueError, match="min must not be above count"):
+        board.claim("w", count=3, min=4)
+
+
 def test_lists_of_different_lengths_are_refused(boards) -> None:
     board = boards[1]
     for act in (

@@ -398,3 +398,29 @@ def test_a_claim_from_every_queue_gives_no_more_than_it_can_at_once(clocked_boar
     for n in range(501):
         clocked_board.post("p", queue=f"q{n}")
     assert len(clocked_board.claim(queues=[], count=300)) == 40
+
+
+# Batches; waiting for them is in server/test_batches.py
+
+
+def test_a_batch_is_not_larger_than_the_claim(clocked_board):
+    for options in ({"count": 2, "min": 3}, {"min": 2}):
+        with refused("ERR MIN must not be above COUNT", clocked_board):
+            clocked_board.claim(**options)
+
+
+def test_linger_goes_with_a_minimum(clocked_board):
+    with refused("ERR LINGER needs MIN", clocked_board):
+        clocked_board.claim(count=2, linger=5)
+
+
+@pytest.mark.parametrize("options", [{"count": 2, "min": 2}, {"min": 1}, {"min": 1, "linger": 5}])
+def test_a_claim_by_id_is_no_batch(clocked_board, options):
+    lives.ready(clocked_board)
+    with refused_like("ERR ID excludes .*, MIN, LINGER, .*", clocked_board):
+        clocked_board.claim(id="j", **options)
+
+
+def test_a_minimum_of_one_is_a_plain_claim(clocked_board):
+    lives.ready(clocked_board)
+    assert clocked_board.claim_one(min=1, linger=5, block=0)["id"] == "j"

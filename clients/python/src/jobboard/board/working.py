@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from .. import replies
 from ..arguments import (
     Encoder,
     Name,
+    check_whole,
     choice,
     counted,
     duration,
@@ -30,7 +32,7 @@ from .family import Family
 from .merging import joined
 from .posting import ON_FAILURE, OPTIONS
 from .sending import Call, Request, Steps, command
-from .sharding import by_id, by_ids, each, in_turns
+from .sharding import INSTANT, TURN, by_id, by_ids, each, in_turns
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -80,11 +82,15 @@ class Failure(NamedTuple):
 
 
 class ClaimOptions(TypedDict, total=False):
-    """Options of a claim. `queues=[]` is every queue."""
+    """Options of a claim. `queues=[]` is every queue. With `block`, a claim waits for `min` jobs, but at most
+    `linger` after the first.
+    """
 
     queues: Sequence[Name] | None
     order: Order | None
     count: int | None
+    min: int | None
+    linger: Duration | None
     lease: Duration | None
     block: Duration | None
     seen: int | None
@@ -113,6 +119,8 @@ CLAIM: dict[str, tuple[str, Encoder]] = {
     "queues": ("QUEUES", names),
     "order": ("ORDER", choice(*ORDERS)),
     "count": ("COUNT", whole(1, 2**31 - 1)),
+    "min": ("MIN", whole(1, 2**31 - 1)),
+    "linger": ("LINGER", duration),
     "lease": ("LEASE", duration),
     "block": ("BLOCK", duration),
     "seen": ("SEEN", plain),
@@ -157,6 +165,8 @@ def _where_there_is_work(board: ShardedVerbs, call: Call) -> Steps[list[Job]]:
     if options.get("seen") is not None:
         raise ValueError("seen has no meaning over shards: each gives tokens of its own")
     block = None if options.get("block") is None else to_ms(options["block"], "block") / 1000
+    if (options.get("min") or 1) > 1:
+        return _a_batch(board, call, block)
 
     def ask(shard: Any) -> Callable[[timedelta], Steps[Any]]:
         return lambda turn: call.on(shard, options={**options, "block": None if block is None else turn})
@@ -165,10 +175,40 @@ def _where_there_is_work(board: ShardedVerbs, call: Call) -> Steps[list[Job]]:
     return in_turns([*map(ask, shards)], None if block == 0 else time.monotonic() + (block or 0))
 
 
+def _a_batch(board: ShardedVerbs, call: Call, block: float | None) -> Steps[list[Job]]:
+    """From as many shards as it takes. What it has claimed stays with it while it waits for the rest."""
+    options = dict(call["options"])
+    least, linger = options.pop("min"), options.pop("linger", None)
+    count = check_whole(options.get("count") or 1, "count", 1)
+    if check_whole(least, "min", 1) > count:
+        raise ValueError("min must not be above count")
+    shards, turn = random.sample(board.requests(), len(board.requests())), INSTANT
+    found: list[Job] = []
+    deadline = math.inf if block == 0 else time.monotonic() + (block or 0)
+    lingers = math.inf if linger is None else to_ms(linger, "linger") / 1000
+    while True:
+        for shard in shards:
+            left = timedelta(seconds=min(max(deadline - time.monotonic(), INSTANT), turn))
+            words = {**options, "count": count - len(found), "block": None if block is None else left}
+            got = yield from call.on(shard, options=words)
+            if got and not found:
+                deadline = min(deadline, time.monotonic() + lingers)
+            found += got
+            if len(found) >= least:
+                return found
+        if time.monotonic() >= deadline:
+            return found
+        turn = TURN
+
+
 class Working(Family):
     @command(_where_there_is_work)
     def claim(self, worker: Name, **options: Unpack[ClaimOptions]) -> Request[list[Job]]:
-        """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout."""
+        """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout.
+
+        Over shards, a claim with `min` keeps what it has got from one shard while it waits for more from the
+        others: keep `linger` below the lease.
+        """
         return self._request("JOB.CLAIM", [worker, *claim_words(options)], self._jobs)
 
     @command(by_id)
