@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -97,6 +97,7 @@ typescript: ## The TypeScript package: clients/typescript/dist, its documentatio
 test-python: setup $(if $(findstring release,$(MODULE)),build) checked ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [EVERY=1: each test on all of them] [K=expression] [PROCESSES=4]
 	@scripts/peers node qless
 	@scripts/languages
+	@scripts/site
 	JOBBOARD_MODULE='$(abspath $(MODULE))' $(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(filter-out 0 no,$(EVERY)),--every-server) $(if $(K),-k '$(K)')
 
 celery: setup build ## Celery's and kombu's own tests over jobboard://, into docs/reports/celery.md [SERVER=redis82]: most of an hour
@@ -163,6 +164,10 @@ dist: setup ## Packages in target/dist: module and console in a tarball, a .deb,
 
 deny: ## Check the licences, sources and known faults of all crates (installs cargo-deny: some minutes, once)
 	@scripts/deny
+
+site: setup ## The documents as a site with search: target/site/index.html; fails on a dead link
+	@scripts/site
+	target/tools/site/bin/python website/build.py
 
 lock: setup ## Pin what each requirements.in needs, with hashes, in the requirements.txt beside it
 	@scripts/lock
