@@ -1,20 +1,24 @@
-"""docs/operate: the drill runs as it stands, each line of the log and each alert is explained."""
+"""docs/operate: the drill, TLS and Sentinels as they stand there; the log and the alerts are explained."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 import yaml
 from documents import ROOT, blocks, table
-from harness import MODULE, Board, Server
+from harness import MODULE, Board, Server, wait_until
 from harness.kinds import executable
 from harness.server import free_port
+from sentinels import Watched
+from servers import NAME
 
 FOLDER = ROOT / "docs" / "operate"
 PAGES = {path.stem: path.read_text() for path in FOLDER.glob("*.md")}
@@ -71,6 +75,91 @@ def test_the_drill_of_backup_and_restore(fresh_server, kind: str, tmp_path: Path
     finally:
         client.shutdown(nosave=True)
         client.close()
+
+
+# TLS
+
+
+REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+
+
+def certificates(folder: Path) -> dict[str, str]:
+    """A CA of our own and what it has signed, for the files that tls.md names."""
+    for command in (
+        f"{REQUEST} -x509 -keyout ca.key -out jobs-ca.pem -days 2 -subj /CN=ours",
+        f"{REQUEST} -keyout jobs.key -out jobs.csr -subj /CN=jobs",
+        "printf 'subjectAltName=IP:127.0.0.1' > ext",
+        "openssl x509 -req -in jobs.csr -CA jobs-ca.pem -CAkey ca.key -out jobs.pem -days 2 -extfile ext",
+    ):
+        subprocess.run(command, shell=True, check=True, cwd=folder, capture_output=True)
+    return {f"/etc/ssl/{name}": f"{folder}/{name}" for name in ("jobs.pem", "jobs.key", "jobs-ca.pem")}
+
+
+def replaced(text: str, by: dict[str, str]) -> str:
+    for old, new in by.items():
+        text = text.replace(old, new)
+    return text
+
+
+def test_programs_and_the_command_line_come_in_by_tls(fresh_server, tmp_path: Path) -> None:
+    port, names = free_port(), certificates(tmp_path)
+    by = {**names, "jobs.example.com:6380": f"127.0.0.1:{port}", "jobs.example.com": "127.0.0.1"}
+    by |= {"tls-port 6380": f"tls-port {port}", "-p 6380": f"-p {port}"}
+    page = replaced(PAGES["tls"], by)
+    [conf] = [block.text for block in blocks(page) if block.info == "conf"]
+    rules = "user worker on >password ~* +@all"
+    server = fresh_server(kind="redis70", config=[*conf.replace("port 0\n", "").splitlines(), rules])
+    server.board("mails").post("x")
+    [url] = re.findall(r"JOBBOARD_URL='(.+)'", page)
+    words = [sys.executable, "-m", "jobboard", "list", "mails", "--url", url]
+    assert "1 job" in run(words) or "ready" in run(words)
+    [program] = [block.text for block in blocks(page) if block.info == "ts"]
+    environment = {**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests"}
+    words = ["node", "--input-type=module", "-e", program]
+    assert run(words, cwd=ROOT / "clients" / "typescript", env=environment) == "1\n"
+    [check] = re.findall(r"`(redis-cli --tls .+?)`", page)
+    assert run(["bash", "-c", f"{check.removesuffix('PING')} --user worker --pass password PING"]) == "PONG\n"
+    with pytest.raises(AssertionError, match="CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
+        run([sys.executable, "-m", "jobboard", "list", "mails", "--url", url.partition("?")[0]])
+
+
+def run(words: list[str], **more: Any) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# Sentinels
+
+
+def test_programs_follow_a_failover_of_the_sentinels_of_the_page(watched: Watched) -> None:
+    """The options of sentinel.md are those of the servers and Sentinels of the tests, with other values."""
+    servers, sentinels = (
+        block.text.splitlines() for block in blocks(PAGES["sentinel"]) if block.info == "conf"
+    )
+    client, sentinel = watched.servers[0].client(), watched.sentinels[0]
+    for line in servers:
+        client.config_set(*line.split())
+    config = Path(sentinel.folder.name, "sentinel.conf").read_text()
+    for line in sentinels:
+        assert " ".join(line.split()[:2]) in config, line
+    environment = {**os.environ, "JOBBOARD_URL": watched.url}
+    words = [sys.executable, "-m", "jobboard"]
+    run([*words, "post", "mails", '"x"', "--id", "a"], env=environment)
+    wait_until(lambda: failed_over(sentinel.port), 30, what="the Sentinels agree to a failover")
+    new = watched.servers[1].port
+    wait_until(lambda: all(one.primary() == new for one in watched.sentinels), 60, what="the failover")
+    assert "ready" in run([*words, "get", "mails", "a"], env=environment)
+
+
+def failed_over(port: int) -> bool:
+    """`SENTINEL FAILOVER jobs` of the page, under the name of the tests."""
+    assert "SENTINEL FAILOVER jobs" in PAGES["sentinel"]
+    try:
+        with redis.Redis(port=port) as client:
+            return bool(client.execute_command("SENTINEL", "FAILOVER", NAME))
+    except redis.ResponseError:
+        return False
 
 
 # The log
