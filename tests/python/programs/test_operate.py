@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jobboard
 import pytest
 import redis
 import yaml
-from documents import ROOT, blocks, table
+from documents import REDIS_CONF, ROOT, blocks, table
 from harness import MODULE, Board, Server, wait_until
 from harness.kinds import executable
 from harness.server import free_port
@@ -232,3 +233,28 @@ RULES = yaml.safe_load((ROOT / "examples" / "alerts.yml").read_text())["groups"]
 def test_each_alert_has_its_section() -> None:
     sections = re.findall(r"^## (Jobboard\w+)$", PAGES["watching"], re.MULTILINE)
     assert sections == [rule["alert"] for rule in RULES]
+
+
+# Clusters
+
+
+def test_roles_and_the_command_line_in_a_cluster(cluster) -> None:
+    """What cluster.md says that users need besides their role is enough."""
+    [more] = set(re.findall(r"`\+(cluster\|\w+)`", PAGES["cluster"]))
+    roles = re.findall(r"^# (user (?:producer|worker|observer) on .*)$", REDIS_CONF, re.MULTILINE)
+    for server in cluster.servers:
+        for role in roles:
+            words = role.replace("jobs:*", "*").split()
+            server.client().execute_command("ACL", "SETUSER", *words[1:], f"+{more}")
+    port, password = cluster.servers[0].port, "choose-a-password"
+
+    def client(user: str) -> redis.RedisCluster:
+        return redis.RedisCluster("127.0.0.1", port, username=user, password=password)
+
+    for name in ("mails", "{shop}:mails", "reports"):
+        jobboard.Board(name, client("producer")).post("x", id="a")
+        [job] = jobboard.Board(name, client("worker")).claim("w1")
+        jobboard.Board(name, client("worker")).consume("w1", job.id, token=job.token, retain="1h")
+    url = f"redis://observer:{password}@127.0.0.1:{cluster.servers[1].port}"
+    words = [sys.executable, "-m", "jobboard", "list", "reports", "--url", url, "--cluster"]
+    assert "complete" in run(words)
