@@ -122,5 +122,5 @@ def test_every_guide_of_a_task_runs() -> None:
     """A page that shows a program of Python has tests, or is one that other tests run."""
     others = {"celery", "django", "payloads", "tour"}
     shown = {name for name, found in PAGES.items() if any(one.info.startswith("python") for one in found)}
-    assert shown - set(GUIDES) <= others
+    assert shown - set(GUIDES) <= others, "give the page a block `python test`, or name what runs it above"
     assert len(GUIDES) >= 19
