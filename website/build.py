@@ -58,7 +58,8 @@ def main() -> None:
     site = Site()
     pages = stage(site)
     words = ["build", "--quiet", "--strict", "--clean", "--config-file", str(STAGE / "mkdocs.yml")]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}  # for slugs.py
+    # For slugs.py; and the generator's word about its successor is in requirements.in.
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "NO_MKDOCS_2_WARNING": "1"}
     subprocess.run([sys.executable, "-m", "mkdocs", *words], check=True, env=environment)
     for page, text in pages.items():
         write(TARGET / page, text)
