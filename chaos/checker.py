@@ -112,7 +112,10 @@ class Checker:
                 done[id] = call
 
     def _holds(self) -> Iterator[tuple[float, float, Call, str, str]]:
-        """From when until when a worker surely held a job: its lease not over, nothing said that ends it."""
+        """From when until when a worker surely held a job: its lease not over, nothing said that ends it.
+
+        The server counts whole milliseconds: a lease that begins late in one ends early in another.
+        """
         said: dict[tuple[str, int], float] = {}
         for verb in ENDS:
             for call in self.of[verb]:
@@ -121,7 +124,7 @@ class Checker:
         for call, id, token, queue in self.claims:
             if call.about["session"] or not call.answered:
                 continue
-            until = min(call.begin + call.about["lease"] / 1000, said.get((id, token), NEVER))
+            until = min(call.begin + (call.about["lease"] - 1) / 1000, said.get((id, token), NEVER))
             after = bisect.bisect_left(self.jumps, call.begin)
             until = min([until, *self.jumps[after : after + 1]])
             if call.end < until:
