@@ -83,12 +83,9 @@ def test_the_server_answers_while_300_thousand_jobs_are_freed(fresh_server):
     """And other boards are worked on meanwhile, with the same allocator."""
     server = fresh_server()
     board, other = server.board(), server.board("other")
-    empty = server.cpu()
     fill(board, 300_000)
     assert board.info()["jobs"] == 300_000
-    full = server.cpu()
     board.client.unlink("board")
-    assert server.cpu() - full < (full - empty) / 50, "the server itself has freed it"
     worked = 0
     while worked < 20 or server.info("memory")["lazyfree_pending_objects"]:
         other.mpost(["x" * 60] * 100)
