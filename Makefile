@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -45,7 +45,8 @@ BENCH  := target/bench/venv/bin
 CONSOLE = $(shell ls -t target/release/jobboard-console target/checked/jobboard-console 2>/dev/null | head -1)
 # No folder of the machine that builds stands in what it builds.
 REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/jobboard
-RELEASE := RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
+# With the profile of `make profile`. A plain `cargo build --release` works too, and gives a slower module.
+RELEASE := RUSTC_WRAPPER='$(CURDIR)/scripts/rustc-with-profile' RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
 # The module that pytest loads.
 MODULE := target/checked/libjobboard.so
 # Tests go out one by one, so that the long ones, which stand first, do not wait behind each other.
@@ -138,6 +139,9 @@ instructions: setup build ## Count the instructions of the hot verbs; fail when 
 
 largest: setup build ## Count the instructions of the largest call of every option of every command; fail above a thousand million [WRITE=1: into docs/reports/largest.md]
 	$(VENV)/python benches/largest.py $(if $(filter-out 0 no,$(WRITE)),--write)
+
+profile: setup ## Make packaging/jobboard.profdata anew, which release builds are compiled with: what the module executes in use
+	$(VENV)/python benches/collect_profile.py
 
 instructions-beside: setup build ## Count those of a whole job's life beside the peers [PEERS=jobboard,streams] [WRITE=1: into docs/reports/instructions.md]
 	@scripts/peers

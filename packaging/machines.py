@@ -2,8 +2,8 @@
 
     .venv/bin/python packaging/machines.py        lists them
 
-What comes out depends on the sources, the compiler and packaging/requirements.txt alone: two builds in two
-folders give equal bytes.
+What comes out depends on the sources, packaging/jobboard.profdata, the compiler and
+packaging/requirements.txt alone: two builds in two folders give equal bytes.
 """
 
 from __future__ import annotations
@@ -198,6 +198,7 @@ def environment(machine: Machine, flags: list[str], root: Path) -> dict[str, str
     return {
         **os.environ,
         "PATH": f"{TOOLS / 'venv' / 'bin'}:{os.environ['PATH']}",
+        "RUSTC_WRAPPER": str(root / "scripts" / "rustc-with-profile"),
         "RUSTFLAGS": " ".join(rust),
         "CFLAGS": " ".join(c),
         "BINDGEN_EXTRA_CLANG_ARGS": " ".join(bindgen),
