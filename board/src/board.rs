@@ -66,11 +66,6 @@ pub(crate) fn after(now: i64, ms: i64) -> i64 {
     now.saturating_add(ms).clamp(0, NEVER)
 }
 
-/// Which of the lines of ended jobs belongs to this state.
-pub(crate) fn ended_line(state: State) -> usize {
-    (state as usize).saturating_sub(State::Complete as usize)
-}
-
 impl Board {
     /// How many effects have made this board what it is.
     pub fn revision(&self) -> u64 {
@@ -150,19 +145,17 @@ impl Board {
             + self.store.jobs.bytes()
             + self.store.claims.bytes()
             + self.store.heap
+            // Allocators round up, by a twelfth on average.
+            + self.store.heap / 12
             + self.store.ids.bytes()
             + self.queues.iter().map(|(_, _, lane)| lane.by_queue.bytes()).sum::<usize>()
-            + lines
-                .into_iter()
-                .chain(&self.places.ended)
-                .chain(&self.places.kept)
-                .map(SortedSlots::bytes)
-                .sum::<usize>()
+            + lines.into_iter().map(SortedSlots::bytes).sum::<usize>()
+            + self.places.ended.bytes()
             + self
                 .queues
                 .iter()
                 .map(|(_, name, q)| {
-                    256 + name.len() + q.ready.bytes() + q.fair.as_ref().map_or(0, |f| f.bytes())
+                    384 + name.len() + q.ready.bytes() + q.fair.as_ref().map_or(0, |f| f.bytes())
                 })
                 .sum::<usize>()
             + self.workers.names.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
@@ -209,5 +202,18 @@ impl Board {
         self.revision += 1;
         self.local.moment = now;
         effect.apply_to(self, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There may be thousands. With what the server keeps beside it a board fits into 3,072 bytes.
+    #[test]
+    fn an_empty_board_is_small() {
+        let board = Board::default();
+        assert!(std::mem::size_of::<Board>() <= 3_000, "{}", std::mem::size_of::<Board>());
+        assert!(board.bytes() <= 3_072, "{}", board.bytes());
     }
 }

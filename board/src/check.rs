@@ -94,7 +94,7 @@ impl Board {
             ready,
             expiries: self.places.expiries.len(),
             claims: self.store.claims.len(),
-            ended: self.places.ended.iter().chain(&self.places.kept).map(SortedSlots::len).sum(),
+            ended: self.places.ended.lines().map(SortedSlots::len).sum(),
             drops: self.places.drops.len(),
         };
         if here != places || self.places.leases.len() != held || held != places.claims {
@@ -311,7 +311,7 @@ impl Board {
         sorted("drops", &self.places.drops, at)?;
         sorted("leases", &self.places.leases, lease)?;
         sorted("blocked", &self.places.blocked, at)?;
-        for line in self.places.ended.iter().chain(&self.places.kept) {
+        for line in self.places.ended.lines() {
             sorted("ended", line, ended)?;
         }
         for (_, _, queue) in self.queues.iter() {

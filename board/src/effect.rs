@@ -16,7 +16,6 @@ use crate::dispatch::rates::Rested;
 use crate::format::{next_tag, Decoder, Written};
 use crate::job::NEVER;
 use crate::settings::LONGEST;
-use crate::structures::histogram::Histogram;
 use crate::verbs::*;
 
 /// Fields and values of a META option.
@@ -384,7 +383,7 @@ impl Board {
         }
         self.local.foreign = self.token;
         // Lateness is reported by the server that decided the batch, not by copies.
-        self.local.lateness.iter_mut().for_each(Histogram::clear);
+        self.local.lateness = None;
         Applied::Done
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Local {
     pub grown: bool,
     /// How late time was since [`Board::take_lateness`](crate::Board::take_lateness), by
     /// [`Late`](crate::Late).
-    pub lateness: [Histogram; 3],
+    pub lateness: Option<Box<[Histogram; 3]>>,
 }
 
 /// Local knowledge of a queue.

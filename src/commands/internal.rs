@@ -121,7 +121,7 @@ impl Command for Load {
             }
             let begins = value.loader.is_none();
             let new = || if replay { Loader::holding() } else { Loader::default() };
-            let mut loader = value.loader.take().unwrap_or_else(new);
+            let mut loader = value.loader.take().unwrap_or_else(|| Box::new(new()));
             if let Err(damage) = loader.part(part) {
                 let what = format!("part: {}", damage.0);
                 return Err(if begins { NotTaken::Refused(what) } else { NotTaken::Breaks(what) });

@@ -19,7 +19,7 @@ pub struct BoardValue {
     pub hint: i64,
     /// Parts of a snapshot that an append-only file brings one by one. Until all are loaded the
     /// board counts as broken.
-    pub loader: Option<Loader>,
+    pub loader: Option<Box<Loader>>,
     /// Whether it is counted in [`BROKEN`].
     counted: bool,
 }

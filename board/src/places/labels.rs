@@ -65,7 +65,7 @@ type Lines = Interner<Arc<[u8]>, SortedSlots<i64>>;
 
 #[derive(Default)]
 struct Index {
-    sorts: [Lines; Sort::ALL.len()],
+    sorts: [Option<Box<Lines>>; Sort::ALL.len()],
     /// The tags in use: those with most jobs first, then by their bytes.
     top: BTreeSet<(Reverse<usize>, Arc<[u8]>)>,
     /// How many entries all lines have.
@@ -89,25 +89,29 @@ fn seq_of(jobs: &Slab<Job>, slot: u32) -> i64 {
 
 impl Index {
     fn lines(&self, sort: Sort) -> Option<&Lines> {
-        self.sorts.get(sort as usize)
+        self.sorts.get(sort as usize)?.as_deref()
+    }
+
+    fn lines_mut(&mut self, sort: Sort) -> Option<&mut Lines> {
+        self.sorts.get_mut(sort as usize)?.as_deref_mut()
     }
 
     /// The number of a label, which is added if it is new; holds a reference to it.
     fn hold(&mut self, sort: Sort, bytes: &[u8]) -> Option<u32> {
-        let lines = self.sorts.get_mut(sort as usize)?;
+        let lines = self.sorts.get_mut(sort as usize)?.get_or_insert_default();
         let number = lines.find(bytes).unwrap_or_else(|| lines.add(bytes.into()).0);
         lines.hold(number);
         Some(number)
     }
 
     fn release(&mut self, sort: Sort, number: u32) {
-        if let Some(lines) = self.sorts.get_mut(sort as usize) {
+        if let Some(lines) = self.lines_mut(sort) {
             lines.release(number);
         }
     }
 
     fn insert(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), ApplyError> {
-        let lines = self.sorts.get_mut(sort as usize).ok_or(ApplyError)?;
+        let lines = self.lines_mut(sort).ok_or(ApplyError)?;
         let line = lines.get_mut(number).ok_or(ApplyError)?;
         line.insert(seq_of(jobs, slot), slot, |other| seq_of(jobs, other));
         let borne = line.len();
@@ -117,8 +121,7 @@ impl Index {
     }
 
     fn remove(&mut self, sort: Sort, number: u32, jobs: &Slab<Job>, slot: u32) -> Result<(), ApplyError> {
-        let line =
-            self.sorts.get_mut(sort as usize).and_then(|lines| lines.get_mut(number)).ok_or(ApplyError)?;
+        let line = self.lines_mut(sort).and_then(|lines| lines.get_mut(number)).ok_or(ApplyError)?;
         if !line.remove(seq_of(jobs, slot), slot) {
             return Err(ApplyError);
         }

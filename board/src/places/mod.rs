@@ -8,8 +8,8 @@
 //! | blocked | `blocked` | when it is due |
 //! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
 //! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; fencing token |
-//! | ended | `ended` of its state; also `drops` if its record is removed by age | when it ended; when it is removed |
-//! | ended, something keeps its record ([`Pins`](crate::places::pins::Pins)) | `kept` of its state | when it ended |
+//! | ended | its line in `ended`; also `drops` if its record is removed by age | when it ended; when it is removed |
+//! | ended, something keeps its record ([`Pins`](crate::places::pins::Pins)) | its line in `ended` for such ones | when it ended |
 //!
 //! [`Board::leave`] takes a job out of its place before any field that orders the place changes;
 //! [`Board::enter`] puts it into the next place after that.
@@ -17,6 +17,7 @@
 //! | file | what it keeps | invariant |
 //! |---|---|---|
 //! | `by_queue` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
+//! | `ended` | ended jobs by state and time, those that others need apart | |
 //! | `labels` | jobs by name, tag, kind of failure, user, and tracked ones | a job in the line of each label that it has |
 //! | `lifecycle` | how a run ends, where its job goes next, and what follows: history, statistics, events | a run ends once |
 //! | `records` | adding, changing and removing records | the sum of their sizes |
@@ -29,6 +30,7 @@
 //! Uses `dispatch`, `events`, `job`, `statistics` and `structures`.
 
 pub(crate) mod by_queue;
+pub(crate) mod ended;
 pub(crate) mod items;
 pub(crate) mod labels;
 pub(crate) mod lifecycle;
@@ -42,12 +44,13 @@ pub(crate) mod tombstones;
 use crate::job::order::TimeKey;
 use std::collections::BTreeMap;
 
-use crate::board::{ended_line, Board};
+use crate::board::Board;
 use crate::dispatch::fair::{ready_key_of, Fair};
 use crate::effect::ApplyError;
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
 use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
+use ended::Ended;
 use labels::Labels;
 use tombstones::Tombstones;
 
@@ -59,8 +62,7 @@ pub(crate) struct Places {
     pub(crate) leases: SortedSlots<TimeKey>,
     pub(crate) expiries: SortedSlots<TimeKey>,
     pub(crate) drops: SortedSlots<TimeKey>,
-    pub(crate) ended: [SortedSlots<TimeKey>; 4],
-    pub(crate) kept: [SortedSlots<TimeKey>; 4],
+    pub(crate) ended: Ended,
     /// How many jobs are in each state.
     pub(crate) counts: [u64; 8],
     /// How many failed jobs of each kind there are.
@@ -139,8 +141,7 @@ impl Board {
                     }
                 }
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
-                let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
-                let line = lines.get_mut(ended_line(state)).ok_or(ApplyError)?;
+                let line = self.places.ended.line_mut(state, pinned).ok_or(ApplyError)?;
                 line.remove(job.ended_key(), slot) && dropped
             }
         };
@@ -235,8 +236,7 @@ impl Board {
                 let ended = |s| jobs.get(s).map(Job::ended_key).unwrap_or_default();
                 self.local.grown = true;
                 let pinned = job.extras.as_ref().is_some_and(|r| r.pins().any());
-                let lines = if pinned { &mut self.places.kept } else { &mut self.places.ended };
-                let line = lines.get_mut(ended_line(state)).ok_or(ApplyError)?;
+                let line = self.places.ended.line_mut(state, pinned).ok_or(ApplyError)?;
                 line.insert(job.ended_key(), slot, ended);
                 if job.at.get() != NEVER {
                     self.places.drops.insert(job.at_key(), slot, at_key);

@@ -157,10 +157,9 @@ impl Board {
             State::Ready => self.walk_ready(from, page),
             State::Blocked => directed(&self.places.blocked, key, page.reverse, at_key),
             _ => {
-                let at = (state as usize).saturating_sub(State::Complete as usize);
                 let key_of = |s: u32| self.store.jobs.get(s).map(Job::ended_key).unwrap_or_default();
                 let lines =
-                    [&self.places.ended, &self.places.kept].into_iter().filter_map(|lines| lines.get(at));
+                    [false, true].into_iter().filter_map(|pinned| self.places.ended.line(state, pinned));
                 let lines = lines.filter(|line| !line.is_empty());
                 page.ended_within(state, key, key_of, |key| merged(lines, key, page.reverse, key_of))
             }

@@ -58,7 +58,6 @@ impl<'a> Item<'a> for Head {
                     expiries: _,
                     drops: _,
                     ended: _,
-                    kept: _,
                 },
             // A board with held parts is written as those parts alone.
             held: _,

@@ -25,7 +25,6 @@ impl Board {
             }
         }
         let [mut scheduled, mut blocked, mut ready, mut claimed, ended @ ..] = by_state;
-        let [_, _, _, _, kept @ ..] = kept;
         self.load_waits(&blocked)?;
         self.load_families()?;
         self.load_asides();
@@ -33,16 +32,18 @@ impl Board {
         self.places.due = self.line_of(&mut scheduled, Job::at_key);
         self.places.expiries = self.line_of(&mut expiries, Job::at_key);
         self.places.drops = self.line_of(&mut drops, Job::at_key);
-        for (at, (mut slots, mut kept)) in ended.into_iter().zip(kept).enumerate() {
-            for slot in slots.iter().chain(&kept) {
-                self.load_kind(*slot);
-            }
-            let line = self.line_of(&mut slots, Job::ended_key);
-            let kept = self.line_of(&mut kept, Job::ended_key);
-            if let (Some(place), Some(kept_place)) =
-                (self.places.ended.get_mut(at), self.places.kept.get_mut(at))
-            {
-                (*place, *kept_place) = (line, kept);
+        let [_, _, _, _, kept @ ..] = kept;
+        let states = [State::Complete, State::Failed, State::Cancelled, State::Trashed];
+        for ((state, slots), kept) in states.into_iter().zip(ended).zip(kept) {
+            for (pinned, mut slots) in [(false, slots), (true, kept)] {
+                if slots.is_empty() {
+                    continue;
+                }
+                slots.iter().for_each(|slot| self.load_kind(*slot));
+                let line = self.line_of(&mut slots, Job::ended_key);
+                if let Some(place) = self.places.ended.line_mut(state, pinned) {
+                    *place = line;
+                }
             }
         }
         let jobs = &self.store.jobs;

@@ -247,7 +247,7 @@ impl Board {
         if at > now {
             return;
         }
-        if let Some(dist) = self.local.lateness.get_mut(late as usize) {
+        if let Some(dist) = self.local.lateness.get_or_insert_default().get_mut(late as usize) {
             dist.add(now.saturating_sub(at));
         }
         let Some(today) = self.today(queue, now) else { return };
@@ -258,12 +258,13 @@ impl Board {
 
     /// Whether lateness was recorded since the last call of [`Board::take_lateness`].
     pub fn was_late(&self) -> bool {
-        self.local.lateness.iter().any(|late| late.count() > 0)
+        self.local.lateness.iter().flat_map(|all| all.iter()).any(|late| late.count() > 0)
     }
 
     /// Adds the lateness since the last call to these histograms. O(bins).
     pub fn take_lateness(&mut self, into: &mut [Histogram; 3]) {
-        for (sum, late) in into.iter_mut().zip(&mut self.local.lateness) {
+        let late = self.local.lateness.iter_mut().flat_map(|all| all.iter_mut());
+        for (sum, late) in into.iter_mut().zip(late) {
             sum.merge(late);
             late.clear();
         }

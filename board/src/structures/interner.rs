@@ -69,6 +69,10 @@ impl<K: Hash + Eq, V: Default> Interner<K, V> {
         let number = match self.free.pop() {
             Some(number) => number,
             None => {
+                if self.entries.is_empty() {
+                    // Most boards have one queue and few workers.
+                    self.entries.reserve_exact(1);
+                }
                 self.entries.push(None);
                 (self.entries.len() - 1) as u32
             }

@@ -3,8 +3,9 @@
 //! one.
 //!
 //! Slots live in chunks of [`CHUNK`]; a chunk is allocated with its first value and freed with its
-//! last, so growth never copies values and never stalls. All operations are O(1) but for the walk
-//! down the bitmap of occupied slots, which has one level for each factor of 64.
+//! last, so growth never copies more than one chunk and never stalls. The slots of the first chunk
+//! grow one by one, twofold each time: most boards are small. All operations are O(1) but for the
+//! walk down the bitmap of occupied slots, which has one level for each factor of 64.
 //!
 //! A board that once was large may be loaded with a few values in slots far apart. Such values are
 //! kept one by one until there are [`FEW`] in the range of one chunk, or until that range is to
@@ -22,6 +23,10 @@ const FEW: usize = 16;
 /// Slots are below this: a bound for what a snapshot may claim.
 pub const MAX_SLOT: u32 = 1 << 30;
 
+/// With room for this many the first slots are kept when the last value goes: a queue that runs
+/// empty between jobs must not pay for it.
+const SMALL: usize = 16;
+
 type Chunk<T> = Box<[Option<T>; CHUNK]>;
 
 /// Allocated in place: an array by value would be made on the stack and copied.
@@ -32,6 +37,9 @@ fn empty_chunk<T>() -> Option<Chunk<T>> {
 
 /// See the module's comment.
 pub struct Slab<T> {
+    /// The slots of the first chunk, as far as they were used.
+    first: Vec<Option<T>>,
+    /// All chunks; the first one is never there.
     chunks: Vec<Option<Chunk<T>>>,
     used: Bitmap,
     /// Values in ranges without a chunk; the range of the lowest free slot has one.
@@ -41,7 +49,7 @@ pub struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { chunks: Vec::new(), used: Bitmap::default(), far: BTreeMap::new(), len: 0 }
+        Slab { first: Vec::new(), chunks: Vec::new(), used: Bitmap::default(), far: BTreeMap::new(), len: 0 }
     }
 }
 
@@ -58,9 +66,10 @@ impl<T> Slab<T> {
     /// Bytes that the slots themselves take, occupied or free.
     pub fn bytes(&self) -> usize {
         let pointers = std::mem::size_of_val(&*self.chunks);
+        let first = self.first.capacity() * std::mem::size_of::<Option<T>>();
         let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
         let far = self.far.len() * (std::mem::size_of::<(u32, T)>() + 8);
-        self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
+        first + self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
     }
 
     /// The slot that the next [`Slab::insert`] takes.
@@ -81,13 +90,16 @@ impl<T> Slab<T> {
             return false;
         }
         let (at, inside) = split(slot);
-        if !matches!(self.chunks.get(at), Some(Some(_))) {
+        if at == 0 && inside >= self.first.len() {
+            self.first.resize_with(inside + 1, || None);
+        }
+        if at > 0 && !matches!(self.chunks.get(at), Some(Some(_))) {
             if slot != self.next_free() {
                 return self.insert_far(slot, value);
             }
             self.add_chunk(at);
         }
-        match self.chunks.get_mut(at).and_then(|chunk| chunk.as_mut()?.get_mut(inside)) {
+        match self.place_mut(at, inside) {
             Some(free @ None) => *free = Some(value),
             _ => return false,
         }
@@ -97,6 +109,14 @@ impl<T> Slab<T> {
             self.gather(self.next_free(), 1);
         }
         true
+    }
+
+    /// Where the value of a slot is; `None` when there is no chunk.
+    fn place_mut(&mut self, at: usize, inside: usize) -> Option<&mut Option<T>> {
+        match at {
+            0 => self.first.get_mut(inside),
+            _ => self.chunks.get_mut(at)?.as_mut()?.get_mut(inside),
+        }
     }
 
     fn add_chunk(&mut self, at: usize) {
@@ -144,27 +164,45 @@ impl<T> Slab<T> {
     /// Removes and returns a value.
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let (at, inside) = split(slot);
-        let Some(place @ Some(_)) = self.chunks.get_mut(at) else {
+        let Some(place) = self.place_mut(at, inside) else {
             let value = self.far.remove(&slot)?;
             self.len -= 1;
             return Some(value);
         };
-        let value = place.as_mut()?.get_mut(inside)?.take()?;
+        let value = place.take()?;
         self.used.clear(slot as usize);
         self.len -= 1;
-        // The first chunk is kept: a queue that runs empty between jobs must not pay for it.
         if at > 0 && self.used.is_clear(at * CHUNK, CHUNK) {
-            *place = None;
+            if let Some(chunk) = self.chunks.get_mut(at) {
+                *chunk = None;
+            }
             while matches!(self.chunks.last(), Some(None)) {
                 self.chunks.pop();
             }
         }
+        if self.len == 0 {
+            self.give_back();
+        }
         Some(value)
+    }
+
+    /// Frees what an empty slab no longer needs.
+    fn give_back(&mut self) {
+        if self.first.capacity() > SMALL {
+            self.first = Vec::new();
+        }
+        if self.chunks.capacity() > SMALL {
+            self.chunks = Vec::new();
+        }
+        self.used.give_back();
     }
 
     /// The value in a slot.
     pub fn get(&self, slot: u32) -> Option<&T> {
         let (at, inside) = split(slot);
+        if at == 0 {
+            return self.first.get(inside)?.as_ref();
+        }
         match self.chunks.get(at) {
             Some(Some(chunk)) => chunk.get(inside)?.as_ref(),
             _ => self.far.get(&slot),
@@ -174,6 +212,9 @@ impl<T> Slab<T> {
     /// The value in a slot, to change.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let (at, inside) = split(slot);
+        if at == 0 {
+            return self.first.get_mut(inside)?.as_mut();
+        }
         match self.chunks.get_mut(at) {
             Some(Some(chunk)) => chunk.get_mut(inside)?.as_mut(),
             _ => self.far.get_mut(&slot),
@@ -182,7 +223,7 @@ impl<T> Slab<T> {
 
     /// The first slot behind all chunks.
     pub fn end(&self) -> u32 {
-        (self.chunks.len() * CHUNK) as u32
+        self.first.len().max(self.chunks.len() * CHUNK) as u32
     }
 
     /// The first slot, from this one on, whose value is kept outside chunks.
@@ -192,7 +233,9 @@ impl<T> Slab<T> {
 
     /// Moves the chunk that begins at this slot, if there is one.
     pub fn relocate_chunk(&mut self, slot: u32, mover: &mut impl Mover) {
-        if let (at, 0) = split(slot) {
+        if slot == 0 {
+            self.first = mover.values(std::mem::take(&mut self.first));
+        } else if let (at, 0) = split(slot) {
             if let Some(place) = self.chunks.get_mut(at) {
                 *place = place.take().map(|chunk| mover.value(chunk));
             }
@@ -201,8 +244,10 @@ impl<T> Slab<T> {
 
     /// The values from a slot on, in the order of their slots.
     pub fn iter_from(&self, slot: u32) -> impl Iterator<Item = (u32, &T)> {
-        let first = slot as usize / CHUNK;
-        let chunks = self.chunks.iter().enumerate().skip(first).filter_map(|(at, c)| Some((at, c.as_ref()?)));
+        let from = slot as usize / CHUNK;
+        let first = (from == 0).then_some((0, &*self.first));
+        let chunks = self.chunks.iter().enumerate().skip(from);
+        let chunks = first.into_iter().chain(chunks.filter_map(|(at, c)| Some((at, &c.as_ref()?[..]))));
         let values = chunks.flat_map(|(at, chunk)| {
             let all = chunk.iter().enumerate();
             all.filter_map(move |(i, value)| Some(((at * CHUNK + i) as u32, value.as_ref()?)))
@@ -223,7 +268,7 @@ impl<T> Slab<T> {
 }
 
 /// Words of [`Bitmap`] that are allocated together: a slot far off costs no more than these.
-const BLOCK: usize = 256;
+const BLOCK: usize = 16;
 
 /// A set of numbers that finds the lowest number outside it quickly: each word of a level says
 /// which words of the level below are full.
@@ -289,6 +334,13 @@ impl Bitmap {
         (first / 64..(first + n) / 64).all(|at| self.word(at) == 0)
     }
 
+    /// Frees what an empty set does not need.
+    fn give_back(&mut self) {
+        if self.blocks.len() > 1 {
+            *self = Bitmap::default();
+        }
+    }
+
     fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().flatten().count() * std::mem::size_of::<[u64; BLOCK]>();
         blocks + self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum::<usize>()
@@ -334,6 +386,22 @@ mod tests {
             assert_eq!(slab.insert(slot), slot);
         }
         assert_eq!(slab.len() as u32, n + 1);
+    }
+
+    #[test]
+    fn a_few_values_take_little_and_an_empty_slab_gives_back_what_many_took() {
+        let mut slab = Slab::default();
+        slab.insert(7u64);
+        let small = slab.bytes();
+        assert!(small <= 256, "{small}");
+        (0..CHUNK as u64 * 10).for_each(|i| {
+            slab.insert(i);
+        });
+        (0..=CHUNK as u32 * 10).for_each(|slot| {
+            slab.remove(slot);
+        });
+        assert!(slab.bytes() <= small, "{}", slab.bytes());
+        assert_eq!((slab.len(), slab.insert(7)), (0, 0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! leases and runs end, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
 //! are removed after their retention, pauses end, days of statistics are dropped.
 
-use crate::board::{ended_line, Board};
+use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::job::history::HistoryKind;
@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::retry::Next;
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::{Late, Tally};
+use crate::structures::sorted::SortedSlots;
 
 /// One of the lines of jobs that are ordered by a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +99,11 @@ impl Validate for Trimmed {}
 
 impl Trimmed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        if !self.state.ended() {
+            return Err(ApplyError);
+        }
         for _ in 0..self.n {
-            let line = (self.state as usize).checked_sub(State::Complete as usize).ok_or(ApplyError)?;
-            match board.places.ended.get(line).and_then(|l| l.first()) {
+            match board.places.ended.line(self.state, false).and_then(SortedSlots::first) {
                 Some(slot) => board.retire(slot, now)?,
                 None => return Ok(()),
             }
@@ -325,7 +328,7 @@ impl Board {
         ];
         kept.into_iter().find_map(|(state, setting)| {
             let most = self.rule(setting, rules).max(0) as u64;
-            let kept = self.places.ended.get(ended_line(state)).map_or(0, |line| line.len() as u64);
+            let kept = self.places.ended.line(state, false).map_or(0, |line| line.len() as u64);
             let over = kept.saturating_sub(most);
             (over > 0).then_some((state, over.min(u64::from(u32::MAX)) as u32))
         })
