@@ -48,6 +48,8 @@ pub enum Refusal {
     Ancestor,
     /// The board does not know the schedule.
     NoSchedule,
+    /// A chunk of output is not the next one of its run, which has this number.
+    Gap(u64),
     /// An argument is invalid.
     Argument(String),
     /// A bound is reached.
@@ -78,6 +80,7 @@ impl Refusal {
             Refusal::Cycle | Refusal::Ancestor => "CYCLE",
             Refusal::NoSchedule => "NOSCHEDULE",
             Refusal::NoWorker => "NOWORKER",
+            Refusal::Gap(_) => "GAP",
             Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
             Refusal::Broken => "BROKEN",
@@ -108,6 +111,7 @@ impl Refusal {
             Refusal::Ancestor => "a job would be its own ancestor".into(),
             Refusal::NoSchedule => "no such schedule".into(),
             Refusal::NoWorker => "no such worker is registered".into(),
+            Refusal::Gap(next) => format!("the next chunk of this run is {next}"),
             Refusal::Argument(what) => what.clone(),
             Refusal::Limit(which) => (*which).into(),
             Refusal::Broken => "this copy of the board is incomplete: restore it from a whole one".into(),

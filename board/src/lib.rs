@@ -101,6 +101,7 @@ pub use job::awaited::{Edge, OnFailure, AFTER_MOST};
 pub use job::history::{Entry, HistoryKind};
 pub use job::id::Id;
 pub use job::kin::{GENERATIONS, SHARE_MOST};
+pub use job::output::Unread;
 pub use job::unique_key::{Unique, Until};
 pub use job::{Options, State, DEFAULT_QUEUE, NEVER};
 pub use places::labels::TAGS_MOST;

@@ -54,6 +54,8 @@ pub enum Setting {
     MaxKeys = 40,
     MaxSteps = 41,
     MaxStepBytes = 42,
+    OutputBytes = 43,
+    RetainOutput = 44,
 }
 
 /// What a setting belongs to.
@@ -159,7 +161,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 43] = {
+pub const SPECS: [Spec; 45] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -205,6 +207,8 @@ pub const SPECS: [Spec; 43] = {
         board_only(spec(MaxKeys, "max-keys", 10_000_000, (1, 1_000_000_000))),
         board_only(spec(MaxSteps, "max-steps", 1_000, (0, 100_000))),
         board_only(spec(MaxStepBytes, "max-step-bytes", 16 << 20, (0, 1 << 30))),
+        board_only(spec(OutputBytes, "output-bytes", 65_536, (0, 64 << 20))),
+        board_only(spec(RetainOutput, "retain-output", 60_000, (0, LONGEST))),
     ]
 };
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use board::Speaker;
+use board::{Chunk, Speaker};
 
 use crate::config::config;
 use crate::integers::{duration, whole};
@@ -236,6 +236,15 @@ impl<'a> Args<'a> {
     /// A payload or result.
     pub fn payload(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.bounded(name, config().max_payload)
+    }
+
+    /// A chunk of a worker's output: its number, and what it says.
+    pub fn chunk(&mut self) -> Result<Chunk<'a>, CommandError> {
+        let number = self.int("OUTPUT", 1..=1 << 52)? as u64;
+        match self.payload("OUTPUT")? {
+            [] => syntax("OUTPUT needs a chunk of at least one byte"),
+            text => Ok(Chunk { number, text }),
+        }
     }
 
     /// The length of a list.

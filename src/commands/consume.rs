@@ -1,6 +1,6 @@
 //! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or continues in the next queue.
 
-use board::{Advance, Answer, Consume as Request, Speaker, State, LONGEST};
+use board::{Advance, Answer, Chunk, Consume as Request, Speaker, State, LONGEST};
 
 use super::after::Waits;
 use super::claim::ClaimRequest;
@@ -34,6 +34,7 @@ struct Options<'a> {
     due: Option<i64>,
     priority: Option<i32>,
     waits: Waits<'a>,
+    output: Option<Chunk<'a>>,
 }
 
 impl<'a> Options<'a> {
@@ -63,8 +64,8 @@ impl<'a> Options<'a> {
                 syntax("NEXT excludes RESULT, RETAIN and FORCE")
             }
             Some(queue) => {
-                let Options { name, due, priority, payload, .. } = self;
-                Ok(Completion::On(Advance { queue, name, due, priority, payload, after }))
+                let Options { name, due, priority, payload, output, .. } = self;
+                Ok(Completion::On(Advance { queue, name, due, priority, payload, after, output }))
             }
             None if self.name.is_some()
                 || self.due.is_some()
@@ -74,8 +75,8 @@ impl<'a> Options<'a> {
                 syntax("NAME, DELAY, PRIORITY and AFTER need NEXT")
             }
             None => {
-                let Options { result, retain, payload, force, .. } = self;
-                Ok(Completion::Done(Request { result, retain, payload, force }))
+                let Options { result, retain, payload, force, output, .. } = self;
+                Ok(Completion::Done(Request { result, retain, payload, force, output }))
             }
         }
     }
@@ -140,6 +141,7 @@ impl Command for Consume {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "PAYLOAD" => once(&mut options.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+                "OUTPUT" => once(&mut options.output, "OUTPUT", args.chunk()?)?,
                 "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),

@@ -59,6 +59,7 @@ impl Command for Heartbeat {
                 "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
                 "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "META" => once(&mut meta, "META", args.meta()?)?,
+                "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
                 "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
                 _ => return unexpected(word),
             }
@@ -99,7 +100,7 @@ impl Command for MHeartbeat {
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {
                 let speaker = Speaker { worker, id, token: *token };
-                match beat(commit, &speaker, &Request { lease, report: None }) {
+                match beat(commit, &speaker, &Request { lease, ..Request::default() }) {
                     Ok(hold) => answers.push((id, *token, Ok(hold))),
                     // With ALL, a job that it no longer holds is simply not one of them.
                     Err(CommandError::Refused(_)) if all => {}

@@ -43,6 +43,7 @@ mod limits;
 mod list;
 mod many;
 mod metrics;
+mod output;
 mod pages;
 mod pause;
 mod post;
@@ -209,6 +210,7 @@ pub fn register(to: &mut impl Registers, manual_clock: bool) {
     to.add::<list::List>();
     to.add::<count::Count>();
     to.add::<wait::Wait>();
+    to.add::<output::Output>();
     to.add::<history::History>();
     to.add::<explain::Explain>();
     to.add::<tables::Queues>();

@@ -24,6 +24,7 @@ impl Command for Step {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
+                "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
                 "REPLACE" => flag(&mut request.replace, "REPLACE")?,
                 _ => return unexpected(word),
             }

@@ -8,8 +8,8 @@ use crate::commands::call::Call;
 use crate::commands::shape::Asked;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::records::write_found;
-use crate::runtime::blocked_waits::{claimable, sight, wait};
-use crate::runtime::wait_index::{Until, Want};
+use crate::runtime::blocked_waits::{claimable, is_unread, sight, wait};
+use crate::runtime::wait_index::{Sight, Until, Want};
 
 /// `JOB.WAIT` → records and nulls, in place; with FOR → OK. Null at the timeout.
 pub struct Wait;
@@ -69,17 +69,18 @@ fn is_met(board: &Board, want: &Want) -> bool {
     match want {
         Want::Jobs { ids, until, .. } => {
             let mut sights = ids.iter().map(|id| sight(board, id));
-            let ended = |seen: Option<(bool, i64)>| seen.is_none_or(|(ended, _)| ended);
+            let ended = |seen: Sight| seen.is_none_or(|seen| seen.ended);
             match until {
                 Until::All => sights.all(ended),
                 Until::Any => sights.any(ended),
-                Until::Changed(above) => sights.any(|seen| seen.is_none_or(|(_, version)| version > *above)),
+                Until::Changed(above) => sights.any(|seen| seen.is_none_or(|seen| seen.version > *above)),
             }
         }
         Want::Claimable(queues) => {
             let queues: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
             claimable(board, &queues)
         }
+        Want::Output { id, since, .. } => is_unread(board, id, *since),
         Want::Present => board.live() > 0,
         Want::Empty => board.live() == 0,
     }

@@ -39,8 +39,8 @@ pub(crate) enum Kind {
 }
 
 /// Arguments that are whole numbers.
-const NUMBERS: [&str; 10] =
-    ["n", "ms", "token", "count", "priority", "percent", "base", "max", "unix-ms", "version"];
+const NUMBERS: [&str; 11] =
+    ["n", "ms", "token", "count", "priority", "percent", "base", "max", "unix-ms", "version", "number"];
 
 impl Node {
     fn new(name: &str, kind: Kind) -> Node {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `records`, `fitting` | records of jobs, as many as fit into one reply |
 //! | `endings` | the replies of verbs that end work |
+//! | `output` | what the worker of a job writes |
 //! | `errors` | why a command failed |
 //! | `json`, `openmetrics`, `date` | other formats |
 //!
@@ -15,4 +16,5 @@ pub mod errors;
 pub mod fitting;
 pub mod json;
 pub mod openmetrics;
+pub mod output;
 pub mod records;

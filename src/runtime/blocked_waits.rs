@@ -15,10 +15,11 @@ use crate::redis::clock;
 use crate::redis::ctx::Ctx;
 use crate::redis::park::{self, Chosen, Client, Handle, Parked};
 use crate::redis::strings::Key;
+use crate::replies::output::write_output;
 use crate::replies::records::write_found;
 use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::timer;
-use crate::runtime::wait_index::{Sight, Want, Watcher, Watchers};
+use crate::runtime::wait_index::{Seen, Sight, Want, Watcher, Watchers};
 use crate::runtime::world;
 
 static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
@@ -46,8 +47,15 @@ pub fn waiting() -> usize {
 
 /// What is known of a job.
 pub fn sight(board: &Board, id: &[u8]) -> Sight {
-    let record = board.record_of(board.find(id)?)?;
-    Some((record.state().ended(), record.version()))
+    let slot = board.find(id)?;
+    let record = board.record_of(slot)?;
+    let written = board.output_end(slot);
+    Some(Seen { ended: record.state().ended(), version: record.version(), written })
+}
+
+/// Whether a reader that has read so many chunks of a job's output need not wait.
+pub fn is_unread(board: &Board, id: &[u8], since: u64) -> bool {
+    sight(board, id).is_none_or(|seen| seen.ended || seen.written != since)
 }
 
 /// Whether a claim over these queues, empty for every queue, would get a job.
@@ -79,8 +87,14 @@ impl Parked for Waiting {
     const WHAT: &'static str = "a wait";
 
     fn over(ctx: Ctx, number: u64) {
-        let missed = with(|watchers| watchers.remove(number)).map(|watcher| watcher.want);
-        match CHOSEN.with(|chosen| chosen.remove(number)) {
+        let missed = with(|watchers| watchers.remove(number));
+        // At the end of its time a reader learns that nothing new is there, and the state.
+        let reads = |watcher: &Watcher<Handle>| matches!(watcher.want, Want::Output { .. });
+        let (chosen, missed) = match CHOSEN.with(|chosen| chosen.remove(number)) {
+            None if missed.as_ref().is_some_and(reads) => (missed, None),
+            chosen => (chosen, missed.map(|watcher| watcher.want)),
+        };
+        match chosen {
             Some(watcher) if !park::is_permitted(ctx, number, &watcher.place.1) => {
                 ctx.reply().error(park::REVOKED);
             }
@@ -102,6 +116,9 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
     let board = open.as_mut().and_then(|open| open.value()).map(|value| &value.board);
     if board.is_some_and(Board::broken) {
         return ctx.reply().error(&Refusal::Broken.to_string());
+    }
+    if let Want::Output { id, since, count } = &watcher.want {
+        return write_output(ctx.reply(), board, id, *since, *count);
     }
     let Want::Jobs { ids, shape, .. } = &watcher.want else { return ctx.reply().ok() };
     if let Err(fault) = write_found(ctx.reply(), board, ids.iter().map(|id| &id[..]), shape) {

@@ -20,6 +20,15 @@ pub enum Want {
     },
     /// A claim over these queues, empty for every queue, would get a job.
     Claimable(Vec<Vec<u8>>),
+    /// A job has output behind what was read, or will have none any more.
+    Output {
+        /// Its id.
+        id: Vec<u8>,
+        /// How many chunks were read.
+        since: u64,
+        /// The most chunks to return.
+        count: usize,
+    },
     /// There is a job that has not ended.
     Present,
     /// Every job has ended.
@@ -50,8 +59,19 @@ pub struct Watcher<H> {
     left: usize,
 }
 
-/// What is known of one job: whether it has ended, and its version; `None` when it has no record.
-pub type Sight = Option<(bool, i64)>;
+/// What is known of one job; `None` when it has no record.
+pub type Sight = Option<Seen>;
+
+/// What is known of a job that has a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Whether it has ended.
+    pub ended: bool,
+    /// Its version.
+    pub version: i64,
+    /// How many chunks of output it has had.
+    pub written: u64,
+}
 
 /// The clients that wait for one job.
 #[derive(Default)]
@@ -62,6 +82,19 @@ struct Followers {
     ends: BTreeSet<u64>,
     /// The clients that wait for a version above this.
     versions: BTreeSet<(i64, u64)>,
+    /// The clients that have read so many chunks of its output.
+    readers: BTreeSet<(u64, u64)>,
+}
+
+impl Followers {
+    fn is_empty(&self) -> bool {
+        self.ends.is_empty() && self.versions.is_empty() && self.readers.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = u64> + '_ {
+        let numbers = self.versions.iter().map(|(_, number)| *number);
+        numbers.chain(self.readers.iter().map(|(_, number)| *number)).chain(self.ends.iter().copied())
+    }
 }
 
 /// The clients that wait for one board.
@@ -131,7 +164,7 @@ impl<H> Watchers<H> {
             Want::Jobs { ids, until, .. } => {
                 self.following += 1;
                 for id in ids {
-                    let ended = sight(id).is_none_or(|(ended, _)| ended);
+                    let ended = sight(id).is_none_or(|seen| seen.ended);
                     let followers = here.jobs.entry(id.clone()).or_default();
                     followers.ended = ended;
                     let fresh = match until {
@@ -140,6 +173,13 @@ impl<H> Watchers<H> {
                     };
                     left += usize::from(fresh && !ended);
                 }
+            }
+            Want::Output { id, since, .. } => {
+                self.following += 1;
+                let seen = sight(id);
+                let followers = here.jobs.entry(id.clone()).or_default();
+                followers.ended = seen.is_none_or(|seen| seen.ended);
+                followers.readers.insert((*since, number));
             }
             Want::Claimable(queues) if queues.is_empty() => {
                 here.any_queue.insert(number);
@@ -172,7 +212,16 @@ impl<H> Watchers<H> {
                         Until::Changed(version) => followers.versions.remove(&(*version, number)),
                         _ => followers.ends.remove(&number),
                     };
-                    if followers.ends.is_empty() && followers.versions.is_empty() {
+                    if followers.is_empty() {
+                        here.jobs.remove(id);
+                    }
+                }
+            }
+            Want::Output { id, since, .. } => {
+                self.following -= 1;
+                if let Some(followers) = here.jobs.get_mut(id) {
+                    followers.readers.remove(&(*since, number));
+                    if followers.is_empty() {
                         here.jobs.remove(id);
                     }
                 }
@@ -205,8 +254,15 @@ impl<H> Watchers<H> {
         let Some(followers) = self.places.get_mut(place).and_then(|here| here.jobs.get_mut(id)) else {
             return;
         };
-        let (ended, version) = sight.unwrap_or((true, i64::MAX));
+        let gone = Seen { ended: true, version: i64::MAX, written: 0 };
+        let Seen { ended, version, written } = sight.unwrap_or(gone);
         met.extend(followers.versions.range(..(version, 0)).map(|(_, number)| *number));
+        if !followers.readers.is_empty() {
+            let behind = followers.readers.range(..(written, 0));
+            let beyond = followers.readers.range((written + 1, 0)..);
+            let ends = followers.readers.iter().filter(|_| ended);
+            met.extend(behind.chain(beyond).chain(ends).map(|(_, number)| *number));
+        }
         if std::mem::replace(&mut followers.ended, ended) == ended {
             return;
         }
@@ -235,7 +291,7 @@ impl<H> Watchers<H> {
             .copied()
             .collect();
         for followers in here.jobs.values() {
-            all.extend(followers.ends.iter().chain(followers.versions.iter().map(|(_, number)| number)));
+            all.extend(followers.all());
         }
         all
     }

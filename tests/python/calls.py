@@ -11,6 +11,7 @@ BATCH = 10_000
 
 FIELDS = ("1", "id")
 META = ("1", "field", "value")
+CHUNK = ("1", "chunk")
 
 
 class Call(NamedTuple):
@@ -128,13 +129,15 @@ CALLS = [
             "PAYLOAD": ("p",),
             "META": META,
             "LOG": ("l",),
+            "OUTPUT": CHUNK,
         },
     ),
     Call("MHEARTBEAT", ("w1", "1", "j"), {**TOKENS, "LEASE": ("60000",)}),
     Call("MHEARTBEAT", ("w1", "ALL"), {"LEASE": ("60000",)}),
-    Call("STEP", (*WORKER, "n", "v"), {**TOKEN, "LEASE": ("60000",), "REPLACE": ()}),
+    Call("STEP", (*WORKER, "n", "v"), {**TOKEN, "LEASE": ("60000",), "REPLACE": (), "OUTPUT": CHUNK}),
     Call("CONSUME", WORKER, {**TOKEN, "RESULT": ("r",), "RETAIN": ("1",), "PAYLOAD": ("p",), "FORCE": ()}),
-    Call("CONSUME", (*WORKER, "NEXT", "q"), {**TOKEN, "PAYLOAD": ("p",), **ONWARD}),
+    Call("CONSUME", WORKER, {"OUTPUT": CHUNK}),
+    Call("CONSUME", (*WORKER, "NEXT", "q"), {**TOKEN, "PAYLOAD": ("p",), "OUTPUT": CHUNK, **ONWARD}),
     Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**TOKENS, **ONWARD}),
     Call("MCONSUME", ("w1", "1", "j"), {**TOKENS, "RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("MCONSUME", ("w1", "ALL"), {"RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
@@ -206,6 +209,7 @@ CALLS = [
         {"ALL": (), "ANY": (), "CHANGED": ("1",), "FIELDS": FIELDS, "PACKED": ()},
     ),
     Call("WAIT", ("5", "FOR", "claimable"), {"QUEUE": ("q",), "QUEUES": ("1", "q")}),
+    Call("OUTPUT", ("j",), {"SINCE": ("0",), "COUNT": ("1",), "BLOCK": ("1",)}),
     Call("HISTORY", ("j",), {}),
     Call("EXPLAIN", ("j",), {}),
     Call("QUEUES", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
@@ -273,6 +277,9 @@ RANGES = {
     "WORKERS COUNT": (1, BATCH),
     "KINDS COUNT": (1, BATCH),
     "WAIT CHANGED": (0, 2**48 - 1),
+    "OUTPUT SINCE": (0, 2**48 - 1),
+    "OUTPUT COUNT": (1, BATCH),
+    "OUTPUT BLOCK": (0, None),
 }
 """The integers of options: least and greatest; None where the contract names no bound."""
 

@@ -134,3 +134,19 @@ async def stepwise_async(context: jobboard.Context, payload: Any) -> Any:
         if fails.get(context.attempt) == row:
             raise jobboard.Retry(delay="0s")
     return {"receipt": receipt, "attempts": context.attempt}
+
+
+@board.handler("writes")
+def writes(context: jobboard.Context, payload: Any) -> None:
+    """Writes these chunks, or in a later attempt a word; the first attempt of `again` fails."""
+    if context.attempt > 1:
+        return context.output("again")
+    for chunk in payload:
+        context.output(chunk)
+    if context.id == "again":
+        raise jobboard.Retry("it broke off", delay=0)
+
+
+@board.handler("writes-async")
+async def writes_async(context: jobboard.Context, payload: Any) -> None:
+    writes(context, payload)

@@ -43,13 +43,15 @@ CLAIMED = (
     "CONSUME MCONSUME FAIL MFAIL MTRASH ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT STEP RELEASE".split()
 )
 """Verbs on claimed jobs."""
-LENGTH = {"payload": PAYLOAD, "result": PAYLOAD, "text": TEXT, "message": TEXT}
+CHUNK = 65_536
+"""The default of output-bytes."""
+LENGTH = {"payload": PAYLOAD, "chunk": CHUNK, "result": PAYLOAD, "text": TEXT, "message": TEXT}
 """How long the value of an argument may be; other names NAME."""
 NAMES = set("name queue group kind key role label part".split())
 FIXED = {
     "worker": "w1", "priority": 1, "percent": 1, "version": 0, "cursor": 0, "base": 1, "max": 1, "cost": 1,
     "share": 1, "day": 0, "state": "ready", "zone": "UTC", "expression": "@daily", "unix-ms": 1 << 44,
-    "limit": "l", "parent": "a0", "user": "u" * NAME, "from": 0, "to": 1 << 44, "prefix*": "j*",
+    "limit": "l", "parent": "a0", "user": "u" * NAME, "from": 0, "to": 1 << 44, "prefix*": "j*", "number": 1,
 }  # fmt: skip
 WORDS = set("best claimable hold start reject".split())
 """The first of some words that stand for themselves."""

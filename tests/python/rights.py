@@ -54,6 +54,7 @@ TABLE = {
     "get": Row("j", "r", "pwOo"),
     "mget": Row("1 j", "r", "pwOo"),
     "wait": Row("1 FOR empty", "r", "pwOo"),
+    "output": Row("j", "r", "pwOo"),
     "list": Row("", "r", "Oo"),
     "count": Row("", "r", "Oo"),
     "history": Row("j", "r", "wOo"),

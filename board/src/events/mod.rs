@@ -329,7 +329,7 @@ impl Board {
 
     /// Whether the record of a job that ends now is retained.
     pub(crate) fn keeps(&self, slot: u32, retain: i64) -> bool {
-        retain != 0 || self.pinned(slot)
+        self.retained(slot, retain) != 0 || self.pinned(slot)
     }
 }
 

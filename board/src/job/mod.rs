@@ -30,6 +30,7 @@
 //! | `id` | ids: a made id contains its slot |
 //! | `order` | the keys that order jobs |
 //! | `remembered` | what a job remembers while its work goes on: steps |
+//! | `output` | what its worker writes while it runs |
 //! | `store` | the records of a board, and finding them |
 //!
 //! Uses `structures`.
@@ -40,6 +41,7 @@ pub(crate) mod history;
 pub(crate) mod id;
 pub(crate) mod kin;
 pub(crate) mod order;
+pub(crate) mod output;
 pub(crate) mod remembered;
 pub(crate) mod store;
 pub(crate) mod unique_key;

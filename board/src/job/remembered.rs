@@ -1,4 +1,4 @@
-//! What a job remembers while its work goes on: the steps that are done.
+//! What a job remembers while its work goes on: the steps that are done, and its output.
 //!
 //! Values by name, in the order in which they arrived. Names are found by binary search, and the
 //! bytes are summed up as they change: a job has thousands of steps, and each edit of a record asks
@@ -7,6 +7,7 @@
 use serde::Deserializer;
 
 use super::is_time;
+use super::output::Output;
 use crate::effect::is_name;
 use crate::format::{Unreadable, Written};
 use crate::structures::byte_string::ByteString;
@@ -44,17 +45,20 @@ written! {
     pub struct Remembered {
         /// What the steps of the work came to.
         1 pub steps: Memos,
+        /// What its worker has written.
+        3 pub output: Option<Box<Output>>,
     }
 }
 
 impl Part for Remembered {
-    const BLANK: &'static Self = &Remembered { steps: Memos::EMPTY };
+    const BLANK: &'static Self = &Remembered { steps: Memos::EMPTY, output: None };
 }
 
 impl Remembered {
     /// Whether a board could have come to every name and time in it.
     pub(crate) fn is_valid(&self) -> bool {
         self.steps.all.iter().all(|memo| is_name(&memo.name) && is_time(memo.at))
+            && self.output.as_ref().is_none_or(|output| output.is_valid())
     }
 
     /// How many memos there are, and how many bytes their names and values have.
@@ -64,7 +68,7 @@ impl Remembered {
 
     /// About how many bytes it points to. O(1).
     pub fn bytes(&self) -> usize {
-        self.steps.size + MEMO * self.steps.len()
+        self.steps.size + MEMO * self.steps.len() + self.output.as_ref().map_or(0, |output| output.bytes())
     }
 }
 

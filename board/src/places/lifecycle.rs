@@ -240,6 +240,7 @@ impl Board {
             _ => Tally::Trashed,
         };
         self.count_stat(slot, tally, now);
+        let retain = self.retained(slot, retain);
         let extras = self.extras(slot);
         let waits = extras.is_some_and(|extras| !extras.after.is_empty());
         let awaited = extras.is_some_and(|extras| extras.awaited > 0);

@@ -107,6 +107,11 @@ impl<T: Part> Lazy<T> {
 impl Remembered {
     fn relocate(&mut self, mover: &mut impl Mover) {
         self.steps.relocate(mover);
+        if let Some(output) = self.output.take() {
+            let (bytes, ends) = self.output.insert(mover.value(output)).parts_mut();
+            *bytes = mover.values(std::mem::take(bytes));
+            *ends = mover.values(std::mem::take(ends));
+        }
     }
 }
 

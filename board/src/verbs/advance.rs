@@ -11,6 +11,7 @@ use crate::job::history::HistoryKind;
 use crate::job::{End, NEVER, U48};
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
+use crate::verbs::output::Chunk;
 
 /// A worker's request to move its job.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct Advance<'a> {
     pub payload: Option<&'a [u8]>,
     /// The jobs that it waits for first.
     pub after: Option<After<'a>>,
+    /// The last output of this run.
+    pub output: Option<Chunk<'a>>,
 }
 
 impl<'a> WorkerVerb<'a> for Advance<'a> {
@@ -49,8 +52,9 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
             None => Vec::new(),
         };
         board.check_edge_count(&[], &after)?;
+        let output = board.to_write(slot, self.output)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken })
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output })
     }
 }
 
@@ -67,6 +71,8 @@ written! {
         7 after: Vec<Edge>,
         /// Whether the speaker may not be the holder.
         8 taken: bool,
+        /// A chunk of output.
+        9 output: Option<&'a [u8]>,
     }
 }
 
@@ -81,6 +87,9 @@ impl Validate for Advanced<'_> {
 impl Advanced<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let slot = self.slot;
+        if let Some(output) = self.output {
+            board.write_output(slot, output)?;
+        }
         board.close_run(slot, end_of(End::Advanced, self.taken), now)?;
         let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);

@@ -9,6 +9,7 @@ use crate::job::history::HistoryKind;
 use crate::job::{End, State};
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
+use crate::verbs::output::Chunk;
 
 /// A worker's report that its job is done.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Consume<'a> {
     pub payload: Option<&'a [u8]>,
     /// Complete it although a cancel was requested.
     pub force: bool,
+    /// The last output.
+    pub output: Option<Chunk<'a>>,
 }
 
 impl<'a> WorkerVerb<'a> for Consume<'a> {
@@ -41,7 +44,8 @@ impl<'a> WorkerVerb<'a> for Consume<'a> {
             None => Setting::RetainComplete,
         };
         let retain = self.retain.unwrap_or_else(|| board.job_rule(job, setting, env.rules));
-        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, taken })
+        let output = board.to_write(slot, self.output)?;
+        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, taken, output })
     }
 }
 
@@ -55,6 +59,8 @@ written! {
         4 payload: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
         5 taken: bool,
+        /// A chunk of output.
+        6 output: Option<&'a [u8]>,
     }
 }
 
@@ -65,6 +71,9 @@ impl Consumed<'_> {
         let slot = self.slot;
         if board.job(slot)?.state.ended() {
             return Err(ApplyError);
+        }
+        if let Some(output) = self.output {
+            board.write_output(slot, output)?;
         }
         let claim = board.leave(slot)?;
         let end = end_of(End::Consumed, self.taken);

@@ -9,6 +9,7 @@ use crate::job::kin::counted;
 use crate::job::{self, End, State, META_MOST, NEVER};
 use crate::settings::Setting;
 use crate::verbs::holder::{Speaker, Standing};
+use crate::verbs::output::Chunk;
 
 /// A worker's sign of life.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct Heartbeat<'a> {
     pub lease: Option<i64>,
     /// A report with the heartbeat.
     pub report: Option<Report<'a>>,
+    /// Output with the heartbeat.
+    pub output: Option<Chunk<'a>>,
 }
 
 written! {
@@ -101,6 +104,8 @@ written! {
         /// The lease, from now, ms.
         2 pub lease: i64 = 30_000,
         3 report: Option<Report<'a>>,
+        /// A chunk of output.
+        4 output: Option<&'a [u8]>,
     }
 }
 
@@ -110,15 +115,23 @@ impl Validate for Beaten<'_> {
     }
 }
 
-impl Beaten<'_> {
+impl<'a> Beaten<'a> {
+    /// The same with a chunk of output.
+    pub(crate) fn writing(self, output: Option<&'a [u8]>) -> Self {
+        Beaten { output, ..self }
+    }
+
     /// A heartbeat without a report.
     pub(crate) fn of(slot: u32, lease: i64) -> Self {
-        Beaten { slot, lease, report: None }
+        Beaten { slot, lease, report: None, output: None }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let line_end = now.saturating_add(self.lease).clamp(0, NEVER);
         board.extend(self.slot, self.lease, line_end, now)?;
+        if let Some(output) = self.output {
+            board.write_output(self.slot, output)?;
+        }
         let Some(report) = &self.report else { return Ok(()) };
         let worker = board.claim_mut(self.slot)?.worker;
         let name = board.workers.names.key(worker).cloned().unwrap_or_default();
@@ -241,8 +254,9 @@ impl Board {
         if let Some(report) = &beat.report {
             self.check_meta(slot, &report.meta)?;
         }
+        let output = self.to_write(slot, beat.output)?;
         let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
-        let beaten = Beaten { slot, lease, report: beat.report.clone() };
+        let beaten = Beaten { slot, lease, report: beat.report.clone(), output };
         Ok((late.then(|| self.revive(env, slot)), beaten))
     }
 

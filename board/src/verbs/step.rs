@@ -8,6 +8,7 @@ use crate::job::NEVER;
 use crate::settings::Setting;
 use crate::verbs::heartbeat::{Beaten, Revived};
 use crate::verbs::holder::{Speaker, Standing};
+use crate::verbs::output::Chunk;
 
 /// What a step came to.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub struct Step<'a> {
     pub lease: Option<i64>,
     /// Whether the value takes the place of one that is stored.
     pub replace: bool,
+    /// Output with the step.
+    pub output: Option<Chunk<'a>>,
 }
 
 /// What follows from a step, to be applied in this order.
@@ -45,6 +48,8 @@ written! {
         /// The lease of its claim, from now, ms; 0 when the worker is late and does not get the job
         /// back.
         4 lease: i64,
+        /// A chunk of output.
+        5 output: Option<&'a [u8]>,
     }
 }
 
@@ -68,7 +73,11 @@ impl Stepped<'_> {
             extras.modified = now;
             extras.remembered.steps.set(self.name, self.value, now);
             Ok(())
-        })
+        })?;
+        match self.output {
+            Some(output) => board.write_output(self.slot, output),
+            None => Ok(()),
+        }
     }
 }
 
@@ -92,6 +101,7 @@ impl Board {
         if stores {
             self.check_memo(slot, step.name, step.value)?;
         }
+        let output = self.to_write(slot, step.output)?;
         let lease = match holds {
             true => step.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?,
             false => 0,
@@ -100,8 +110,8 @@ impl Board {
         Ok(StepAnswer {
             slot,
             revived: (late && holds).then(|| self.revive(env, slot)),
-            stepped: stores.then_some(Stepped { slot, name, value, lease }),
-            beaten: (holds && !stores).then(|| Beaten::of(slot, lease)),
+            stepped: stores.then_some(Stepped { slot, name, value, lease, output }),
+            beaten: (holds && !stores).then(|| Beaten::of(slot, lease).writing(output)),
         })
     }
 

@@ -33,7 +33,11 @@ pub fn full() -> World {
     };
     let beat = (
         Speaker { worker: BOB, id: b"rich", token: None },
-        Heartbeat { lease: Some(40), report: Some(report) },
+        Heartbeat {
+            lease: Some(40),
+            report: Some(report),
+            output: Some(Chunk { number: 1, text: b"written" }),
+        },
     );
     w.heartbeat(&beat).unwrap();
     w.now += 40;

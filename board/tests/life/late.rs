@@ -33,7 +33,8 @@ fn a_heartbeat_moves_the_end_of_the_lease_and_may_change_its_length() {
     let token = Some(w.take_id(ANN, "job"));
     w.pass(20_000);
     assert_eq!(w.beat(ANN, "job", token), Ok((w.now + 30_000, false)));
-    let beat = (Speaker { worker: ANN, id: b"job", token }, Heartbeat { lease: Some(100), report: None });
+    let beat =
+        (Speaker { worker: ANN, id: b"job", token }, Heartbeat { lease: Some(100), ..Heartbeat::default() });
     assert_eq!(w.heartbeat(&beat), Ok((w.now + 100, false)));
     assert_eq!(w.beat(ANN, "job", token), Ok((w.now + 100, false)));
     w.pass(100);

@@ -23,6 +23,7 @@ mod named;
 mod news;
 mod operators;
 mod order;
+mod output;
 mod ownerless;
 mod pauses;
 mod rates;

@@ -20,8 +20,11 @@ fn rich() -> World {
         w.put_in(state.name(), state);
     }
     let report = Some(Report { stage: Some(TEXT), log: Some(TEXT), ..Report::default() });
-    w.heartbeat(&(Speaker { worker: ANN, id: b"claimed", token: None }, Heartbeat { lease: None, report }))
-        .unwrap();
+    w.heartbeat(&(
+        Speaker { worker: ANN, id: b"claimed", token: None },
+        Heartbeat { report, output: Some(Chunk { number: 1, text: b"written" }), ..Heartbeat::default() },
+    ))
+    .unwrap();
     w
 }
 

@@ -101,6 +101,9 @@ pub enum Act {
     },
 }
 
+/// A chunk of output: how far its number is from the next one, and what it says.
+pub type Written = (i64, u8);
+
 #[derive(Debug, Clone)]
 pub enum Command {
     Post {
@@ -153,6 +156,7 @@ pub enum Command {
         token: Token,
         lease: Option<i64>,
         talk: Option<Talk>,
+        chunk: Option<Written>,
     },
     Step {
         who: Who,
@@ -162,6 +166,7 @@ pub enum Command {
         value: u8,
         lease: Option<i64>,
         replace: bool,
+        chunk: Option<Written>,
     },
     Consume {
         who: Who,
@@ -171,6 +176,7 @@ pub enum Command {
         retain: Option<i64>,
         payload: bool,
         force: bool,
+        chunk: Option<Written>,
     },
     Advance {
         who: Who,
@@ -182,6 +188,7 @@ pub enum Command {
         priority: Option<i32>,
         payload: bool,
         after: Option<Vec<(Target, OnFailure)>>,
+        chunk: Option<Written>,
     },
     Fail {
         who: Who,

@@ -146,6 +146,12 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     let steps: Vec<(Bytes, Bytes, i64)> =
         got.steps().map(|(name, value, at)| (name.to_vec(), value.to_vec(), at)).collect();
     same("steps", steps, job.steps.clone())?;
+    for since in 0..3 {
+        let since = world.board.output_end(slot).saturating_sub(since);
+        let unread = world.board.output_since(slot, since, 2);
+        let chunks: Vec<Bytes> = unread.chunks.iter().map(|chunk| chunk.to_vec()).collect();
+        same("output", (unread.next, unread.missed, unread.anew, unread.attempt, chunks), read(job, since))?;
+    }
     let origin = got.origin().map(|origin| (origin.queue.to_vec(), origin.attempts, origin.at));
     same("origin", origin, job.origin.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
@@ -402,4 +408,17 @@ fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {
         _ => (job.ended, None, job.order),
     };
     (walk.iter().position(|s| *s == job.state).unwrap(), within)
+}
+
+/// Two chunks behind the first `since`: the count then, how many are missing, whether they begin a
+/// run, and whose they are.
+fn read(job: &Job, since: u64) -> (u64, u64, bool, u32, Vec<Bytes>) {
+    let Some(output) = &job.output else { return (0, 0, since > 0, 0, Vec::new()) };
+    let numbered = || (output.before..).zip(&output.chunks).filter(|(number, _)| *number >= since);
+    let missed = numbered().filter(|(number, _)| *number < output.before + output.dropped as u64).count();
+    let chunks: Vec<_> = numbered().skip(missed).take(2).collect();
+    let end = output.before + output.chunks.len() as u64;
+    let next = chunks.last().map_or(end, |(number, _)| number + 1);
+    let anew = since <= output.before;
+    (next, missed as u64, anew, output.attempt, chunks.into_iter().map(|(_, text)| text.clone()).collect())
 }

@@ -6,7 +6,7 @@ use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::commands::{Act, Change, Command, Key, More, Other, Part, Talk, Target, Token, Who};
+use crate::commands::{Act, Change, Command, Key, More, Other, Part, Talk, Target, Token, Who, Written};
 
 fn some_ms() -> impl Strategy<Value = i64> {
     prop_oneof![Just(0), 1..50i64, 50..5_000i64, Just(60_000), Just(1 << 40)]
@@ -65,6 +65,10 @@ fn talk() -> impl Strategy<Value = Option<Talk>> {
     )
 }
 
+fn chunk() -> impl Strategy<Value = Option<Written>> {
+    weighted(0.3, (prop_oneof![6 => Just(0), 1 => -2..0i64, 1 => 1..3i64], any::<u8>()))
+}
+
 fn worker_verbs() -> impl Strategy<Value = Command> {
     let held = || (who(), target(State::Claimed), token());
     let late = || (Just(Who::Holder), target(State::Ready), token());
@@ -74,22 +78,25 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
         prop_oneof![3 => Just(Retry::Policy), 1 => some_ms().prop_map(Retry::After), 1 => Just(Retry::No)];
     let retain = weighted(0.5, prop_oneof![Just(-1), Just(0), 1..3_000i64]);
     prop_oneof![
-        3 => (named(), of(lease()), talk())
-            .prop_map(|((who, id, token), lease, talk)| Command::Heartbeat { who, id, token, lease, talk }),
-        3 => (named(), 0..4u8, any::<u8>(), of(lease()), any::<bool>()).prop_map(
-            |((who, id, token), name, value, lease, replace)| {
-                Command::Step { who, id, token, name, value, lease, replace }
+        3 => (named(), of(lease()), talk(), chunk()).prop_map(
+            |((who, id, token), lease, talk, chunk)| Command::Heartbeat { who, id, token, lease, talk, chunk }
+        ),
+        3 => (named(), 0..4u8, any::<u8>(), of(lease()), any::<bool>(), chunk()).prop_map(
+            |((who, id, token), name, value, lease, replace, chunk)| {
+                Command::Step { who, id, token, name, value, lease, replace, chunk }
             }
         ),
-        4 => (named(), any::<[bool; 3]>(), retain).prop_map(|((who, id, token), [result, payload, force], retain)| {
-            Command::Consume { who, id, token, result, retain, payload, force }
-        }),
+        4 => (named(), any::<[bool; 3]>(), retain, chunk()).prop_map(
+            |((who, id, token), [result, payload, force], retain, chunk)| {
+                Command::Consume { who, id, token, result, retain, payload, force, chunk }
+            }
+        ),
         3 => (
             named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
-            weighted(0.3, edges()),
+            weighted(0.3, edges()), chunk(),
         ).prop_map(
-            |((who, id, token), queue, name, delay, priority, payload, after)| {
-                Command::Advance { who, id, token, queue, name, delay, priority, payload, after }
+            |((who, id, token), queue, name, delay, priority, payload, after, chunk)| {
+                Command::Advance { who, id, token, queue, name, delay, priority, payload, after, chunk }
             }
         ),
         4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
@@ -174,6 +181,7 @@ fn value_of(setting: Setting) -> impl Strategy<Value = i64> {
         Setting::MaxJobs | Setting::MaxQueues => 5,
         Setting::MaxGroups | Setting::MaxSchedules | Setting::MaxKeys | Setting::MaxSteps => 3,
         Setting::MaxStepBytes => 30,
+        Setting::OutputBytes => 20,
         // What records weigh is no concern of the model's.
         Setting::MaxBytes => -1,
         Setting::Retries | Setting::Lapses | Setting::HistoryFirst | Setting::HistoryLast => 4,
@@ -209,7 +217,7 @@ fn settings() -> impl Strategy<Value = Command> {
         value,
     });
     let names = [Setting::MaxQueues, Setting::MaxGroups, Setting::MaxSchedules, Setting::MaxKeys];
-    let steps = [Setting::MaxSteps, Setting::MaxStepBytes];
+    let steps = [Setting::MaxSteps, Setting::MaxStepBytes, Setting::OutputBytes, Setting::RetainOutput];
     let bounds = select([&names[..], &steps].concat()).prop_flat_map(|setting| {
         let value = weighted(0.6, value_of(setting));
         value.prop_map(move |value| Command::Configure { queue: None, setting, value })

@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Act, Change, Command, Key, Other, Part, Talk, Target, Token, Who};
+use crate::commands::{Act, Change, Command, Key, Other, Part, Talk, Target, Token, Who, Written};
 use crate::compare::{self, same};
 use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
@@ -221,6 +221,14 @@ impl Pair {
         Ok(said)
     }
 
+    /// A chunk of output with a number near the next one.
+    fn chunk(&self, id: &[u8], chunk: &Option<Written>) -> Option<Chunk<'static>> {
+        let (off, n) = (*chunk)?;
+        let next = self.model.at(id).map_or(1, |at| self.model.written(at) + 1);
+        let number = (next as i64 + off).max(1) as u64;
+        Some(Chunk { number, text: TEXTS[1 + n as usize % 3] })
+    }
+
     fn command(&mut self, command: &Command) -> Checked {
         match command {
             Command::Post { .. } => self.post(command),
@@ -249,32 +257,58 @@ impl Pair {
                 self.tokens.extend(want.iter().map(|(_, token)| *token));
                 same("claim by id", got, want)
             }
-            Command::Heartbeat { who, id, token, lease, talk } => {
+            Command::Heartbeat { who, id, token, lease, talk, chunk } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let report = talk.as_ref().map(report);
-                let beat = (Speaker { worker: &worker, id: &id, token }, Heartbeat { lease: *lease, report });
+                let beat = (
+                    Speaker { worker: &worker, id: &id, token },
+                    Heartbeat { lease: *lease, report, output: self.chunk(&id, chunk) },
+                );
                 same("heartbeat", self.world.heartbeat(&beat), self.model.heartbeat(&beat))
             }
-            Command::Step { who, id, token, name, value, lease, replace } => {
+            Command::Step { who, id, token, name, value, lease, replace, chunk } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let [name] = steps(&[*name])[..] else { unreachable!() };
                 let step = (
                     Speaker { worker: &worker, id: &id, token },
-                    Step { name, value: text(*value), lease: *lease, replace: *replace },
+                    Step {
+                        name,
+                        value: text(*value),
+                        lease: *lease,
+                        replace: *replace,
+                        output: self.chunk(&id, chunk),
+                    },
                 );
                 same("step", self.world.step(&step), self.model.step(&step))
             }
-            Command::Consume { who, id, token, result, retain, payload, force } => {
+            Command::Consume { who, id, token, result, retain, payload, force, chunk } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let result = result.then_some(TEXTS[2]);
                 let payload = payload.then_some(TEXTS[3]);
                 let consume = (
                     Speaker { worker: &worker, id: &id, token },
-                    Consume { result, retain: *retain, payload, force: *force },
+                    Consume {
+                        result,
+                        retain: *retain,
+                        payload,
+                        force: *force,
+                        output: self.chunk(&id, chunk),
+                    },
                 );
                 same("consume", self.world.work(&consume), self.model.consume(&consume))
             }
-            Command::Advance { who, id, token, queue, name, delay, priority, payload, after: edges } => {
+            Command::Advance {
+                who,
+                id,
+                token,
+                queue,
+                name,
+                delay,
+                priority,
+                payload,
+                after: edges,
+                chunk,
+            } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let edges: Option<Vec<(Bytes, OnFailure)>> =
                     edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
@@ -287,6 +321,7 @@ impl Pair {
                         priority: *priority,
                         payload: payload.then_some(TEXTS[3]),
                         after: edges.as_ref().map(|edges| after(edges, false)),
+                        output: self.chunk(&id, chunk),
                     },
                 );
                 same("advance", self.world.work(&advance), self.model.advance(&advance))

@@ -1,9 +1,10 @@
 //! A naive board: a list of jobs with plain fields, and linear scans. Written from the
 //! description of the life of a job, to be compared with the real one.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use board::{Late, OnFailure, Options, Rules, Setting, State, Tally};
+use board::{Chunk, Late, OnFailure, Options, Rules, Setting, State, Tally};
 
 use crate::family::{Gone, Tie};
 use crate::limits::{Held, Unique};
@@ -115,11 +116,37 @@ pub struct Job {
     pub unique: Option<Unique>,
     /// Name, value and time of each step.
     pub steps: Vec<(Bytes, Bytes, i64)>,
+    pub output: Option<Output>,
     /// Where a dead job was, how often it had been claimed, and when it moved.
     pub origin: Option<(Bytes, u32, i64)>,
 }
 
+/// What the last run with output has written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    pub token: u64,
+    pub attempt: u32,
+    /// How many chunks there were before.
+    pub before: u64,
+    /// All of the run.
+    pub chunks: Vec<Bytes>,
+    /// How many of them are kept no longer.
+    pub dropped: usize,
+}
+
+impl Output {
+    fn kept(&self) -> usize {
+        self.chunks[self.dropped..].iter().map(Vec::len).sum()
+    }
+}
+
 impl Job {
+    /// Token and attempt of its run, or of the last one.
+    pub fn run(&self) -> (u64, u32) {
+        let hold = self.hold.as_ref().or(self.past.as_ref().map(|past| &past.hold));
+        (hold.map_or(0, |hold| hold.token), self.attempt)
+    }
+
     pub fn deadline(&self) -> i64 {
         self.hold.as_ref().map_or(NEVER, |h| h.lease_end.min(h.run_end).min(h.cancel_end))
     }
@@ -349,8 +376,53 @@ impl Model {
         }
     }
 
+    /// How many chunks the run of a job has written.
+    pub fn written(&self, at: usize) -> u64 {
+        let job = &self.jobs[at];
+        let own = job.output.as_ref().filter(|output| output.token == job.run().0);
+        own.map_or(0, |output| output.chunks.len() as u64)
+    }
+
+    /// What is to be written of a chunk.
+    pub fn to_write(&self, at: usize, chunk: &Option<Chunk<'_>>) -> Result<Option<Bytes>, String> {
+        let Some(chunk) = chunk else { return Ok(None) };
+        if chunk.text.len() as i64 > self.board_rule(Setting::OutputBytes) {
+            return Err("LIMIT output-bytes".into());
+        }
+        let next = self.written(at) + 1;
+        match chunk.number.cmp(&next) {
+            Ordering::Less => Ok(None),
+            Ordering::Equal => Ok(Some(chunk.text.to_vec())),
+            Ordering::Greater => Err(format!("GAP the next chunk of this run is {next}")),
+        }
+    }
+
+    pub fn write(&mut self, at: usize, text: Option<Bytes>) {
+        let Some(text) = text else { return };
+        let most = self.board_rule(Setting::OutputBytes) as usize;
+        let job = &mut self.jobs[at];
+        let (token, attempt) = job.run();
+        let before = job.output.as_ref().map_or(0, |old| old.before + old.chunks.len() as u64);
+        let mut output = job.output.take().filter(|old| old.token == token).unwrap_or(Output {
+            token,
+            attempt,
+            before,
+            chunks: Vec::new(),
+            dropped: 0,
+        });
+        output.chunks.push(text);
+        while output.kept() > most {
+            output.dropped += 1;
+        }
+        job.output = Some(output);
+    }
+
     pub fn end(&mut self, at: usize, state: State, retain: i64) {
         let now = self.now;
+        let retain = match self.jobs[at].output {
+            Some(_) if retain >= 0 => retain.max(self.board_rule(Setting::RetainOutput)),
+            _ => retain,
+        };
         self.settle_claim(at, state);
         let job = &mut self.jobs[at];
         job.state = state;

@@ -114,6 +114,7 @@ impl Model {
             sent_on: None,
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
             steps: Vec::new(),
+            output: None,
             unique: match (&post.unique, keeps) {
                 (Some(key), false) => Some(Unique::of(key)),
                 _ => old.as_ref().and_then(|j| j.unique.clone()),
@@ -389,10 +390,17 @@ impl Model {
             if size(&after) > size(steps) && size(&after) as i64 > self.board_rule(Setting::MaxStepBytes) {
                 return Err("LIMIT max-step-bytes".into());
             }
+            let text = self.to_write(at, &step.output)?;
+            self.write(at, text);
             self.jobs[at].steps = after;
         }
+        let stored = known.is_none() || step.replace;
+        let text = if stored { None } else { self.to_write(at, &step.output)? };
         let (deadline, cancel) = match self.back(stand) {
-            Ok(at) => self.beat(at, step.lease),
+            Ok(at) => {
+                self.write(at, text);
+                self.beat(at, step.lease)
+            }
             Err(_) => (0, false),
         };
         let stored = self.jobs[at].steps.iter().find(|(name, ..)| name == step.name).unwrap();
@@ -404,7 +412,15 @@ impl Model {
         (speaker, beat): &(Speaker<'_>, Heartbeat<'_>),
     ) -> Result<(i64, bool), String> {
         let stand = self.stand(speaker.worker, speaker.id, speaker.token, None)?;
+        let (Stand::Holds(at, _) | Stand::Late(at, _)) = stand else { unreachable!() };
+        let written = self.to_write(at, &beat.output);
+        let kept_back = || self.full(&self.jobs[at].queue) || self.kept_back(&self.jobs[at], false).is_some();
+        let text = match written {
+            Err(_) if matches!(stand, Stand::Late(..)) && kept_back() => None,
+            written => written?,
+        };
         let at = self.back(stand)?;
+        self.write(at, text);
         let answer = self.beat(at, beat.lease);
         if let Some(report) = &beat.report {
             self.report(speaker.id, report, false);
@@ -428,6 +444,8 @@ impl Model {
         };
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
+        let text = self.to_write(at, &consume.output)?;
+        self.write(at, text);
         self.count_run(at);
         self.end_claim(at, way);
         let job = &mut self.jobs[at];
@@ -457,6 +475,8 @@ impl Model {
             Some(after) => self.decide(speaker.id, None, after)?,
             None => Vec::new(),
         };
+        let text = self.to_write(at, &advance.output)?;
+        self.write(at, text);
         self.count_run(at);
         self.end_claim(at, if taken { Way::Taken } else { Way::Advanced });
         let ageing = self.queue_rule(advance.queue, Setting::Ageing);

@@ -14,7 +14,7 @@ const TARGET = here('../src/generated.ts');
 /** Words that calls carry as arguments of a method, and not as options; and PACKED, whose string the package does not read. */
 const POSITIONAL = new Set(['PACKED', 'WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
 /** Options that have a shape of their own in src/words.ts. */
-const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim' };
+const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk' };
 /** What an argument of this name is. */
 const SHAPES = {
   ms: 'duration',
@@ -28,6 +28,7 @@ const SHAPES = {
   token: 'number',
   version: 'number',
   n: 'number',
+  number: 'number',
 };
 const TYPES = {
   flag: 'boolean',
@@ -42,6 +43,7 @@ const TYPES = {
   backoff: 'Backoff',
   after: 'After',
   claim: 'ClaimOptions',
+  chunk: 'Chunk',
 };
 
 // Sections and tables
@@ -188,7 +190,7 @@ let out = `// Made by scripts/generate.mjs from commands.md: do not edit.
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff } from './words.js';
+import type { After, Backoff, Chunk } from './words.js';
 
 `;
 out += `/** The version of the reference that this was made from. */\nexport const REFERENCE = '${/commands? of jobboard ([\d.]+)/i.exec(PAGE)?.[1] ?? ''}';\n\n`;

@@ -2,7 +2,7 @@
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff } from './words.js';
+import type { After, Backoff, Chunk } from './words.js';
 
 /** The version of the reference that this was made from. */
 export const REFERENCE = '0.1';
@@ -315,6 +315,8 @@ export interface HeartbeatOptions {
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** a line for the job's history. Range: up to `max-text` bytes */
   log?: string | undefined;
+  /** a chunk of what the job writes while it runs, for readers of JOB.OUTPUT, and its number. Range: number 1 to 2^52, chunk 1 byte to `output-bytes` */
+  output?: Chunk | undefined;
 }
 
 /** The options of `JOB.MHEARTBEAT`, in the words of its reference. */
@@ -331,6 +333,8 @@ export interface StepOptions {
   lease?: Duration | undefined;
   /** the value takes the place of the stored one: for a position in a list, for instance. Range: | the first value wins */
   replace?: boolean | undefined;
+  /** a chunk of output, as in JOB.HEARTBEAT. Range: | */
+  output?: Chunk | undefined;
 }
 
 /** The options of `JOB.CONSUME`, in the words of its reference. */
@@ -339,6 +343,8 @@ export interface ConsumeOptions {
   token?: number | undefined;
   /** replaces the payload of the kept record. Range: up to `max-payload` bytes */
   payload?: unknown | undefined;
+  /** the last chunk of output, as in JOB.HEARTBEAT. Range: | */
+  output?: Chunk | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
   /** how long the server keeps the record. Range: -1 (for ever) to 2^40 ms */
@@ -645,6 +651,16 @@ export interface WaitOptions {
   queues?: readonly string[] | undefined;
 }
 
+/** The options of `JOB.OUTPUT`, in the words of its reference. */
+export interface OutputOptions {
+  /** so many chunks have been read. Range: 0 to 2^48-1 */
+  since?: number | undefined;
+  /** at most this many chunks. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** when there is nothing new, and the job has not ended, wait this long; 0 means for ever. Range: 0 to 2^40 ms */
+  block?: Duration | undefined;
+}
+
 /** The options of `JOB.QUEUES`, in the words of its reference. */
 export interface QueuesOptions {
   /** the cursor of the last call. Range: | 0 */
@@ -916,6 +932,7 @@ export const COMMANDS = {
     ['payload', 'PAYLOAD', 'data'],
     ['meta', 'META', 'map'],
     ['log', 'LOG', 'text'],
+    ['output', 'OUTPUT', 'chunk'],
   ],
   'JOB.MHEARTBEAT': [
     ['lease', 'LEASE', 'duration'],
@@ -924,10 +941,12 @@ export const COMMANDS = {
     ['token', 'TOKEN', 'number'],
     ['lease', 'LEASE', 'duration'],
     ['replace', 'REPLACE', 'flag'],
+    ['output', 'OUTPUT', 'chunk'],
   ],
   'JOB.CONSUME': [
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
+    ['output', 'OUTPUT', 'chunk'],
     ['result', 'RESULT', 'data'],
     ['retain', 'RETAIN', 'endless'],
     ['force', 'FORCE', 'flag'],
@@ -1085,6 +1104,11 @@ export const COMMANDS = {
     ['for', 'FOR', 'choice', ['claimable', 'present', 'empty']],
     ['queue', 'QUEUE', 'text'],
     ['queues', 'QUEUES', 'list'],
+  ],
+  'JOB.OUTPUT': [
+    ['since', 'SINCE', 'number'],
+    ['count', 'COUNT', 'number'],
+    ['block', 'BLOCK', 'duration'],
   ],
   'JOB.HISTORY': [],
   'JOB.EXPLAIN': [],
@@ -1339,6 +1363,10 @@ export interface Settings {
   'max-steps'?: number | undefined;
   /** how many bytes the names and values of a job's steps can have together (`LIMIT max-step-bytes`). Range: 0 to 2^30; default: 16777216; set for: board */
   'max-step-bytes'?: number | undefined;
+  /** how many bytes of output are kept of a job, the last ones, and how long a chunk can be (`LIMIT output-bytes`); 0: no output. Range: 0 to 67108864; default: 65536; set for: board */
+  'output-bytes'?: number | undefined;
+  /** how long the record of a job with output is kept after its end at least, also where `RETAIN` or another setting says less, so that readers get the end of it. Range: 0 to 2^40 ms; default: 60000; set for: board */
+  'retain-output'?: Duration | undefined;
   /** The shared limits that a queue or a group names. */
   limits?: readonly string[] | undefined;
 }
@@ -1389,10 +1417,12 @@ export const SETTINGS = {
   'max-keys': 'number',
   'max-steps': 'number',
   'max-step-bytes': 'number',
+  'output-bytes': 'number',
+  'retain-output': 'duration',
   limits: 'list',
 } as const satisfies Record<keyof Settings, Shape>;
 
 /** The codes of what the server refuses. */
-export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
+export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'GAP', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
 /** The code of a refusal: its first word. */
 export type Code = (typeof CODES)[number];

@@ -4,7 +4,7 @@ export type { Changes, Scope, Setting, Slice, Sweep } from './board/operating.js
 export type { Node } from './board/posting.js';
 export type { Changed, Explanation, HistoryEntry, Listing } from './board/reading.js';
 export { type BoardOptions, collected, type Page } from './board/sending.js';
-export type { Patience } from './board/waiting.js';
+export type { OutputChunk, Patience } from './board/waiting.js';
 export type { Beat, Chained, Failure, Held } from './board/working.js';
 export { type Codec, json, raw } from './codecs.js';
 export type { Context } from './context.js';
@@ -23,6 +23,6 @@ export type { Row } from './replies.js';
 export type { InputOf, OutputOf, Schema } from './schema.js';
 export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';
 export type { Time } from './times.js';
-export type { After, AfterAll, Backoff } from './words.js';
+export type { After, AfterAll, Backoff, Chunk } from './words.js';
 export type { Logger, WorkerOptions } from './worker/options.js';
 export { type FailedTry, Worker, type WorkerEvents } from './worker/worker.js';

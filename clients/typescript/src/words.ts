@@ -16,6 +16,9 @@ export interface AfterAll {
 /** Jobs that must be complete first: ids, or several lists of them. */
 export type After = readonly string[] | AfterAll | readonly AfterAll[];
 
+/** A chunk of output: its number in this run, from 1, and what it says. */
+export type Chunk = readonly [number: number, text: string | Buffer];
+
 /** A word of a command. */
 export type Word = string | Buffer;
 
@@ -70,6 +73,10 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
         : [word, 'FIXED', String(toMs(value as Duration, key))];
     case 'after':
       return afterWords(value as After);
+    case 'chunk': {
+      const [number, chunk] = value as Chunk;
+      return [word, String(number), chunk];
+    }
     case 'claim':
       return [word, ...optionWords('JOB.CLAIM', value, codec)];
   }

@@ -133,6 +133,23 @@ describe('working', () => {
     assert.deepEqual(await board.claim('alice'), []);
   });
 
+  test('output is read while it is written', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'j' });
+    const [job] = await board.claim('alice');
+    assert.ok(job);
+    await board.heartbeat('alice', job, { output: [1, 'the '] });
+    const read: string[] = [];
+    for await (const chunk of board.output('j')) {
+      read.push(chunk.text);
+      if (chunk.next === 1) await board.step('alice', job, 'a', 1, { output: [2, 'sky '] });
+      if (chunk.next === 2) await board.consume('alice', job, { output: [3, 'is blue'] });
+    }
+    assert.deepEqual(read, ['the ', 'sky ', 'is blue']);
+    for await (const chunk of board.output('j', { since: 2, follow: false })) assert.equal(chunk.text, 'is blue');
+    await assert.rejects(board.output('nobody').next(), JobUnknown);
+  });
+
   test('a claim waits for a batch', async () => {
     const board = server.board();
     const waits = board.claim('alice', { count: 9, min: 3, block: '30s' });

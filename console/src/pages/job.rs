@@ -6,7 +6,7 @@ use futures_util::future::try_join3;
 use maud::{html, Markup};
 use redis::Value;
 
-use super::{failure_card, graph, timeline, Memory, Part, View};
+use super::{failure_card, graph, output, timeline, Memory, Part, View};
 use crate::actions::JobVerb;
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -67,6 +67,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
         Part { id: "record", body: facts(&board, &record) },
         Part::new("graph", "Dependencies", graph::draw(cx, &board, &record).await)?,
     ];
+    parts.push(Part::new("output", "", output::draw(cx, &board, &id, &mut memory.output).await)?);
     let known = (record.int("version"), record.text("state"));
     let stale = match &memory.data {
         Some(told) if memory.large => told.1 != known.1,

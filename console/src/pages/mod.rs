@@ -14,6 +14,7 @@ pub mod jobs;
 pub mod jobs_list;
 pub mod layout;
 pub mod limits;
+pub mod output;
 pub mod queues;
 pub mod recent;
 pub mod run;
@@ -80,6 +81,8 @@ pub struct Memory {
     pub large: bool,
     /// Whether what stands still on a living page has been told.
     pub told: bool,
+    /// What was read of the job's output.
+    pub output: output::Output,
 }
 
 /// The pages that are told anew while they are open.

@@ -63,6 +63,7 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             setting("retain-failed", "ms", "how long a failed job is kept"),
             setting("retain-trashed", "ms", "how long a trashed job is kept"),
             setting("retain-cancelled", "ms", "how long a cancelled job is kept"),
+            setting("retain-output", "ms", "how long a job with output is kept at least"),
             setting("keep-complete", "", "how many complete jobs are kept"),
             setting("keep-failed", "", "how many failed jobs are kept"),
             setting("keep-trashed", "", "how many trashed jobs are kept"),
@@ -89,6 +90,7 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             setting("max-keys", "", "how many unique keys may be taken at a time"),
             setting("max-steps", "", "how many steps a job may have"),
             setting("max-step-bytes", "bytes", "how many bytes the steps of a job may have"),
+            setting("output-bytes", "bytes", "how many bytes of a job's output are kept; 0: no output"),
         ],
     ),
     (

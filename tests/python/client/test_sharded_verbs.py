@@ -160,6 +160,10 @@ PLAY = {
         [(job.id, job.state, job.result) for job in board.watch("w3", timeout="1s")],
         [*board.watch("w5", fields=["queue"])],
     ],
+    "output": lambda board: [
+        [chunk.text for chunk in board.output("w3")],
+        [*board.output("w5", follow=False)],
+    ],
     "result": lambda board: [board.result("w3"), board.result("w5", timeout="1s")],
     "wait_for": lambda board: [
         board.wait_for("claimable", timeout="20ms"),

@@ -283,6 +283,9 @@ class Board:
     def count(self, **keywords: Any) -> int:
         return self.call("COUNT", **keywords)
 
+    def output(self, id: Any, **keywords: Any) -> dict | None:
+        return from_pairs(self.call("OUTPUT", id, **keywords))
+
     def history(self, id: Any) -> list | None:
         reply = self.call("HISTORY", id)
         return None if reply is None else [from_pairs(one) for one in reply]

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
 
 import jobboard
 import pytest
 from harness.server import ROOT
+
+POEM = "Two roads diverged in a yellow wood, and sorry I could not travel both"
+"""That of stream.py."""
 
 
 def run(name: str, port: int, *words: str) -> str:
@@ -48,6 +56,48 @@ def test_request_reply(server) -> None:
     assert "12 squared: 144" in output
     assert "many squared: failed: invalid literal" in output
     assert "without a worker: nobody answered in time" in output
+
+
+def events_of(response: http.client.HTTPResponse) -> Iterator[tuple[str, str, Any]]:
+    """Number, name and data of each event of a stream."""
+    number = name = ""
+    for line in response:
+        word, _, rest = line.decode().rstrip("\n").partition(": ")
+        if word == "id":
+            number = rest
+        elif word == "event":
+            name = rest
+        elif word == "data":
+            yield number, name, json.loads(rest)
+
+
+def test_stream(server) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "stream.py"), "--port", str(server.port), "--web", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as web:
+        try:
+            address = urlsplit(web.stdout.readline())
+
+            def get(path: str, **headers: str) -> http.client.HTTPResponse:
+                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+                connection.request("GET", path, headers=headers)
+                return connection.getresponse()
+
+            assert b"EventSource" in get(f"/?{address.query}").read()
+            assert get("/output?id=nobody").status == 404
+            text, numbers = "", []
+            for number, name, data in events_of(get(f"/output?{address.query}")):
+                if name == "end":
+                    assert data == "complete"
+                    break
+                text = data["text"] if data["anew"] else text + data["text"]
+                numbers.append(int(number))
+            assert text.split() == POEM.split()
+            assert numbers == sorted(set(numbers))
+            again = get(f"/output?{address.query}", **{"Last-Event-ID": str(numbers[-2])})
+            _, _, last = next(events_of(again))
+            assert last["text"].split() == POEM.split()[-len(last["text"].split()) :]
+        finally:
+            web.terminate()
 
 
 def test_flow(server) -> None:

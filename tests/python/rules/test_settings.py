@@ -64,6 +64,8 @@ OF_BOARDS_ALONE = {
     "max-keys": (10_000_000, 1, 1_000_000_000),
     "max-steps": (1_000, 0, 100_000),
     "max-step-bytes": (16 << 20, 0, 1 << 30),
+    "output-bytes": (65_536, 0, 64 << 20),
+    "retain-output": (60_000, 0, 1 << 40),
 }
 ALL = {**OF_QUEUES, **OF_QUEUES_AND_BOARDS, **OF_EACH_LEVEL, **TOTALS, **OF_BOARDS, **OF_BOARDS_ALONE}
 OF_THE_MODULE = {**OF_QUEUES, **OF_BOARDS}

@@ -93,6 +93,12 @@ class Limit(BoardError):
     code = "LIMIT"
 
 
+class Gap(BoardError):
+    """Chunks of output are missing before this one."""
+
+    code = "GAP"
+
+
 class Depended(BoardError):
     """Another job waits for this one; `detail` names both."""
 
@@ -185,7 +191,7 @@ BY_CODE = {
     kind.code: kind
     for kind in (
         *(NoJob, NotClaimed, NotOwner, Claimed, Stale, NotReady, Ended, NotEnded, Cancelled, Exists),
-        *(Limit, Depended, Cycle, NoSchedule, NoWorker, Broken, NoBoard),
+        *(Limit, Gap, Depended, Cycle, NoSchedule, NoWorker, Broken, NoBoard),
     )
 }
 

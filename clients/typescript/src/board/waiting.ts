@@ -3,7 +3,7 @@ import { type Duration, toMs } from '../durations.js';
 import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
 import type { PostOptions } from '../generated.js';
 import { type FieldNames, Job } from '../jobs.js';
-import { list, type Reply } from '../replies.js';
+import { list, mapping, type Reply, text } from '../replies.js';
 import type { Word } from '../words.js';
 import { fieldWords } from './operating.js';
 import { Reading } from './reading.js';
@@ -13,6 +13,19 @@ import { BLOCK } from './sending.js';
 export interface Patience {
   timeout?: Duration | undefined;
   signal?: AbortSignal | undefined;
+}
+
+/** What a worker wrote at once. */
+export interface OutputChunk {
+  readonly text: string;
+  /** The run that wrote it. */
+  readonly attempt: number;
+  /** It is the first of its run: what was read before is over. */
+  readonly anew: boolean;
+  /** How many chunks before it are no longer there. */
+  readonly missed: number;
+  /** The `since` with which reading goes on behind it. */
+  readonly next: number;
 }
 
 const RETAIN = '60s';
@@ -71,6 +84,41 @@ export class Waiting extends Reading {
       yield job;
       if (job.isEnded) return;
       version = job.version;
+    }
+  }
+
+  /**
+   * Walks over what the worker of a job writes, as it comes, until the job has ended; with `follow: false` over what is
+   * there. `since`: the `next` of the last chunk that was read.
+   *
+   *     for await (const chunk of board.output(id)) process.stdout.write(chunk.text)
+   *
+   * Raises `JobUnknown` and `TimedOut`.
+   */
+  async *output(id: string, options: Patience & { since?: number; follow?: boolean } = {}): AsyncGenerator<OutputChunk, void, undefined> {
+    const { follow = true, signal } = options;
+    const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
+    for (let since = options.since ?? 0; ; ) {
+      signal?.throwIfAborted();
+      const block = Math.max(1, Math.round(end === undefined ? BLOCK : Math.min(BLOCK, end - Date.now())));
+      const words = [id, 'SINCE', String(since), ...(follow ? ['BLOCK', String(block)] : [])];
+      const reply = await this.sendWaiting('JOB.OUTPUT', words, block, signal);
+      if (reply === null) throw new JobUnknown(id, 'unknown');
+      const found = mapping(reply);
+      const texts = list(found['chunks'] as Reply).map(text);
+      since = found['next'] as number;
+      for (const [at, one] of texts.entries()) {
+        const first = at === 0;
+        yield {
+          text: one,
+          attempt: found['attempt'] as number,
+          anew: first && found['anew'] === 1,
+          missed: first ? (found['missed'] as number) : 0,
+          next: since - texts.length + at + 1,
+        };
+      }
+      if (texts.length === 0 && (!follow || ENDS.has(found['state'] as string))) return;
+      if (end !== undefined && Date.now() >= end) throw new TimedOut(`${id} has not ended in time`);
     }
   }
 

@@ -21,6 +21,10 @@ CURRENT: ContextVar[Context | None] = ContextVar("jobboard.context", default=Non
 """That of the handler which runs in this thread or task."""
 
 
+PIECE = 4096
+"""Longer chunks of output are sent in parts, so that the board's `output-bytes` allows each."""
+
+
 class Reports(Protocol):
     """Where a context's reports go: to the worker's sender, or through a pipe to it."""
 
@@ -34,9 +38,10 @@ class Reports(Protocol):
 class Context:
     """One run of a job: what is known of it, and what the handler says while it works.
 
-    Reports (`progress`, `stage`, `log`, `set_meta`, `save`) return at once; the worker sends them in the
-    order in which they were made, and before the end of the run. Of what comes faster than it can be sent,
-    the newest progress and stage count; log lines are all sent. `flush` waits until the server has answered.
+    Reports (`progress`, `stage`, `log`, `set_meta`, `output`, `save`) return at once; the worker sends them
+    in the order in which they were made, and before the end of the run. Of what comes faster than it can be
+    sent, the newest progress and stage count; log lines are all sent. `flush` waits until the server has
+    answered.
 
     When the job is lost, cancelled, or the worker has to go, each of these methods raises `Lost`,
     `CancelRequested` or `GoHome`, unless the worker was made with `interrupt="flag"`.
@@ -112,6 +117,18 @@ class Context:
     def set_meta(self, **fields: Any) -> None:
         """Sets fields of the job's META, as text; others stay."""
         self._report({"meta": {name: str(value) for name, value in fields.items()}})
+
+    def output(self, chunk: str | bytes) -> None:
+        """Writes what the job says while it runs, for readers of `board.output(id)`. Each run writes anew.
+
+        What comes faster than it can be sent is sent together. The board's codec is not used: what is written
+        is readable for everybody who may read the board.
+        """
+        if not isinstance(chunk, (str, bytes)):
+            raise TypeError(f"a chunk of output is text or bytes, not {chunk!r:.100}")
+        for start in range(0, len(chunk), PIECE):
+            part = chunk[start : start + PIECE]
+            self._report({"output": part.encode("utf-8", "replace") if isinstance(part, str) else part})
 
     def save(self, payload: Any) -> None:
         """Replaces the job's payload, so that the next try can go on from here."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import redis
 
@@ -35,6 +35,33 @@ def _why(job: Job) -> str:
     """Why a job did not complete: class and message of its failure, or the reason that was given."""
     told = [one for one in (job.kind, job.message) if one]
     return job.reason or ": ".join(told) if job.state != "failed" else ": ".join(told) or job.reason or ""
+
+
+class OutputChunk(NamedTuple):
+    """What a worker wrote at once."""
+
+    data: bytes
+    attempt: int
+    """The run that wrote it."""
+    anew: bool
+    """It is the first of its run: what was read before is over."""
+    missed: int
+    """How many chunks before it are no longer there."""
+    next: int
+    """The `since` with which reading goes on behind it."""
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+
+def _chunks(found: Mapping[str, Any]) -> list[OutputChunk]:
+    chunks = [replies.data(chunk) for chunk in found["chunks"]]
+    anew, missed, begin = bool(found["anew"]), found["missed"], found["next"] - len(chunks)
+    return [
+        OutputChunk(data, found["attempt"], anew and at == 0, missed if at == 0 else 0, begin + at + 1)
+        for at, data in enumerate(chunks)
+    ]
 
 
 RETAIN = "60s"
@@ -149,6 +176,38 @@ class Waiting(Family):
                 return
             version = job.version
 
+    @pages(by_id)
+    def output(
+        self,
+        id: Name,
+        *,
+        since: int = 0,
+        follow: bool = True,
+        timeout: Duration | None = None,
+    ) -> Pages[OutputChunk]:
+        """Walks over what the worker of a job writes with `context.output`, as it comes, until the job has
+        ended; with `follow=False` over what is there. `since`: the `next` of the last chunk that was read.
+
+        Raises `JobUnknown` when the board does not know the job, and `TimeoutError` when `timeout` has
+        passed. It holds a connection while it waits.
+        """
+        deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
+        while True:
+            left = self.block
+            if deadline is not None:
+                left = max(min(left, round((deadline - time.monotonic()) * 1000)), 1)
+            words = [id, "SINCE", since, *(["BLOCK", left] if follow else [])]
+            found = yield from self._told(words)
+            if found is None:
+                raise JobUnknown(replies.text(id), "unknown")
+            chunks = _chunks(found)
+            since = found["next"]
+            yield Page("0", chunks)
+            if not chunks and (found["state"] in ENDED or not follow):
+                return
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{replies.text(id)} has not ended in time")
+
     @steps(composed)
     def call(
         self,
@@ -174,6 +233,12 @@ class Waiting(Family):
             except redis.RedisError as refusal:
                 raise TimeoutError(f"{error}, and could not be cancelled: {refusal}") from refusal
             raise
+
+    def _told(self, words: Sequence[Any]) -> Steps[dict[str, Any] | None]:
+        """One answer of JOB.OUTPUT."""
+        found: dict[str, Any] | None
+        found = yield self._request("JOB.OUTPUT", [*words], replies.optional(replies.mapping()))
+        return found
 
     def _without_record(self, id: Name) -> Steps[NoResult]:
         """What a job has come to whose record was not kept."""

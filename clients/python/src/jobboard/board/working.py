@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     Order = Literal["best", "listed", "rotate"]
 
 
+Chunk = tuple[int, "str | bytes"]
+"""A chunk of output: its number in this run, from 1, and what it says."""
+
+
 class Beat(NamedTuple):
     """The answer to a heartbeat: by when to speak again (Unix ms), and whether somebody asked to cancel."""
 
@@ -112,6 +116,7 @@ class ConsumeOptions(TypedDict, total=False):
     after: Sequence[Name] | None
     onfailure: Literal["hold", "cancel", "fail", "run"] | None
     strict: bool | None
+    output: Chunk | None
 
 
 ORDERS = ("best", "listed", "rotate")
@@ -134,7 +139,12 @@ CONSUME: dict[str, tuple[str, Encoder]] = {
     "force": ("FORCE", flag),
     "onfailure": ("ONFAILURE", choice(*ON_FAILURE)),
     "after": ("AFTER", names),
+    "output": ("OUTPUT", lambda word, value: _chunk(value)),
 }
+
+
+def _chunk(output: Chunk | None) -> list[Any]:
+    return [] if output is None else ["OUTPUT", check_whole(output[0], "the number of output", 1), output[1]]
 
 
 def claim_words(options: Mapping[str, Any]) -> list[Any]:
@@ -239,6 +249,7 @@ class Working(Family):
         payload: Any = None,
         meta: Mapping[str, Any] | None = None,
         log: str | None = None,
+        output: Chunk | None = None,
     ) -> Request[Beat]:
         """Keeps a claim alive, and says how far the work is. Raises `Stale`, `NotOwner` … when it is lost."""
         words: list[Any] = [worker, id, *_token(token)]
@@ -248,6 +259,7 @@ class Working(Family):
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         words += pairs("META", meta) if meta else []
         words += [] if log is None else ["LOG", log]
+        words += _chunk(output)
         return self._request("JOB.HEARTBEAT", words, _beat)
 
     @command(by_id)
@@ -261,6 +273,7 @@ class Working(Family):
         *,
         lease: Duration | None = None,
         replace: bool = False,
+        output: Chunk | None = None,
     ) -> Request[Stored]:
         """Stores what a step of the work came to, and keeps the claim alive. The first value wins, unless
         `replace` is set: the answer has the one that counts.
@@ -268,6 +281,7 @@ class Working(Family):
         words: list[Any] = [worker, id, name, self._payload(value), *_token(token)]
         words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         words += ["REPLACE"] if replace else []
+        words += _chunk(output)
 
         def parse(reply: Any) -> Stored:
             found = dict(replies.pairs(reply))

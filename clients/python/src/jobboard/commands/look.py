@@ -1,13 +1,15 @@
-"""`jobboard list`, `get`, `explain`, `history`, `queues`: looking at a board."""
+"""`jobboard list`, `get`, `explain`, `history`, `output`, `queues`: looking at a board."""
 
 from __future__ import annotations
 
 import argparse
+import codecs
 import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ..escaping import escaped
+from ..errors import JobUnknown
+from ..escaping import escaped, escaped_lines
 from .common import (
     Subparsers,
     add_board,
@@ -46,6 +48,11 @@ def add(subparsers: Subparsers) -> None:
         parser.add_argument("id")
         parser.add_argument("--json", action="store_true")
         parser.set_defaults(run=run)
+    output = subparsers.add_parser("output", help="what the worker of a job writes, until the job has ended")
+    add_board(output)
+    output.add_argument("id")
+    output.add_argument("--no-follow", action="store_true", help="only what is there")
+    output.set_defaults(run=run_output)
     queues = subparsers.add_parser("queues", help="the queues with their jobs by state")
     add_board(queues)
     queues.add_argument("--json", action="store_true")
@@ -94,6 +101,23 @@ def run_history(arguments: argparse.Namespace) -> int:
         return "\n".join(map(escaped, rows))
 
     return _shown(arguments, board_of(arguments).history(arguments.id), text)
+
+
+def run_output(arguments: argparse.Namespace) -> int:
+    # A character may be in two chunks.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    try:
+        for chunk in board_of(arguments).output(arguments.id, follow=not arguments.no_follow):
+            if chunk.anew and chunk.attempt > 1:
+                say(f"attempt {chunk.attempt} writes anew")
+            if chunk.missed:
+                say(f"{chunk.missed} chunks before this are no longer there")
+            print(escaped_lines(decoder.decode(chunk.data)), end="", flush=True)
+    except JobUnknown:
+        say(f"no such job: {arguments.id}")
+        return 1
+    print()
+    return 0
 
 
 def run_queues(arguments: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ from ..worker.connection import connection_of
 from ..worker.engine import Engine
 from ..worker.performer import Performer
 from ..worker.run import Run
-from ..worker.storing import Storing
+from ..worker.storing import Storing, Writing
 from ..worker.threads import Loop
 
 if TYPE_CHECKING:
@@ -200,6 +200,9 @@ class AtOnce:
         self.connection = connection_of(engine.board.client)
 
     def report(self, run: Run, fields: Mapping[str, Any]) -> None:
+        if "output" in fields:
+            fields = {"output": Writing(fields["output"])}
+            run.numbered(fields)
         batch = Batch(self.engine, may_register=False)
         batch.add_reports([(run, fields)])
         self._send(batch)

@@ -11,7 +11,7 @@ import redis
 from .. import replies
 from ..board import Requests
 from ..board.working import beat
-from ..errors import LOST, BoardError, Refused, translated
+from ..errors import LOST, BoardError, Gap, Limit, Refused, translated
 from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
 from . import journal
 from .engine import Engine
@@ -41,11 +41,11 @@ class Batch:
     # Reports
 
     def add_reports(self, reports: Sequence[tuple[Run, Mapping[str, Any]]]) -> None:
-        """Those of one run are put together, up to its next log line."""
+        """Those of one run are put together, up to its next log line or chunk of output."""
         merged: dict[int, tuple[Run, dict[str, Any]]] = {}
         for run, fields in reports:
             _, found = merged.setdefault(id(run), (run, {}))
-            if "log" in fields and "log" in found:
+            if any(name in fields and name in found for name in ("log", "output")):
                 self._add_report(run, found)
                 found.clear()
             for name, value in fields.items():
@@ -58,6 +58,8 @@ class Batch:
         for name, value in fields.items():
             if name == "meta":
                 words += ["META", len(value), *(part for pair in value.items() for part in pair)]
+            elif name == "output":
+                words += ["OUTPUT", value.number, value.data]
             else:
                 words += [name.upper(), shortened(value, TEXT) if isinstance(value, str) else value]
 
@@ -72,6 +74,10 @@ class Batch:
     def _refused_report(self, run: Run, error: redis.ResponseError) -> None:
         if isinstance(error, BoardError) and error.code in LOST:
             self.engine.lose(run, str(error))
+        elif isinstance(error, Gap) or isinstance(error, Limit) and error.detail == "output-bytes":
+            if run.writes:
+                log.warning("%s: its output is written no longer: %s", journal.who(run), error)
+            run.writes = False
         else:
             log.warning("%s: a report was refused: %s", journal.who(run), error)
 

@@ -11,6 +11,7 @@ from ..jobs import Job
 
 if TYPE_CHECKING:
     from .sender import Sender
+    from .storing import Writing
 
 
 class Run:
@@ -22,6 +23,7 @@ class Run:
     __slots__ = (
         *("requests", "job", "id", "token", "context", "sender"),
         *("began", "took", "ended", "made", "answered", "interrupt", "told", "warned"),
+        *("writing", "written", "writes"),
     )
 
     def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
@@ -34,6 +36,10 @@ class Run:
         self.ended = False
         """Its outcome is known, and waits to be sent."""
         self.made = self.answered = 0
+        self.writing: Writing | None = None
+        """The chunk of output that may still grow."""
+        self.written, self.writes = 0, True
+        """How many chunks have a number, and whether the server takes them."""
         self.told: float | None = None
         """When the worker was asked to stop, by the monotonic clock."""
         self.warned = False
@@ -49,6 +55,13 @@ class Run:
         """A worker's verb for this claim: its token is always passed."""
         worker = self.context.worker
         return [verb, self.requests.key, worker, *head, "TOKEN", self.token, *options]
+
+    def numbered(self, fields: Mapping[str, Any]) -> None:
+        """Gives a number to the chunk of output in a report, unless it has one."""
+        chunk = fields.get("output")
+        if chunk is not None and not chunk.number:
+            self.written += 1
+            chunk.number, self.writing = self.written, None
 
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
         self.sender.report(self, fields)

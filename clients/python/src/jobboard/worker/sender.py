@@ -19,7 +19,7 @@ from .batch import Batch
 from .connection import TROUBLE, connection_of
 from .engine import Engine
 from .run import Run
-from .storing import Storing
+from .storing import Storing, Writing
 
 log = logging.getLogger("jobboard.worker")
 
@@ -83,6 +83,11 @@ class Sender(threading.Thread):
     def report(self, run: Run, fields: Mapping[str, Any]) -> None:
         """Takes a handler's report; it is sent soon."""
         with self.lock:
+            if "output" in fields:
+                if not run.writes or run.writing is not None and run.writing.takes(fields["output"]):
+                    return
+                run.writing = Writing(fields["output"])
+                fields = {"output": run.writing}
             run.made += 1
             self.reports.append((run, fields))
             if self.reports_due == float("inf"):
@@ -186,6 +191,8 @@ class Sender(threading.Thread):
             if self.closed or self._due() > now:
                 return
             ends, reports, steps = list(self.ends), list(self.reports), list(self.steps)
+            for run, fields in reports:
+                run.numbered(fields)
             self.ends.clear()
             self.reports.clear()
             self.steps.clear()

@@ -1,4 +1,4 @@
-"""A step on its way to the server."""
+"""A step, or output, on its way to the server."""
 
 from __future__ import annotations
 
@@ -20,3 +20,22 @@ class Storing:
     def words(self, lease: int) -> list[Any]:
         options: list[Any] = ["LEASE", lease, *(["REPLACE"] if self.replace else [])]
         return self.run.words("JOB.STEP", [self.run.id, self.name, self.data], options)
+
+
+class Writing:
+    """What a handler has written since its last chunk of output was sent. It gets its number when it is sent,
+    and keeps both when it has to be sent again, so that the server knows it.
+    """
+
+    MOST = 16_384
+    """Bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.number = data, 0
+
+    def takes(self, data: bytes) -> bool:
+        """Adds to it, where it has no number yet and is not too long."""
+        fits = not self.number and len(self.data) + len(data) <= self.MOST
+        if fits:
+            self.data += data
+        return fits

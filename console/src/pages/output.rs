@@ -1,0 +1,105 @@
+//! What the worker of a job writes while it runs, for the page of the job.
+
+use maud::{html, Markup};
+
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{bytes, Record};
+use crate::failure::Failure;
+use crate::format::size;
+use crate::names::lines;
+
+/// So much of it is shown, the end.
+const SHOWN: usize = 16 * 1024;
+
+/// So many chunks are read at once.
+const CHUNKS: usize = 10_000;
+
+/// What was read so far.
+#[derive(Default)]
+pub struct Output {
+    /// How many chunks.
+    since: i64,
+    /// The end of them.
+    text: Vec<u8>,
+    /// Bytes before that.
+    before: usize,
+    /// Chunks that the server no longer had.
+    missed: i64,
+    attempt: i64,
+}
+
+impl Output {
+    fn add(&mut self, told: &Record) {
+        if told.int("anew") == 1 {
+            *self = Output::default();
+        }
+        (self.since, self.attempt) = (told.int("next"), told.int("attempt"));
+        self.missed += told.int("missed");
+        for chunk in told.list("chunks") {
+            self.text.extend_from_slice(&bytes(&chunk));
+        }
+        if let Some(over) = self.text.len().checked_sub(SHOWN) {
+            // Not in the middle of a character.
+            let begins = |byte: &u8| *byte & 0xc0 != 0x80;
+            let over = over + self.text[over..].iter().position(begins).unwrap_or(0);
+            self.before += over;
+            self.text.drain(..over);
+        }
+    }
+}
+
+pub async fn draw(
+    cx: &RequestContext,
+    board: &[u8],
+    id: &[u8],
+    output: &mut Output,
+) -> Result<Markup, Failure> {
+    let mut command = board_command("OUTPUT", board);
+    command.arg(id).arg("SINCE").arg(output.since).arg("COUNT").arg(CHUNKS);
+    if let Some(told) = Record::read(cx.ask(board, command).await?) {
+        output.add(&told);
+    }
+    Ok(html! {
+        @if output.since > 0 {
+            h2 { "Output" }
+            pre.data tabindex="0" { (lines(&output.text)) }
+            p.faint {
+                "Written by attempt " (output.attempt) "."
+                @if output.before > 0 { " " (size(output.before as i64)) " before it." }
+                @if output.missed > 0 { " " (output.missed) " earlier chunks are no longer there." }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Value;
+
+    use super::*;
+
+    fn told(anew: i64, next: i64, chunk: &[u8]) -> Record {
+        let number = |name: &str, n| (Value::SimpleString(name.into()), Value::Int(n));
+        let chunks = Value::Array(vec![Value::BulkString(chunk.to_vec())]);
+        let all = vec![
+            number("anew", anew),
+            number("next", next),
+            number("missed", 0),
+            number("attempt", next),
+            (Value::SimpleString("chunks".into()), chunks),
+        ];
+        Record::read(Value::Map(all)).expect("a map is a record")
+    }
+
+    #[test]
+    fn the_end_is_shown_and_a_new_run_begins_anew() {
+        let mut output = Output::default();
+        output.add(&told(1, 1, b"a"));
+        output.add(&told(0, 2, "é".repeat(SHOWN).as_bytes()));
+        assert_eq!(output.text.len() + output.before, 1 + 2 * SHOWN);
+        assert_eq!(lines(&output.text), "é".repeat(SHOWN / 2));
+        output.add(&told(1, 3, b"b"));
+        assert_eq!((&output.text[..], output.before, output.attempt), (&b"b"[..], 0, 3));
+    }
+}

@@ -1,0 +1,140 @@
+"""Output of handlers, in every mode of a worker, and who reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import jobboard
+import pytest
+import redis.asyncio
+from jobboard import AsyncBoard, Board, ShardedBoard, Worker
+from jobboard.testing import run_inline
+
+MODES = ["threads", "asyncio", "processes"]
+
+
+@pytest.fixture(params=MODES)
+def app(request, server, monkeypatch):
+    """The board of tests/python/client_app.py, and what makes workers of it in one mode."""
+    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
+    import client_app
+
+    board = Board("board", server.client(decode_responses=False))
+    board.handlers = client_app.board.handlers
+    monkeypatch.setattr(client_app, "client", board.client)
+
+    def make(**options):
+        options = {"concurrency": 2, "lease": "30s", "target": "client_app:board", **options}
+        return Worker(board, mode=request.param, queues=[], **options)
+
+    make.board = board
+    return make
+
+
+def text_of(board, id: str, **options) -> str:
+    return b"".join(chunk.data for chunk in board.output(id, **options)).decode()
+
+
+@pytest.mark.parametrize("name", ["writes", "writes-async"])
+def test_what_a_handler_writes_is_read(app, name) -> None:
+    board = app.board
+    words = [f"word {n} \u00e9\n" for n in range(200)]
+    board.post(words, id="j", name=name)
+    assert app().run(burst=True)
+    assert text_of(board, "j") == "".join(words)
+
+
+@pytest.mark.parametrize("name", ["writes", "writes-async"])
+def test_a_new_attempt_writes_anew(app, name) -> None:
+    board = app.board
+    board.post(["one", "two"], id="again", name=name)
+    worker = app()
+    while board.state("again") != "complete":
+        assert worker.run(burst=True)
+    [chunk] = board.output("again")
+    assert (chunk.text, chunk.attempt, chunk.anew) == ("again", 2, True)
+
+
+def test_a_long_chunk_is_sent_in_parts(jobs) -> None:
+    @jobs.handler("writes")
+    def writes(context, payload) -> None:
+        context.output("\u00e9" * 10_000)
+        context.output(b"x" * 10_000)
+
+    jobs.post(None, id="j", name="writes")
+    assert [ran.state for ran in run_inline(jobs, raising=True)] == ["complete"]
+    chunks = [*jobs.output("j")]
+    assert len(chunks) == 6 and all(len(chunk.data) <= 8192 for chunk in chunks)
+    assert text_of(jobs, "j") == "\u00e9" * 10_000 + "x" * 10_000
+
+
+def test_output_that_is_off_fails_no_job(app, caplog) -> None:
+    app.board.settings_set({"output-bytes": 0})
+    app.board.post(["one"] * 5, id="j", name="writes", retain="1m")
+    assert app().run(burst=True)
+    assert app.board.state("j") == "complete"
+    assert [*app.board.output("j")] == []
+
+
+def test_only_text_and_bytes_are_written(jobs) -> None:
+    @jobs.handler("writes")
+    def writes(context, payload) -> None:
+        context.output(7)
+
+    jobs.post(None, id="j", name="writes", retries=0)
+    with pytest.raises(TypeError, match="a chunk of output is text or bytes, not 7"):
+        run_inline(jobs, raising=True)
+
+
+def test_a_reader_follows_and_goes_on_where_it_was(jobs) -> None:
+    jobs.post(1, id="j")
+    [job] = jobs.claim("w")
+    jobs.heartbeat("w", "j", job.token, output=(1, "the "))
+    later = threading.Timer(0.05, jobs.step, ["w", "j", "a", 1, job.token], {"output": (2, b"sky ")})
+    later.start()
+    chunks = jobs.output("j", timeout="30s")
+    assert [next(chunks).text, next(chunks).text] == ["the ", "sky "]
+    later.join()
+    jobs.consume("w", "j", job.token, output=(3, "is blue"))
+    assert [chunk.text for chunk in jobs.output("j", since=2)] == ["is blue"]
+    with pytest.raises(jobboard.JobUnknown):
+        next(jobs.output("nobody"))
+
+
+def test_what_is_there_is_read_without_waiting(jobs) -> None:
+    jobs.post(1, id="j")
+    assert [*jobs.output("j", follow=False)] == []
+    with pytest.raises(TimeoutError, match="j has not ended in time"):
+        [*jobs.output("j", timeout="20ms")]
+    [job] = jobs.claim("w")
+    with pytest.raises(jobboard.Gap, match="the next chunk of this run is 1"):
+        jobs.heartbeat("w", "j", job.token, output=(2, "x"))
+
+
+def test_output_of_a_sharded_board(server) -> None:
+    board = ShardedBoard("many", server.client(decode_responses=False), shards=3)
+    for n in range(6):
+        board.post(n, id=f"j{n}")
+        job = board.claim_id("w", f"j{n}")
+        board.consume("w", job.id, job.token, output=(1, f"done {n}"))
+    assert [text_of(board, f"j{n}") for n in range(6)] == [f"done {n}" for n in range(6)]
+
+
+def test_output_is_awaited(server) -> None:
+    async def whole() -> None:
+        client = redis.asyncio.Redis(port=server.port)
+        board = AsyncBoard("board", client)
+        await board.post(1, id="j")
+        [job] = await board.claim("w")
+
+        async def write() -> None:
+            await board.heartbeat("w", "j", job.token, output=(1, "a"))
+            await board.consume("w", "j", job.token, output=(2, "b"))
+
+        task = asyncio.create_task(write())
+        assert b"".join([chunk.data async for chunk in board.output("j")]) == b"ab"
+        await task
+        await client.aclose()
+
+    asyncio.run(whole())
