@@ -769,7 +769,8 @@ export type Shape =
   | 'choice'
   | 'backoff'
   | 'after'
-  | 'claim';
+  | 'claim'
+  | 'chunk';
 
 /** Each command with its options: the key in a call, the word, and how its value is written. */
 export const COMMANDS = {
