@@ -75,6 +75,8 @@ fn quoted(word: &[u8]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JobVerb {
     Requeue,
+    /// Sends dead jobs back to the queues in which they failed.
+    Return,
     Cancel,
     Release,
     Delete,
@@ -84,7 +86,7 @@ pub enum JobVerb {
 impl JobVerb {
     fn word(self) -> &'static str {
         match self {
-            Self::Requeue => "JOB.REQUEUE",
+            Self::Requeue | Self::Return => "JOB.REQUEUE",
             Self::Cancel => "JOB.CANCEL",
             Self::Release => "JOB.RELEASE",
             Self::Delete => "JOB.DELETE",
@@ -99,6 +101,9 @@ impl JobVerb {
             Self::Requeue if state == "complete" => Err("it is complete"),
             Self::Requeue if ended => Ok("ready again"),
             Self::Requeue => Err("it has not ended"),
+            Self::Return if state == "claimed" => Err("a worker holds it"),
+            Self::Return if state == "complete" => Err("it is complete"),
+            Self::Return => Ok("ready in the queue where it failed"),
             Self::Cancel if state == "cancelled" => Err("it is cancelled already"),
             Self::Cancel if ended => Err("it has ended"),
             Self::Cancel if state == "claimed" && !force => Ok("its worker is asked to stop"),
@@ -134,6 +139,7 @@ impl Plan {
         let bad = |text: &str| Failure::BadRequest(text.into());
         let verb = match query.text("verb").unwrap_or_default() {
             "requeue" => JobVerb::Requeue,
+            "return" => JobVerb::Return,
             "cancel" => JobVerb::Cancel,
             "release" => JobVerb::Release,
             "delete" => JobVerb::Delete,
@@ -223,7 +229,10 @@ fn changes(words: &mut Words, verb: JobVerb, query: &Query) -> Result<(), Failur
     if verb == JobVerb::Cancel && query.is_set("force") {
         words.add("FORCE");
     }
-    if verb == JobVerb::Requeue && query.is_set("fresh") {
+    if verb == JobVerb::Return {
+        words.add("ORIGIN");
+    }
+    if matches!(verb, JobVerb::Requeue | JobVerb::Return) && query.is_set("fresh") {
         words.add("FRESH");
     }
     if verb == JobVerb::Update {

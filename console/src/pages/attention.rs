@@ -1,7 +1,7 @@
-//! What needs a person: pauses, queues that nobody serves, failures that grow, bounds that come near, copies
+//! What needs a person: pauses, queues that nobody serves, dead jobs, failures that grow, bounds that come near, copies
 //! that are broken.
 
-use futures_util::future::join;
+use futures_util::future::{join, join_all};
 use maud::{html, Markup};
 
 use crate::alike;
@@ -91,12 +91,15 @@ fn until(moment: i64) -> Markup {
     html! { @if moment > 0 { " until " (at(moment)) } }
 }
 
-/// Queues that are paused, and those with ready jobs of which no worker takes any.
+/// Queues that are paused, those with ready jobs of which no worker takes any, and those with dead jobs.
 async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
     let mut command = board_command("QUEUES", board);
     command.arg("COUNT").arg(QUEUES);
     let (_, rows) = page(cx.ask_shared(board, command).await?);
     let mut needs = Vec::new();
+    let idle = rows.iter().filter(|row| is_unserved(row)).take(MOST);
+    let dead = join_all(idle.map(|row| first_dead(cx, board, row.bytes("queue")))).await;
+    let dead: Vec<Vec<u8>> = dead.into_iter().flatten().collect();
     for row in &rows {
         let queue = row.bytes("queue");
         let to = jobs_address(board, &[("state", b"ready"), ("queue", &queue)]);
@@ -105,6 +108,9 @@ async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Ve
                 let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(row.int("ready"))) " ready" };
                 needs.push(Need { weight: 1 << 40, text, to, link: "Jobs" });
             }
+        } else if dead.contains(&queue) {
+            let text = html! { "Dead jobs wait in the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest"))) };
+            needs.push(Need { weight: (1 << 25) + row.int("ready"), text, to, link: "Jobs" });
         } else if is_unserved(row) {
             let text = html! {
                 "No worker takes jobs of the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest")))
@@ -113,6 +119,15 @@ async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Ve
         }
     }
     Ok(needs)
+}
+
+/// The queue, if the next of its ready jobs is a dead one.
+async fn first_dead(cx: &RequestContext, board: &[u8], queue: Vec<u8>) -> Option<Vec<u8>> {
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg("ready").arg("QUEUE").arg(&queue).arg("COUNT").arg(1);
+    command.arg("FIELDS").arg(1).arg("origin");
+    let (_, rows) = page(cx.ask_shared(board, command).await.ok()?);
+    rows.first()?.has("origin").then_some(queue)
 }
 
 /// Whether jobs wait in a queue of which no worker takes any.

@@ -27,6 +27,7 @@ const SLICE: &[u8] = b"1000";
 pub fn verb_text(verb: &str) -> &'static str {
     match verb {
         "requeue" => "Requeue",
+        "return" => "Send back",
         "cancel" => "Cancel",
         "release" => "Release",
         "delete" => "Delete",
@@ -163,6 +164,7 @@ fn options(verb: &str, query: &Query) -> Markup {
     let value = |field: &str| shown(query.bytes(field).unwrap_or_default());
     let fields: &[&str] = match verb {
         "requeue" => &["to", "fresh"],
+        "return" => &["fresh"],
         "cancel" => &["force"],
         "update" => &["priority", "to"],
         "pause" => &["for", "release"],

@@ -12,15 +12,15 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, records, Record};
 use crate::failure::Failure;
-use crate::format::{job_link, jobs_address, name, size, span, state, when};
+use crate::format::{job_link, jobs_address, name, number, size, span, state, when};
 use crate::names::{address, hex, shown};
 
 /// Everything but payload, result and steps, which may be large.
-const FIELDS: [&str; 36] = [
+const FIELDS: [&str; 37] = [
     "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
     "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
     "ended", "modified", "intended", "version", "previous", "user", "unique", "parent", "share", "children",
-    "after", "tags", "tracked", "meta",
+    "after", "tags", "tracked", "meta", "origin",
 ];
 
 const TIMES: [&str; 8] = ["deadline", "posted", "due", "claimed", "ended", "modified", "intended", "until"];
@@ -56,7 +56,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     let word = record.text("state");
     let top = html! {
         (state_line(&record))
-        @if cx.may_write() { (actions(&board, &id, &word)) }
+        @if cx.may_write() { (actions(&board, &id, &word, record.has("origin"))) }
         @if let Ok(entries) = &entries { @if let Some(card) = failure_card::draw(&board, &record, entries) { (card) } }
         @else if let Some(card) = failure_card::draw(&board, &record, &[]) { (card) }
     };
@@ -108,9 +108,10 @@ fn why(state: &str) -> &'static str {
 }
 
 /// Only what a job in this state can have done to it.
-fn actions(board: &[u8], id: &[u8], state: &str) -> Markup {
+fn actions(board: &[u8], id: &[u8], state: &str, dead: bool) -> Markup {
     let verbs = [
         ("requeue", JobVerb::Requeue),
+        ("return", JobVerb::Return),
         ("cancel", JobVerb::Cancel),
         ("release", JobVerb::Release),
         ("delete", JobVerb::Delete),
@@ -119,7 +120,7 @@ fn actions(board: &[u8], id: &[u8], state: &str) -> Markup {
     html! {
         p.actions {
             @for (word, verb) in verbs {
-                @if verb.outcome(state, false).is_ok() {
+                @if verb.outcome(state, false).is_ok() && (dead || verb != JobVerb::Return) {
                     a.button href=(address("/confirm", &[("b", board), ("verb", word.as_bytes()), ("id", id)])) {
                         (super::confirm::verb_text(word))
                     } " "
@@ -171,11 +172,22 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
             "worker" => (list("worker")),
             "kind" => (list("kind")),
             "meta" => (super::work::meta(Some(value))),
+            "origin" => (origin(board, value)),
             "left" => @if crate::connection::reply::int(value) == Some(-1) { "for ever" } @else { (crate::connection::reply::text(value)) " retries" },
             _ if TIMES.contains(&field) => (when(crate::connection::reply::int(value).unwrap_or(0))),
             "message" => bdi.lines { (crate::names::lines(&bytes(value))) },
             _ => bdi { (crate::connection::reply::text(value)) },
         }
+    }
+}
+
+/// Where a dead job failed.
+fn origin(board: &[u8], value: &Value) -> Markup {
+    let Some(origin) = Record::read(value.clone()) else { return html! {} };
+    let queue = origin.bytes("queue");
+    html! {
+        a href=(jobs_address(board, &[("queue", &queue)])) { (name(&queue)) }
+        ", " (number(origin.int("attempts"))) " attempts, until " (when(origin.int("at")))
     }
 }
 

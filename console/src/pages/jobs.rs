@@ -173,7 +173,7 @@ fn table(
                         tbody { @for row in &listed.rows { (table_row(cx, board, row)) } }
                     }
                 }
-                @if cx.may_write() { (actions(board, filters, count)) }
+                @if cx.may_write() { (actions(board, filters, count, listed.rows.iter().any(|row| row.has("origin")))) }
             }
         }
     }
@@ -219,12 +219,13 @@ fn moment(row: &Record) -> Markup {
     html! { span.faint { (word) " " } (soon(row.int(field))) }
 }
 
-fn actions(board: &[u8], filters: &Filters, count: Option<i64>) -> Markup {
-    let verbs = ["requeue", "cancel", "release", "delete", "update"];
+fn actions(board: &[u8], filters: &Filters, count: Option<i64>, dead: bool) -> Markup {
+    let verbs = ["return", "requeue", "cancel", "release", "delete", "update"].into_iter();
+    let verbs = verbs.filter(|verb| dead || *verb != "return");
     html! {
         fieldset.actions {
             legend { "Chosen jobs" }
-            @for verb in verbs { button name="verb" value=(verb) { (super::confirm::verb_text(verb)) } " " }
+            @for verb in verbs.clone() { button name="verb" value=(verb) { (super::confirm::verb_text(verb)) } " " }
         }
         @if !filters.is_empty() {
             p.actions {

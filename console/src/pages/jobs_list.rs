@@ -14,9 +14,9 @@ pub const PAGE: usize = 50;
 /// no longer than this.
 const SEARCH: Duration = Duration::from_millis(1500);
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "id", "state", "queue", "name", "priority", "attempt", "left", "worker", "progress", "stage", "posted",
-    "due", "ended", "kind", "message", "user", "tags", "group",
+    "due", "ended", "kind", "message", "user", "tags", "group", "origin",
 ];
 
 pub struct Listed {

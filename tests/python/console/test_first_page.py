@@ -125,3 +125,28 @@ def test_without_scan_boards_are_opened_by_name(
             expect(page.get_by_role("heading", level=1)).to_have_text(f"Board {board.key}")
         finally:
             client.execute_command("ACL", "DELUSER", "obs")
+
+
+def test_dead_jobs_wait_and_are_sent_back(page: Page, consoles, fresh_server):
+    """From the first page to all of them back in their queue."""
+    server: Server = fresh_server("clock", "manual", kind="redis70")
+    board = server.board("jobs")
+    board.set(queue="mails", dead_queue="unsent")
+    board.post_many(3, queue="mails")
+    for job in board.claim("w1", queues=["mails"], count=3):
+        board.fail("w1", job["id"], "SMTPError", "mailbox full", token=job["token"], noretry=True)
+    board.post(queue="unsent", id="fresh", priority=-1)
+    server.clock.advance(540_000)
+    page.goto(consoles(server, "--write").url)
+    expect(needs(page)).to_have_count(1)
+    expect(needs(page)).to_contain_text("Dead jobs wait in the queue unsent: 4 ready, the oldest for 9 min")
+    needs(page).get_by_role("link", name="Jobs", exact=True).click()
+    page.locator("table.jobs tbody a").first.click()
+    expect(page.locator("#record")).to_contain_text("mails, 1 attempts, until")
+    expect(page.get_by_role("link", name="Send back")).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="Send back").click()
+    expect(page.locator("#command")).to_contain_text("ORIGIN")
+    page.get_by_role("button", name="Send back").click()
+    expect(page.locator("main")).to_contain_text("3")
+    assert board.count(queue="mails") == 3 and board.get("fresh")["queue"] == "unsent"
