@@ -243,3 +243,13 @@ def test_times_are_those_of_the_terminal_and_tracebacks_have_lines(cli, jobs, mo
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_the_output_of_a_job_is_printed_without_control_characters(cli, jobs) -> None:
+    jobs.post(1, id="j")
+    [job] = jobs.claim("w")
+    jobs.heartbeat("w", "j", job.token, output=(1, "one\n\x1b[2J"))
+    assert cli("output", "board", "j", "--no-follow") == (0, "one\n\\x1b[2J\n", "")
+    jobs.consume("w", "j", job.token, output=(2, "two"))
+    assert cli("output", "board", "j")[1] == "one\n\\x1b[2Jtwo\n"
+    assert cli("output", "board", "nobody")[0] == 1

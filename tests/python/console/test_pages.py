@@ -190,6 +190,19 @@ def test_payload_and_result_can_be_saved(page: Page, reading: Console, board: Bo
     assert saving.value.path().read_bytes() == payload
 
 
+def test_the_output_of_a_job_comes_while_it_is_written(page: Page, reading: Console, board: Board):
+    board.post(id="j")
+    token = board.claim_one("w1")["token"]
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    output = page.locator("#output pre")
+    expect(output).to_have_count(0)
+    board.heartbeat("w1", "j", token=token, output=(1, "<b>the sky</b>\n\x1b"))
+    expect(output).to_have_text("<b>the sky</b>\n\\x1b")
+    expect(output.locator("b")).to_have_count(0)
+    board.consume("w1", "j", token=token, output=(2, " is blue"))
+    expect(output).to_contain_text("is blue")
+
+
 def test_steps_of_a_job(page: Page, reading: Console, board: Board):
     board.post(id="j")
     token = board.claim_one("w1")["token"]
