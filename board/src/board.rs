@@ -137,6 +137,7 @@ impl Board {
         let lines = [
             &self.places.due,
             &self.places.blocked,
+            &self.places.waits,
             &self.places.leases,
             &self.places.expiries,
             &self.places.drops,

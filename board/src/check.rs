@@ -41,7 +41,10 @@ impl Board {
             let timed = job.at.get() != NEVER;
             match job.state {
                 State::Scheduled => places.due += 1,
-                State::Blocked => places.blocked += 1,
+                State::Blocked => {
+                    places.blocked += 1;
+                    places.waits += usize::from(job.wait_until() != NEVER);
+                }
                 State::Ready => {
                     places.ready += 1;
                     places.expiries += usize::from(timed);
@@ -91,6 +94,7 @@ impl Board {
         let here = Places {
             due: self.places.due.len(),
             blocked: self.places.blocked.len(),
+            waits: self.places.waits.len(),
             ready,
             expiries: self.places.expiries.len(),
             claims: self.store.claims.len(),
@@ -122,8 +126,11 @@ impl Board {
         let Some(extras) = &job.extras else {
             return if job.state == State::Blocked { Err("it waits for nothing") } else { Ok(()) };
         };
-        if extras.after.is_empty() == (job.state == State::Blocked) {
+        if extras.waits() != (job.state == State::Blocked) {
             return Err("it waits, or does not, against its state");
+        }
+        if extras.remembered.waiting.as_ref().is_some_and(|waiting| extras.remembered.opens(&waiting.gate)) {
+            return Err("it waits for what has arrived");
         }
         for edge in &extras.after {
             if edge.slot == slot || self.store.jobs.get(edge.slot).is_none() {
@@ -149,7 +156,8 @@ impl Board {
     /// Checks that there is no cycle, that both sides know each edge, and that each edge to an
     /// ended job will be resolved.
     fn check_waits(&self) -> Result<(), String> {
-        let waiting = || self.store.jobs.iter().filter(|(_, job)| job.state == State::Blocked);
+        let blocked = |job: &Job| job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty());
+        let waiting = || self.store.jobs.iter().filter(|(_, job)| blocked(job));
         let edges = waiting().map(|(slot, _)| self.edges(slot).len()).sum::<usize>();
         if edges != self.relations.waits.len() {
             return Err(format!("{edges} edges, not {}", self.relations.waits.len()));
@@ -311,6 +319,7 @@ impl Board {
         sorted("drops", &self.places.drops, at)?;
         sorted("leases", &self.places.leases, lease)?;
         sorted("blocked", &self.places.blocked, at)?;
+        sorted("waits", &self.places.waits, |s| self.store.jobs.get(s).map(Job::wait_key))?;
         for line in self.places.ended.lines() {
             sorted("ended", line, ended)?;
         }
@@ -345,6 +354,7 @@ fn sorted<K: Ord + Copy + Default>(
 struct Places {
     due: usize,
     blocked: usize,
+    waits: usize,
     ready: usize,
     expiries: usize,
     claims: usize,

@@ -231,8 +231,12 @@ effects! {
     22 Labelled,
     /// A worker stored what a step came to.
     23 Stepped<'a>,
+    /// A worker gave its job up until signals arrive.
+    24 Awaiting<'a>,
     /// Time freed unique keys.
     25 Freed,
+    /// A signal arrived.
+    26 Signalled<'a>,
     /// A board, a queue or a group was paused.
     30 Paused<'a>,
     /// An operator ended a pause.

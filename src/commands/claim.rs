@@ -150,6 +150,11 @@ impl<'a> ClaimRequest<'a> {
         let mut ending = None;
         let answered = Commit::run(call.ctx, &key, |commit| {
             ending = before(commit)?;
+            if ending.as_ref().is_some_and(Ending::is_kept) {
+                begin(reply, ending.as_ref());
+                reply.null_array();
+                return Ok(true);
+            }
             batch.take_if(|_| options.block.is_none() || ending.as_ref().is_some_and(Ending::has_refusal));
             let slots = match options.id {
                 Some(id) => smallvec![claim_id(commit, &request, id)?],

@@ -4,6 +4,7 @@ use board::{Advance, Answer, Chunk, Consume as Request, Speaker, State, LONGEST}
 
 use super::after::Waits;
 use super::claim::ClaimRequest;
+use super::gate::GateOptions;
 use super::many::{end_each, targets, tokens};
 use super::post::delay;
 use super::shared::EDGE;
@@ -35,6 +36,7 @@ struct Options<'a> {
     priority: Option<i32>,
     waits: Waits<'a>,
     output: Option<Chunk<'a>>,
+    gate: GateOptions<'a>,
 }
 
 impl<'a> Options<'a> {
@@ -51,28 +53,29 @@ impl<'a> Options<'a> {
                 let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
                 once(&mut self.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
             }
-            _ => return self.waits.take(option, args),
+            _ => return Ok(self.waits.take(option, args)? || self.gate.take(option, "AWAIT", args)?),
         }
         Ok(true)
     }
 
     /// What these options ask for.
     fn finish(self) -> Result<Completion<'a>, CommandError> {
-        let after = self.waits.finish()?;
+        let (after, gate) = (self.waits.finish()?, self.gate.finish("AWAIT")?);
         match self.next {
             Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
                 syntax("NEXT excludes RESULT, RETAIN and FORCE")
             }
             Some(queue) => {
                 let Options { name, due, priority, payload, output, .. } = self;
-                Ok(Completion::On(Advance { queue, name, due, priority, payload, after, output }))
+                Ok(Completion::On(Advance { queue, name, due, priority, payload, after, output, gate }))
             }
             None if self.name.is_some()
                 || self.due.is_some()
                 || self.priority.is_some()
-                || after.is_some() =>
+                || after.is_some()
+                || gate.is_some() =>
             {
-                syntax("NAME, DELAY, PRIORITY and AFTER need NEXT")
+                syntax("NAME, DELAY, PRIORITY, AFTER and AWAIT need NEXT")
             }
             None => {
                 let Options { result, retain, payload, force, output, .. } = self;
@@ -99,7 +102,8 @@ fn shared<'n>(completion: &Completion<'_>) -> Vec<(&'n str, usize)> {
         Completion::On(advance) => {
             let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
             let name = advance.name.map_or(0, <[u8]>::len);
-            vec![("AFTER", edges), ("NEXT", advance.queue.len()), ("NAME", name)]
+            let gate = GateOptions::weight(advance.gate.as_deref());
+            vec![("AFTER", edges), ("AWAIT", gate), ("NEXT", advance.queue.len()), ("NAME", name)]
         }
     }
 }

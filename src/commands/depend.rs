@@ -70,6 +70,10 @@ impl Command for Remove {
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;
+        if call.args.take("SIGNALS") {
+            call.args.end()?;
+            return change(call, id, &Depend::RemoveSignals);
+        }
         let n = call.args.length("n", 1)?;
         let others = call.args.many(n, "n", |args| args.name("other"))?;
         call.args.end()?;

@@ -83,6 +83,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "ENDED" => times(args, "ENDED").map(|(from, to)| Filter::Ended(from, to))?,
         "PARENT" => Filter::Parent(args.name("PARENT")?),
         "AFTER" => Filter::After(args.name("AFTER")?),
+        "AWAITS" => Filter::Awaits(args.name("AWAITS")?),
         "ID" => Filter::Id(beginning(args)?),
         "META" => Filter::Meta(args.name("META")?, args.text("META value")?),
         "STAGE" => Filter::Stage(args.name("STAGE")?),

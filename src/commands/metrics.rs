@@ -41,7 +41,7 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All families, in the order of the text.
-static FAMILIES: [Family; 23] = [
+static FAMILIES: [Family; 24] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
@@ -52,6 +52,7 @@ static FAMILIES: [Family; 23] = [
     counter("jobboard_events", "What happened to jobs, since midnight UTC."),
     times("jobboard_wait_seconds", "How long jobs were ready before their claim, since midnight UTC."),
     times("jobboard_run_seconds", "How long workers had jobs, since midnight UTC."),
+    times("jobboard_await_seconds", "How long jobs waited for signals, since midnight UTC."),
     times(
         "jobboard_lateness_seconds",
         "How late leases ended, jobs were due and schedules fired, since midnight UTC.",
@@ -208,6 +209,9 @@ fn queue_today(text: &mut Text, labels: Labels<'_>, stats: &Stats, today: i32) {
     }
     text.histogram("jobboard_wait_seconds", labels, stats.wait(), midnight);
     text.histogram("jobboard_run_seconds", labels, stats.run(), midnight);
+    if let Some(dist) = stats.signal_wait() {
+        text.histogram("jobboard_await_seconds", labels, dist, midnight);
+    }
     for late in Late::ALL {
         if let Some(dist) = stats.late(late) {
             let labels = with(("what", late.name().as_bytes()));

@@ -4,6 +4,7 @@ use board::{Exists, Growth, OnConflict, Post as Request, PostAnswer, LONGEST, MO
 use std::collections::HashSet;
 
 use super::after::Waits;
+use super::gate::GateOptions;
 use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
 use super::{reference, Command, KeyUse, Spec};
@@ -76,6 +77,7 @@ fn check_shared(n: usize, post: &Request<'_>) -> Done {
         ("META", meta),
         ("TAGS", post.tags.as_deref().map_or(0, pieces)),
         ("AFTER", post.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE)),
+        ("AWAIT", GateOptions::weight(post.gate.as_deref())),
         ("NAME", len(post.name)),
         ("QUEUE", len(post.queue)),
         ("GROUP", len(post.group)),
@@ -93,7 +95,7 @@ pub fn options<'a>(
 ) -> Result<Option<Vec<&'a [u8]>>, CommandError> {
     let many = form == Form::Many;
     let (mut ids, mut exists, mut start) = (None, None, None);
-    let (mut waits, mut key) = (Waits::default(), Key::default());
+    let (mut waits, mut gate, mut key) = (Waits::default(), GateOptions::default(), Key::default());
     while let Some(word) = args.peek() {
         if form == Form::Node && word.eq_ignore_ascii_case(b"NODE") {
             break;
@@ -114,6 +116,7 @@ pub fn options<'a>(
             "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
             other if attribute(other, args, post)? => {}
             other if waits.take(other, args)? => {}
+            other if gate.take(other, "AWAIT", args)? => {}
             other if key.take(other, args)? => {}
             "ONCONFLICT" => key.on_conflict(args)?,
             _ => return unexpected(word),
@@ -128,6 +131,7 @@ pub fn options<'a>(
     post.due = start.map(|(_, due)| due);
     post.exists = exists.map(|(_, mode)| mode).unwrap_or_default();
     post.after = waits.finish()?;
+    post.gate = gate.finish("AWAIT")?;
     post.unique = key.finish()?;
     if post.most_live.is_some() && post.user.is_none() {
         return syntax("MAXLIVE needs USER");

@@ -5,6 +5,7 @@ use board::{
     SCHEDULE_ID_LONGEST,
 };
 
+use super::gate::GateOptions;
 use super::pages::{self, Paging};
 use super::post::{attribute, LATEST};
 use super::unique::Key;
@@ -59,7 +60,7 @@ fn word<T>(
 }
 
 fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), CommandError> {
-    let (mut when, mut key) = (None, Key::default());
+    let (mut when, mut key, mut gate) = (None, Key::default(), GateOptions::default());
     while let Some(text) = args.next() {
         match Keyword::of(text).text() {
             "EVERY" => one_of(&mut when, WHENS, "EVERY", When::Every(args.ms("EVERY", 1..=LONGEST)?))?,
@@ -93,11 +94,13 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Com
             }
             other if attribute(other, args, &mut set.child)? => {}
             other if key.take(other, args)? => {}
+            other if gate.take(other, "AWAIT", args)? => {}
             _ => return unexpected(text),
         }
     }
     set.when = when.map(|(_, when)| when);
     set.child.unique = key.finish()?;
+    set.child.gate = gate.finish("AWAIT")?;
     Ok(())
 }
 
@@ -205,6 +208,12 @@ fn write(reply: Reply, schedule: &Schedule) {
         row.bytes("unique", Some(&unique.key));
         row.bytes("until", unique.until.map(|until| until.name().as_bytes()));
         row.int("for", unique.time);
+    }
+    if let Some(gate) = &template.gate {
+        row.0.push(("await", Cell::Tags(&gate.names)));
+        row.int("any", gate.any.then_some(1));
+        row.int("within", gate.within);
+        row.bytes("ontimeout", gate.within.map(|_| gate.on_timeout.name().as_bytes()));
     }
     if !template.meta.is_empty() {
         row.0.push(("meta", Cell::Meta(&template.meta)));

@@ -118,9 +118,31 @@ impl Where<'_> {
         commit: &mut Commit<'_>,
         reply: Reply,
         deed: Operation<'_>,
+        each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
+        self.run_slice(commit, reply, deed, usize::MAX, each)
+    }
+
+    /// The same for an operation that writes into its jobs: a slice ends at [`BYTES`].
+    pub fn run_within(
+        &self,
+        commit: &mut Commit<'_>,
+        reply: Reply,
+        deed: Operation<'_>,
+        each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
+        self.run_slice(commit, reply, deed, BYTES, each)
+    }
+
+    fn run_slice(
+        &self,
+        commit: &mut Commit<'_>,
+        reply: Reply,
+        deed: Operation<'_>,
+        bytes: usize,
         mut each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
     ) -> Result<(), CommandError> {
-        let slice = self.choose(commit, deed, usize::MAX)?;
+        let slice = self.choose(commit, deed, bytes)?;
         if !self.dry {
             slice.slots.iter().try_for_each(|slot| each(commit, *slot))?;
         }

@@ -55,7 +55,8 @@ fn day(args: &mut Args<'_>) -> Result<i32, CommandError> {
 fn write(reply: Reply, day: i32, stats: &Day) {
     let none = Histogram::default();
     let all = stats.lateness();
-    let times = [("wait", stats.wait()), ("run", stats.run()), ("lateness", &all)];
+    let awaits = stats.signal_wait().unwrap_or(&none);
+    let times = [("wait", stats.wait()), ("run", stats.run()), ("await", awaits), ("lateness", &all)];
     reply.map(1 + Tally::ALL.len() + times.len() + Late::ALL.len());
     reply.text("day");
     reply.text(&date::date(day));

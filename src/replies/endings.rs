@@ -1,6 +1,6 @@
 //! The replies of verbs that end work.
 
-use board::{FailAnswer, Refusal, State};
+use board::{FailAnswer, Memo, Refusal, State};
 
 use crate::redis::reply::Reply;
 use crate::replies::records::write_refusal;
@@ -13,6 +13,10 @@ pub enum Ending {
     State(State),
     /// What a failure did to the job.
     Failed(FailAnswer),
+    /// The job waits for signals, or is in this state by now.
+    Awaits(State),
+    /// The signals have arrived: the worker keeps the job.
+    Kept(Kept),
     /// Several jobs, one reply each.
     Each {
         /// Their ids, unless the worker named them.
@@ -22,12 +26,76 @@ pub enum Ending {
     },
 }
 
+/// What a worker learns that keeps its job.
+pub struct Kept {
+    /// Whether the time of the wait was over in an earlier run.
+    pub timeout: bool,
+    /// The signals that it waited for.
+    pub signals: Vec<Arrived>,
+    /// When the claim ends by itself, Unix ms.
+    pub deadline: i64,
+    /// Whether it is asked to stop.
+    pub cancel: bool,
+}
+
+/// A signal that has arrived.
+pub struct Arrived {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    at: i64,
+    sender: Option<Vec<u8>>,
+}
+
+impl Arrived {
+    /// What a job remembers of it.
+    pub fn of(memo: &Memo) -> Arrived {
+        let sender = memo.sender.as_ref().map(|sender| sender.to_vec());
+        Arrived { name: memo.name.to_vec(), value: memo.value.to_vec(), at: memo.at, sender }
+    }
+
+    fn write(&self, reply: Reply) {
+        reply.bytes(&self.name);
+        reply.map(2 + usize::from(self.sender.is_some()));
+        reply.text("value");
+        reply.bytes(&self.value);
+        reply.text("at");
+        reply.int(self.at);
+        if let Some(sender) = &self.sender {
+            reply.text("sender");
+            reply.bytes(sender);
+        }
+    }
+}
+
+impl Kept {
+    fn write(&self, reply: Reply) {
+        reply.map(5);
+        reply.text("state");
+        reply.text(State::Claimed.name());
+        reply.text("timeout");
+        reply.int(self.timeout.into());
+        reply.text("signals");
+        reply.map(self.signals.len());
+        self.signals.iter().for_each(|signal| signal.write(reply));
+        reply.text("deadline");
+        reply.int(self.deadline);
+        reply.text("cancel");
+        reply.int(self.cancel.into());
+    }
+}
+
 impl Ending {
     /// Writes it.
     pub fn write(&self, reply: Reply) {
         match self {
             Ending::Ok => reply.ok(),
             Ending::State(state) => reply.text(state.name()),
+            Ending::Awaits(state) => {
+                reply.map(1);
+                reply.text("state");
+                reply.text(state.name());
+            }
+            Ending::Kept(kept) => kept.write(reply),
             Ending::Failed(FailAnswer { state, due, left, dead }) => {
                 reply.map(2 + usize::from(due.is_some()) + usize::from(dead.is_some()));
                 reply.text("state");
@@ -58,6 +126,11 @@ impl Ending {
                 }
             }
         }
+    }
+
+    /// Whether the worker still has the job, and claims no other.
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Ending::Kept(_))
     }
 
     /// Whether the end of any job was refused.

@@ -1,6 +1,6 @@
 //! Records of jobs in replies: as elements of the reply, or packed as MessagePack into one string.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
 use rmp::encode;
 
 use crate::config::config;
@@ -267,6 +267,43 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
                 to.bytes(value);
                 to.text("at");
                 to.int(at);
+            }
+        }
+        Fields::SIGNALS => {
+            to.text("signals");
+            let signals = record.signals();
+            to.map(signals.len());
+            for signal in signals {
+                to.bytes(&signal.name);
+                to.map(2 + usize::from(signal.sender.is_some()));
+                bytes(to, "value", Some(&signal.value));
+                int(to, "at", Some(signal.at));
+                if let Some(sender) = &signal.sender {
+                    bytes(to, "sender", Some(sender));
+                }
+            }
+        }
+        Fields::AWAITS => {
+            to.text("awaits");
+            let Some(waiting) = record.waiting() else { return to.null() };
+            let gate = &waiting.gate;
+            let until = Some(waiting.until()).filter(|until| *until != NEVER);
+            to.map(3 + usize::from(gate.any) + 2 * usize::from(until.is_some()));
+            to.text("signals");
+            to.array(gate.names.len());
+            gate.names.iter().for_each(|name| to.bytes(name));
+            to.text("missing");
+            let missing: Vec<&[u8]> =
+                gate.names.iter().map(|name| &**name).filter(|name| record.awaits(name)).collect();
+            to.array(missing.len());
+            missing.into_iter().for_each(|name| to.bytes(name));
+            int(to, "since", Some(waiting.from));
+            if gate.any {
+                int(to, "any", Some(1));
+            }
+            if let Some(until) = until {
+                int(to, "until", Some(until));
+                bytes(to, "ontimeout", Some(gate.on_timeout.name().as_bytes()));
             }
         }
         Fields::ORIGIN => {

@@ -183,8 +183,9 @@ impl<'k> Commit<'k> {
         if self.board().wake() > self.env.now {
             return Ok(());
         }
-        // A delayed job may be due and expired at once: at most two things.
-        for _ in 0..2 {
+        // The last job that it waits for may have ended, its wait be over, and it have expired, all at
+        // once: at most three things.
+        for _ in 0..3 {
             let env = self.env;
             let board = self.board();
             let Some(effect) = board.find(id).and_then(|slot| board.overdue(slot, &env)) else { break };

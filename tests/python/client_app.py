@@ -150,3 +150,24 @@ def writes(context: jobboard.Context, payload: Any) -> None:
 @board.handler("writes-async")
 async def writes_async(context: jobboard.Context, payload: Any) -> None:
     writes(context, payload)
+
+
+@board.handler("approval")
+def approval(context: jobboard.Context, payload: Any) -> Any:
+    """Drafts once, waits for a person, and sends."""
+    context.step("draft", tell, context, "draft")
+    answer = context.wait_for("approved", within=payload["within"])
+    if answer is None:
+        return None
+    context.step("send", tell, context, "sent")
+    return [answer.value, answer.sender]
+
+
+@board.handler("approval-async")
+async def approval_async(context: jobboard.Context, payload: Any) -> Any:
+    await context.astep("draft", tell, context, "draft")
+    answer = await context.await_for("approved", within=payload["within"])
+    if answer is None:
+        return None
+    await context.astep("send", tell, context, "sent")
+    return [answer.value, answer.sender]

@@ -38,6 +38,11 @@ def contents(board: Board) -> dict:
             for job in board.list_all(count=1000, fields=["id", "steps"])
             if "steps" in job
         },
+        "signals": {
+            job["id"]: job["signals"]
+            for job in board.list_all(count=1000, fields=["id", "signals"])
+            if "signals" in job
+        },
         "order": [job["id"] for job in records],
         "queues": queues,
         "groups": [[*key, row] for key, row in groups.items()],

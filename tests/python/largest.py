@@ -21,7 +21,16 @@ N = 2_000
 NAME = 255
 TEXT = 4096
 PAYLOAD = 16 << 20
-MOST = {"TAGS": 64, "TAG": 64, "UNTAG": 64, "META": 64, "QUEUES": 1000, "WHERE": 200}
+MOST = {
+    "AWAIT": 64,
+    "SIGNALS": 64,
+    "TAGS": 64,
+    "TAG": 64,
+    "UNTAG": 64,
+    "META": 64,
+    "QUEUES": 1000,
+    "WHERE": 200,
+}
 """Lists that are shorter than `max-batch`, by their option."""
 
 NAMED = 1_000
@@ -39,21 +48,21 @@ REFUSED = (
 )
 """Why an option does not stand alone, or not for many jobs."""
 
-CLAIMED = (
-    "CONSUME MCONSUME FAIL MFAIL MTRASH ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT STEP RELEASE".split()
-)
+CLAIMED = """
+CONSUME MCONSUME FAIL MFAIL MTRASH ABANDON MABANDON TRASH HEARTBEAT MHEARTBEAT STEP AWAIT RELEASE
+""".split()
 """Verbs on claimed jobs."""
 CHUNK = 65_536
 """The default of output-bytes."""
 LENGTH = {"payload": PAYLOAD, "chunk": CHUNK, "result": PAYLOAD, "text": TEXT, "message": TEXT}
 """How long the value of an argument may be; other names NAME."""
-NAMES = set("name queue group kind key role label part".split())
+NAMES = set("name queue group kind key role label part step signal who".split())
 FIXED = {
     "worker": "w1", "priority": 1, "percent": 1, "version": 0, "cursor": 0, "base": 1, "max": 1, "cost": 1,
     "share": 1, "day": 0, "state": "ready", "zone": "UTC", "expression": "@daily", "unix-ms": 1 << 44,
     "limit": "l", "parent": "a0", "user": "u" * NAME, "from": 0, "to": 1 << 44, "prefix*": "j*", "number": 1,
 }  # fmt: skip
-WORDS = set("best claimable hold start reject".split())
+WORDS = set("best claimable hold start reject run".split())
 """The first of some words that stand for themselves."""
 
 
@@ -140,7 +149,7 @@ class Maker:
                 continue
             after = arguments[at + 1] if at + 1 < len(arguments) else {}
             if argument["name"] == "n" and "token" not in argument and "multiple" in after.get("flags", ()):
-                n = 1 if token == "AFTER" and not self.inside else MOST.get(token, N)
+                n = 1 if token in ("AFTER", "AWAIT") and not self.inside else MOST.get(token, N)
                 self.out.append(n)
                 self.many(after, n, token)
                 skip = True
@@ -202,7 +211,11 @@ class Words:
         if argument == "label" and large:
             return "m" * NAME
         if argument in NAMES:
-            return f"{at:0>{NAME}}" if token == "QUEUES" else argument[0] * (NAME if large else 1)
+            return (
+                f"{at:0>{NAME}}"
+                if token in ("QUEUES", "AWAIT", "SIGNALS")
+                else argument[0] * (NAME if large else 1)
+            )
         return argument if argument in WORDS else FIXED[argument]
 
     def other(self, token: str, at: int) -> str:

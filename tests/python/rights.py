@@ -33,6 +33,7 @@ TABLE = {
     "heartbeat": Row("w1 j", "rw", "w"),
     "mheartbeat": Row("w1 ALL", "rw", "w"),
     "step": Row("w1 j name value", "rw", "w"),
+    "await": Row("w1 j SIGNALS 1 s", "rw", "w"),
     "consume": Row("w1 j", "rw", "w"),
     "mconsume": Row("w1 1 j", "rw", "w"),
     "fail": Row("w1 j kind message", "rw", "w"),
@@ -46,19 +47,20 @@ TABLE = {
     "requeue": Row("1 j", "rw", "o"),
     "delete": Row("1 j", "w", "o"),
     "update": Row("1 j SET PRIORITY 1", "rw", "o", adds=True),
+    "signal": Row("s 1 j", "rw", "ao", adds=True),
     "depend|add": Row("j 1 k", "rw", "o", adds=True),
     "depend|remove": Row("j 1 k", "rw", "o"),
     "depend|clear": Row("j", "rw", "o"),
     "pause": Row("FOR 1", "w", "o", adds=True),
     "resume": Row("", "rw", "o"),
-    "get": Row("j", "r", "pwOo"),
-    "mget": Row("1 j", "r", "pwOo"),
-    "wait": Row("1 FOR empty", "r", "pwOo"),
-    "output": Row("j", "r", "pwOo"),
-    "list": Row("", "r", "Oo"),
-    "count": Row("", "r", "Oo"),
-    "history": Row("j", "r", "wOo"),
-    "explain": Row("j", "r", "pwOo"),
+    "get": Row("j", "r", "apwOo"),
+    "mget": Row("1 j", "r", "apwOo"),
+    "wait": Row("1 FOR empty", "r", "apwOo"),
+    "output": Row("j", "r", "apwOo"),
+    "list": Row("", "r", "aOo"),
+    "count": Row("", "r", "aOo"),
+    "history": Row("j", "r", "awOo"),
+    "explain": Row("j", "r", "apwOo"),
     "queues": Row("", "r", "Oo"),
     "groups": Row("", "r", "Oo"),
     "limits": Row("", "r", "Oo"),
@@ -86,7 +88,7 @@ TABLE = {
     "worker|resume": Row("w1", "rw", "o"),
 }
 
-ROLES = {"producer": "p", "worker": "w", "operator": "o", "observer": "O"}
+ROLES = {"producer": "p", "worker": "w", "operator": "o", "approver": "a", "observer": "O"}
 """By which letter the table names each role."""
 
 FORMS = [

@@ -70,6 +70,16 @@ impl Board {
         });
     }
 
+    /// A signal arrived.
+    pub(crate) fn emit_signal(&mut self, slot: u32, name: &[u8], sender: Option<&[u8]>) {
+        self.emit_of(EventKind::Signalled, slot, |board, job| {
+            let mut fields = vec![board.queue_field(job)];
+            text_field(&mut fields, "signal", Some(name));
+            text_field(&mut fields, "sender", sender);
+            (None, fields)
+        });
+    }
+
     /// A record is about to be removed.
     pub(crate) fn emit_deleted(&mut self, slot: u32, by: &'static str) {
         self.emit_of(EventKind::Deleted, slot, |board, job| {

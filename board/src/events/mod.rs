@@ -53,13 +53,17 @@ pub enum EventKind {
     Settings = 13,
     /// It has failed for good, and moved to the dead queue.
     Dead = 14,
+    /// It waits for signals.
+    Awaiting = 15,
+    /// A signal arrived.
+    Signalled = 16,
     /// A worker is asked to stop. Sent to that worker alone.
-    Cancel = 15,
+    Cancel = 17,
 }
 
 impl EventKind {
     /// The kinds that the setting `events` names, by number.
-    pub const ALL: [EventKind; 15] = [
+    pub const ALL: [EventKind; 17] = [
         EventKind::Posted,
         EventKind::Ready,
         EventKind::Claimed,
@@ -75,6 +79,8 @@ impl EventKind {
         EventKind::Deleted,
         EventKind::Settings,
         EventKind::Dead,
+        EventKind::Awaiting,
+        EventKind::Signalled,
     ];
 
     /// Its name in messages and settings.
@@ -95,6 +101,8 @@ impl EventKind {
             EventKind::Deleted => "deleted",
             EventKind::Settings => "settings",
             EventKind::Dead => "dead",
+            EventKind::Awaiting => "awaiting",
+            EventKind::Signalled => "signalled",
             EventKind::Cancel => "cancel",
         }
     }

@@ -86,9 +86,11 @@ pub enum End {
     Taken = 6,
     /// The worker advanced it to another queue.
     Advanced = 7,
+    /// The worker gave it up until signals arrive.
+    Awaiting = 8,
 }
 
-numbered!(End, "end": Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced);
+numbered!(End, "end": Lapsed, TimedOut, Failed, Abandoned, Trashed, Consumed, Taken, Advanced, Awaiting);
 
 written! {
     /// The last claim of a job that nobody holds.

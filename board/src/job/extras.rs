@@ -210,11 +210,16 @@ impl Extras {
         }
     }
 
-    /// Forgets what the steps of its work came to.
+    /// Forgets what the steps of its work came to, and which of its waits timed out.
     pub fn forget_steps(&mut self) {
         if let Some(remembered) = self.remembered.there() {
-            remembered.steps = Memos::default();
+            (remembered.steps, remembered.timeouts) = (Memos::default(), Memos::default());
         }
+    }
+
+    /// Whether its job waits: for other jobs or for signals.
+    pub(crate) fn waits(&self) -> bool {
+        !self.after.is_empty() || self.remembered.waiting.is_some()
     }
 
     /// Ends the back-off.

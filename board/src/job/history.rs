@@ -28,10 +28,13 @@ pub enum HistoryKind {
     Depends = 18,
     Advanced = 19,
     Dead = 20,
+    Awaiting = 21,
+    Signalled = 22,
+    AwaitTimeout = 23,
 }
 
 impl HistoryKind {
-    const ALL: [(HistoryKind, &'static str); 21] = [
+    const ALL: [(HistoryKind, &'static str); 24] = [
         (HistoryKind::Posted, "posted"),
         (HistoryKind::Claimed, "claimed"),
         (HistoryKind::Lapsed, "lapsed"),
@@ -53,6 +56,9 @@ impl HistoryKind {
         (HistoryKind::Depends, "depends"),
         (HistoryKind::Advanced, "advanced"),
         (HistoryKind::Dead, "dead"),
+        (HistoryKind::Awaiting, "awaiting"),
+        (HistoryKind::Signalled, "signalled"),
+        (HistoryKind::AwaitTimeout, "await-timeout"),
     ];
 
     /// Its name in replies.
@@ -64,7 +70,8 @@ impl HistoryKind {
 #[rustfmt::skip]
 numbered!(
     HistoryKind, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
-    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced, Dead,
+    Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced, Dead, Awaiting,
+    Signalled, AwaitTimeout,
 );
 
 /// The longest history that settings allow.
@@ -78,7 +85,7 @@ written! {
         1 pub at: i64,
         /// Its kind.
         2 pub event: HistoryKind,
-        /// The worker that took part in it, if any.
+        /// The worker that took part in it, or who sent a signal, if known.
         3 pub worker: Option<ByteString>,
         /// A text: a failure's kind and message, a reason, a line of log.
         4 pub text: Option<ByteString>,

@@ -26,10 +26,11 @@
 //! | `class`, `classes` | what jobs of the same queue, name and options share |
 //! | `extras` | what few jobs have |
 //! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its unique key |
+//! | `gate` | which signals a job waits for, and until when |
 //! | `history` | the entries of its history |
 //! | `id` | ids: a made id contains its slot |
 //! | `order` | the keys that order jobs |
-//! | `remembered` | what a job remembers while its work goes on: steps |
+//! | `remembered` | what a job remembers while its work goes on: steps, signals, its wait |
 //! | `output` | what its worker writes while it runs |
 //! | `store` | the records of a board, and finding them |
 //!
@@ -37,6 +38,7 @@
 
 pub(crate) mod awaited;
 pub(crate) mod classes;
+pub(crate) mod gate;
 pub(crate) mod history;
 pub(crate) mod id;
 pub(crate) mod kin;

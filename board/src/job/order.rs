@@ -28,6 +28,15 @@ impl Job {
         (self.at.get(), self.seq.get())
     }
 
+    /// When the wait of a blocked job times out, Unix ms, or [`NEVER`](crate::job::NEVER).
+    pub(crate) fn wait_until(&self) -> i64 {
+        self.extras.as_ref().map_or(crate::job::NEVER, |extras| extras.remembered.until())
+    }
+
+    pub(crate) fn wait_key(&self) -> TimeKey {
+        (self.wait_until(), self.seq.get())
+    }
+
     pub(crate) fn ended_key(&self) -> TimeKey {
         (self.extras.as_ref().map_or(0, |r| r.ended), self.seq.get())
     }

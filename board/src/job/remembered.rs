@@ -1,4 +1,5 @@
-//! What a job remembers while its work goes on: the steps that are done, and its output.
+//! What a job remembers while its work goes on: the steps that are done, the signals that have
+//! arrived, what it waits for, and its output.
 //!
 //! Values by name, in the order in which they arrived. Names are found by binary search, and the
 //! bytes are summed up as they change: a job has thousands of steps, and each edit of a record asks
@@ -6,15 +7,16 @@
 
 use serde::Deserializer;
 
-use super::is_time;
+use super::gate::{Gate, Waiting};
 use super::output::Output;
+use super::{is_time, NEVER};
 use crate::effect::is_name;
 use crate::format::{Unreadable, Written};
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::Part;
 
-/// Bytes of a memo beside its name and its value: two pointers with lengths, a time, its place.
-const MEMO: usize = 64;
+/// Bytes of a memo beside its texts: three pointers with lengths, a time, its place.
+const MEMO: usize = 80;
 
 written! {
     /// What a job remembers under one name.
@@ -26,6 +28,14 @@ written! {
         2 pub value: ByteString,
         /// When the value arrived, Unix ms.
         3 pub at: i64,
+        /// Who sent a signal.
+        4 pub sender: Option<ByteString>,
+    }
+}
+
+impl Memo {
+    fn size(&self) -> usize {
+        self.name.len() + self.value.len() + self.sender.as_ref().map_or(0, |sender| sender.len())
     }
 }
 
@@ -35,7 +45,7 @@ pub struct Memos {
     all: Vec<Memo>,
     /// Their places, in the order of their names.
     by_name: Vec<u32>,
-    /// Bytes of names and values.
+    /// Bytes of names, values and senders.
     size: usize,
 }
 
@@ -45,30 +55,90 @@ written! {
     pub struct Remembered {
         /// What the steps of the work came to.
         1 pub steps: Memos,
+        /// The signals that have arrived: the first of each name.
+        2 pub signals: Memos,
         /// What its worker has written.
         3 pub output: Option<Box<Output>>,
+        /// The waits whose time was over, by name: a run that asks again does not wait again.
+        4 pub timeouts: Memos,
+        /// What must have arrived before it runs: named by its post, or by the step to this queue.
+        5 pub gate: Option<Box<Gate>>,
+        /// What it waits for now.
+        6 pub waiting: Option<Box<Waiting>>,
     }
 }
 
 impl Part for Remembered {
-    const BLANK: &'static Self = &Remembered { steps: Memos::EMPTY, output: None };
+    const BLANK: &'static Self = &Remembered {
+        steps: Memos::EMPTY,
+        signals: Memos::EMPTY,
+        timeouts: Memos::EMPTY,
+        gate: None,
+        waiting: None,
+        output: None,
+    };
+}
+
+/// About how many bytes a gate and the wait for it take.
+pub(crate) fn gate_bytes(gate: &Gate) -> usize {
+    std::mem::size_of::<Remembered>()
+        + std::mem::size_of::<Gate>()
+        + std::mem::size_of::<Waiting>()
+        + 2 * gate.bytes()
 }
 
 impl Remembered {
     /// Whether a board could have come to every name and time in it.
     pub(crate) fn is_valid(&self) -> bool {
-        self.steps.all.iter().all(|memo| is_name(&memo.name) && is_time(memo.at))
+        let sent = |memo: &Memo| memo.sender.as_ref().is_none_or(|sender| is_name(sender));
+        let valid = |memo: &Memo| is_name(&memo.name) && is_time(memo.at) && sent(memo);
+        [&self.steps, &self.signals, &self.timeouts].into_iter().all(|memos| memos.all.iter().all(valid))
+            && self.gate.as_ref().is_none_or(|gate| gate.is_valid())
+            && self.waiting.as_ref().is_none_or(|waiting| waiting.is_valid())
             && self.output.as_ref().is_none_or(|output| output.is_valid())
     }
 
-    /// How many memos there are, and how many bytes their names and values have.
+    /// How many memos there are, and how many bytes their texts have.
     pub fn size(&self) -> (usize, usize) {
-        (self.steps.len(), self.steps.size)
+        let all = [&self.steps, &self.signals, &self.timeouts];
+        all.into_iter().fold((0, 0), |(n, bytes), memos| (n + memos.len(), bytes + memos.size))
     }
 
     /// About how many bytes it points to. O(1).
     pub fn bytes(&self) -> usize {
-        self.steps.size + MEMO * self.steps.len() + self.output.as_ref().map_or(0, |output| output.bytes())
+        let (count, bytes) = self.size();
+        let gate = self.gate.as_ref().map_or(0, |gate| std::mem::size_of::<Gate>() + gate.bytes());
+        let wait = self.waiting.as_ref();
+        let wait = wait.map_or(0, |waiting| std::mem::size_of::<Waiting>() + waiting.bytes());
+        let output = self.output.as_ref().map_or(0, |output| output.bytes());
+        bytes + MEMO * count + gate + wait + output
+    }
+
+    /// Whether what must arrive has arrived. O(n log m) for n names and m signals.
+    pub fn opens(&self, gate: &Gate) -> bool {
+        let mut arrived = gate.names.iter().map(|name| self.signals.get(name).is_some());
+        match gate.any {
+            true => arrived.any(|arrived| arrived),
+            false => arrived.all(|arrived| arrived),
+        }
+    }
+
+    /// The signals with which it has opened: with ANY the one that arrived first.
+    pub fn opened(&self, gate: &Gate) -> Vec<&Memo> {
+        let mut places: Vec<usize> = gate.names.iter().filter_map(|name| self.signals.place(name)).collect();
+        places.sort_unstable();
+        places.truncate(if gate.any { 1 } else { places.len() });
+        places.into_iter().filter_map(|place| self.signals.all.get(place)).collect()
+    }
+
+    /// Whether the time of a wait of this name was over.
+    pub fn has_timed_out(&self, name: &[u8]) -> bool {
+        self.timeouts.get(name).is_some()
+    }
+
+    /// When the wait times out, Unix ms, or [`NEVER`].
+    pub fn until(&self) -> i64 {
+        self.waiting.as_ref().map_or(NEVER, |waiting| waiting.until())
     }
 }
 
@@ -100,18 +170,20 @@ impl Memos {
     }
 
     /// Sets a value; one that is there keeps its place. O(log n), and n small numbers move.
-    pub fn set(&mut self, name: &[u8], value: &[u8], at: i64) {
+    pub fn set(&mut self, name: &[u8], value: &[u8], sender: Option<&[u8]>, at: i64) {
         let found = self.find(name);
         let place = found.ok().and_then(|n| self.by_name.get(n)).map(|at| *at as usize);
         if let Some(memo) = place.and_then(|place| self.all.get_mut(place)) {
-            self.size = (self.size + value.len()).saturating_sub(memo.value.len());
-            (memo.value, memo.at) = (value.into(), at);
+            let before = memo.size();
+            (memo.value, memo.sender, memo.at) = (value.into(), sender.map(ByteString::from), at);
+            self.size = (self.size + memo.size()).saturating_sub(before);
             return;
         }
         let Err(n) = found else { return };
         self.by_name.insert(n, self.all.len() as u32);
-        self.all.push(Memo { name: name.into(), value: value.into(), at });
-        self.size += name.len() + value.len();
+        let memo = Memo { name: name.into(), value: value.into(), at, sender: sender.map(ByteString::from) };
+        self.size += memo.size();
+        self.all.push(memo);
     }
 
     /// Forgets those of these names that are there. O(n log n) for n names, plus the memos.
@@ -131,7 +203,7 @@ impl Memos {
             let stays = gone.binary_search(&at).is_err();
             at += 1;
             if !stays {
-                *size = size.saturating_sub(memo.name.len() + memo.value.len());
+                *size = size.saturating_sub(memo.size());
             }
             stays
         });
@@ -170,7 +242,7 @@ impl<'a> Written<'a> for Memos {
             return Err(Unreadable.error());
         }
         let by_name = places.into_iter().map(|(_, at)| at).collect();
-        let size = all.iter().map(|memo| memo.name.len() + memo.value.len()).sum();
+        let size = all.iter().map(Memo::size).sum();
         Ok(Memos { all, by_name, size })
     }
 
@@ -201,8 +273,9 @@ mod tests {
                 order.retain(|known| *known != name && *known != other);
             } else {
                 let value = vec![b'x'; (random >> 45 & 15) as usize];
-                memos.set(&name, &value, at);
-                if plain.insert(name.clone(), (value, at)).is_none() {
+                let sender = (at % 3 == 0).then_some(&b"eve"[..]);
+                memos.set(&name, &value, sender, at);
+                if plain.insert(name.clone(), (value, at, sender)).is_none() {
                     order.push(name);
                 }
             }
@@ -210,10 +283,15 @@ mod tests {
             assert_eq!(all, order);
             for n in 0..64 {
                 let name = format!("step {n}").into_bytes();
-                let got = memos.get(&name).map(|memo| (memo.value.to_vec(), memo.at));
+                let got = memos.get(&name);
+                let got = got.map(|memo| (memo.value.to_vec(), memo.at, memo.sender.as_deref()));
                 assert_eq!(got.as_ref(), plain.get(&name));
             }
-            let size: usize = plain.iter().map(|(name, (value, _))| name.len() + value.len()).sum();
+            let sent = |sender: &Option<&[u8]>| sender.map_or(0, <[u8]>::len);
+            let size = |(name, (value, _, sender)): (&Vec<u8>, &(Vec<u8>, i64, _))| {
+                name.len() + value.len() + sent(sender)
+            };
+            let size: usize = plain.iter().map(size).sum();
             assert_eq!((memos.len(), memos.size), (plain.len(), size));
         }
         let mut bytes = Vec::new();
@@ -225,7 +303,7 @@ mod tests {
 
     #[test]
     fn two_of_one_name_are_not_read() {
-        let memo = Memo { name: (&b"a"[..]).into(), value: (&b"x"[..]).into(), at: 1 };
+        let memo = Memo { name: (&b"a"[..]).into(), value: (&b"x"[..]).into(), at: 1, sender: None };
         let mut bytes = Vec::new();
         vec![memo.clone(), memo].write(&mut bytes);
         assert!(Memos::read(&mut crate::format::Decoder::from_read_ref(&bytes[..])).is_err());

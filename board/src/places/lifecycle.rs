@@ -20,6 +20,9 @@ fn projections(kind: HistoryKind) -> (Option<Tally>, Option<EventKind>) {
         HistoryKind::Replaced => (Some(Tally::Replaced), None),
         HistoryKind::Expired => (Some(Tally::Expired), None),
         HistoryKind::Advanced => (None, Some(EventKind::Advanced)),
+        HistoryKind::Awaiting => (Some(Tally::Awaited), Some(EventKind::Awaiting)),
+        HistoryKind::Signalled => (Some(Tally::Signalled), None),
+        HistoryKind::AwaitTimeout => (Some(Tally::AwaitTimeouts), None),
         HistoryKind::Cancelled => (None, Some(EventKind::Cancelled)),
         HistoryKind::Trashed => (None, Some(EventKind::Trashed)),
         _ => (None, None),
@@ -155,10 +158,10 @@ impl Board {
     }
 
     /// Makes a job that is in no place ready, in its former order; blocked while it waits for
-    /// others.
+    /// others or for signals.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
-        if job.extras.as_ref().is_some_and(|extras| !extras.after.is_empty()) {
+        if job.extras.as_ref().is_some_and(|extras| extras.waits()) {
             return self.make_waiting(slot, State::Blocked, 0, now);
         }
         let expires = job.extras.as_ref().is_none_or(|extras| extras.origin.is_none());
@@ -197,9 +200,9 @@ impl Board {
 
     /// Schedules a job that is in no place until it is due; blocked while it waits for others.
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
-        let state = match self.edges(slot).is_empty() {
-            true => State::Scheduled,
-            false => State::Blocked,
+        let state = match self.waits(slot) {
+            true => State::Blocked,
+            false => State::Scheduled,
         };
         self.make_waiting(slot, state, due, now)
     }
@@ -242,12 +245,16 @@ impl Board {
         self.count_stat(slot, tally, now);
         let retain = self.retained(slot, retain);
         let extras = self.extras(slot);
-        let waits = extras.is_some_and(|extras| !extras.after.is_empty());
+        let depends = extras.is_some_and(|extras| !extras.after.is_empty());
+        let awaits = extras.is_some_and(|extras| extras.remembered.waiting.is_some());
         let awaited = extras.is_some_and(|extras| extras.awaited > 0);
         let related = extras.is_some_and(|extras| extras.family.is_some());
         let frees = extras.and_then(|extras| extras.unique.as_ref()).is_some_and(|unique| unique.at_end());
-        if waits {
+        if depends {
             self.detach_all(slot, now)?;
+        }
+        if awaits {
+            self.end_waiting(slot, now)?;
         }
         if frees {
             self.free_key(slot);
@@ -356,7 +363,8 @@ impl Board {
             let extras = job.extras_mut();
             extras.reports.message = (!message.is_empty()).then(|| message.into());
             extras.modified = now;
-            if !matches!(event, HistoryKind::Lapsed | HistoryKind::Expired | HistoryKind::Dependency) {
+            use HistoryKind::{AwaitTimeout, Dependency, Expired, Lapsed};
+            if !matches!(event, Lapsed | Expired | Dependency | AwaitTimeout) {
                 extras.fails = extras.fails.saturating_add(1);
             }
             Ok(())

@@ -5,7 +5,7 @@
 //! | state | place | order |
 //! |---|---|---|
 //! | scheduled | `due` | when it is due |
-//! | blocked | `blocked` | when it is due |
+//! | blocked | `blocked`; also `waits` if its wait for signals can time out | when it is due; when it times out |
 //! | ready | its queue's `ready`, or its group's and the queue's `all`; also `expiries` if it can expire | priority, `since`, `seq`; when it expires |
 //! | claimed | `leases`, its worker's `claims`, [`Claim`] | when the claim ends by itself; fencing token |
 //! | ended | its line in `ended`; also `drops` if its record is removed by age | when it ended; when it is removed |
@@ -59,6 +59,7 @@ use tombstones::Tombstones;
 pub(crate) struct Places {
     pub(crate) due: SortedSlots<TimeKey>,
     pub(crate) blocked: SortedSlots<TimeKey>,
+    pub(crate) waits: SortedSlots<TimeKey>,
     pub(crate) leases: SortedSlots<TimeKey>,
     pub(crate) expiries: SortedSlots<TimeKey>,
     pub(crate) drops: SortedSlots<TimeKey>,
@@ -98,7 +99,11 @@ impl Board {
         let mut held = None;
         let stood = match state {
             State::Scheduled => self.places.due.remove(job.at_key(), slot),
-            State::Blocked => self.places.blocked.remove(job.at_key(), slot),
+            State::Blocked => {
+                let timed = job.wait_until() != NEVER;
+                let known = !timed || self.places.waits.remove(job.wait_key(), slot);
+                self.places.blocked.remove(job.at_key(), slot) && known
+            }
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.places.expiries.remove(job.at_key(), slot);
                 let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
@@ -206,7 +211,15 @@ impl Board {
                 self.places.due.insert(job.at_key(), slot, at_key);
                 self.local.next_event.lower(job.at.get());
             }
-            State::Blocked => self.places.blocked.insert(job.at_key(), slot, at_key),
+            State::Blocked => {
+                self.places.blocked.insert(job.at_key(), slot, at_key);
+                let until = job.wait_until();
+                if until != NEVER {
+                    let wait_key = |s| jobs.get(s).map(Job::wait_key).unwrap_or_default();
+                    self.places.waits.insert(job.wait_key(), slot, wait_key);
+                    self.local.next_event.lower(until);
+                }
+            }
             State::Ready => {
                 let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
                 let plain = lane.fair.is_none() && group.is_none();

@@ -68,8 +68,13 @@ impl Board {
             line.first().and_then(|s| self.store.jobs.get(s)).map_or(NEVER, |job| job.at.get())
         };
         let lease = self.places.leases.first().map_or(NEVER, |s| self.store.lease_key(s).0.max(env.hold));
-        let soonest =
-            at(&self.places.due).min(at(&self.places.expiries)).min(at(&self.places.drops)).min(lease);
+        let waits = self.places.waits.first().and_then(|s| self.store.jobs.get(s));
+        let waits = waits.map_or(NEVER, |job| job.wait_until().max(env.hold));
+        let soonest = at(&self.places.due)
+            .min(at(&self.places.expiries))
+            .min(at(&self.places.drops))
+            .min(lease)
+            .min(waits);
         let lift = self.dispatch.pauses.next_end().map_or(NEVER, |(end, _)| *end);
         let departs = self.workers.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
         let soonest = soonest.min(self.schedules.soonest()).min(self.quotas.keys.soonest()).min(departs);

@@ -4,6 +4,7 @@
 //! lines and trees are few and large, and stay.
 
 use crate::board::Board;
+use crate::job::gate::Gate;
 use crate::job::history::History;
 use crate::job::remembered::{Memos, Remembered};
 use crate::job::{Extras, Job, Reports};
@@ -112,6 +113,23 @@ impl Remembered {
             *bytes = mover.values(std::mem::take(bytes));
             *ends = mover.values(std::mem::take(ends));
         }
+        self.signals.relocate(mover);
+        self.timeouts.relocate(mover);
+        if let Some(gate) = self.gate.take() {
+            self.gate.insert(mover.value(gate)).relocate(mover);
+        }
+        if let Some(waiting) = self.waiting.take() {
+            let waiting = self.waiting.insert(mover.value(waiting));
+            waiting.gate.relocate(mover);
+            waiting.step.relocate(mover);
+        }
+    }
+}
+
+impl Gate {
+    fn relocate(&mut self, mover: &mut impl Mover) {
+        self.names = mover.values(std::mem::take(&mut self.names));
+        self.names.iter_mut().for_each(|name| name.relocate(mover));
     }
 }
 
@@ -123,6 +141,7 @@ impl Memos {
         for memo in memos {
             memo.name.relocate(mover);
             memo.value.relocate(mover);
+            memo.sender.iter_mut().for_each(|sender| sender.relocate(mover));
         }
     }
 }

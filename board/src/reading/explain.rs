@@ -8,10 +8,12 @@ use crate::board::Board;
 use crate::env::Env;
 use crate::error::clean;
 use crate::job::awaited::{Edge, OnFailure};
+use crate::job::gate::{named_first, OnTimeout};
 use crate::job::{End, Job, State, NEVER};
 use crate::places::tombstones::Tombstone;
 use crate::queue::Queue;
 use crate::relations::dependencies::Outcome;
+use crate::structures::byte_string::ByteString;
 
 /// The most jobs that a reason names of those that a job waits for.
 const DEPENDENCIES: usize = 100;
@@ -103,7 +105,8 @@ impl Board {
             }
             State::Blocked => {
                 let due = job.at.get();
-                reasons.push(self.waits_for(slot));
+                reasons.extend((!self.edges(slot).is_empty()).then(|| self.waits_for(slot)));
+                reasons.extend(self.waits_for_signals(slot, env));
                 reasons.extend((due > env.now).then(|| self.due_later(job, slot, env)));
                 reasons.extend(self.pauses_of(job, due.max(env.now)));
             }
@@ -186,6 +189,44 @@ impl Board {
         ];
         let text = format!("It waits for {}. {change}", jobs_of(edges.len()));
         Reason { code: "dependencies", details, text }
+    }
+
+    fn waits_for_signals(&self, slot: u32, env: &Env<'_>) -> Option<Reason> {
+        let waiting = self.waiting(slot)?;
+        let (gate, until, missing) = (&waiting.gate, waiting.until(), self.missing_signals(slot));
+        let row = |name: &ByteString| {
+            let arrived = !missing.contains(name);
+            vec![("name", Detail::Bytes(name.to_vec())), ("arrived", Detail::Number(arrived.into()))]
+        };
+        let details = vec![
+            ("signals", Detail::Rows(gate.names.iter().map(row).collect())),
+            ("any", Detail::Number(gate.any.into())),
+            ("since", time(waiting.from)),
+            ("until", time(until)),
+            ("ontimeout", Detail::Word(gate.on_timeout.name())),
+        ];
+        let names = clean(&named_first(missing.iter().map(|name| &**name)));
+        let what = match (missing.len(), gate.any) {
+            (1, _) => format!("the signal {names}"),
+            (_, true) => format!("one of the signals {names}"),
+            _ => format!("the signals {names}"),
+        };
+        let then = match gate.on_timeout {
+            OnTimeout::Run => "it runs without",
+            OnTimeout::Fail => "it fails",
+            OnTimeout::Cancel => "it is cancelled",
+        };
+        let time = match until {
+            NEVER => String::new(),
+            until if until.max(env.hold) <= env.now => {
+                " The time for it is over: the next turn of the timer handles that.".into()
+            }
+            until => format!(" At {until} {then}."),
+        };
+        let text = format!(
+            "It waits for {what}.{time} JOB.SIGNAL sends one, JOB.DEPEND REMOVE with SIGNALS lets it run without."
+        );
+        Some(Reason { code: "signals", details, text })
     }
 
     fn runs_at(&self, slot: u32, job: &Job, env: &Env<'_>) -> Option<Reason> {

@@ -44,6 +44,8 @@ pub enum Filter<'a> {
     Parent(&'a [u8]),
     /// The job waits for this one.
     After(&'a [u8]),
+    /// The job waits for this signal, which has not arrived.
+    Awaits(&'a [u8]),
     /// The id of the job begins so.
     Id(&'a [u8]),
     /// The job has this field of its user with this value.
@@ -74,6 +76,7 @@ impl Filter<'_> {
             Filter::Ended(from, to) => record.ended().is_some_and(|at| (*from..=*to).contains(&at)),
             Filter::Parent(parent) => record.is_child_of(parent),
             Filter::After(awaited) => record.waits_for(awaited),
+            Filter::Awaits(signal) => record.awaits(signal),
             Filter::Id(beginning) => record.id().text(|id| id.starts_with(beginning)),
             Filter::Meta(field, value) => record.meta().any(|(f, v)| f == *field && v == *value),
             Filter::Stage(text) | Filter::Message(text) | Filter::Contains(text) => {
@@ -214,7 +217,7 @@ impl<'a> Filters<'a> {
                 }
                 Filter::Worker(_) if state != State::Claimed => return false,
                 Filter::Ended(..) if !state.ended() => return false,
-                Filter::After(_) if state != State::Blocked => return false,
+                Filter::After(_) | Filter::Awaits(_) if state != State::Blocked => return false,
                 _ => {}
             }
         }

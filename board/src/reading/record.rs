@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::board::Board;
+use crate::job::gate::Waiting;
 use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
-use crate::job::remembered::Remembered;
+use crate::job::remembered::{Memo, Remembered};
 use crate::job::{Claim, Extras, Job, LastClaim, Origin, Session, State, NEVER};
 use crate::settings::Rules;
 use crate::structures::lazy::Part;
@@ -96,6 +97,10 @@ bitflags! {
         const STEPS = 1 << 39;
         /// Where it was before it moved to the dead queue.
         const ORIGIN = 1 << 40;
+        /// The signals that have arrived.
+        const SIGNALS = 1 << 41;
+        /// The signals that it waits for.
+        const AWAITS = 1 << 42;
     }
 }
 
@@ -125,7 +130,7 @@ static ALL_FIELDS: LazyLock<Vec<Fields>> =
     LazyLock::new(|| Fields::all().difference(ON_REQUEST).iter().collect());
 
 /// Fields that are returned only when the client asks for them: they may be long.
-const ON_REQUEST: Fields = Fields::STEPS;
+const ON_REQUEST: Fields = Fields::STEPS.union(Fields::SIGNALS);
 
 /// Every field but those on request. The list is made once: making it took half the instructions of
 /// JOB.GET.
@@ -308,6 +313,19 @@ impl<'a> Record<'a> {
         let awaited = if edges.is_empty() { None } else { self.board.find(id) };
         awaited.is_some_and(|slot| edges.binary_search_by_key(&slot, |edge| edge.slot).is_ok())
     }
+    /// The signals that have arrived, in the order in which they did.
+    pub fn signals(&self) -> std::slice::Iter<'a, Memo> {
+        self.extras.map_or(&Remembered::BLANK.signals, |extras| &extras.remembered.signals).iter()
+    }
+    /// What it waits for from outside.
+    pub fn waiting(&self) -> Option<&'a Waiting> {
+        self.extras?.remembered.waiting.as_deref()
+    }
+    /// Whether it waits for this signal, which has not arrived.
+    pub fn awaits(&self, name: &[u8]) -> bool {
+        self.waiting().is_some_and(|waiting| waiting.gate.names(name))
+            && self.board.signal(self.slot, name).is_none()
+    }
     /// Its weight among the children of its parent.
     pub fn share(&self) -> Option<u32> {
         self.board.parent_of(self.slot).and(self.board.tie(self.slot)).map(|tie| tie.share)
@@ -374,6 +392,8 @@ impl<'a> Record<'a> {
                 | some(extras.user.is_some(), Fields::USER)
                 | some(extras.unique.is_some(), Fields::UNIQUE)
                 | some(extras.remembered.steps.len() > 0, Fields::STEPS)
+                | some(extras.remembered.signals.len() > 0, Fields::SIGNALS)
+                | some(extras.remembered.waiting.is_some(), Fields::AWAITS)
                 | some(extras.origin.is_some(), Fields::ORIGIN);
             if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
@@ -408,7 +428,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 39);
+        assert_eq!(all_fields().len(), 40);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

@@ -300,10 +300,10 @@ impl Board {
         Ok(())
     }
 
-    /// Unblocks a blocked job that has no edges left.
+    /// Unblocks a blocked job that waits for nothing any more.
     pub(crate) fn unblock(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
-        if job.state != State::Blocked || !self.edges(slot).is_empty() {
+        if job.state != State::Blocked || self.waits(slot) {
             return Ok(());
         }
         let due = job.at.get();

@@ -5,12 +5,14 @@
 //! | `dependencies` | which jobs wait for which | no cycles; an awaited record is kept |
 //! | `family` | parents and children | a parent is higher than its children |
 //! | `progress` | the progress of a parent, by its children | |
+//! | `signals` | waiting for signals | a wait ends when what it names has arrived |
 //!
-//! Uses `job`, `places` and `structures`.
+//! Uses `events`, `job`, `places` and `structures`.
 
 pub(crate) mod dependencies;
 pub(crate) mod family;
 pub(crate) mod progress;
+pub(crate) mod signals;
 
 use dependencies::Waits;
 use family::Families;

@@ -17,7 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::effect::is_name;
+use crate::job::gate::Gate;
 use crate::job::kin::SHARE_MOST;
+use crate::job::remembered::gate_bytes;
 use crate::job::unique_key::Unique;
 use crate::job::{is_time, Extras, Options, META_MOST, NEVER};
 use crate::places::labels::are_tags;
@@ -124,6 +126,8 @@ written! {
         13 pub most_live: Option<i64>,
         /// The unique key that a child takes.
         14 pub unique: Option<Unique>,
+        /// The signals that must arrive before a child runs.
+        15 pub gate: Option<Gate>,
     }
 }
 
@@ -132,7 +136,9 @@ impl Template {
     pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
         let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
         let key = self.unique.as_ref().map_or(0, Unique::bytes);
-        let extras = std::mem::size_of::<Extras>() + meta + key + self.user.as_ref().map_or(0, |u| u.len());
+        let gate = self.gate.as_ref().map_or(0, gate_bytes);
+        let extras =
+            std::mem::size_of::<Extras>() + meta + key + gate + self.user.as_ref().map_or(0, |u| u.len());
         RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
     }
 }

@@ -58,6 +58,7 @@ impl<'a> Item<'a> for Head {
                     expiries: _,
                     drops: _,
                     ended: _,
+                    waits: _,
                 },
             // A board with held parts is written as those parts alone.
             held: _,

@@ -29,6 +29,8 @@ impl Board {
         self.load_families()?;
         self.load_asides();
         self.places.blocked = self.line_of(&mut blocked, Job::at_key);
+        blocked.retain(|slot| self.store.jobs.get(*slot).is_some_and(|job| job.wait_until() != NEVER));
+        self.places.waits = self.line_of(&mut blocked, Job::wait_key);
         self.places.due = self.line_of(&mut scheduled, Job::at_key);
         self.places.expiries = self.line_of(&mut expiries, Job::at_key);
         self.places.drops = self.line_of(&mut drops, Job::at_key);

@@ -256,6 +256,14 @@ impl Board {
         }
     }
 
+    /// Records how long a job waited for signals, from `from` on.
+    pub(crate) fn count_signal_wait(&mut self, slot: u32, from: i64, now: i64) {
+        let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
+        if let Some(today) = self.today(queue, now) {
+            today.signal_wait.get_or_insert_default().add(now.saturating_sub(from));
+        }
+    }
+
     /// Whether lateness was recorded since the last call of [`Board::take_lateness`].
     pub fn was_late(&self) -> bool {
         self.local.lateness.iter().flat_map(|all| all.iter()).any(|late| late.count() > 0)

@@ -46,11 +46,17 @@ pub enum Tally {
     Requeued = 15,
     /// An operator deleted a job.
     Deleted = 16,
+    /// A job began to wait for signals.
+    Awaited = 17,
+    /// A signal arrived.
+    Signalled = 18,
+    /// The time of a wait for signals was over.
+    AwaitTimeouts = 19,
 }
 
 impl Tally {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Tally; 17] = [
+    pub const ALL: [Tally; 20] = [
         Tally::Posted,
         Tally::Replaced,
         Tally::Fired,
@@ -68,6 +74,9 @@ impl Tally {
         Tally::Expired,
         Tally::Requeued,
         Tally::Deleted,
+        Tally::Awaited,
+        Tally::Signalled,
+        Tally::AwaitTimeouts,
     ];
 
     /// Its name in replies.
@@ -90,6 +99,9 @@ impl Tally {
             Tally::Expired => "expired",
             Tally::Requeued => "requeued",
             Tally::Deleted => "deleted",
+            Tally::Awaited => "awaited",
+            Tally::Signalled => "signalled",
+            Tally::AwaitTimeouts => "await-timeouts",
         }
     }
 }
@@ -127,6 +139,7 @@ pub struct Stats {
     pub(super) wait: Histogram,
     pub(super) run: Histogram,
     pub(super) late: Option<Box<[Histogram; 3]>>,
+    pub(super) signal_wait: Option<Box<Histogram>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -146,6 +159,11 @@ impl Stats {
     /// How long workers held jobs, from the claim to the end that they reported.
     pub fn run(&self) -> &Histogram {
         &self.run
+    }
+
+    /// How long jobs waited for signals; `None` when none did.
+    pub fn signal_wait(&self) -> Option<&Histogram> {
+        self.signal_wait.as_deref()
     }
 
     /// How late this was; `None` when nothing was late.
@@ -171,6 +189,9 @@ impl Stats {
             let own = self.late.get_or_insert_with(Box::default);
             own.iter_mut().zip(late.iter()).for_each(|(sum, dist)| sum.merge(dist));
         }
+        if let Some(waits) = &other.signal_wait {
+            self.signal_wait.get_or_insert_default().merge(waits);
+        }
     }
 
     pub(crate) fn add(&mut self, tally: Tally) {
@@ -182,7 +203,8 @@ impl Stats {
     pub(crate) fn heap(&self) -> usize {
         let late =
             |late: &[Histogram; 3]| late.iter().map(Histogram::heap).sum::<usize>() + size_of_val(late);
-        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late)
+        let signals = self.signal_wait.as_deref().map_or(0, |dist| dist.heap() + size_of_val(dist));
+        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late) + signals
     }
 }
 
@@ -219,6 +241,7 @@ written! {
         4 late_leases: Cow<'a, Histogram>,
         5 late_dues: Cow<'a, Histogram>,
         6 late_fires: Cow<'a, Histogram>,
+        7 signal_wait: Cow<'a, Histogram>,
     }
 }
 
@@ -240,6 +263,7 @@ impl<'a> Written<'a> for Stats {
             late_leases: late(Late::Lease),
             late_dues: late(Late::Due),
             late_fires: late(Late::Fire),
+            signal_wait: self.signal_wait().map_or_else(Cow::default, Cow::Borrowed),
         };
         image.write(to);
     }
@@ -252,6 +276,7 @@ impl<'a> Written<'a> for Stats {
             wait: image.wait.into_owned(),
             run: image.run.into_owned(),
             late: late.iter().any(|dist| dist.count() > 0).then(|| Box::new(late)),
+            signal_wait: Some(image.signal_wait.into_owned()).filter(|dist| dist.count() > 0).map(Box::new),
         })
     }
 

@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField};
 use crate::job::awaited::Edge;
+use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
 use crate::job::{End, NEVER, U48};
 use crate::verbs::depend::After;
@@ -30,6 +31,8 @@ pub struct Advance<'a> {
     pub after: Option<After<'a>>,
     /// The last output of this run.
     pub output: Option<Chunk<'a>>,
+    /// The signals that must arrive first.
+    pub gate: Option<Box<Gate>>,
 }
 
 impl<'a> WorkerVerb<'a> for Advance<'a> {
@@ -54,7 +57,8 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         board.check_edge_count(&[], &after)?;
         let output = board.to_write(slot, self.output)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output })
+        let gate = self.gate.clone();
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output, gate })
     }
 }
 
@@ -73,6 +77,8 @@ written! {
         8 taken: bool,
         /// A chunk of output.
         9 output: Option<&'a [u8]>,
+        /// The signals that must arrive first, in place of those that its post named.
+        10 gate: Option<Box<Gate>>,
     }
 }
 
@@ -80,6 +86,7 @@ impl Validate for Advanced<'_> {
     fn is_valid(&self, board: &Board) -> bool {
         is_name(self.queue)
             && self.name.is_none_or(is_name)
+            && self.gate.as_ref().is_none_or(|gate| gate.is_valid())
             && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
     }
 }
@@ -116,6 +123,9 @@ impl Advanced<'_> {
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
             extras.forget_steps();
+            if self.gate.is_some() || extras.remembered.gate.is_some() {
+                extras.remembered.gate = self.gate.clone();
+            }
             if let Some(said) = extras.reports.there() {
                 (said.kind, said.message, said.reason) = (None, None, None);
             }
@@ -132,6 +142,7 @@ impl Advanced<'_> {
             board.attach(slot, *edge, now)?;
         }
         board.renew_ageing(slot)?;
+        board.arm(slot, now)?;
         board.make_due(slot, self.due.unwrap_or(now), now)?;
         board.begin_in_family(slot, false, now)
     }

@@ -1,12 +1,12 @@
 //! What time does to a board, in this order: unique keys become free, workers' registrations lapse,
-//! leases and runs end, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
+//! leases and runs end, waits for signals time out, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
 //! are removed after their retention, pauses end, days of statistics are dropped.
 
 use crate::board::Board;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::job::history::HistoryKind;
-use crate::job::{End, State, NEVER};
+use crate::job::{End, State};
 use crate::policy::Policy;
 use crate::retry::Next;
 use crate::settings::{Rules, Setting};
@@ -25,13 +25,21 @@ pub enum ClockLine {
     Expiries = 2,
     /// Records of ended jobs, by when they are removed.
     Drops = 3,
+    /// Blocked jobs whose wait for signals can time out, by when.
+    Waits = 4,
 }
 
 impl ClockLine {
-    const ALL: [ClockLine; 4] = [ClockLine::Leases, ClockLine::Due, ClockLine::Expiries, ClockLine::Drops];
+    const ALL: [ClockLine; 5] =
+        [ClockLine::Leases, ClockLine::Waits, ClockLine::Due, ClockLine::Expiries, ClockLine::Drops];
+
+    /// Whether nothing of it happens while claims are held: whoever could act in time has no server.
+    fn is_held(self, env: &Env<'_>) -> bool {
+        matches!(self, ClockLine::Leases | ClockLine::Waits) && env.hold > env.now
+    }
 }
 
-numbered!(ClockLine, "line": Due, Leases, Expiries, Drops);
+numbered!(ClockLine, "line": Due, Leases, Expiries, Drops, Waits);
 
 written! {
     /// Time did to one job what was due.
@@ -137,6 +145,7 @@ impl Board {
             ClockLine::Leases => self.places.leases.first(),
             ClockLine::Expiries => self.places.expiries.first(),
             ClockLine::Drops => self.places.drops.first(),
+            ClockLine::Waits => self.places.waits.first(),
         }?;
         (self.time_of(slot)? <= until).then_some(slot)
     }
@@ -145,7 +154,7 @@ impl Board {
     pub(crate) fn time_of(&self, slot: u32) -> Option<i64> {
         let job = self.store.jobs.get(slot)?;
         Some(match job.state {
-            State::Blocked => NEVER,
+            State::Blocked => job.wait_until(),
             State::Claimed => {
                 let claim = self.claim_of(job)?;
                 let worker = self.workers.names.get(claim.worker)?;
@@ -162,6 +171,9 @@ impl Board {
     fn time_passes(&mut self, slot: u32, now: i64, seed: u64, rules: &Rules) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         match job.state {
+            State::Blocked if !self.untold(slot) && job.wait_until() <= now => {
+                self.wait_times_out(slot, now, rules)
+            }
             State::Blocked => self.resolve_one(slot, now, rules),
             State::Scheduled => {
                 let (due, queue) = (job.at.get(), self.queue_number(job));
@@ -251,12 +263,13 @@ impl Board {
     /// What time should have done to one job by now. The caller must apply it before it decides
     /// anything about that job. O(1).
     pub fn overdue(&self, slot: u32, env: &Env<'_>) -> Option<Effect<'static>> {
-        if self.store.jobs.get(slot)?.state == State::Blocked {
-            return self.untold(slot).then(|| Self::settled(slot, env).into());
+        let state = self.store.jobs.get(slot)?.state;
+        if state == State::Blocked && self.untold(slot) {
+            return Some(Self::settled(slot, env).into());
         }
         let time = self.time_of(slot)?;
         // A claim is over with its worker's registration, even while claims are held.
-        let held = self.store.jobs.get(slot)?.state == State::Claimed && env.hold > env.now && time > 0;
+        let held = matches!(state, State::Claimed | State::Blocked) && env.hold > env.now && time > 0;
         (time <= env.now && !held).then(|| Self::settled(slot, env).into())
     }
 
@@ -290,8 +303,7 @@ impl Board {
         if let Some(reviewed) = self.review(n) {
             return Some(reviewed);
         }
-        let held = |line: &ClockLine| *line == ClockLine::Leases && env.hold > env.now;
-        let lines = ClockLine::ALL.iter().filter(|line| !held(line));
+        let lines = ClockLine::ALL.iter().filter(|line| !line.is_held(env));
         for line in lines {
             if let Some(slot) = self.overdue_head(*line, env.now) {
                 return Some(match n {

@@ -24,6 +24,8 @@ pub enum Depend<'a> {
     Add(After<'a>),
     /// It no longer waits for these.
     Remove(Vec<&'a [u8]>),
+    /// It needs no signals, now and when it is requeued.
+    RemoveSignals,
     /// It waits for nothing.
     Clear,
 }
@@ -36,6 +38,8 @@ written! {
         2 clear: bool,
         3 remove: Vec<u32>,
         4 add: Vec<Edge>,
+        /// Whether it no longer waits for signals.
+        5 signals: bool,
     }
 }
 
@@ -55,6 +59,14 @@ impl Depended {
         if self.clear {
             board.detach_all(slot, now)?;
         }
+        if self.clear || self.signals {
+            board.give_up_waiting(slot, now)?;
+            board.edit(slot, |job| {
+                let remembered = job.extras.as_mut().and_then(|extras| extras.remembered.there());
+                remembered.into_iter().for_each(|remembered| remembered.gate = None);
+                Ok(())
+            })?;
+        }
         for awaited in &self.remove {
             board.detach(slot, *awaited, now)?;
         }
@@ -68,7 +80,7 @@ impl Depended {
 }
 
 impl Board {
-    /// Refuses a job that has ended, or that has been claimed in this life.
+    /// Refuses a job that has ended, or that has been claimed in this life and does not wait.
     fn check_unclaimed(&self, slot: u32) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         if let Some(claim) = self.claim_of(job) {
@@ -79,7 +91,7 @@ impl Board {
         }
         match self
             .extras(slot)
-            .filter(|extras| extras.attempt > 0)
+            .filter(|extras| extras.attempt > 0 && job.state != State::Blocked)
             .and_then(|extras| extras.last_claim.as_ref())
         {
             Some(last) => Err(Refusal::Claimed(last.worker.clone())),
@@ -122,9 +134,11 @@ impl Board {
     /// log n) for n ids, plus the search for a cycle when others wait for it.
     pub fn depend(&self, env: &Env<'_>, slot: u32, depend: &Depend<'_>) -> Result<Depended, Refusal> {
         self.check_unclaimed(slot)?;
-        let mut depended = Depended { slot, clear: false, remove: Vec::new(), add: Vec::new() };
+        let mut depended =
+            Depended { slot, clear: false, remove: Vec::new(), add: Vec::new(), signals: false };
         match depend {
             Depend::Clear => depended.clear = true,
+            Depend::RemoveSignals => depended.signals = true,
             Depend::Remove(ids) => {
                 let mut slots: Vec<u32> = ids.iter().filter_map(|id| self.find(id)).collect();
                 slots.sort_by_key(|slot| self.seq(*slot));

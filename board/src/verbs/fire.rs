@@ -89,8 +89,9 @@ impl Fired {
 
     /// The post of the child, without its parent.
     fn posted<'a>(&self, template: &'a Template, id: &'a [u8], due: i64) -> Posted<'a> {
-        let Template { payload, name, queue, priority, options, meta, group, user, tags, unique, .. } =
-            template;
+        let Template {
+            payload, name, queue, priority, options, meta, group, user, tags, unique, gate, ..
+        } = template;
         Posted {
             slot: self.slot,
             replaces: false,
@@ -106,6 +107,7 @@ impl Fired {
             more: Some(Box::new(More {
                 meta: meta.iter().map(|(field, value)| (&**field, &**value)).collect(),
                 after: None,
+                gate: gate.clone().map(Box::new),
                 user: user.as_deref(),
                 tags: Some(tags.iter().map(|tag| &**tag).collect()),
                 unique: unique.as_ref().map(|unique| KeyTaken {

@@ -123,7 +123,12 @@ impl<'a> Beaten<'a> {
 
     /// A heartbeat without a report.
     pub(crate) fn of(slot: u32, lease: i64) -> Self {
-        Beaten { slot, lease, report: None, output: None }
+        Beaten::with(slot, lease, None)
+    }
+
+    /// A heartbeat, perhaps with a report.
+    pub(crate) fn with(slot: u32, lease: i64, report: Option<Report<'_>>) -> Beaten<'_> {
+        Beaten { slot, lease, report, output: None }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
@@ -160,7 +165,7 @@ impl Revived {
         let extras = board.extras(self.slot).ok_or(ApplyError)?;
         let last = extras.last_claim.clone().filter(|l| l.end == End::Lapsed).ok_or(ApplyError)?;
         let attempt = extras.attempt;
-        if board.job(self.slot)?.state.ended() || !extras.after.is_empty() {
+        if board.job(self.slot)?.state.ended() || extras.waits() {
             return Err(ApplyError);
         }
         board.leave(self.slot)?;

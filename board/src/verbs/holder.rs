@@ -155,7 +155,7 @@ impl Board {
             if token == Some(last.token) && verb == Some(last.end) && last.end != End::Advanced {
                 return Ok(Standing::Again(job.state));
             }
-            let keeps = verb.is_none();
+            let keeps = matches!(verb, None | Some(End::Awaiting));
             if last.end == End::Lapsed && !job.state.ended() {
                 return match token {
                     _ if anybody && !keeps => Ok(Standing::Late { slot, taken: token != Some(last.token) }),

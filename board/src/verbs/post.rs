@@ -7,6 +7,7 @@ use crate::board::Board;
 use crate::effect::Meta;
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::gate::Gate;
 use crate::job::id::{self, Id};
 use crate::job::unique_key::Until;
 use crate::job::{Job, Options, State};
@@ -53,6 +54,8 @@ pub struct Post<'a> {
     pub meta: Meta<'a>,
     /// The jobs that it waits for.
     pub after: Option<After<'a>>,
+    /// The signals that must arrive before it runs.
+    pub gate: Option<Box<Gate>>,
     /// Its group.
     pub group: Option<&'a [u8]>,
     /// The user on whose behalf it is posted.
@@ -72,9 +75,9 @@ pub struct Post<'a> {
 impl Post<'_> {
     /// Whether it has any of [`More`].
     fn has_more(&self) -> bool {
-        let Post { meta, after, user, tags, unique, parent, .. } = self;
+        let Post { meta, after, gate, user, tags, unique, parent, .. } = self;
         let given = [after.is_some(), user.is_some(), tags.is_some(), unique.is_some(), parent.is_some()];
-        !meta.is_empty() || given.contains(&true)
+        !meta.is_empty() || gate.is_some() || given.contains(&true)
     }
 }
 
@@ -218,6 +221,7 @@ impl Board {
                 Box::new(More {
                     meta: post.meta.clone(),
                     after,
+                    gate: post.gate.clone(),
                     user: post.user,
                     tags: post.tags.clone(),
                     unique: post.unique.map(|key| {

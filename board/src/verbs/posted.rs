@@ -6,8 +6,10 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::events::EventField;
 use crate::job::awaited::Edge;
+use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
 use crate::job::id::{self, Id};
+use crate::job::remembered::{gate_bytes, Remembered};
 use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
 use crate::job::{End, Extras, Job, Options, State, NEVER, U48};
@@ -49,6 +51,8 @@ written! {
         5 pub(super) unique: Option<KeyTaken<'a>>,
         /// The slot of its parent, and its weight among the children.
         6 pub(super) parent: Option<(u32, u32)>,
+        /// The signals that must arrive before it runs.
+        7 pub(super) gate: Option<Box<Gate>>,
     }
 }
 
@@ -84,8 +88,9 @@ impl Validate for Posted<'_> {
             && self.group.is_none_or(is_name)
             && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
-                let More { meta: _, after, user, tags, unique, parent } = &**more;
+                let More { meta: _, after, user, tags, unique, parent, gate } = &**more;
                 parent.is_none_or(|tie| board.is_tie(self.slot, tie))
+                    && gate.as_ref().is_none_or(|gate| gate.is_valid())
                     && user.is_none_or(is_name)
                     && unique.as_ref().is_none_or(|k| k.owned().is_valid() && (self.replaces || !k.keeps))
                     && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
@@ -173,6 +178,12 @@ impl Posted<'_> {
             }
             board.take_key(self.slot, now)?;
         }
+        if let Some(gate) = more.and_then(|more| more.gate.as_ref()) {
+            board.edit(self.slot, |job| {
+                job.extras_mut().remembered.gate = Some(gate.clone());
+                Ok(())
+            })?;
+        }
         if let Some(edges) = more.and_then(|more| more.after.as_ref()) {
             board.reattach(self.slot, edges, now)?;
         }
@@ -181,6 +192,9 @@ impl Posted<'_> {
             fields.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
             fields.extend(intended.map(|at| EventField::Number("intended", at)));
         });
+        if self.replaces || more.is_some() {
+            board.arm(self.slot, now)?;
+        }
         board.make_due(self.slot, due.unwrap_or(now), now)?;
         if self.replaces {
             board.begin_in_family(self.slot, ended, now)?;
@@ -202,7 +216,8 @@ impl Posted<'_> {
             None => {
                 let key = self.unique().map_or(0, |unique| unique.owned().bytes());
                 let edges = more.and_then(|more| more.after.as_deref()).map_or(0, std::mem::size_of_val);
-                let extras = rare_bytes(meta + key + edges + user.map_or(0, <[u8]>::len));
+                let gate = more.and_then(|more| more.gate.as_deref()).map_or(0, gate_bytes);
+                let extras = rare_bytes(meta + key + edges + gate + user.map_or(0, <[u8]>::len));
                 let id = self.made.map_or(1 + self.id.len(), |id| id.len());
                 RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
             }
@@ -245,6 +260,7 @@ impl Posted<'_> {
                 job.priority = priority;
             }
             let extras = job.extras_mut();
+            let gate = extras.remembered.there().and_then(|remembered| remembered.gate.take());
             *extras = Extras {
                 meta: std::mem::take(&mut extras.meta),
                 history: std::mem::take(&mut extras.history),
@@ -256,6 +272,7 @@ impl Posted<'_> {
                 family: extras.family.take(),
                 unique: extras.unique.take(),
                 retrying: if keeps { std::mem::take(&mut extras.retrying) } else { Lazy::default() },
+                remembered: Lazy::from(Remembered { gate, ..Remembered::default() }),
                 ..Extras::default()
             };
             if let Some(last) = &mut extras.last_claim {

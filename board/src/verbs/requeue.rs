@@ -89,6 +89,7 @@ impl Requeued<'_> {
         });
         if !stays_dead {
             board.take_key(self.slot, now)?;
+            board.arm(self.slot, now)?;
         }
         board.make_ready(self.slot, now)?;
         board.begin_in_family(self.slot, ended, now)

@@ -206,6 +206,7 @@ impl Template {
         self.most_live = post.most_live.or(self.most_live);
         let unique = post.unique.map(|u| Unique::new(u.key, u.until, u.time));
         self.unique = unique.or_else(|| self.unique.take());
+        self.gate = post.gate.as_deref().cloned().or_else(|| self.gate.take());
         for (field, value) in &post.meta {
             match self.meta.iter_mut().find(|(f, _)| **f == **field) {
                 Some((_, old)) => *old = (&**value).into(),

@@ -28,7 +28,7 @@ use crate::quotas::Growth;
 use crate::reading::filters::{Cursor, Filter, Filters, Page};
 use crate::reading::list::LOOK;
 use crate::structures::merge::{Merge, Slots};
-use crate::verbs::{CancelAnswer, Label, Requeue, To, Update};
+use crate::verbs::{CancelAnswer, Label, Requeue, Signal, SignalAnswer, To, Update};
 
 /// What an operator does with the jobs of a selection.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,8 @@ pub enum Operation<'a> {
     Update(&'a Update<'a>),
     /// Change their labels, and with an update the jobs too.
     Label(&'a Label<'a>, Option<&'a Update<'a>>),
+    /// Send them a signal.
+    Signal(&'a Signal<'a>),
 }
 
 use State::*;
@@ -75,7 +77,10 @@ impl Operation<'_> {
     fn places(&self) -> Places {
         match self {
             Operation::Update(update) | Operation::Label(_, Some(update)) if update.is_of_any_state() => ALL,
-            Operation::Cancel { .. } | Operation::Update(_) | Operation::Label(_, Some(_)) => LIVE,
+            Operation::Cancel { .. }
+            | Operation::Update(_)
+            | Operation::Label(_, Some(_))
+            | Operation::Signal(_) => LIVE,
             Operation::Release => CLAIMED,
             Operation::Requeue(Requeue { to: To::Origin, .. }) => GONE,
             Operation::Requeue(_) => ENDED,
@@ -207,6 +212,10 @@ impl Slice<'_, '_> {
                 return Stand::Held;
             }
             Operation::Delete => true,
+            Operation::Signal(signal) => match board.send_signal(slot, signal) {
+                Ok(answer) => !matches!(answer, SignalAnswer::Already | SignalAnswer::Ended),
+                Err(_) => return Stand::Held,
+            },
             Operation::Label(label, _) if board.label(slot, label).is_err() => return Stand::Held,
             Operation::Label(_, None) => true,
             Operation::Update(update) | Operation::Label(_, Some(update)) => {
@@ -272,7 +281,9 @@ impl Slice<'_, '_> {
             }
             self.bytes = self.bytes.saturating_add(update.weight());
         }
-        if let Operation::Label(label, _) = self.selection.deed {
+        if let Operation::Signal(signal) = self.selection.deed {
+            self.bytes = self.bytes.saturating_add(signal.weight());
+        } else if let Operation::Label(label, _) = self.selection.deed {
             self.bytes = self.bytes.saturating_add(label.weight() + self.board.places.labels.tag_bytes(slot));
         } else if !matches!(self.selection.deed, Operation::Update(_)) {
             self.bytes += self.board.store.jobs.get(slot).map_or(0, |job| job.heap());

@@ -71,7 +71,7 @@ impl Stepped<'_> {
         board.edit(self.slot, |job| {
             let extras = job.extras_mut();
             extras.modified = now;
-            extras.remembered.steps.set(self.name, self.value, now);
+            extras.remembered.steps.set(self.name, self.value, None, now);
             Ok(())
         })?;
         match self.output {
@@ -99,7 +99,9 @@ impl Board {
         let holds = !late || self.check_concurrency(slot, false, env.now).is_ok();
         let stores = step.replace || self.step_value(slot, step.name).is_none();
         if stores {
-            self.check_memo(slot, step.name, step.value)?;
+            let old = self.step_value(slot, step.name).map(<[u8]>::len);
+            let new = old.map_or(step.name.len(), |_| 0) + step.value.len();
+            self.check_memo(slot, old, new)?;
         }
         let output = self.to_write(slot, step.output)?;
         let lease = match holds {
@@ -120,14 +122,13 @@ impl Board {
         Some(&self.extras(slot)?.remembered.steps.get(name)?.value)
     }
 
-    /// Refuses a value when the job would remember more than it may.
-    fn check_memo(&self, slot: u32, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let (mut count, mut bytes) = self.extras(slot).map_or((0, 0), |extras| extras.remembered.size());
-        let (count_before, bytes_before) = (count, bytes);
-        match self.step_value(slot, name) {
-            Some(old) => bytes = bytes + value.len() - old.len(),
-            None => (count, bytes) = (count + 1, bytes + name.len() + value.len()),
-        }
+    /// Refuses this many bytes, new or in place of `old` ones, when the job would remember more than
+    /// it may.
+    pub(super) fn check_memo(&self, slot: u32, old: Option<usize>, new: usize) -> Result<(), Refusal> {
+        let (count_before, bytes_before) =
+            self.extras(slot).map_or((0, 0), |extras| extras.remembered.size());
+        let count = count_before + usize::from(old.is_none());
+        let bytes = bytes_before + new - old.unwrap_or(0);
         let over = |setting, n: usize, before: usize| n > before && n as i64 > self.own(setting);
         match (over(Setting::MaxSteps, count, count_before), over(Setting::MaxStepBytes, bytes, bytes_before))
         {

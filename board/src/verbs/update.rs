@@ -23,7 +23,7 @@ written! {
         5 pub lease: Option<i64>,
         /// Everything else: progress may fall.
         6 pub report: Option<Report<'a>>,
-        /// Steps to forget.
+        /// Steps to forget, and timeouts of waits.
         7 pub unstep: Vec<&'a [u8]>,
     }
 }
@@ -143,7 +143,10 @@ impl Update<'_> {
         if !update.unstep.is_empty() {
             board.edit(slot, |job| {
                 let remembered = job.extras_mut().remembered.there();
-                remembered.into_iter().for_each(|remembered| remembered.steps.remove(&update.unstep));
+                if let Some(remembered) = remembered {
+                    remembered.steps.remove(&update.unstep);
+                    remembered.timeouts.remove(&update.unstep);
+                }
                 Ok(())
             })?;
         }

@@ -33,6 +33,7 @@ mod schedules;
 mod selections;
 mod sessions;
 mod settings;
+mod signals;
 mod since;
 mod site;
 mod stats;

@@ -1,7 +1,7 @@
 //! The words of random commands. They name jobs, workers and tokens by how they stand to the
 //! board, so that most of them do something whatever came before and shrinking keeps their sense.
 
-use board::{Exists, OnConflict, OnFailure, Options, Order, Retry, Setting, State, Until};
+use board::{Exists, OnConflict, OnFailure, OnTimeout, Options, Order, Retry, Setting, State, Until};
 
 #[derive(Debug, Clone)]
 pub enum Target {
@@ -57,18 +57,24 @@ pub struct Part {
     pub user: Option<u8>,
     pub most_live: Option<i64>,
     pub unique: Option<Key>,
+    pub signals: Option<Signals>,
 }
 
 #[derive(Debug, Clone)]
 pub enum Change {
     Add(Vec<(Target, OnFailure)>),
     Remove(Vec<Target>),
+    RemoveSignals,
     Clear,
 }
 
 /// Which key, until when, for how long, and what on a conflict.
 #[derive(Debug, Clone)]
 pub struct Key(pub u8, pub Option<Until>, pub Option<i64>, pub OnConflict);
+
+/// Which signals, whether any of them, within which time, and what then.
+#[derive(Debug, Clone)]
+pub struct Signals(pub Vec<u8>, pub bool, pub Option<i64>, pub OnTimeout);
 
 /// A filter of a listing, for which a number chooses the value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,6 +83,7 @@ pub enum More {
     Ended,
     Parent,
     After,
+    Awaits,
     Id,
     Meta,
     Stage,
@@ -91,6 +98,7 @@ pub enum Act {
     Requeue(Option<u8>, bool),
     Delete,
     Label(Vec<u8>, Vec<u8>, Option<bool>),
+    Signal(u8, u8, Option<u8>),
     Update {
         priority: Option<i32>,
         queue: Option<u8>,
@@ -125,6 +133,7 @@ pub enum Command {
         share: Option<u32>,
         most_live: Option<i64>,
         unique: Option<Key>,
+        signals: Option<Signals>,
     },
     Label {
         id: Target,
@@ -168,6 +177,20 @@ pub enum Command {
         replace: bool,
         chunk: Option<Written>,
     },
+    Await {
+        who: Who,
+        id: Target,
+        token: Token,
+        signals: Signals,
+        step: Option<u8>,
+        payload: bool,
+    },
+    Signal {
+        id: Target,
+        name: u8,
+        value: u8,
+        sender: Option<u8>,
+    },
     Consume {
         who: Who,
         id: Target,
@@ -189,6 +212,7 @@ pub enum Command {
         payload: bool,
         after: Option<Vec<(Target, OnFailure)>>,
         chunk: Option<Written>,
+        signals: Option<Signals>,
     },
     Fail {
         who: Who,
@@ -314,6 +338,7 @@ pub enum Command {
         user: Option<u8>,
         most_live: Option<i64>,
         unique: Option<Key>,
+        signals: Option<Signals>,
     },
     Unschedule(u8),
     PauseSchedule(u8, bool),

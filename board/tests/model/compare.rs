@@ -9,6 +9,7 @@ use crate::commands::{Command, More};
 use crate::drive;
 use crate::explain;
 use crate::naive::{Bytes, Job, Model};
+use crate::signals::Arrived;
 use crate::workers::Known;
 use crate::world::World;
 
@@ -152,6 +153,13 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
         let chunks: Vec<Bytes> = unread.chunks.iter().map(|chunk| chunk.to_vec()).collect();
         same("output", (unread.next, unread.missed, unread.anew, unread.attempt, chunks), read(job, since))?;
     }
+    let signals = got.signals().map(|s| {
+        let sender = s.sender.as_ref().map(|sender| sender.to_vec());
+        Arrived { name: s.name.to_vec(), value: s.value.to_vec(), sender, at: s.at }
+    });
+    same("signals", signals.collect(), job.signals.clone())?;
+    let waits = got.waiting().map(|wait| (wait.gate.clone(), wait.from, wait.until()));
+    same("its wait", waits, job.wait.as_ref().map(|wait| (wait.gate.clone(), wait.from, wait.until())))?;
     let origin = got.origin().map(|origin| (origin.queue.to_vec(), origin.attempts, origin.at));
     same("origin", origin, job.origin.clone())?;
     same("ended", got.ended(), job.state.ended().then_some(job.ended))?;
@@ -159,6 +167,7 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("meta", meta, job.meta.clone())?;
     // Nothing that is due is before the time at which the board looks again.
     let next = match model.claim_end_of(job) {
+        _ if job.state == State::Blocked => job.next().max(model.hold),
         _ if job.state != State::Claimed => job.next(),
         0 => 0,
         end => end.max(model.hold),
@@ -248,6 +257,7 @@ fn more((more, n): &(More, u8), now: i64) -> Filter<'static> {
         More::Ended => Filter::Ended(first, first + span(n / 5)),
         More::Parent => Filter::Parent(id),
         More::After => Filter::After(id),
+        More::Awaits => Filter::Awaits(drive::SIGNALS[*n as usize % drive::SIGNALS.len()]),
         More::Id => Filter::Id(&id[..usize::from(n % 9 > 0)]),
         More::Meta => Filter::Meta(drive::WORKERS[*n as usize % 4], drive::text(n / 4)),
         More::Stage => Filter::Stage(part),
@@ -345,6 +355,7 @@ pub fn passes(model: &Model, job: &Job, filters: &Filters<'_>) -> bool {
         Filter::Posted(from, to) => *from <= job.posted && job.posted <= *to,
         Filter::Ended(from, to) => job.state.ended() && *from <= job.ended && job.ended <= *to,
         Filter::Parent(id) => model.parent(&job.id).is_some_and(|at| model.jobs[at].id == *id),
+        Filter::Awaits(name) => job.awaits(name),
         Filter::After(id) => job.after.iter().any(|(other, _)| other == id),
         Filter::Id(beginning) => job.id.starts_with(beginning),
         Filter::Meta(field, value) => job.meta.iter().any(|(f, v)| f == field && v == value),
@@ -359,7 +370,8 @@ pub fn passes(model: &Model, job: &Job, filters: &Filters<'_>) -> bool {
     let each_field = fields.iter().all(|field| {
         filters.asked().any(|f| matches!(f, Filter::Meta(other, _) if other == field) && holds(f))
     });
-    let kinds: [fn(&Filter<'_>) -> bool; 18] = [
+    let kinds: [fn(&Filter<'_>) -> bool; 19] = [
+        |f| matches!(f, Filter::Awaits(_)),
         |f| matches!(f, Filter::User(_)),
         |f| matches!(f, Filter::Group(_)),
         |f| matches!(f, Filter::State(_)),

@@ -1,12 +1,16 @@
 //! How random commands are drawn: which, how often, with what.
 
-use board::{Exists, OnConflict, OnFailure, Options, Order, Retry, Setting, State, Until, MOST, SPECS};
+use board::{
+    Exists, OnConflict, OnFailure, OnTimeout, Options, Order, Retry, Setting, State, Until, MOST, SPECS,
+};
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::commands::{Act, Change, Command, Key, More, Other, Part, Talk, Target, Token, Who, Written};
+use crate::commands::{
+    Act, Change, Command, Key, More, Other, Part, Signals, Talk, Target, Token, Who, Written,
+};
 
 fn some_ms() -> impl Strategy<Value = i64> {
     prop_oneof![Just(0), 1..50i64, 50..5_000i64, Just(60_000), Just(1 << 40)]
@@ -69,6 +73,25 @@ fn chunk() -> impl Strategy<Value = Option<Written>> {
     weighted(0.3, (prop_oneof![6 => Just(0), 1 => -2..0i64, 1 => 1..3i64], any::<u8>()))
 }
 
+/// What a job is to wait for: one signal for the most part.
+fn signals() -> impl Strategy<Value = Signals> {
+    let names = prop_oneof![
+        3 => (0..4u8).prop_map(|n| vec![n]),
+        1 => proptest::sample::subsequence((0..4u8).collect::<Vec<u8>>(), 1..4).prop_shuffle(),
+    ];
+    let within = weighted(0.6, prop_oneof![4 => 1..3_000i64, 1 => Just(60_000), 1 => Just(1 << 40)]);
+    let on_timeout = select(&[OnTimeout::Run, OnTimeout::Run, OnTimeout::Fail, OnTimeout::Cancel][..]);
+    (names, any::<bool>(), within, on_timeout)
+        .prop_map(|(names, any, within, then)| Signals(names, any, within, then))
+}
+
+/// A signal, for a job that waits for the most part.
+fn signal() -> impl Strategy<Value = Command> {
+    let states = prop_oneof![6 => Just(State::Blocked), 1 => Just(State::Claimed), 1 => Just(State::Ready)];
+    (states.prop_flat_map(target), 0..4u8, any::<u8>(), of(0..3u8))
+        .prop_map(|(id, name, value, sender)| Command::Signal { id, name, value, sender })
+}
+
 fn worker_verbs() -> impl Strategy<Value = Command> {
     let held = || (who(), target(State::Claimed), token());
     let late = || (Just(Who::Holder), target(State::Ready), token());
@@ -91,12 +114,15 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
                 Command::Consume { who, id, token, result, retain, payload, force, chunk }
             }
         ),
+        3 => (named(), signals(), weighted(0.4, 0..4u8), any::<bool>()).prop_map(
+            |((who, id, token), signals, step, payload)| Command::Await { who, id, token, signals, step, payload }
+        ),
         3 => (
             named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
-            weighted(0.3, edges()), chunk(),
+            (weighted(0.3, edges()), weighted(0.2, signals())), chunk(),
         ).prop_map(
-            |((who, id, token), queue, name, delay, priority, payload, after, chunk)| {
-                Command::Advance { who, id, token, queue, name, delay, priority, payload, after, chunk }
+            |((who, id, token), queue, name, delay, priority, payload, (after, signals), chunk)| {
+                Command::Advance { who, id, token, queue, name, delay, priority, payload, after, chunk, signals }
             }
         ),
         4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
@@ -164,6 +190,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => edges().prop_map(Change::Add),
         1 => edges().prop_map(|edges| Change::Remove(edges.into_iter().map(|(id, _)| id).collect())),
+        1 => Just(Change::RemoveSignals),
         1 => Just(Change::Clear),
     ]
 }
@@ -310,7 +337,8 @@ fn post() -> impl Strategy<Value = Command> {
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
-    let bounds = (weighted(0.3, 0..3u8), weighted(0.5, 1..4i64), weighted(0.3, key()));
+    let key = (weighted(0.3, key()), weighted(0.15, signals()));
+    let bounds = (weighted(0.3, 0..3u8), weighted(0.5, 1..4i64), key);
     let states = prop_oneof![4 => Just(State::Ready), 2 => Just(State::Claimed), 1 => Just(State::Failed)];
     let parent = (weighted(0.4, states.prop_flat_map(target)), weighted(0.3, 1..5u32));
     (id, rest, options(), meta, (after, parent), bounds).prop_map(
@@ -320,7 +348,7 @@ fn post() -> impl Strategy<Value = Command> {
             options,
             (meta, tags),
             ((after, strict, group), (parent, share)),
-            (user, most_live, unique),
+            (user, most_live, (unique, signals)),
         )| {
             Command::Post {
                 id,
@@ -341,6 +369,7 @@ fn post() -> impl Strategy<Value = Command> {
                 share,
                 most_live,
                 unique,
+                signals,
             }
         },
     )
@@ -361,12 +390,14 @@ fn flow() -> impl Strategy<Value = Command> {
         (of(0..4u8), weighted(0.2, some_ms())),
         (weighted(0.4, edges), weighted(0.1, Just(()))),
         (weighted(0.3, other()), weighted(0.3, 1..5u32)),
-        (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.15, key())),
+        (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.15, key()), weighted(0.15, signals())),
     );
-    let part =
-        part.prop_map(|(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique))| {
-            Part { id, queue, delay, after, strict: strict.is_some(), parent, share, user, most_live, unique }
-        });
+    let part = part.prop_map(
+        |(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique, signals))| {
+            let strict = strict.is_some();
+            Part { id, queue, delay, after, strict, parent, share, user, most_live, unique, signals }
+        },
+    );
     vec(part, 1..6).prop_map(Command::Flow)
 }
 
@@ -389,7 +420,10 @@ fn reads() -> impl Strategy<Value = Command> {
     let labels = (few(), few(), few());
     let user = prop_oneof![3 => Just(Vec::new()), 1 => vec(0..3u8, 1..3)];
     use More::*;
-    let more = (select(&[Posted, Ended, Parent, After, Id, Meta, Stage, Message, Contains][..]), any::<u8>());
+    let more = (
+        select(&[Posted, Ended, Parent, After, Awaits, Id, Meta, Stage, Message, Contains][..]),
+        any::<u8>(),
+    );
     let more = prop_oneof![2 => Just(Vec::new()), 1 => vec(more, 1..3)];
     (places, labels, flags, not, (1..6usize, user, more)).prop_map(
         |(
@@ -426,6 +460,7 @@ fn selections() -> impl Strategy<Value = Command> {
         2 => Just(Act::Release),
         3 => (of(0..5u8), any::<bool>()).prop_map(|(queue, fresh)| Act::Requeue(queue, fresh)),
         1 => Just(Act::Delete),
+        2 => (0..4u8, any::<u8>(), of(0..3u8)).prop_map(|(name, value, sender)| Act::Signal(name, value, sender)),
         3 => (update, unstep()).prop_map(|((priority, queue, delay, talk, tag), unstep)| {
             Act::Update { priority, queue, delay, talk, tag, unstep }
         }),
@@ -451,14 +486,15 @@ fn schedules() -> impl Strategy<Value = Command> {
         of(0..3u8),
         of(tags()),
     );
-    let limits = (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.3, key()));
+    let limits =
+        (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.3, key()), weighted(0.2, signals()));
     let set = (0..3u8, when, bounds, ways, limits).prop_map(
         |(
             id,
             (every, cron),
             (start, end, max),
             (backlog, overlap, jitter, delay, queue, group, tags),
-            (user, most_live, unique),
+            (user, most_live, unique, signals),
         )| {
             Command::Schedule {
                 id,
@@ -477,6 +513,7 @@ fn schedules() -> impl Strategy<Value = Command> {
                 user,
                 most_live,
                 unique,
+                signals,
             }
         },
     );
@@ -495,6 +532,7 @@ pub fn command() -> impl Strategy<Value = Command> {
         20 => claims().boxed(),
         25 => worker_verbs().boxed(),
         10 => operator_verbs().boxed(),
+        6 => signal().boxed(),
         3 => selections().boxed(),
         7 => settings().boxed(),
         4 => pauses().boxed(),

@@ -2,7 +2,7 @@
 
 use board::*;
 
-use crate::commands::{Act, Change, Command, Key, Other, Part, Talk, Target, Token, Who, Written};
+use crate::commands::{Act, Change, Command, Key, Other, Part, Signals, Talk, Target, Token, Who, Written};
 use crate::compare::{self, same};
 use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
@@ -20,6 +20,7 @@ const KEYS: [&[u8]; 3] = [b"k", b"l\xff\0", b"m"];
 pub const CHOSEN: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e\0\xff", b"f", b"g", b"h"];
 pub const TAGS: [&[u8]; 5] = [b"red", b"blue", b"\0\xff", b"re", b"a longer tag"];
 pub const KINDS: [&[u8]; 4] = [b"resize", b"\xf0%s", b"lapsed", b"timeout"];
+pub const SIGNALS: [&[u8]; 4] = [b"approved", b"p\0\xff", b"fetch", b"x"];
 const STEPS: [&[u8]; 4] = [b"fetch", b"charge", b"s\0\xff", b"a"];
 const TEXTS: [&[u8]; 4] = [b"", b"x", b"some text", b"\x80\r\n%n"];
 
@@ -60,6 +61,21 @@ pub fn to(queue: Option<u8>) -> To<'static> {
 
 fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
     After { jobs: edges.iter().map(|(id, on)| (&id[..], *on)).collect(), strict }
+}
+
+fn gate(signals: &Signals) -> Gate {
+    let Signals(names, any, within, on_timeout) = signals;
+    let names = names.iter().map(|n| ByteString::from(SIGNALS[*n as usize])).collect();
+    Gate { names, any: *any, within: *within, on_timeout: *on_timeout }
+}
+
+fn gated(signals: &Option<Signals>) -> Option<Box<Gate>> {
+    signals.as_ref().map(|signals| Box::new(gate(signals)))
+}
+
+pub fn signal(name: u8, value: u8, sender: Option<u8>) -> Signal<'static> {
+    let sender = sender.map(|n| USERS[n as usize]);
+    Signal { name: SIGNALS[name as usize], value: text(value), sender }
 }
 
 fn take_key(key: &Key) -> TakeKey<'static> {
@@ -188,7 +204,7 @@ impl Pair {
             let effect = slot.and_then(|slot| self.world.board.overdue(slot, &env));
             let due = self.model.at(id).is_some_and(|at| self.model.overdue(&self.model.jobs[at]));
             same("overdue", effect.is_some(), due)?;
-            let Some(effect) = effect else { return same("settled in two", n <= 2, true) };
+            let Some(effect) = effect else { return same("settled in three", n <= 3, true) };
             self.world.act(effect);
             let board = &self.world.board;
             self.model.settle_once(id, &|id| board.record_of(board.find(id)?)?.due());
@@ -281,6 +297,19 @@ impl Pair {
                 );
                 same("step", self.world.step(&step), self.model.step(&step))
             }
+            Command::Await { who, id, token, signals, step, payload } => {
+                let (worker, id, token) = self.spoken(who, id, token)?;
+                let step = step.map(|n| STEPS[n as usize]);
+                let payload = payload.then_some(TEXTS[3]);
+                let request = Await { gate: gate(signals), step, payload };
+                let wait = (Speaker { worker: &worker, id: &id, token }, request);
+                same("await", self.world.await_signals(&wait), self.model.await_signals(&wait))
+            }
+            Command::Signal { id, name, value, sender } => {
+                let id = self.named(id)?;
+                let signal = signal(*name, *value, *sender);
+                same("signal", self.world.signal(&id, &signal), self.model.signal(&id, &signal))
+            }
             Command::Consume { who, id, token, result, retain, payload, force, chunk } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let result = result.then_some(TEXTS[2]);
@@ -308,6 +337,7 @@ impl Pair {
                 payload,
                 after: edges,
                 chunk,
+                signals,
             } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let edges: Option<Vec<(Bytes, OnFailure)>> =
@@ -322,6 +352,7 @@ impl Pair {
                         payload: payload.then_some(TEXTS[3]),
                         after: edges.as_ref().map(|edges| after(edges, false)),
                         output: self.chunk(&id, chunk),
+                        gate: gated(signals),
                     },
                 );
                 same("advance", self.world.work(&advance), self.model.advance(&advance))
@@ -387,11 +418,12 @@ impl Pair {
                 let named: Vec<(Bytes, OnFailure)> = match what {
                     Change::Add(edges) => edges.iter().map(|(id, on)| (self.pick(id), *on)).collect(),
                     Change::Remove(ids) => ids.iter().map(|id| (self.pick(id), OnFailure::Hold)).collect(),
-                    Change::Clear => Vec::new(),
+                    Change::RemoveSignals | Change::Clear => Vec::new(),
                 };
                 let depend = match what {
                     Change::Add(_) => Depend::Add(after(&named, *strict)),
                     Change::Remove(_) => Depend::Remove(named.iter().map(|(id, _)| &id[..]).collect()),
+                    Change::RemoveSignals => Depend::RemoveSignals,
                     Change::Clear => Depend::Clear,
                 };
                 same("depend", self.world.depend(&id, &depend), self.model.depend(&id, &depend))
@@ -639,6 +671,7 @@ impl Pair {
             tags: given,
             parent,
             share,
+            signals,
             ..
         } = command
         else {
@@ -672,6 +705,7 @@ impl Pair {
             share: share.filter(|_| parent.is_some()),
             most_live: most_live.filter(|_| user.is_some()),
             unique: unique.as_ref().map(take_key),
+            gate: gated(signals),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
@@ -721,6 +755,7 @@ impl Pair {
                         .unique
                         .as_ref()
                         .map(|key| TakeKey { on_conflict: OnConflict::Reject, ..take_key(key) }),
+                    gate: gated(&part.signals),
                     ..Post::default()
                 };
                 Node { label, post }
@@ -749,8 +784,18 @@ impl Pair {
         let Command::Schedule { id, every, cron, start, end, max, backlog, overlap, .. } = command else {
             return Ok(());
         };
-        let Command::Schedule { jitter, delay, queue, group, user, most_live, unique, tags: given, .. } =
-            command
+        let Command::Schedule {
+            jitter,
+            delay,
+            queue,
+            group,
+            user,
+            most_live,
+            unique,
+            tags: given,
+            signals,
+            ..
+        } = command
         else {
             return Ok(());
         };
@@ -784,6 +829,7 @@ impl Pair {
                 user: user.map(|user| USERS[user as usize]),
                 most_live: most_live.filter(|_| user.is_some()),
                 unique: unique.as_ref().map(take_key),
+                gate: gated(signals),
                 ..Post::default()
             },
             ..SetSchedule::default()

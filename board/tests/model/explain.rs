@@ -64,7 +64,9 @@ impl Model {
             }
             State::Blocked => {
                 let delay = (job.due > self.now).then(|| self.delay_of(job));
-                let first = std::iter::once("dependencies".into()).chain(delay);
+                let others = (!job.after.is_empty()).then(|| "dependencies".into());
+                let signals = job.wait.as_ref().map(|_| "signals".into());
+                let first = others.into_iter().chain(signals).chain(delay);
                 first.chain(self.pauses_of(job, beyond)).collect()
             }
             State::Claimed => {
@@ -104,7 +106,7 @@ pub fn explained(world: &World, model: &Model, job: &Job) -> Result<(), String> 
     let number = |n: usize| Some(Detail::Number(n as i64));
     let mut want = model.causes(job);
     same("claimable", got.claimable, model.claimable(job))?;
-    if job.state == State::Blocked {
+    if job.state == State::Blocked && !job.after.is_empty() {
         let edges = number(model.edges(job).len());
         same("what it waits for", detail(&got, "dependencies", "count"), edges.as_ref())?;
     }

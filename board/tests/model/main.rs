@@ -23,6 +23,7 @@ mod rounds;
 mod schedules;
 mod selections;
 mod sessions;
+mod signals;
 mod stats;
 mod verbs;
 mod waits;

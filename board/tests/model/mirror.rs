@@ -21,7 +21,7 @@ fn seen(record: &Record<'_>) -> String {
     let family = (record.children(), after, record.unique());
     let work = (record.attempt(), record.lapses(), record.stage(), record.progress(), record.payload());
     let meta: Vec<_> = record.meta().collect();
-    let state = (record.seq(), record.state());
+    let state = (record.seq(), record.state(), record.waiting(), record.signals().len());
     format!("{state:?} {claim:?} {options:?} {times:?} {end:?} {labels:?} {family:?} {work:?} {meta:?}")
 }
 
@@ -204,8 +204,9 @@ impl Mirror {
                 Heard::Waits
             }
             EventKind::Cancel => return same("who is asked to stop holds", held, token),
-            EventKind::Progress => return Ok(()),
+            EventKind::Progress | EventKind::Signalled => return Ok(()),
             EventKind::Retried | EventKind::Abandoned | EventKind::Advanced | EventKind::Dead => Heard::Waits,
+            EventKind::Awaiting => Heard::Waits,
             EventKind::Completed => Heard::Ended(State::Complete),
             EventKind::Failed => Heard::Ended(State::Failed),
             EventKind::Cancelled => Heard::Ended(State::Cancelled),

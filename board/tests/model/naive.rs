@@ -4,13 +4,14 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use board::{Chunk, Late, OnFailure, Options, Rules, Setting, State, Tally};
+use board::{Chunk, Gate, Late, OnFailure, Options, Rules, Setting, State, Tally};
 
 use crate::family::{Gone, Tie};
 use crate::limits::{Held, Unique};
 use crate::rates::Buckets;
 use crate::rounds::Rounds;
 use crate::schedules::Schedule;
+use crate::signals::{Arrived, Wait};
 use crate::stats::Day;
 use crate::workers::Workers;
 
@@ -29,6 +30,7 @@ pub enum Way {
     Consumed,
     Taken,
     Advanced,
+    Awaiting,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +119,12 @@ pub struct Job {
     /// Name, value and time of each step.
     pub steps: Vec<(Bytes, Bytes, i64)>,
     pub output: Option<Output>,
+    pub signals: Vec<Arrived>,
+    /// The names of waits whose time was over.
+    pub timeouts: Vec<Bytes>,
+    /// What must have arrived before it runs.
+    pub gate: Option<Gate>,
+    pub wait: Option<Wait>,
     /// Where a dead job was, how often it had been claimed, and when it moved.
     pub origin: Option<(Bytes, u32, i64)>,
 }
@@ -169,10 +177,14 @@ impl Job {
             State::Scheduled => self.due,
             State::Ready => self.expires(),
             State::Claimed => self.claim_end(),
-            State::Blocked => NEVER,
+            State::Blocked => self.wait.as_ref().map_or(NEVER, Wait::until),
             _ if self.pinned => NEVER,
             _ => self.drop_at,
         }
+    }
+
+    pub fn is_held_up(&self) -> bool {
+        !self.after.is_empty() || self.wait.is_some()
     }
 
     /// Its place among the ready jobs of its queue.
@@ -327,7 +339,7 @@ impl Model {
 
     pub fn ready(&mut self, at: usize, now: i64) {
         let job = &mut self.jobs[at];
-        if !job.after.is_empty() {
+        if job.is_held_up() {
             return self.block(at, 0);
         }
         if job.state != State::Ready || job.since.is_none() {
@@ -347,7 +359,7 @@ impl Model {
         if due <= now {
             return self.ready(at, now);
         }
-        if !job.after.is_empty() {
+        if job.is_held_up() {
             return self.block(at, due);
         }
         job.state = State::Scheduled;
@@ -424,6 +436,7 @@ impl Model {
             _ => retain,
         };
         self.settle_claim(at, state);
+        self.ends_wait(at);
         let job = &mut self.jobs[at];
         job.state = state;
         job.ended = now;
@@ -568,7 +581,7 @@ impl Model {
 
     pub fn overdue(&self, job: &Job) -> bool {
         if job.state == State::Blocked {
-            return self.untold(job);
+            return self.untold(job) || self.hold <= self.now && job.next() <= self.now;
         }
         if job.state == State::Claimed {
             let end = self.claim_end_of(job);
@@ -596,7 +609,7 @@ impl Model {
         }
         let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
         let next = |job: &Job| match job.state {
-            State::Claimed => job.next().max(self.hold),
+            State::Claimed | State::Blocked => job.next().max(self.hold),
             _ => job.next(),
         };
         let fires = self.schedules.iter().map(|s| s.at);
@@ -622,7 +635,7 @@ impl Model {
         };
     }
 
-    /// One slice of a time turn: telling first, then children let go, ends of pauses, workers that go, ends of claims, then what is due, what
+    /// One slice of a time turn: telling first, then children let go, ends of pauses, workers that go, ends of claims and of waits, then what is due, what
     /// expires, what is dropped; each the earliest first; then running jobs are taken back, and the oldest
     /// of too many records go.
     pub fn slice(&mut self, n: u32, draw: Draw) -> bool {
@@ -643,27 +656,43 @@ impl Model {
         if self.depart_some(n) {
             return true;
         }
-        for line in 0..4 {
+        for line in 0..5 {
             let of_line = |s: State| match line {
                 0 => s == State::Claimed,
-                1 => s == State::Scheduled,
-                2 => s == State::Ready,
+                1 => s == State::Blocked,
+                2 => s == State::Scheduled,
+                3 => s == State::Ready,
                 _ => s.ended(),
             };
             let late = self.jobs.iter().filter(|j| of_line(j.state) && self.overdue(j));
             let mut late: Vec<_> = late.map(|j| (j.next(), j.order, j.id.clone())).collect();
             late.sort();
+            if line == 1 && !late.is_empty() {
+                self.strike_waits(n, draw);
+                return true;
+            }
             if !late.is_empty() {
                 for (_, _, id) in late.into_iter().take(n as usize) {
                     self.strike(self.at(&id).unwrap(), draw);
                 }
                 return true;
             }
-            if line == 1 && self.fire() {
+            if line == 2 && self.fire() {
                 return true;
             }
         }
         self.reclaim(n as usize) || self.drop_days(n as usize) || self.trim(n)
+    }
+
+    /// Ends waits whose time is over, the earliest first. One that also waits for a job that has ended by
+    /// then is told of that first, and stays the earliest.
+    fn strike_waits(&mut self, n: u32, draw: Draw) {
+        for _ in 0..n {
+            let late = |job: &&Job| job.state == State::Blocked && job.next() <= self.now;
+            let first = self.jobs.iter().filter(late).min_by_key(|job| (job.next(), job.order));
+            let Some(id) = first.map(|job| job.id.clone()) else { return };
+            self.strike(self.at(&id).unwrap(), draw);
+        }
     }
 
     pub fn surplus(&self) -> Option<(State, usize)> {
@@ -708,7 +737,8 @@ impl Model {
                 self.dies(at);
             }
             State::Claimed => self.claim_ends(at, draw),
-            State::Blocked => self.resolve_one(at),
+            State::Blocked if self.untold(&self.jobs[at]) => self.resolve_one(at),
+            State::Blocked => self.times_out(at),
             _ => self.drop_with_tombstone(at),
         }
     }

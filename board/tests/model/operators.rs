@@ -110,6 +110,7 @@ impl Model {
         job.sent_on = None;
         if fresh {
             job.steps.clear();
+            job.timeouts.clear();
         }
         (job.since, job.ready) = (Some(now), now);
         job.pinned = false;
@@ -117,6 +118,9 @@ impl Model {
             past.way = Way::Taken;
         }
         self.note_at(at, Tally::Requeued);
+        if !stays {
+            self.arm(at);
+        }
         self.ready(at, now);
         self.begin_in_family(id, ended);
         Some(Ok(()))
@@ -160,12 +164,20 @@ impl Model {
         if job.state.ended() {
             return Some(Err(format!("ENDED {}", job.state.name())));
         }
-        if let (1.., Some(past)) = (job.attempt, &job.past) {
+        if let (1.., Some(past), true) = (job.attempt, &job.past, job.state != State::Blocked) {
             return Some(Err(format!("CLAIMED {}", shown(&past.hold.worker))));
         }
         let due = if job.state == State::Ready { 0 } else { job.due };
         match depend {
-            Depend::Clear => self.detach_all(id),
+            Depend::Clear => {
+                self.gives_up_waiting(at);
+                self.jobs[at].gate = None;
+                self.detach_all(id);
+            }
+            Depend::RemoveSignals => {
+                self.gives_up_waiting(at);
+                self.jobs[at].gate = None;
+            }
             Depend::Remove(ids) => {
                 let mut ids = ids.clone();
                 ids.sort_by_key(|id| self.at(id).map(|at| self.jobs[at].order));
@@ -222,6 +234,7 @@ impl Model {
         job.options.retries = update.retries.or(job.options.retries);
         job.options.lease = update.lease.or(job.options.lease);
         job.steps.retain(|(name, ..)| !update.unstep.contains(&&name[..]));
+        job.timeouts.retain(|name| !update.unstep.contains(&&name[..]));
         if let Some(report) = &update.report {
             self.report(id, report, true);
         }

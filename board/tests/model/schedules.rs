@@ -41,6 +41,7 @@ pub struct Schedule {
     pub user: Option<Bytes>,
     pub most_live: Option<i64>,
     pub unique: Option<Unique>,
+    pub gate: Option<board::Gate>,
     pub refused: u64,
 }
 
@@ -134,6 +135,7 @@ impl Model {
         s.user = child.user.map(<[u8]>::to_vec).or(s.user);
         s.most_live = child.most_live.or(s.most_live);
         s.unique = child.unique.as_ref().map(Unique::of).or(s.unique);
+        s.gate = child.gate.as_deref().cloned().or(s.gate);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
             s.anchor = s.start.unwrap_or(now + s.every);
@@ -227,6 +229,7 @@ impl Model {
             due: Some(intended + s.delay),
             tags: Some(s.tags.iter().map(|tag| &tag[..]).collect()),
             user: s.user.as_deref(),
+            gate: s.gate.clone().map(Box::new),
             unique: s.unique.as_ref().map(|u| board::TakeKey {
                 key: &u.key,
                 until: u.until,

@@ -5,7 +5,7 @@ use board::{Filters, Label, Operation, Requeue, Selection, SelectionCursor, Stat
 
 use crate::commands::{Act, Command, More};
 use crate::compare::{filters, passes, same};
-use crate::drive::{report, steps, tags, to, QUEUES};
+use crate::drive::{report, signal, steps, tags, to, QUEUES};
 use crate::naive::{Bytes, Job, Model};
 use crate::operators::of_any_state;
 use crate::world::World;
@@ -22,6 +22,9 @@ impl Model {
                 state => state.ended() || requeue.to == To::Origin && job.origin.is_some(),
             },
             Operation::Delete => true,
+            Operation::Signal(signal) => {
+                !job.state.ended() && !job.signals.iter().any(|other| other.name == signal.name)
+            }
             Operation::Label(_, None) => true,
             Operation::Update(update) | Operation::Label(_, Some(update)) => {
                 of_any_state(update) || !job.state.ended() && (update.due.is_none() || job.hold.is_none())
@@ -55,6 +58,7 @@ impl Model {
             Operation::Release => self.release(id),
             Operation::Requeue(requeue) => self.requeue(id, requeue),
             Operation::Delete => Some(self.delete(&[id]).map(|_| ())),
+            Operation::Signal(signal) => self.signal(id, signal).map(|done| done.map(|_| ())),
             Operation::Update(update) => self.update(id, update),
             Operation::Label(label, None) => self.label(id, label),
             Operation::Label(label, Some(update)) => match self.update(id, update) {
@@ -75,11 +79,16 @@ pub fn select(
     bytes: usize,
 ) -> Result<(), String> {
     let (mut update, mut label) = (Update::default(), Label::default());
+    let sent;
     let deed = match act {
         Act::Cancel(force) => Operation::Cancel { force: *force },
         Act::Release => Operation::Release,
         Act::Requeue(queue, fresh) => Operation::Requeue(Requeue { to: to(*queue), fresh: *fresh }),
         Act::Delete => Operation::Delete,
+        Act::Signal(name, value, sender) => {
+            sent = signal(*name, *value, *sender);
+            Operation::Signal(&sent)
+        }
         Act::Label(tag, untag, track) => {
             label = Label { tag: tags(tag), untag: tags(untag), track: *track };
             Operation::Label(&label, None)
@@ -138,7 +147,7 @@ pub fn select(
     }
     // A dry run does not know how full a queue would be, or which keys are taken, after earlier
     // slices.
-    let limited = update.queue.is_some() || matches!(deed, Operation::Requeue(_));
+    let limited = update.queue.is_some() || matches!(deed, Operation::Requeue(_) | Operation::Signal(_));
     if !limited || held.is_empty() {
         same("of a dry run", dry.len(), ids.len())?;
     }

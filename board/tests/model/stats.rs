@@ -16,6 +16,7 @@ pub struct Day {
     pub wait: Vec<i64>,
     pub run: Vec<i64>,
     pub late: [Vec<i64>; 3],
+    pub signal_wait: Vec<i64>,
 }
 
 impl Model {
@@ -69,6 +70,13 @@ impl Model {
         }
     }
 
+    pub fn count_signal_wait(&mut self, at: usize, from: i64) {
+        let (queue, waited) = (self.jobs[at].queue.clone(), self.now - from);
+        if let Some(day) = self.day(&queue) {
+            day.signal_wait.push(waited.max(0));
+        }
+    }
+
     pub fn count_lateness(&mut self, queue: &[u8], late: Late, due: i64) {
         let by = self.now - due;
         if let Some(day) = self.day(queue) {
@@ -116,6 +124,8 @@ impl Model {
             }
             same_dist("wait", got.wait(), &want.wait)?;
             same_dist("run", got.run(), &want.run)?;
+            let none = Histogram::default();
+            same_dist("await", got.signal_wait().unwrap_or(&none), &want.signal_wait)?;
             for late in Late::ALL {
                 same_dist(
                     late.name(),

@@ -11,7 +11,7 @@ use crate::naive::*;
 use crate::world::work::Stored;
 use crate::world::{Done, GIVER};
 
-enum Stand {
+pub enum Stand {
     /// And whether somebody else may say it.
     Holds(usize, bool),
     Late(usize, bool),
@@ -115,6 +115,10 @@ impl Model {
             group: post.group.map(<[u8]>::to_vec).or_else(|| old.as_ref().and_then(|j| j.group.clone())),
             steps: Vec::new(),
             output: None,
+            signals: Vec::new(),
+            timeouts: Vec::new(),
+            gate: post.gate.as_deref().cloned().or_else(|| old.as_ref().and_then(|j| j.gate.clone())),
+            wait: None,
             unique: match (&post.unique, keeps) {
                 (Some(key), false) => Some(Unique::of(key)),
                 _ => old.as_ref().and_then(|j| j.unique.clone()),
@@ -155,6 +159,7 @@ impl Model {
             Some(_) => self.now,
             None => post.due.unwrap_or(self.now),
         };
+        self.arm(self.at(id).unwrap());
         self.wait(self.at(id).unwrap(), due);
         let share = self.jobs[self.at(id).unwrap()].tie.as_ref().map(|tie| tie.share);
         if at.is_some() {
@@ -269,7 +274,13 @@ impl Model {
         }
     }
 
-    fn stand(&self, worker: &[u8], id: &[u8], token: Option<u64>, way: Option<Way>) -> Result<Stand, String> {
+    pub fn stand(
+        &self,
+        worker: &[u8],
+        id: &[u8],
+        token: Option<u64>,
+        way: Option<Way>,
+    ) -> Result<Stand, String> {
         let anybody = worker == b"*";
         let ownerless = self.board_rule(Setting::Ownerless) == 1;
         if anybody && !ownerless {
@@ -317,7 +328,7 @@ impl Model {
                 return Ok(Stand::Again(job.state));
             }
             if past.way == Way::Lapsed && !job.state.ended() {
-                if anybody && way.is_some() {
+                if anybody && way.is_some() && way != Some(Way::Awaiting) {
                     return Ok(Stand::Late(at, token != Some(past.hold.token)));
                 }
                 return check(past.hold.token).map(|()| Stand::Late(at, false));
@@ -335,7 +346,7 @@ impl Model {
     }
 
     /// The holder's job, or the late worker's that gets it back; refused when its place is taken.
-    fn back(&mut self, stand: Stand) -> Result<usize, String> {
+    pub fn back(&mut self, stand: Stand) -> Result<usize, String> {
         let at = match stand {
             Stand::Holds(at, _) => return Ok(at),
             Stand::Late(at, _) => at,
@@ -360,7 +371,7 @@ impl Model {
     }
 
     /// The lease begins again. Gives the end of the claim, and whether a cancel was requested.
-    fn beat(&mut self, at: usize, lease: Option<i64>) -> (i64, bool) {
+    pub fn beat(&mut self, at: usize, lease: Option<i64>) -> (i64, bool) {
         let job = &mut self.jobs[at];
         let hold = job.hold.as_mut().unwrap();
         hold.lease = lease.unwrap_or(hold.lease);
@@ -376,9 +387,6 @@ impl Model {
         let steps = &self.jobs[at].steps;
         let known = steps.iter().position(|(name, ..)| name == step.name);
         if known.is_none() || step.replace {
-            if known.is_none() && steps.len() as i64 + 1 > self.board_rule(Setting::MaxSteps) {
-                return Err("LIMIT max-steps".into());
-            }
             let mut after = steps.clone();
             match known {
                 Some(n) => (after[n].1, after[n].2) = (step.value.to_vec(), self.now),
@@ -387,9 +395,8 @@ impl Model {
             let size = |steps: &[(Bytes, Bytes, i64)]| -> usize {
                 steps.iter().map(|(name, value, _)| name.len() + value.len()).sum()
             };
-            if size(&after) > size(steps) && size(&after) as i64 > self.board_rule(Setting::MaxStepBytes) {
-                return Err("LIMIT max-step-bytes".into());
-            }
+            let more = size(&after).saturating_sub(size(steps));
+            self.has_memory(&self.jobs[at], usize::from(known.is_none()), more)?;
             let text = self.to_write(at, &step.output)?;
             self.write(at, text);
             self.jobs[at].steps = after;
@@ -488,6 +495,8 @@ impl Model {
         (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
         (job.kind, job.message, job.stage, job.reason, job.progress) = (None, None, None, None, None);
         job.steps.clear();
+        job.timeouts.clear();
+        job.gate = advance.gate.as_deref().cloned();
         job.since = None;
         job.ghosts.clear();
         job.ageing = ageing;
@@ -500,6 +509,7 @@ impl Model {
         for edge in edges {
             self.attach(speaker.id, edge);
         }
+        self.arm(self.at(speaker.id).unwrap());
         self.wait(self.at(speaker.id).unwrap(), advance.due.unwrap_or(self.now));
         self.begin_in_family(speaker.id, false);
         Ok(Done::Did)

@@ -129,7 +129,7 @@ impl Model {
     pub fn unblock(&mut self, id: &[u8]) {
         let at = self.at(id).unwrap();
         let job = &self.jobs[at];
-        if job.state == State::Blocked && job.after.is_empty() {
+        if job.state == State::Blocked && !job.is_held_up() {
             self.wait(at, job.due);
         }
     }

@@ -138,6 +138,10 @@ impl World {
                 Operation::Delete if self.board.seq(slot) != seq => {}
                 Operation::Delete => self.act(Deleted { slot }),
                 Operation::Update(_) => {}
+                Operation::Signal(signal) => match self.board.send_signal(slot, signal).unwrap() {
+                    SignalAnswer::Wakes(effect) | SignalAnswer::Kept(effect) => self.act(effect),
+                    other => panic!("a signal for nothing: {other:?}"),
+                },
                 Operation::Label(label, _) => {
                     let labelled = self.board.label(slot, label).unwrap();
                     labelled.into_iter().for_each(|effect| self.act(effect));
@@ -154,6 +158,25 @@ impl World {
         let env = self.env(&rules);
         let decided = self.board.depend(&env, slot, depend).map(Effect::from);
         self.operated(decided)
+    }
+
+    pub fn signal(&mut self, id: &[u8], signal: &Signal<'_>) -> Option<Result<&'static str, String>> {
+        let slot = self.named(id)?;
+        let done = match self.board.send_signal(slot, signal) {
+            Ok(SignalAnswer::Wakes(signalled)) => {
+                self.act(signalled);
+                Ok("woken")
+            }
+            Ok(SignalAnswer::Kept(signalled)) => {
+                self.act(signalled);
+                Ok("kept")
+            }
+            Ok(SignalAnswer::Already) => Ok("already"),
+            Ok(SignalAnswer::Ended) => Ok("ended"),
+            Err(refusal) => Err(refusal.to_string()),
+        };
+        self.commit();
+        Some(done)
     }
 
     pub fn label(&mut self, id: &[u8], label: &Label<'_>) -> Option<Result<(), String>> {

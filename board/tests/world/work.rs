@@ -7,6 +7,15 @@ use super::{Bytes, Done, Got, World};
 /// The end of a claim, whether a cancel was requested, and the value of a step that counts.
 pub type Stored = (i64, bool, Bytes);
 
+/// The outcome of a request to wait for signals.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waited {
+    /// The worker does not hold the job; its state.
+    State(State),
+    /// The worker keeps the job. Of each signal its name, its value, its sender, and when it arrived.
+    Kept { timeout: bool, signals: Vec<(Bytes, Bytes, Option<Bytes>, i64)>, deadline: i64, cancel: bool },
+}
+
 impl World {
     pub fn post(&mut self, post: &Post<'_>) -> Result<Option<Bytes>, String> {
         if let Some(id) = post.id {
@@ -122,6 +131,38 @@ impl World {
             answer.beaten.into_iter().for_each(|effect| self.act(effect));
             let (deadline, cancel) = self.board.hold_on(slot).unwrap_or_default();
             (deadline, cancel, self.board.step_value(slot, step.name).unwrap().to_vec())
+        });
+        self.commit();
+        done
+    }
+
+    pub fn await_signals(&mut self, (speaker, request): &(Speaker<'_>, Await<'_>)) -> Result<Waited, String> {
+        self.settle(speaker.id);
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        let decided = self.board.await_signals(&env, speaker, request).map_err(|r| r.to_string());
+        let done = decided.map(|answer| match answer {
+            AwaitAnswer::Kept { slot, revived, beaten, timeout } => {
+                revived.into_iter().for_each(|effect| self.act(effect));
+                self.act(beaten);
+                let (deadline, cancel) = self.board.hold_on(slot).unwrap();
+                let signals = if timeout { Vec::new() } else { self.board.signals_for(slot, &request.gate) };
+                let of = |memo: &Memo| {
+                    let sender = memo.sender.as_ref().map(|sender| sender.to_vec());
+                    (memo.name.to_vec(), memo.value.to_vec(), sender, memo.at)
+                };
+                let signals = signals.into_iter().map(of).collect();
+                Waited::Kept { timeout, signals, deadline, cancel }
+            }
+            AwaitAnswer::Waits(awaiting) => {
+                self.act(awaiting);
+                Waited::State(State::Blocked)
+            }
+            AwaitAnswer::Cancels(cancelled) => {
+                self.act(cancelled);
+                Waited::State(State::Cancelled)
+            }
+            AwaitAnswer::Again(state) => Waited::State(state),
         });
         self.commit();
         done

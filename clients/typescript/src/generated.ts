@@ -63,6 +63,14 @@ export interface PostOptions {
   parent?: string | undefined;
   /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
   share?: number | undefined;
+  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  await?: readonly string[] | undefined;
+  /** one of the signals is enough. Range: with `AWAIT` */
+  any?: boolean | undefined;
+  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  within?: Duration | undefined;
+  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
   /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
@@ -127,6 +135,14 @@ export interface MpostOptions {
   parent?: string | undefined;
   /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
   share?: number | undefined;
+  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  await?: readonly string[] | undefined;
+  /** one of the signals is enough. Range: with `AWAIT` */
+  any?: boolean | undefined;
+  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  within?: Duration | undefined;
+  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
   /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
@@ -187,6 +203,14 @@ export interface FlowOptions {
   parent?: string | undefined;
   /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
   share?: number | undefined;
+  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  await?: readonly string[] | undefined;
+  /** one of the signals is enough. Range: with `AWAIT` */
+  any?: boolean | undefined;
+  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  within?: Duration | undefined;
+  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
   /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
@@ -255,6 +279,14 @@ export interface ScheduleSetOptions {
   parent?: string | undefined;
   /** the job's weight in its parent's progress. Range: 1 to 1000000, with `PARENT` */
   share?: number | undefined;
+  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  await?: readonly string[] | undefined;
+  /** one of the signals is enough. Range: with `AWAIT` */
+  any?: boolean | undefined;
+  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  within?: Duration | undefined;
+  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
   /** when the key becomes free. `end`: when the job ends. `start`: when the job is claimed, or ends before; a job that comes back does not take the key again. Range: with `UNIQUE` */
@@ -337,6 +369,26 @@ export interface StepOptions {
   output?: Chunk | undefined;
 }
 
+/** The options of `JOB.AWAIT`, in the words of its reference. */
+export interface AwaitOptions {
+  /** the names of the signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  signals?: readonly string[] | undefined;
+  /** one of them is enough: the one that arrived first, in this run and in every later one. Range: | all must arrive */
+  any?: boolean | undefined;
+  /** how long the job waits, counted from now. Range: 1 to 2^40 ms */
+  within?: Duration | undefined;
+  /** what happens then. `run`: the job runs again. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
+  /** the name of this wait, where the work waits for the same signal twice. Range: 1 to 255 bytes */
+  step?: string | undefined;
+  /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
+  token?: number | undefined;
+  /** replaces the payload. Range: up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** the last option: claims the next job as well, unless the worker keeps this one. Range: | */
+  claim?: ClaimOptions | undefined;
+}
+
 /** The options of `JOB.CONSUME`, in the words of its reference. */
 export interface ConsumeOptions {
   /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
@@ -355,14 +407,22 @@ export interface ConsumeOptions {
   next?: string | undefined;
   /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
   name?: string | undefined;
-  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   delay?: Duration | undefined;
-  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   priority?: number | undefined;
-  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   after?: After | undefined;
-  /** as in JOB.POST. The delay counts from now. Range: with `NEXT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   strict?: boolean | undefined;
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
+  await?: readonly string[] | undefined;
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
+  any?: boolean | undefined;
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
+  within?: Duration | undefined;
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -387,6 +447,14 @@ export interface MconsumeOptions {
   after?: After | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
+  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  await?: readonly string[] | undefined;
+  /** one of the signals is enough. Range: with `AWAIT` */
+  any?: boolean | undefined;
+  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  within?: Duration | undefined;
+  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -571,12 +639,32 @@ export interface UpdateOptions {
   untrack?: boolean | undefined;
 }
 
+/** The options of `JOB.SIGNAL`, in the words of its reference. */
+export interface SignalOptions {
+  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  count?: number | undefined;
+  /** the cursor of the last call. Range: | 0 */
+  cursor?: string | undefined;
+  /** See JOB.SIGNAL. */
+  dryrun?: boolean | undefined;
+  /** what it says. Range: up to `max-payload` bytes */
+  value?: string | undefined;
+  /** who sends it; it is shown, and not checked. Range: 1 to 255 bytes */
+  sender?: string | undefined;
+}
+
 /** The options of `JOB.DEPEND ADD`, in the words of its reference. */
 export interface DependAddOptions {
   /** what happens when a job of the `AFTER` before it fails, is cancelled or is trashed. `hold`: the new job waits on, because that one may be requeued. `cancel`: it is cancelled. `fail`: it fails with kind `dependency`. `run`: it runs as if that one were complete. Range: with `AFTER` */
   onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
+}
+
+/** The options of `JOB.DEPEND REMOVE`, in the words of its reference. */
+export interface DependRemoveOptions {
+  /** See JOB.DEPEND. */
+  signals?: boolean | undefined;
 }
 
 /** The options of `JOB.PAUSE`, in the words of its reference. */
@@ -637,7 +725,7 @@ export interface CountOptions {
 
 /** The options of `JOB.WAIT`, in the words of its reference. */
 export interface WaitOptions {
-  /** See JOB.WAIT. */
+  /** one of the signals is enough. Range: with `AWAIT` */
   any?: boolean | undefined;
   /** See JOB.WAIT. */
   changed?: number | undefined;
@@ -802,6 +890,10 @@ export const COMMANDS = {
     ['strict', 'STRICT', 'flag'],
     ['parent', 'PARENT', 'text'],
     ['share', 'SHARE', 'number'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['unique', 'UNIQUE', 'text'],
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
@@ -834,6 +926,10 @@ export const COMMANDS = {
     ['strict', 'STRICT', 'flag'],
     ['parent', 'PARENT', 'text'],
     ['share', 'SHARE', 'number'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['unique', 'UNIQUE', 'text'],
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
@@ -864,6 +960,10 @@ export const COMMANDS = {
     ['strict', 'STRICT', 'flag'],
     ['parent', 'PARENT', 'text'],
     ['share', 'SHARE', 'number'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['unique', 'UNIQUE', 'text'],
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
@@ -898,6 +998,10 @@ export const COMMANDS = {
     ['tags', 'TAGS', 'list'],
     ['parent', 'PARENT', 'text'],
     ['share', 'SHARE', 'number'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['unique', 'UNIQUE', 'text'],
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
@@ -944,6 +1048,16 @@ export const COMMANDS = {
     ['replace', 'REPLACE', 'flag'],
     ['output', 'OUTPUT', 'chunk'],
   ],
+  'JOB.AWAIT': [
+    ['signals', 'SIGNALS', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
+    ['step', 'STEP', 'text'],
+    ['token', 'TOKEN', 'number'],
+    ['payload', 'PAYLOAD', 'data'],
+    ['claim', 'CLAIM', 'claim'],
+  ],
   'JOB.CONSUME': [
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
@@ -957,6 +1071,10 @@ export const COMMANDS = {
     ['priority', 'PRIORITY', 'number'],
     ['after', 'AFTER', 'after'],
     ['strict', 'STRICT', 'flag'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MCONSUME': [
@@ -969,6 +1087,10 @@ export const COMMANDS = {
     ['priority', 'PRIORITY', 'number'],
     ['after', 'AFTER', 'after'],
     ['strict', 'STRICT', 'flag'],
+    ['await', 'AWAIT', 'list'],
+    ['any', 'ANY', 'flag'],
+    ['within', 'WITHIN', 'duration'],
+    ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.FAIL': [
@@ -1064,11 +1186,20 @@ export const COMMANDS = {
     ['track', 'TRACK', 'flag'],
     ['untrack', 'UNTRACK', 'flag'],
   ],
+  'JOB.SIGNAL': [
+    ['count', 'COUNT', 'number'],
+    ['cursor', 'CURSOR', 'text'],
+    ['dryrun', 'DRYRUN', 'flag'],
+    ['value', 'VALUE', 'text'],
+    ['sender', 'SENDER', 'text'],
+  ],
   'JOB.DEPEND ADD': [
     ['onfailure', 'ONFAILURE', 'choice', ['hold', 'cancel', 'fail', 'run']],
     ['strict', 'STRICT', 'flag'],
   ],
-  'JOB.DEPEND REMOVE': [],
+  'JOB.DEPEND REMOVE': [
+    ['signals', 'SIGNALS', 'flag'],
+  ],
   'JOB.DEPEND CLEAR': [],
   'JOB.PAUSE': [
     ['queue', 'QUEUE', 'text'],
@@ -1201,6 +1332,8 @@ export interface Plainly {
   parent?: string | readonly string[] | undefined;
   /** Jobs that are children of this job, that wait for this job */
   after?: string | readonly string[] | undefined;
+  /** Jobs that wait for this signal, which has not arrived */
+  awaits?: string | readonly string[] | undefined;
   /** Jobs whose id begins so: `order-*` */
   id?: string | readonly string[] | undefined;
   /** Jobs with this value in this field of their `meta` */
@@ -1236,6 +1369,7 @@ export const FILTERS = {
   ended: ['ENDED', 2],
   parent: ['PARENT', 1],
   after: ['AFTER', 1],
+  awaits: ['AWAITS', 1],
   id: ['ID', 1],
   meta: ['META', 2],
   stage: ['STAGE', 1],
@@ -1249,7 +1383,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 
@@ -1270,6 +1404,8 @@ export const EVENTS = {
   deleted: 4096,
   settings: 8192,
   dead: 16384,
+  awaiting: 32768,
+  signalled: 65536,
 } as const;
 /** A kind of event. */
 export type EventKind = keyof typeof EVENTS;
@@ -1344,7 +1480,7 @@ export interface Settings {
   'burst'?: number | undefined;
   /** the dead queue of a queue; an empty name: none. Range: a name; default: none; set for: queue */
   'dead-queue'?: number | undefined;
-  /** which events are published: the sum of their bits, or names. Range: 0 to 32767; default: 0; set for: module, board */
+  /** which events are published: the sum of their bits, or names. Range: 0 to 131071; default: 0; set for: module, board */
   'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
   'events-tracked'?: boolean | undefined;
@@ -1360,9 +1496,9 @@ export interface Settings {
   'max-schedules'?: number | undefined;
   /** how many keys of `UNIQUE` can be held at a time (`LIMIT max-keys`, of a post or a requeue); a schedule passes over its time. Range: 1 to 1000000000; default: 10000000; set for: board */
   'max-keys'?: number | undefined;
-  /** how many steps a job can have (`LIMIT max-steps`). Range: 0 to 100000; default: 1000; set for: board */
+  /** how many steps and signals a job can have together (`LIMIT max-steps`). Range: 0 to 100000; default: 1000; set for: board */
   'max-steps'?: number | undefined;
-  /** how many bytes the names and values of a job's steps can have together (`LIMIT max-step-bytes`). Range: 0 to 2^30; default: 16777216; set for: board */
+  /** how many bytes the names and values of a job's steps and signals, and their senders, can have together (`LIMIT max-step-bytes`). Range: 0 to 2^30; default: 16777216; set for: board */
   'max-step-bytes'?: number | undefined;
   /** how many bytes of output are kept of a job, the last ones, and how long a chunk can be (`LIMIT output-bytes`); 0: no output. Range: 0 to 67108864; default: 65536; set for: board */
   'output-bytes'?: number | undefined;

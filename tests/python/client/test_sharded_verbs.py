@@ -123,6 +123,9 @@ PLAY = {
     "claim_id": lambda board: board.claim_id("w", "w0", fields=["id"]).id,
     "heartbeat": lambda board: board.heartbeat("w", "w0", progress=5).cancel,
     "step": lambda board: [board.step("w", "w0", "s", n).value for n in (1, 2)],
+    "signal": lambda board: board.signal("s", "w0", "w1", "nobody", value=1),
+    "signal_where": lambda board: board.signal_where("t", {"state": "ready"}).count,
+    "await_signals": lambda board: board.await_signals("w", "w0", "s").signals["s"].value,
     "release": lambda board: board.release("w0", "nobody"),
     "abandon": lambda board: with_claim(board, "abandon"),
     "fail": lambda board: with_claim(board, "fail", "Kind", "message", noretry=True).state,
@@ -226,7 +229,17 @@ TIMELY = {
     "bytes",
     "left",
 }
-TIMELY |= {"arrival-rate", "completion-rate", "wait", "run", "source", "token", "digest", "record-bytes"}
+TIMELY |= {
+    "arrival-rate",
+    "completion-rate",
+    "wait",
+    "run",
+    "await",
+    "source",
+    "token",
+    "digest",
+    "record-bytes",
+}
 ADDED = {"concurrency", "rate", "burst", "max-jobs"}
 """Each shard has its own."""
 

@@ -18,7 +18,19 @@ from typing import Any, NamedTuple
 
 import redis
 
-COUNTED = {"queues", "fields", "tokens", "results", "ids", "meta", "after", "tags", "untag", "unstep"}
+COUNTED = {
+    "queues",
+    "fields",
+    "tokens",
+    "results",
+    "ids",
+    "meta",
+    "after",
+    "tags",
+    "untag",
+    "unstep",
+    "await",
+}
 """Options whose list is preceded by its length."""
 
 
@@ -92,8 +104,11 @@ def record(reply: Any) -> Any:
         return None
     if job.get("meta") is not None:
         job["meta"] = {text(key): value for key, value in from_pairs(job["meta"]).items()}
-    if job.get("steps") is not None:
-        job["steps"] = {name: from_pairs(step) for name, step in from_pairs(job["steps"]).items()}
+    for memos in ("steps", "signals"):
+        if job.get(memos) is not None:
+            job[memos] = {name: from_pairs(memo) for name, memo in from_pairs(job[memos]).items()}
+    if job.get("awaits") is not None:
+        job["awaits"] = from_pairs(job["awaits"])
     if job.get("progress") is not None:
         job["progress"] = float(job["progress"])
     return job
@@ -161,6 +176,15 @@ class Board:
     def step(self, worker: Any, id: Any, name: Any, value: Any = "done", **keywords: Any) -> dict:
         return from_pairs(self.call("STEP", worker, id, name, value, **keywords))
 
+    def wait_for(self, worker: Any, id: Any, signals: Iterable, **keywords: Any) -> Any:
+        """JOB.AWAIT: the state, and what a worker learns that keeps its job; a pair with a claim."""
+        names = list(signals)
+        reply = self.call("AWAIT", worker, id, "SIGNALS", len(names), *names, **keywords)
+        answer = from_pairs(reply)
+        if isinstance(answer, dict) and "signals" in answer:
+            answer["signals"] = {name: from_pairs(one) for name, one in from_pairs(answer["signals"]).items()}
+        return answer
+
     def consume(self, worker: Any, id: Any, **keywords: Any) -> Any:
         return self.call("CONSUME", worker, id, **keywords)
 
@@ -222,6 +246,13 @@ class Board:
             total += done.count
             assert slices < 10_000, "a loop without end"
         return total
+
+    def signal(self, name: Any, *ids: Any, **keywords: Any) -> list:
+        """JOB.SIGNAL by ids: a word for each."""
+        return [
+            None if one is None else text(one)
+            for one in self.call("SIGNAL", name, len(ids), *ids, **keywords)
+        ]
 
     def depend(self, verb: str, id: Any, others: Iterable = (), **keywords: Any) -> str:
         """JOB.DEPEND ADD, REMOVE or CLEAR; returns the state of the job."""

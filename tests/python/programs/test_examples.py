@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import jobboard
 import pytest
+from harness import wait_until
 from harness.server import ROOT
 
 POEM = "Two roads diverged in a yellow wood, and sorry I could not travel both"
@@ -116,6 +117,18 @@ def test_pipeline(server) -> None:
         "dog.png published with 700 bytes",
         "tiger.png published with 900 bytes",
     ]
+
+
+def test_approval(server) -> None:
+    id = run("approval", server.port, "refund 20 for ann").strip()
+    late = run("approval", server.port, "refund 30 for bob", "--within", "1ms").strip()
+    board = jobboard.Board("approvals", server.client(decode_responses=False))
+    assert run("approval", server.port, "--work").count("drafting") == 2
+    wait_until(lambda: board.state(late) in ("ready", "complete"), what="the end of the wait")
+    assert run("approval", server.port, "--inbox").startswith(f"{id}: Dear customer")
+    assert board.signal("approved", id, value=True, sender="eve") == ["woken"]
+    assert f"sending {id}" in run("approval", server.port, "--work")
+    assert (board.get(id).result, board.state(late)) == (f"sent {id}", "complete")
 
 
 OUTBOX = """paid: True and again: False

@@ -43,6 +43,20 @@ MORE = [
             "MCONSUME": ("w1", "1", "j", "NEXT", "q"),
         }.items()
     ),
+    *(
+        Call(name, (*head, "AWAIT", "1", "s", *more), options)
+        for name, head in {
+            "MPOST": ("1", "payload"),
+            "FLOW": ("1", "NODE", "n", "payload"),
+            "SCHEDULE SET": ("s", "payload"),
+            "CONSUME": ("w1", "j", "NEXT", "q"),
+            "MCONSUME": ("w1", "1", "j", "NEXT", "q"),
+        }.items()
+        for more, options in {
+            (): {"ANY": (), "WITHIN": ("1",)},
+            ("WITHIN", "1"): {"ONTIMEOUT": ("run",)},
+        }.items()
+    ),
     Call("MPOST", ("1", "payload", "UNIQUE", "k"), {"ONCONFLICT": ("return",)}),
     Call("FLOW", ("1", "NODE", "n", "payload"), {"ID": ("j",), **POST_SHARED, **PARENT}),
     Call(
@@ -70,10 +84,16 @@ MORE = [
     Call("CONSUME", ("w1", "j"), ONWARD),
     Call("CONSUME", ("w1", "j", "NEXT", "q"), WAITS),
     Call("MCONSUME", ("w1", "1", "j"), {**ONWARD, "RESULTS": ("1", "r")}),
-    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), WAITS),
+    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**WAITS, "AWAIT": ("1", "s")}),
+    Call("DEPEND REMOVE", ("j", "SIGNALS"), {}),
     *(
         Call(name, ("w1", "j", *more), {"CLAIM": ()})
-        for name, more in {"FAIL": ("k", "m"), "ABANDON": (), "TRASH": ()}.items()
+        for name, more in {
+            "FAIL": ("k", "m"),
+            "ABANDON": (),
+            "AWAIT": ("SIGNALS", "1", "s"),
+            "TRASH": (),
+        }.items()
     ),
     Call("MFAIL", ("w1", "k", "m", "1", "j"), {"CLAIM": ()}),
     Call("MTRASH", ("w1", "1", "j"), {"CLAIM": ()}),
@@ -136,7 +156,7 @@ def test_a_command_takes_no_option_that_is_not_documented(
     calls = [
         (call, word)
         for call in [*EVERY, *plain]
-        for word in words - documented[call.name] - (filters if call.head[:1] == ("WHERE",) else set())
+        for word in words - documented[call.name] - (filters if "WHERE" in call.head else set())
     ]
     others = "wrong number of arguments|CLAIM at the end of a verb excludes ID|ID needs"
     replies = zip(calls, taken(server, calls))
@@ -228,7 +248,9 @@ def test_an_unknown_setting_is_answered_with_those_there_are(board: Board) -> No
 def test_an_unknown_field_is_answered_with_those_there_are(board: Board) -> None:
     with refused("ERR unknown field 'payloads': did you mean 'payload'?", board):
         board.call("LIST", "FIELDS", 1, "payloads")
-    with refused_like("ERR unknown field 'bogus': it must be one of id, .+, steps, origin", board):
+    with refused_like(
+        "ERR unknown field 'bogus': it must be one of id, .+, steps, origin, signals, awaits", board
+    ):
         board.call("CLAIM", "w", "FIELDS", 1, "bogus")
 
 

@@ -44,7 +44,7 @@ OF_BOARDS = {
     "keep-failed": (100_000, 0, None),
     "keep-trashed": (100_000, 0, None),
     "keep-cancelled": (100_000, 0, None),
-    "events": (0, 0, 32_767),
+    "events": (0, 0, 131_071),
     "events-tracked": (0, 0, 1),
 }
 TOTALS = {

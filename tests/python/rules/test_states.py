@@ -6,7 +6,7 @@ import lives
 import pytest
 from expect import refused, refused_like
 
-WORKERS_VERBS = ["heartbeat", "step", "consume", "fail", "abandon", "trash"]
+WORKERS_VERBS = ["heartbeat", "step", "wait_for", "consume", "fail", "abandon", "trash"]
 NOBODY = "NOJOB no such job"
 
 REFUSALS = {
@@ -27,7 +27,7 @@ REFUSALS = {
 
 
 def call(board, verb, worker="w1", **options):
-    words = ["fetched"] if verb == "step" else []
+    words = {"step": ["fetched"], "wait_for": [["approved"]]}.get(verb, [])
     return getattr(board, verb)(worker, "j", *words, **options)
 
 
@@ -132,6 +132,7 @@ def test_a_worker_called_star_holds_nothing(clocked_board, verb):
         ("trash", "trashed"),
         ("heartbeat", "claimed"),
         ("step", "claimed"),
+        ("wait_for", "blocked"),
     ],
 )
 def test_what_each_verb_makes_of_a_claimed_job(clocked_board, verb, state):
@@ -140,7 +141,9 @@ def test_what_each_verb_makes_of_a_claimed_job(clocked_board, verb, state):
     assert clocked_board.state("j") == state
 
 
-@pytest.mark.parametrize(("verb", "charged"), [("fail", 1), ("abandon", 0), ("heartbeat", 0), ("step", 0)])
+@pytest.mark.parametrize(
+    ("verb", "charged"), [("fail", 1), ("abandon", 0), ("heartbeat", 0), ("step", 0), ("wait_for", 0)]
+)
 def test_what_each_verb_costs(clocked_board, verb, charged):
     token = lives.claimed(clocked_board, retries=5)
     call(clocked_board, verb, token=token)

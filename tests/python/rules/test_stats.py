@@ -13,7 +13,7 @@ from waiters import Waiter
 DAY = 86_400_000
 TODAY = "2023-11-14"
 """The date of EPOCH, where manual clocks begin."""
-TIMES = ["wait", "run", "lateness", "lease-lateness", "due-lateness", "fire-lateness"]
+TIMES = ["wait", "run", "await", "lateness", "lease-lateness", "due-lateness", "fire-lateness"]
 
 
 def stats(board, **options):

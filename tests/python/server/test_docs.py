@@ -249,7 +249,10 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     token = board.claim_one("alice", block=30_000, session=True)["token"]
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
     board.step("alice", "a", "fetch", token=token)
-    seen += [list(board.get("a")), list(board.get("a", fields=["id", "steps"]))]
+    board.signal("approved", "a")
+    seen += [list(board.get("a")), list(board.get("a", fields=["id", "steps", "signals"]))]
+    board.post(id_="gated", queue="gated", **{"await": ["approved"]})
+    seen.append(list(board.get("gated")))
     board.fail("alice", "a", token=token, retry=0)
     token = board.claim_one("alice")["token"]
     board.abandon("alice", "a", token=token, reason="tired")
@@ -308,6 +311,7 @@ VERBS: dict[str, Callable[[Board, int | None], Any]] = {
     "CLAIM ID": lambda board, _: board.claim("alice", id_="a"),
     "HEARTBEAT": lambda board, token: board.heartbeat("alice", "a", token=token),
     "STEP": lambda board, token: board.step("alice", "a", "s", token=token),
+    "AWAIT": lambda board, token: board.wait_for("alice", "a", ["s"], token=token),
     "CONSUME": lambda board, token: board.consume("alice", "a", token=token, retain=-1),
     "FAIL": lambda board, token: board.fail("alice", "a", token=token),
     "ABANDON": lambda board, token: board.abandon("alice", "a", token=token),
@@ -318,6 +322,7 @@ VERBS: dict[str, Callable[[Board, int | None], Any]] = {
     "REQUEUE": lambda board, _: board.requeue("a"),
     "DELETE": lambda board, _: board.delete("a"),
     "UPDATE": lambda board, _: board.update("a", log="looked at"),
+    "SIGNAL": lambda board, _: board.signal("s", "a")[0],
     "POST ID": lambda board, _: board.post(id_="a"),
     "POST REPLACE": lambda board, _: board.post(id_="a", replace=True),
 }
@@ -339,13 +344,13 @@ def cell(board: Board, clock: Clock, state: str, verb: str) -> str:
         assert board.get("a") == before, f"{verb} of a job {state} was refused and changed it"
         return f"`{str(error).split()[0]}`"
     after = board.get("a")
-    if after == before and reply != "already":
+    if after == before and reply not in ("already", "ended"):
         return "–"
     if after is None:
         return "deleted"
     charged = left - retries_left(board)
     out = after["state"]
-    if reply in ("already", "requested"):
+    if reply in ("already", "requested", "kept", "ended"):
         out += f", {reply}"
     if charged > 0:
         out += f", {charged} retry"

@@ -205,7 +205,7 @@ def test_of_jobs_only_tracked_ones_are_told_when_it_is_said_so(server):
 
 
 def test_whether_tracked_ones_alone_are_told_may_be_the_modules(server):
-    with server.configured(jobboard__events=32767, jobboard__events_tracked=1):
+    with server.configured(jobboard__events=131071, jobboard__events_tracked=1):
         board = server.board()
         assert board.settings("events-tracked") == {"events-tracked": [1, "module"]}
         listener = Listener(server, "job.events:board", "end")
@@ -467,10 +467,10 @@ def test_names_of_no_event_are_refused(board, value):
         board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", value)
 
 
-@pytest.mark.parametrize("value", ["-1", "32768"])
+@pytest.mark.parametrize("value", ["-1", "131072"])
 def test_numbers_of_no_events_are_refused(board, value):
     lives.ready(board)
-    with refused("ERR events must be an integer from 0 to 32767", board):
+    with refused("ERR events must be an integer from 0 to 131071", board):
         board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", value)
 
 
@@ -478,6 +478,6 @@ def test_names_are_told_as_their_sum(board):
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "Posted,READY,posted")
     assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"] == [3, "board"]
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "all")
-    assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 32767
+    assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 131071
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "none")
     assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 0

@@ -20,6 +20,8 @@ WRITES = {
     "job.heartbeat": -4,
     "job.mheartbeat": -4,
     "job.step": -6,
+    "job.await": -7,
+    "job.signal": -5,
     "job.consume": -4,
     "job.mconsume": -4,
     "job.fail": -6,
@@ -34,7 +36,7 @@ WRITES = {
     "job.delete": -4,
     "job.update": -4,
     "job.depend|add": -6,
-    "job.depend|remove": -6,
+    "job.depend|remove": -5,
     "job.depend|clear": 4,
     "job.settings|set": -5,
     "job.settings|reset": -3,
@@ -129,7 +131,8 @@ def test_only_what_adds_is_denied_on_a_full_server(server: Server) -> None:
 
 def test_only_claims_and_wait_block(server: Server) -> None:
     blocking = {name for name, row in command_info(server).items() if "blocking" in row["flags"]}
-    claims = {"job.claim", "job.consume", "job.mconsume", "job.fail", "job.abandon", "job.trash"}
+    claims = {"job.claim", "job.consume", "job.mconsume", "job.fail", "job.abandon", "job.await", "job.trash"}
+    claims |= {"job.output"}
     claims |= {"job.mfail", "job.mtrash"}
     assert blocking == {*claims, "job.wait"}
 

@@ -67,7 +67,13 @@ def test_no_role_may_do_what_is_not_of_boards(with_roles, role, words):
 
 WORKERS = ["job.worker:jobs:mail:w1", "job.worker:jobs:mail:host:7"]
 EVENTS = ["job.events:jobs:mail", "job.events:jobs:mail:more"]
-HEARD = {"producer": [], "worker": WORKERS, "operator": WORKERS + EVENTS, "observer": WORKERS + EVENTS}
+HEARD = {
+    "producer": [],
+    "worker": WORKERS,
+    "operator": WORKERS + EVENTS,
+    "approver": EVENTS,
+    "observer": WORKERS + EVENTS,
+}
 """Channels that a role may subscribe to."""
 UNHEARD = ["job.events:other", "job.events:jobs", "job.worker:other:w1", "job.worker:jobs:w1", "job.", "mail"]
 """Those of other boards, and what is no board's: nobody may."""
@@ -115,6 +121,22 @@ def test_the_roles_work_together(with_roles):
     with pytest.raises(redis.exceptions.NoPermissionError):
         producer.claim("w1")
     operator.delete("b")
+
+
+def test_an_approver_sees_what_waits_and_signals_it(with_roles):
+    worker, approver = (
+        Board(with_roles.client(username=role, password=PASSWORD), "jobs:pay")
+        for role in ("worker", "approver")
+    )
+    with_roles.client().execute_command("JOB.POST", "jobs:pay", "x", "ID", "a")
+    worker.claim_one("w1")
+    assert worker.wait_for("w1", "a", ["approved"]) == {"state": "blocked"}
+    [job] = approver.list_all(awaits="approved")
+    assert approver.signal("approved", job["id"], value="yes", sender="eve") == ["woken"]
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        approver.cancel("a")
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        worker.signal("approved", "a")
 
 
 def test_an_observer_who_may_only_read_changes_nothing(with_roles):

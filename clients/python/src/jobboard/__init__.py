@@ -15,7 +15,7 @@ from .board.events import Event
 from .board.family import Slice
 from .board.flows import Flow, chain, group
 from .board.hooks import Hook, Hooks
-from .board.posting import After, Node
+from .board.posting import After, Await, Node
 from .board.sending import Page
 from .board.sharded import AsyncShardedBoard, ShardedBoard
 from .board.tasks import AsyncTask, Task
@@ -60,6 +60,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Abandon",
     "After",
+    "Await",
     "ArgumentError",
     "AsyncBoard",
     "AsyncShardedBoard",

@@ -51,6 +51,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "progress": _float,
     "meta": replies.strings,
     "origin": _origin,
+    "awaits": lambda value: _awaits(value),
 }
 """The fields of a record but payload and result, and what makes them values."""
 
@@ -60,6 +61,36 @@ class StepValue(NamedTuple):
 
     value: Any
     at: int
+
+
+class Signal(NamedTuple):
+    """A signal that has arrived: what it says, when it came (Unix ms), and who sent it."""
+
+    value: Any
+    at: int
+    sender: str | None
+
+
+class Awaits(NamedTuple):
+    """What a job waits for: the names of the signals, those that are missing, since when, whether one is
+    enough, until when, and what happens then.
+    """
+
+    signals: list[str]
+    missing: list[str]
+    since: int
+    any: bool = False
+    until: int | None = None
+    ontimeout: str | None = None
+
+
+def _awaits(value: Any) -> Awaits:
+    found = {replies.text(name): one for name, one in replies.pairs(value)}
+    found.update({name: _texts(found[name]) for name in ("signals", "missing")})
+    found["any"] = bool(found.get("any"))
+    if "ontimeout" in found:
+        found["ontimeout"] = replies.text(found["ontimeout"])
+    return Awaits(**found)
 
 
 class Job:
@@ -107,6 +138,7 @@ class Job:
     cost: int | None
     session: bool | None
     origin: Origin | None
+    awaits: Awaits | None
 
     def __init__(self, raw: dict[bytes, Any], codec: Codec = _JSON) -> None:
         self._raw, self._codec = raw, codec
@@ -152,6 +184,23 @@ class Job:
         return {name: StepValue(self._shown(value), at) for name, (value, at) in self._steps().items()}
 
     @property
+    def signals(self) -> dict[str, Signal] | None:
+        """The signals that have arrived; only when `fields` asked for `signals`."""
+        if b"signals" not in self._raw:
+            return None
+        return self._signals(self._raw[b"signals"])
+
+    def _signals(self, reply: Any) -> dict[str, Signal]:
+        """Signals by name, decoded; a value that the codec does not understand as text, none as None."""
+        found = {}
+        for name, raw in replies.pairs(reply):
+            memo = dict(replies.pairs(raw))
+            value, sender = memo[b"value"], memo.get(b"sender")
+            shown = self._shown(value) if value else None
+            found[replies.text(name)] = Signal(shown, memo[b"at"], sender and replies.text(sender))
+        return found
+
+    @property
     def is_ended(self) -> bool:
         return self.state in ENDED
 
@@ -162,6 +211,8 @@ class Job:
             name = key.decode()
             if name == "steps":
                 found[name] = {step: value._asdict() for step, value in (self.steps or {}).items()}
+            elif name == "signals":
+                found[name] = {one: signal._asdict() for one, signal in (self.signals or {}).items()}
             else:
                 found[name] = getattr(self, name) if name in FIELDS else self._shown(raw)
         return found

@@ -158,6 +158,12 @@ class Nothing(Outcome):
     __slots__ = ()
 
 
+class GivenUp(Nothing):
+    """The job waits for signals: the server knows already."""
+
+    __slots__ = ()
+
+
 class Retry(Exception):
     """Raised by a handler: fail this try, and try again after `delay` (without one, after the job's
     back-off).
@@ -194,6 +200,10 @@ class Trash(Exception):
 
 class Stopped(BaseException):
     """Raised in a handler by its context: stop now."""
+
+
+class Waits(Stopped):
+    """The job waits for signals: the handler is left, and called again when they have arrived."""
 
 
 class Lost(Stopped):

@@ -41,7 +41,7 @@ export interface Explanation extends Row {
 
 const PACE = { 'arrival-rate': double, 'completion-rate': double };
 const distribution = (reply: Reply): Row => mapping(reply, { mean: double, deviation: double });
-const STATS = Object.fromEntries(['wait', 'run', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'].map((name) => [name, distribution]));
+const STATS = Object.fromEntries(['wait', 'run', 'await', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'].map((name) => [name, distribution]));
 const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
 
 export class Reading extends Operating {

@@ -9,11 +9,15 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
 
 from ..durations import Duration, to_ms
-from ..jobs import Job
-from ..outcomes import GoHome, Lost, Stopped
+from ..jobs import Job, Signal
+from ..outcomes import GoHome, Lost, Stopped, Waits
+from .posting import Await, await_words
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -25,6 +29,15 @@ PIECE = 4096
 """Longer chunks of output are sent in parts, so that the board's `output-bytes` allows each."""
 
 
+class WaitOptions(TypedDict, total=False):
+    """How a handler waits for signals: see `Context.wait_for`."""
+
+    any: bool
+    within: Duration | None
+    ontimeout: Literal["run", "fail", "cancel"] | None
+    step: str | None
+
+
 class Reports(Protocol):
     """Where a context's reports go: to the worker's sender, or through a pipe to it."""
 
@@ -33,6 +46,8 @@ class Reports(Protocol):
     def flush(self, context: Context, timeout: float | None) -> bool: ...
 
     def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None: ...
+
+    def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]: ...
 
 
 class Context:
@@ -164,6 +179,28 @@ class Context:
         found: T = self.job._codec.decode(stored)
         return found
 
+    def wait_for(self, signals: Any, **options: Unpack[WaitOptions]) -> Any:
+        """Waits for a signal from outside, such as an approval; what `board.signal` sends.
+
+        When it has arrived, this returns it. Otherwise the worker gives the job up, at no cost to it, and the
+        handler is left by `Waits`, which `except Exception` does not catch. When the signal has arrived the
+        handler is called again: the steps before this answer from the store, and this returns the signal. So
+        what stands before it and must not happen twice belongs into a `step`.
+
+        Several names wait for all of them, and return them by name; with `any` the one that came first.
+        After `within` it returns None, or the job fails or is cancelled, as `ontimeout` says. `step` names
+        the wait, where a handler waits for the same signal twice.
+        """
+        words = self._begin_waiting(signals, options)
+        found = self._waited(self._reports.wait(self, words))
+        return _one(signals, found)
+
+    async def await_for(self, signals: Any, **options: Unpack[WaitOptions]) -> Any:
+        """The same in an `async` handler."""
+        words = self._begin_waiting(signals, options)
+        found = self._waited(await asyncio.to_thread(self._reports.wait, self, words))
+        return _one(signals, found)
+
     def iterate(self, name: str, items: Iterable[T], *, every: int = 1) -> Iterator[T]:
         """The items, one after the other, going on where the last run was: what was done is passed over.
 
@@ -234,6 +271,21 @@ class Context:
         self._used.add(name)
         return self.job._steps().get(name, (None, 0))[0]
 
+    def _begin_waiting(self, signals: Any, options: WaitOptions) -> list[Any]:
+        """The words of the question; raises when the run has asked under this name."""
+        names = [signals] if isinstance(signals, str) else list(signals)
+        self._begin_step(f"a wait for {options.get('step') or ''.join(names[:1])}")
+        gate = Await(names, options.get("any", False), options.get("within"), options.get("ontimeout"))
+        step = options.get("step")
+        return [*await_words("SIGNALS", gate), *([] if step is None else ["STEP", step])]
+
+    def _waited(self, reply: dict[bytes, Any]) -> dict[str, Signal]:
+        """The signals, none after a timeout. Leaves the handler when the job was given up."""
+        if b"signals" not in reply:
+            raise self._stop if self._stop is not None else Waits("the job waits for signals")
+        self.check()
+        return {} if reply[b"timeout"] else self.job._signals(reply[b"signals"])
+
     def _begin_iterating(self, name: str, every: int) -> int:
         if every < 1:
             raise ValueError(f"every must be at least 1, not {every}")
@@ -263,6 +315,13 @@ class Context:
         if self._stop is None or self.lost:
             self._stop = reason
         self._wake.set()
+
+
+def _one(signals: Any, found: dict[str, Signal]) -> Any:
+    """None after a timeout; the signal, or several by name."""
+    if not found:
+        return None
+    return next(iter(found.values())) if isinstance(signals, str) else found
 
 
 def _from(items: Iterable[T], start: int) -> Iterator[T]:

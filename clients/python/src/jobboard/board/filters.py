@@ -43,6 +43,7 @@ class Plainly(TypedDict, total=False):
     ended: Span | None
     parent: OneOrMany
     after: OneOrMany
+    awaits: OneOrMany
     id: OneOrMany
     meta: Mapping[Name, OneOrMany] | None
     stage: OneOrMany
@@ -59,8 +60,8 @@ class Filters(Plainly, total=False):
 TIMES = ("posted", "ended")
 FLAGS = ("tracked", "lapsed")
 NAMES = (
-    "state queue group worker name tag kind user tracked lapsed since posted ended parent after id meta stage"
-    " message contains"
+    "state queue group worker name tag kind user tracked lapsed since posted ended parent after awaits id"
+    " meta stage message contains"
 ).split()
 
 

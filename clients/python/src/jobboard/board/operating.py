@@ -153,6 +153,37 @@ class Operating(Family):
         words = _returned(records, fields)
         return (yield from self._slices("JOB.DELETE", where, words, dryrun, count, progress))
 
+    @command(by_ids())
+    def signal(
+        self, name: Name, *ids: Name, value: Any = None, sender: Name | None = None
+    ) -> Request[list[str | None]]:
+        """Sends a signal: for each job `woken`, `kept` (it does not wait for it yet), `already`, `ended`, or
+        None (unknown). `value` is encoded; the first signal of a name counts.
+        """
+        check_ids(ids, "signal")
+        words = [name, len(ids), *ids, *self._said(value, sender)]
+        return self._request("JOB.SIGNAL", words, replies.list_of(replies.optional(replies.text)))
+
+    @steps(each_slices)
+    def signal_where(
+        self,
+        name: Name,
+        where: Filters,
+        *,
+        value: Any = None,
+        sender: Name | None = None,
+        dryrun: bool = False,
+        count: int = 1000,
+        progress: Progress | None = None,
+    ) -> Steps[Slice[Job]]:
+        """Sends a signal to all jobs that pass the filters and have none of its name."""
+        verb, words = "JOB.SIGNAL", self._said(value, sender)
+        return (yield from self._slices(verb, where, words, dryrun, count, progress, [name]))
+
+    def _said(self, value: Any, sender: Name | None) -> list[Any]:
+        words: list[Any] = [] if value is None else ["VALUE", self.codec.encode(value)]
+        return words if sender is None else [*words, "SENDER", sender]
+
     @command(by_ids_summed)
     def update(self, *ids: Name, **changes: Unpack[Changes]) -> Request[Slice[Job]]:
         """Changes jobs: of those that have ended only `meta`, `log`, `unstep`, tags and tracking."""
@@ -209,9 +240,10 @@ class Operating(Family):
         dryrun: bool,
         count: int,
         progress: Progress | None,
+        head: Sequence[Any] = (),
     ) -> Generator[Request[Any], Any, Slice[Job]]:
         """All slices from the beginning to the end."""
-        selection = ["WHERE", *filter_words(where), "COUNT", count, *(["DRYRUN"] if dryrun else [])]
+        selection = [*head, "WHERE", *filter_words(where), "COUNT", count, *(["DRYRUN"] if dryrun else [])]
         whole: Slice[Job] = Slice(0)
         while True:
             part = yield self._request(name, [*selection, "CURSOR", whole.cursor, *words], self._slice)

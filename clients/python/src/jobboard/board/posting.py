@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     OnConflict = Literal["reject", "return", "replace", "debounce"]
     OnFailure = Literal["hold", "cancel", "fail", "run"]
+    OnTimeout = Literal["run", "fail", "cancel"]
 
 CHUNK = 1000
 """Jobs of one command when many are posted."""
@@ -53,6 +54,7 @@ Backoff = Duration | tuple[Duration, Duration]
 
 
 ON_FAILURE = ("hold", "cancel", "fail", "run")
+ON_TIMEOUT = ("run", "fail", "cancel")
 
 
 class After(NamedTuple):
@@ -60,6 +62,15 @@ class After(NamedTuple):
 
     ids: Sequence[Name]
     onfailure: OnFailure = "hold"
+
+
+class Await(NamedTuple):
+    """Signals to wait for, whether any of them is enough, how long at most, and what then."""
+
+    names: Name | Sequence[Name]
+    any: bool = False
+    within: Duration | None = None
+    ontimeout: OnTimeout | None = None
 
 
 class SharedOptions(TypedDict, total=False):
@@ -84,6 +95,7 @@ class SharedOptions(TypedDict, total=False):
     tags: Sequence[Name] | None
     after: Sequence[Name] | Sequence[After] | None
     strict: bool | None
+    await_: Name | Sequence[Name] | Await | None
     parent: Name | None
     share: int | None
     maxlive: int | None
@@ -159,6 +171,18 @@ def _after(word: str, value: Sequence[Any]) -> list[Any]:
     return [part for one in value for part in [*names(word, one.ids), "ONFAILURE", one.onfailure]]
 
 
+def await_words(word: str, value: Any) -> list[Any]:
+    """A gate: the names of signals, alone or as an `Await`."""
+    gate = value if isinstance(value, Await) else Await(value)
+    found = [gate.names] if isinstance(gate.names, (str, bytes)) else gate.names
+    words = [*names(word, found), *(["ANY"] if gate.any else [])]
+    words += [] if gate.within is None else ["WITHIN", to_ms(gate.within, "within")]
+    if gate.ontimeout is not None:
+        check_choice(gate.ontimeout, "ontimeout", ON_TIMEOUT)
+        words += ["ONTIMEOUT", gate.ontimeout]
+    return words
+
+
 MOST = 2**31 - 1
 OPTIONS: dict[str, tuple[str, Encoder]] = {
     **{one: (one.upper(), named) for one in "id name queue group user parent unique".split()},
@@ -177,6 +201,7 @@ OPTIONS: dict[str, tuple[str, Encoder]] = {
     "tags": ("TAGS", names),
     "backoff": ("BACKOFF", _backoff),
     "after": ("AFTER", _after),
+    "await_": ("AWAIT", await_words),
 }
 
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 DISTRIBUTION = replies.mapping(mean=float, deviation=float)
-DISTRIBUTIONS = "wait run lateness lease_lateness due_lateness fire_lateness".split()
+DISTRIBUTIONS = "wait run await lateness lease_lateness due_lateness fire_lateness".split()
 PACE = {"arrival_rate": float, "completion_rate": float}
 REASON = replies.mapping(
     jobs=replies.list_of(replies.mapping()),
     holders=replies.list_of(replies.mapping()),
+    signals=replies.list_of(replies.mapping()),
 )
 
 

@@ -25,12 +25,13 @@ from ..arguments import (
     plain,
     whole,
 )
+from ..codecs import Codec
 from ..durations import Duration, to_ms
 from ..errors import Refused
-from ..jobs import Job
+from ..jobs import Job, Signal
 from .family import Family
 from .merging import joined
-from .posting import ON_FAILURE, OPTIONS
+from .posting import ON_FAILURE, OPTIONS, Await, await_words
 from .sending import Call, Request, Steps, command
 from .sharding import INSTANT, TURN, by_id, by_ids, each, in_turns
 
@@ -63,6 +64,18 @@ class Stored(NamedTuple):
     deadline: int
     cancel: bool
     value: Any
+
+
+class Waited(NamedTuple):
+    """The answer to a wait for signals. `state` is `claimed` while the worker keeps its job: then `signals`
+    has what it waited for, or `timeout` says that its time was over.
+    """
+
+    state: str
+    timeout: bool = False
+    signals: dict[str, Signal] = {}
+    deadline: int | None = None
+    cancel: bool = False
 
 
 class HeldBeat(NamedTuple):
@@ -117,6 +130,7 @@ class ConsumeOptions(TypedDict, total=False):
     onfailure: Literal["hold", "cancel", "fail", "run"] | None
     strict: bool | None
     output: Chunk | None
+    await_: Name | Sequence[Name] | Await | None
 
 
 ORDERS = ("best", "listed", "rotate")
@@ -135,7 +149,7 @@ CLAIM: dict[str, tuple[str, Encoder]] = {
 CONSUME: dict[str, tuple[str, Encoder]] = {
     **{one: (one.upper(), plain) for one in "result payload".split()},
     **{one: (one.upper(), named) for one in "next name".split()},
-    **{one: OPTIONS[one] for one in "priority retain delay strict".split()},
+    **{one: OPTIONS[one] for one in "priority retain delay strict await_".split()},
     "force": ("FORCE", flag),
     "onfailure": ("ONFAILURE", choice(*ON_FAILURE)),
     "after": ("AFTER", names),
@@ -155,6 +169,20 @@ def failure(reply: Any) -> Failure:
     found = replies.mapping()(reply)
     dead = found.get("dead")
     return Failure(found["state"], found.get("due"), found["left"], dead and replies.text(dead))
+
+
+def waited(codec: Codec) -> Callable[[Any], Waited]:
+    """What makes the reply of JOB.AWAIT a `Waited`."""
+
+    def parse(reply: Any) -> Waited:
+        found = dict(replies.pairs(reply))
+        state = replies.text(found[b"state"])
+        if b"signals" not in found:
+            return Waited(state)
+        signals = Job({}, codec)._signals(found[b"signals"])
+        return Waited(state, bool(found[b"timeout"]), signals, found[b"deadline"], bool(found[b"cancel"]))
+
+    return parse
 
 
 def beat(reply: Any) -> Beat | Refused:
@@ -290,6 +318,26 @@ class Working(Family):
             return Stored(found[b"deadline"], bool(found[b"cancel"]), counts)
 
         return self._request("JOB.STEP", words, parse)
+
+    @command(by_id)
+    def await_signals(
+        self,
+        worker: Name,
+        id: Name,
+        signals: Name | Sequence[Name],
+        token: int | None = None,
+        *,
+        any: bool = False,
+        within: Duration | None = None,
+        ontimeout: Literal["run", "fail", "cancel"] | None = None,
+        step: Name | None = None,
+        payload: Any = None,
+    ) -> Request[Waited]:
+        """Waits for signals: keeps the job when they have arrived, else gives it up until they do."""
+        words = [worker, id, *await_words("SIGNALS", Await(signals, any, within, ontimeout)), *_token(token)]
+        words += [] if step is None else ["STEP", step]
+        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        return self._request("JOB.AWAIT", words, waited(self.codec))
 
     @command(by_ids("tokens"))
     def mheartbeat(

@@ -18,14 +18,14 @@ from ..board import Board
 from ..board.context import Context
 from ..errors import translated
 from ..handlers import Handler, Handlers
-from ..outcomes import Nothing, Outcome
+from ..outcomes import Nothing, Outcome, Waits
 from ..worker import Worker
 from ..worker.batch import Batch
 from ..worker.connection import connection_of
 from ..worker.engine import Engine
 from ..worker.performer import Performer
 from ..worker.run import Run
-from ..worker.storing import Storing, Writing
+from ..worker.storing import Awaiting, Storing, Writing
 from ..worker.threads import Loop
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Watching(Performer):
     error: BaseException | None = None
 
     def failed(self, error: BaseException, handler: Handler, context: Context) -> Outcome:
-        self.error = error
+        self.error = None if isinstance(error, Waits) else error
         return super().failed(error, handler, context)
 
 
@@ -217,6 +217,14 @@ class AtOnce:
         if step.error is not None:
             raise step.error
         return step.value
+
+    def wait(self, run: Run, words: list[Any]) -> dict[bytes, Any]:
+        batch, asking = Batch(self.engine, may_register=False), Awaiting(run, words)
+        batch.add_steps([asking])
+        self._send(batch)
+        if asking.error is not None:
+            raise asking.error
+        return asking.found
 
     def end(self, run: Run, outcome: Outcome, here: bool) -> None:
         if isinstance(outcome, Nothing):

@@ -83,7 +83,8 @@ class Batch:
 
     def _heard(self, run: Run, answer: Any) -> None:
         if isinstance(answer, Refused):
-            if answer.code in LOST:
+            # One that waits for signals is given up, and its lease was sent along with that.
+            if answer.code in LOST and run.key in self.engine.held:
                 self.engine.lose(run, f"{answer.code} {answer.detail}")
         elif answer.cancel:
             self.engine.cancel(run)
@@ -105,9 +106,11 @@ class Batch:
                     step.error = run.context._stop if run.context._raises else None
             else:
                 found = dict(replies.pairs(reply))
-                step.value = found.get(b"value")
-                if not found[b"deadline"]:
-                    self.engine.lose(run, "its lease has ended, and another job has its place")
+                lost = step.take(found)
+                if lost is not None:
+                    self.engine.lose(run, lost)
+                elif b"deadline" not in found:
+                    self.engine.let_go(run)  # it waits for signals
                 elif found[b"cancel"]:
                     self.engine.cancel(run)
             step.answered = True

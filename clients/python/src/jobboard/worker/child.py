@@ -176,6 +176,13 @@ class Messages:
         found: bytes | None = value
         return found
 
+    def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]:
+        value, error = self._ask("wait", words)
+        if error is not None:
+            raise error
+        found: dict[bytes, Any] = value
+        return found
+
     def _ask(self, kind: str, *words: Any) -> Any:
         """Asks the parent, and waits for the answer."""
         with self._lock:
@@ -194,7 +201,7 @@ class Messages:
                 return
             if kind == "run":
                 self._runs.put(rest)
-            elif kind in ("flushed", "stored"):
+            elif kind in ("flushed", "stored", "waited"):
                 with self._lock:
                     answer = self._asked.pop(rest[0])
                 answer.put(rest[1:])

@@ -195,6 +195,8 @@ class Child:
                 run.report(run.context, rest[0])
             elif kind == "store":
                 threading.Thread(target=self._store, args=(run, *rest), daemon=True).start()
+            elif kind == "wait":
+                threading.Thread(target=self._wait, args=(run, *rest), daemon=True).start()
             elif kind == "flush":
                 threading.Thread(target=self._flush, args=(run, *rest), daemon=True).start()
             else:
@@ -233,6 +235,15 @@ class Child:
             error = portable(raised)
         with contextlib.suppress(OSError, ValueError):
             self._send(("stored", number, value, error))
+
+    def _wait(self, run: Run, number: int, words: list[Any]) -> None:
+        found, error = None, None
+        try:
+            found = run.wait(run.context, words)
+        except BaseException as raised:
+            error = portable(raised)
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("waited", number, found, error))
 
     def _send(self, message: Any) -> None:
         with self._sending:

@@ -48,6 +48,11 @@ def lost(run: Run, why: str) -> None:
     _tell(logging.WARNING, run, "lost", "lost", why)
 
 
+def waits(run: Run) -> None:
+    """It was given up until signals arrive."""
+    _tell(logging.INFO, run, "waits for signals", "waits")
+
+
 def who(run: Run) -> str:
     return f"{run.job.name or 'job'} {run.id}"
 

@@ -18,6 +18,7 @@ from ..outcomes import (
     Complete,
     Fail,
     GiveBack,
+    GivenUp,
     GoHome,
     Lost,
     Next,
@@ -28,6 +29,7 @@ from ..outcomes import (
     Retry,
     Trash,
     Unhandled,
+    Waits,
 )
 from ..replies import text
 from ..signatures import ArgumentError
@@ -93,6 +95,8 @@ class Performer:
         """What an exception of a handler means."""
         if isinstance(error, asyncio.CancelledError) and context._stop is not None:
             error = context._stop
+        if isinstance(error, Waits):
+            return GivenUp()
         if isinstance(error, Lost):
             return Nothing()
         if isinstance(error, CancelRequested):

@@ -69,5 +69,8 @@ class Run:
     def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None:
         return self.sender.store(self, name, data, replace)
 
+    def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]:
+        return self.sender.wait(self, words)
+
     def flush(self, context: Context, timeout: float | None) -> bool:
         return self.sender.flush_reports(self, timeout)

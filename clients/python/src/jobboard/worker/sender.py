@@ -12,14 +12,14 @@ from typing import Any
 
 from ..connecting import name_of
 from ..errors import explained
-from ..outcomes import Nothing, Outcome
+from ..outcomes import GivenUp, Nothing, Outcome
 from . import journal
 from .backoff import Backoff
 from .batch import Batch
 from .connection import TROUBLE, connection_of
 from .engine import Engine
 from .run import Run
-from .storing import Storing, Writing
+from .storing import Awaiting, Storing, Writing
 
 log = logging.getLogger("jobboard.worker")
 
@@ -64,6 +64,10 @@ class Sender(threading.Thread):
 
     def end(self, run: Run, outcome: Outcome, here: bool) -> None:
         """Takes the outcome of a run."""
+        if isinstance(outcome, GivenUp):
+            journal.waits(run)
+            self.engine.let_go(run)
+            return
         if isinstance(outcome, Nothing):
             journal.lost(run, str(run.context._stop))
             self.engine.let_go(run)
@@ -99,6 +103,16 @@ class Sender(threading.Thread):
         not be done again. Returns the stored value when it is another one.
         """
         step = Storing(run, name, data, replace)
+        self._ask(step)
+        return step.value
+
+    def wait(self, run: Run, words: list[Any]) -> dict[bytes, Any]:
+        """Asks whether the signals are there, or gives the job up until they are."""
+        asking = Awaiting(run, words)
+        self._ask(asking)
+        return asking.found
+
+    def _ask(self, step: Storing) -> None:
         with self.lock:
             self.steps.append(step)
             self.steps_due = time.monotonic()
@@ -108,11 +122,10 @@ class Sender(threading.Thread):
             self.answered.wait_for(lambda: step.answered or self.closed)
         if not step.answered:
             raise ConnectionError(
-                f"the worker stops, and the server cannot be reached: {name!r} is not stored"
+                f"the worker stops, and the server cannot be reached: {step.name!r} is not stored"
             )
         if step.error is not None:
             raise step.error
-        return step.value
 
     def flush_reports(self, run: Run, timeout: float | None) -> bool:
         """Waits until the server has answered all reports of a run, or the run has to stop."""

@@ -1,4 +1,4 @@
-"""A step, or output, on its way to the server."""
+"""What a handler has on its way to the server: a step, a wait for signals, output."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ class Storing:
         """What is stored, when that is another value than ours."""
         self.error: BaseException | None = None
         self.answered = False
+
+    def take(self, found: dict[bytes, Any]) -> str | None:
+        """Takes the answer; why the job is ours no more, if it is not."""
+        self.value = found.get(b"value")
+        return None if found[b"deadline"] else "its lease has ended, and another job has its place"
 
     def words(self, lease: int) -> list[Any]:
         options: list[Any] = ["LEASE", lease, *(["REPLACE"] if self.replace else [])]
@@ -39,3 +44,19 @@ class Writing:
         if fits:
             self.data += data
         return fits
+
+
+class Awaiting(Storing):
+    """What a handler waits for while the server says whether its signals are there: `found`, or `error`."""
+
+    def __init__(self, run: Run, wait: list[Any]) -> None:
+        super().__init__(run, "a wait", b"", False)
+        self.wait = wait
+        self.found: dict[bytes, Any] = {}
+
+    def take(self, found: dict[bytes, Any]) -> str | None:
+        self.found = found
+        return None
+
+    def words(self, lease: int) -> list[Any]:
+        return self.run.words("JOB.AWAIT", [self.run.id, *self.wait], [])

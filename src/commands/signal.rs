@@ -1,0 +1,83 @@
+//! `JOB.SIGNAL`: tells jobs what they wait for.
+
+use board::{Operation, Signal as Request, SignalAnswer};
+
+use super::selection::{distinct, named, Named};
+use super::{reference, shared, Command, KeyUse, Spec};
+use crate::commands::args::{once, Keyword};
+use crate::commands::call::Call;
+use crate::replies::errors::{unexpected, CommandError, Done};
+use crate::runtime::commit::Commit;
+
+/// `JOB.SIGNAL` → for each id `woken`, `kept`, `already`, `ended` or null; with WHERE → count,
+/// cursor, ids held back. Replicates `Signalled` for each.
+pub struct Signal;
+
+impl Command for Signal {
+    const SPEC: Spec = reference::JOB_SIGNAL.with("write deny-oom", KeyUse::Update);
+
+    fn run(call: &mut Call<'_>) -> Done {
+        let args = &mut call.args;
+        let name = args.name("name")?;
+        let mut jobs = named(args)?;
+        let (mut value, mut sender) = (None, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "VALUE" => once(&mut value, "VALUE", args.payload("VALUE")?)?,
+                "SENDER" => once(&mut sender, "SENDER", args.name("SENDER")?)?,
+                _ if jobs.take(args, word)? => {}
+                _ => return unexpected(word),
+            }
+        }
+        jobs.check()?;
+        let request = Request { name, value: value.unwrap_or_default(), sender };
+        let reply = call.ctx.reply();
+        if let Named::Ids(ids) = &jobs {
+            let len = |text: Option<&[u8]>| text.map_or(0, <[u8]>::len);
+            let options = [("VALUE", len(value)), ("SENDER", len(sender)), ("name", name.len())];
+            shared::check(ids.len(), "n", &options)?;
+        }
+        Commit::run(call.ctx, &call.key(), |commit| {
+            let ids = match &jobs {
+                Named::Where(chosen) => {
+                    let deed = Operation::Signal(&request);
+                    return chosen.run_within(commit, reply, deed, |commit, slot| {
+                        send(commit, slot, &request).map(|_| ())
+                    });
+                }
+                Named::Ids(ids) => ids,
+            };
+            for id in ids {
+                commit.settle(id)?;
+            }
+            let slots: Vec<Option<u32>> = ids.iter().map(|id| commit.board().find(id)).collect();
+            for slot in distinct(&slots) {
+                let refused = commit.board().send_signal(slot, &request).err();
+                if let Some(refusal) = refused {
+                    let id = commit.board().record_of(slot).map(|job| job.id().to_vec());
+                    return Err(refusal.of(&id.unwrap_or_default()).into());
+                }
+            }
+            let now = commit.env.now;
+            reply.array(ids.len());
+            for (id, slot) in ids.iter().zip(&slots) {
+                match slot {
+                    Some(slot) => reply.text(send(commit, *slot, &request)?),
+                    None if commit.board().tombstone(id, now).is_some() => reply.text("ended"),
+                    None => reply.null(),
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Sends the signal to one job, and returns the word for the outcome.
+fn send(commit: &mut Commit<'_>, slot: u32, request: &Request<'_>) -> Result<&'static str, CommandError> {
+    match commit.board().send_signal(slot, request)? {
+        SignalAnswer::Wakes(signalled) => commit.apply(signalled).map(|()| "woken"),
+        SignalAnswer::Kept(signalled) => commit.apply(signalled).map(|()| "kept"),
+        SignalAnswer::Already => Ok("already"),
+        SignalAnswer::Ended => Ok("ended"),
+    }
+}
