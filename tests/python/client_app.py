@@ -152,6 +152,43 @@ async def writes_async(context: jobboard.Context, payload: Any) -> None:
     writes(context, payload)
 
 
+class Silent(Exception):
+    """Has nothing to say of itself."""
+
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
+@board.handler("odd")
+def odd(context: jobboard.Context, way: str) -> Any:
+    """Ends in a way that cannot be sent as it is, or says something that cannot."""
+    if way == "silent":
+        raise Silent
+    if way == "message":
+        raise jobboard.Retry(0)  # type: ignore[arg-type]
+    if way == "changed":
+        error = jobboard.Retry("busy")
+        error.message = 0  # type: ignore[assignment]
+        raise error
+    if way == "next":
+        return jobboard.Next("\ud800", name="odd")
+    if way == "late":
+        found = jobboard.Next("second", name="odd")
+        found.priority = object()  # type: ignore[assignment]
+        return found
+    if way == "meta":
+        context.set_meta(text="\ud800")
+        return context.set_meta(other="kept")
+    if way == "step":
+        return context.step("\ud800", int)
+    return "done"
+
+
+@board.handler("odd-async")
+async def odd_async(context: jobboard.Context, way: str) -> Any:
+    return odd(context, way) if way != "step" else await context.astep("\ud800", int)
+
+
 @board.handler("approval")
 def approval(context: jobboard.Context, payload: Any) -> Any:
     """Drafts once, waits for a person, and sends."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .arguments import Name
+from .arguments import Name, check_name, check_names
 from .codecs import Codec
 from .durations import Duration, to_ms
 
@@ -82,8 +82,11 @@ class Next(Outcome):
         priority: int | None = None,
         after: Sequence[Name] = (),
     ) -> None:
+        check_name(queue, "queue")
+        if name is not None:
+            check_name(name, "name")
         self.queue, self.payload, self.name, self.delay = queue, payload, name, _checked("delay", delay)
-        self.priority, self.after = priority, list(after)
+        self.priority, self.after = priority, check_names(after, "after")
         self.data: bytes | None = None
 
     def encode(self, codec: Codec) -> Next:
@@ -171,7 +174,8 @@ class Retry(Exception):
 
     def __init__(self, message: str = "", delay: Duration | None = None, kind: str = "Retry") -> None:
         super().__init__(message)
-        self.message, self.delay, self.kind = message, _checked("delay", delay), kind
+        self.message = _text("message", message, "Retry('the server is busy', delay='5s')")
+        self.delay, self.kind = _checked("delay", delay), _text("kind", kind, "kind='Busy'")
 
 
 class NoRetry(Exception):
@@ -179,7 +183,8 @@ class NoRetry(Exception):
 
     def __init__(self, message: str = "", kind: str = "NoRetry") -> None:
         super().__init__(message)
-        self.message, self.kind = message, kind
+        self.message = _text("message", message, "NoRetry('there is no such user')")
+        self.kind = _text("kind", kind, "kind='Gone'")
 
 
 class Abandon(Exception):
@@ -187,7 +192,8 @@ class Abandon(Exception):
 
     def __init__(self, reason: str = "", delay: Duration | None = None) -> None:
         super().__init__(reason)
-        self.reason, self.delay = reason, _checked("delay", delay)
+        self.reason = _text("reason", reason, "Abandon('the disk is full', delay='5m')")
+        self.delay = _checked("delay", delay)
 
 
 class Trash(Exception):
@@ -195,7 +201,7 @@ class Trash(Exception):
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = _text("reason", reason, "Trash('this is no image')")
 
 
 class Stopped(BaseException):
@@ -224,6 +230,26 @@ def _checked(name: str, duration: Duration | None) -> Duration | None:
     if duration is not None:
         to_ms(duration, name)
     return duration
+
+
+def _text(name: str, value: Any, example: str) -> str:
+    """The text; raises here, in the handler, when it is none."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is text, such as {example}, not {value!r:.100}")
+    return value
+
+
+def said(error: BaseException) -> str:
+    """The text of an exception, also of one that raises when it is asked."""
+    try:
+        return str(error)
+    except Exception as fault:
+        return f"its text cannot be had: {type(fault).__name__}: {fault}"
+
+
+def unsent(error: BaseException) -> Fail:
+    """What becomes of a run whose end cannot be sent."""
+    return Fail(type(error).__name__, f"how this run ended cannot be sent: {said(error)}")
 
 
 def shortened(text: str, most: int) -> bytes:

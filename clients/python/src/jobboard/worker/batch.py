@@ -53,7 +53,7 @@ class Batch:
         for run, found in merged.values():
             self._add_report(run, found)
 
-    def _add_report(self, run: Run, fields: Mapping[str, Any]) -> None:
+    def report_words(self, run: Run, fields: Mapping[str, Any]) -> list[Any]:
         words: list[Any] = ["LEASE", self.engine.options.lease]
         for name, value in fields.items():
             if name == "meta":
@@ -62,14 +62,16 @@ class Batch:
                 words += ["OUTPUT", value.number, value.data]
             else:
                 words += [name.upper(), shortened(value, TEXT) if isinstance(value, str) else value]
+        return run.words("JOB.HEARTBEAT", [run.id], words)
 
+    def _add_report(self, run: Run, fields: Mapping[str, Any]) -> None:
         def take(reply: Any) -> None:
             if isinstance(reply, redis.ResponseError):
                 self._refused_report(run, translated(reply))
             else:
                 self._heard(run, beat(reply))
 
-        self.commands.append((run.words("JOB.HEARTBEAT", [run.id], words), take))
+        self.commands.append((self.report_words(run, fields), take))
 
     def _refused_report(self, run: Run, error: redis.ResponseError) -> None:
         if isinstance(error, BoardError) and error.code in LOST:
@@ -184,6 +186,9 @@ class Batch:
                 take = self._with_claims(shard, count, take)
             self.commands.append((words, take))
 
+    def end_words(self, run: Run, outcome: Outcome) -> list[Any]:
+        return run.words(outcome.verb, outcome.words(run.id), outcome.options())
+
     def _end(self, run: Run, outcome: Outcome) -> tuple[list[Any], Callable[[Any], None]]:
         def take(reply: Any) -> None:
             if isinstance(reply, redis.ResponseError):
@@ -191,7 +196,7 @@ class Batch:
             else:
                 self._ended(run, outcome, reply)
 
-        return run.words(outcome.verb, outcome.words(run.id), outcome.options()), take
+        return self.end_words(run, outcome), take
 
     def _ends(self, ends: list[tuple[Run, Complete]]) -> tuple[list[Any], Callable[[Any], None]]:
         n, key = len(ends), ends[0][0].requests.key
@@ -230,8 +235,10 @@ class Batch:
 
     def _ended(self, run: Run, outcome: Outcome, reply: Any) -> None:
         self.engine.done += 1
-        journal.ended(run, outcome, reply)
-        self.engine.let_go(run)
+        try:
+            journal.ended(run, outcome, reply)
+        finally:
+            self.engine.let_go(run)
 
     def _refused(self, run: Run, outcome: Outcome, error: redis.ResponseError) -> None:
         code = error.code if isinstance(error, BoardError) else ""
@@ -244,7 +251,9 @@ class Batch:
             log.error("%s: the server refuses its end: %s", journal.who(run), error)
             self.instead.append((run, Fail("Refused", str(error)[:200])))
             return
-        journal.lost(run, f"its end was refused: {error}")
-        if code in LOST:
-            self.engine.lose(run, str(error))
-        self.engine.let_go(run)
+        try:
+            journal.lost(run, f"its end was refused: {error}")
+            if code in LOST:
+                self.engine.lose(run, str(error))
+        finally:
+            self.engine.let_go(run)

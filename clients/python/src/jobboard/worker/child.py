@@ -43,7 +43,7 @@ class RemoteTraceback(Exception):
 
 def remote(error: BaseException) -> RemoteError:
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return RemoteError(type(error).__name__, str(error), trace)
+    return RemoteError(type(error).__name__, outcomes.said(error), trace)
 
 
 def portable(error: BaseException) -> BaseException:
@@ -51,7 +51,7 @@ def portable(error: BaseException) -> BaseException:
     try:
         same = pickle.loads(pickle.dumps(error))
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        return RuntimeError(f"{type(error).__name__}: {outcomes.said(error)}")
     return error if str(same) == str(error) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
@@ -160,7 +160,12 @@ class Messages:
         with self._lock:
             self._current = (0, None)
             self._stopped.clear()
-        self.send(("end", outcome))
+        try:
+            self.send(("end", outcome))
+        except OSError:
+            raise
+        except Exception as error:  # it cannot be pickled
+            self.send(("end", outcomes.unsent(error)))
 
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
         self.send(("report", dict(fields)))

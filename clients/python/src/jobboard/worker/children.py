@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome
+from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome, said
 from .child import Setup, portable, serve
 from .engine import Engine
 from .performer import Performer
@@ -87,14 +87,17 @@ class ProcessPool(ThreadPool):
             if run is None:
                 self.children[number].close()
                 return
-            self.engine.begun(run)
             try:
+                self.engine.begun(run)
                 outcome = self._perform_in(number, run)
             except BaseException as error:  # the child could not be started again
-                self.engine.finished(run, GiveBack(f"no process to work in: {error}"))
+                self.engine.finished(run, GiveBack(f"no process to work in: {said(error)}"))
                 self.engine.fail(error)
                 return
-            self.engine.finished(run, outcome, here=True)
+            try:
+                self.engine.finished(run, outcome, here=True)
+            except BaseException as error:
+                self.engine.broken(run, error)
 
     def _perform_in(self, number: int, run: Run) -> Outcome:
         child = self.children[number]

@@ -189,6 +189,13 @@ class Engine:
                 self.changed.notify_all()
         self.sender.end(run, outcome, here)
 
+    def broken(self, run: Run, error: BaseException) -> None:
+        """Told by the pool: it could not run this, or could not tell how it ended. The worker stops."""
+        try:
+            self.finished(run, GiveBack(f"the worker stops: {type(error).__name__}"))
+        finally:
+            self.fail(error)
+
     def stop_run(self, run: Run, reason: Stopped) -> None:
         """Tells a handler to stop."""
         context = run.context

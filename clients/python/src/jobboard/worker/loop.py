@@ -96,11 +96,14 @@ class LoopPool:
 
     async def _run(self, run: Run) -> None:
         outcome: Outcome = GiveBack("the worker stops")  # when the caller's loop ends before us
-        self.engine.begun(run)
         try:
-            outcome = await self._outcome(run)
-        finally:
-            self.engine.finished(run, outcome)
+            try:
+                self.engine.begun(run)
+                outcome = await self._outcome(run)
+            finally:
+                self.engine.finished(run, outcome)
+        except Exception as error:
+            self.engine.broken(run, error)
 
     async def _outcome(self, run: Run) -> Outcome:
         handler = self.performer.handler(run.context)
@@ -119,12 +122,20 @@ class LoopPool:
         """Runs a plain handler in a daemon thread: an executor's would keep a process that has to end."""
         done: asyncio.Future[Outcome] = self.loop.create_future()
 
-        def tell(outcome: Outcome) -> None:
-            if not done.done():
+        def tell(outcome: Outcome | BaseException) -> None:
+            if done.done():
+                return
+            if isinstance(outcome, Outcome):
                 done.set_result(outcome)
+            else:
+                done.set_exception(outcome)
 
         def work() -> None:
-            outcome = self.performer.perform(handler, run.context)
+            outcome: Outcome | BaseException
+            try:
+                outcome = self.performer.perform(handler, run.context)
+            except Exception as error:
+                outcome = error
             with contextlib.suppress(RuntimeError):  # the loop has ended before
                 self.loop.call_soon_threadsafe(tell, outcome)
 

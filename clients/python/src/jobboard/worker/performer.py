@@ -30,6 +30,8 @@ from ..outcomes import (
     Trash,
     Unhandled,
     Waits,
+    said,
+    unsent,
 )
 from ..replies import text
 from ..signatures import ArgumentError
@@ -92,7 +94,13 @@ class Performer:
         return context.payload
 
     def failed(self, error: BaseException, handler: Handler, context: Context) -> Outcome:
-        """What an exception of a handler means."""
+        """What an exception of a handler means. Raises nothing: the run has to end."""
+        try:
+            return self._failed(error, handler, context)
+        except Exception as fault:
+            return unsent(fault)
+
+    def _failed(self, error: BaseException, handler: Handler, context: Context) -> Outcome:
         if isinstance(error, asyncio.CancelledError) and context._stop is not None:
             error = context._stop
         if isinstance(error, Waits):
@@ -115,7 +123,7 @@ class Performer:
             has_trace = error.__cause__ is not None or error.__context__ is not None
         else:
             noretry = isinstance(error, (*handler.noretry, PayloadError, SameHandler))
-            found = Fail(type(error).__name__, str(error), noretry=noretry)
+            found = Fail(type(error).__name__, said(error), noretry=noretry)
             has_trace = not isinstance(error, PayloadError | SameHandler | ArgumentError)
         if has_trace:
             found.error = error

@@ -20,6 +20,7 @@ from .connection import TROUBLE, connection_of
 from .engine import Engine
 from .run import Run
 from .storing import Awaiting, Storing, Writing
+from .unsendable import Unsendable
 
 log = logging.getLogger("jobboard.worker")
 
@@ -64,13 +65,14 @@ class Sender(threading.Thread):
 
     def end(self, run: Run, outcome: Outcome, here: bool) -> None:
         """Takes the outcome of a run."""
-        if isinstance(outcome, GivenUp):
-            journal.waits(run)
-            self.engine.let_go(run)
-            return
         if isinstance(outcome, Nothing):
-            journal.lost(run, str(run.context._stop))
-            self.engine.let_go(run)
+            try:
+                if isinstance(outcome, GivenUp):
+                    journal.waits(run)
+                else:
+                    journal.lost(run, str(run.context._stop))
+            finally:
+                self.engine.let_go(run)
             return
         with self.lock:
             first = not self.ends
@@ -218,30 +220,32 @@ class Sender(threading.Thread):
             if reports:
                 self._last_reports = now
         batch = Batch(self.engine, self.may_register and beat)
-        batch.add_reports(reports)
-        batch.add_steps(steps)
-        if beat:
-            batch.add_beats()
-        batch.add_ends(ends)
-        if not batch.commands:
-            return
         try:
+            batch.add_reports(reports)
+            batch.add_steps(steps)
+            if beat:
+                batch.add_beats()
+            batch.add_ends(ends)
+            if not batch.commands:
+                return
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
             batch.unsent()
             self._again(ends, reports, steps, error)
             return
-        except Exception as error:  # words that redis-py cannot send: nothing heals that
+        except Exception as error:  # words that redis-py cannot send
             batch.unsent()
-            self._again(ends, reports, steps, error)
-            self.engine.fail(error)
+            self._without_unsendable(batch, ends, reports, steps, error)
             return
         self.backoff.reset()
         self.failed = False
         self.engine.outage.back()
         self.engine.heard = time.monotonic()
         for (_, take), reply in zip(batch.commands, found):
-            take(reply)
+            try:
+                take(reply)
+            except Exception as error:  # of a program's log, say: the others are told all the same
+                self.engine.fail(error)
         if batch.not_registered:
             self.may_register = False
         for run, outcome in batch.instead:
@@ -249,6 +253,21 @@ class Sender(threading.Thread):
         with self.lock:
             for run, _ in reports:
                 run.answered += 1
+            self.answered.notify_all()
+
+    def _without_unsendable(
+        self, batch: Batch, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception
+    ) -> None:
+        """Puts back what can be sent. When all can be, nothing heals this."""
+        unsendable = Unsendable(batch)
+        ends, reports = unsendable.ends(ends), unsendable.reports(reports)
+        waiting = unsendable.steps(steps)
+        if not unsendable.found:
+            self._again(ends, reports, steps, error)
+            self.engine.fail(error)
+            return
+        with self.lock:
+            self._put_back(ends, reports, waiting)
             self.answered.notify_all()
 
     def _look_back(self, now: float) -> None:
@@ -268,15 +287,19 @@ class Sender(threading.Thread):
         with self.lock:
             now = time.monotonic()
             self.quiet_until = now + self.backoff.take()
-            self.ends.extendleft(reversed(ends))
-            self.reports.extendleft(reversed(reports))
-            self.steps.extendleft(reversed(steps))
-            self.ends_due = now if self.ends else self.ends_due
-            self.reports_due = now if self.reports else self.reports_due
-            self.steps_due = now if self.steps else self.steps_due
-            self.beat_due = now
+            self._put_back(ends, reports, steps)
             # The first failure may be that of a connection which broke long ago, unused.
             again, self.failed = self.failed, True
-            self.wake.notify()
         if again:
             self.engine.outage.gone(explained(error, name_of(self.engine.board.client)), "ends and leases")
+
+    def _put_back(self, ends: list[Any], reports: list[Any], steps: list[Storing]) -> None:
+        now = time.monotonic()
+        self.ends.extendleft(reversed(ends))
+        self.reports.extendleft(reversed(reports))
+        self.steps.extendleft(reversed(steps))
+        self.ends_due = now if self.ends else self.ends_due
+        self.reports_due = now if self.reports else self.reports_due
+        self.steps_due = now if self.steps else self.steps_due
+        self.beat_due = now
+        self.wake.notify()

@@ -69,8 +69,11 @@ class ThreadPool:
             if run is None:
                 loop.close()
                 return
-            self.engine.begun(run)
-            self.engine.finished(run, self._perform(run, loop), here=True)
+            try:
+                self.engine.begun(run)
+                self.engine.finished(run, self._perform(run, loop), here=True)
+            except BaseException as error:
+                self.engine.broken(run, error)
 
     def _perform(self, run: Run, loop: Loop) -> Outcome:
         handler = self.performer.handler(run.context)
