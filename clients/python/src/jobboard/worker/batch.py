@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -19,6 +19,9 @@ from .run import Run
 from .storing import Storing
 
 log = logging.getLogger("jobboard.worker")
+
+FAR_AHEAD = 1 << 52
+"""The highest number of a chunk."""
 
 BEATS = 1000
 """Leases kept by one command."""
@@ -90,6 +93,23 @@ class Batch:
                 self.engine.lose(run, f"{answer.code} {answer.detail}")
         elif answer.cancel:
             self.engine.cancel(run)
+
+    def add_counts(self, runs: Iterable[Run]) -> None:
+        """Asks how many chunks earlier workers of our name have written: the refusal of one that lies far
+        ahead says so. No other right is needed for that than to write.
+        """
+        for run in runs:
+            words = run.words("JOB.HEARTBEAT", [run.id], ["OUTPUT", FAR_AHEAD, b"-"])
+            self.commands.append((words, self._counted(run)))
+
+    def _counted(self, run: Run) -> Callable[[Any], None]:
+        def take(reply: Any) -> None:
+            error = translated(reply) if isinstance(reply, redis.ResponseError) else None
+            if isinstance(error, Gap):
+                run.written = int(error.detail.rpartition(" ")[2]) - 1
+            run.returned = False  # another refusal comes again, and is told, with the chunk itself
+
+        return take
 
     # Steps
 

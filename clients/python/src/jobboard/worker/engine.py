@@ -93,6 +93,8 @@ class Engine:
         """How many jobs the claim under way may bring."""
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
+        self.returning = {shard.key for shard in self.shards}
+        """Boards that may still return claims of an earlier worker of our name: they come before new ones."""
         self.unhandled = UnhandledJobs()
         self.outage = Outage(log, self.name)
         self.all_stuck = False
@@ -135,12 +137,15 @@ class Engine:
     def claimed(self, shard: Requests, found: Iterable[Any], full: bool = False) -> int:
         """Takes what a claim has brought, and gives up the right to claim; how many jobs it was."""
         runs: list[Run] = []
+        jobs = [shard._job(raw) for raw in found]
         with self.lock:
-            self.asked = 0
-            for raw in found:
-                run = self._hold(shard, shard._job(raw))
+            asked, self.asked = self.asked, 0
+            for job in jobs:
+                run = self._hold(shard, job)
                 if run is not None:
                     runs.append(run)
+            if len(jobs) < asked:
+                self.returning.discard(shard.key)
             self.busy += len(runs)
             stopping = self.stopping
             if not full or stopping:
@@ -164,6 +169,7 @@ class Engine:
         if run.key in self.held:
             return None
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
+        run.returned = shard.key in self.returning
         self.held[run.key] = run
         return run
 

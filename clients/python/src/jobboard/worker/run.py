@@ -23,7 +23,7 @@ class Run:
     __slots__ = (
         *("requests", "job", "id", "token", "context", "sender"),
         *("began", "took", "ended", "made", "answered", "interrupt", "told", "warned"),
-        *("writing", "written", "writes"),
+        *("writing", "written", "writes", "returned"),
     )
 
     def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
@@ -40,6 +40,8 @@ class Run:
         """The chunk of output that may still grow."""
         self.written, self.writes = 0, True
         """How many chunks have a number, and whether the server takes them."""
+        self.returned = False
+        """It may be the claim of an earlier worker of our name, which may have written chunks."""
         self.told: float | None = None
         """When the worker was asked to stop, by the monotonic clock."""
         self.warned = False

@@ -201,24 +201,17 @@ class Sender(threading.Thread):
             wait = False
 
     def _send(self) -> None:
-        with self.lock:
-            now = time.monotonic()
-            if self.closed or self._due() > now:
+        while True:
+            with self.lock:
+                now = time.monotonic()
+                if self.closed or self._due() > now:
+                    return
+                returned = [run for run, fields in self.reports if run.returned and "output" in fields]
+                if not returned:
+                    ends, reports, steps, beat = self._take(now)
+                    break
+            if not self._count(returned):
                 return
-            ends, reports, steps = list(self.ends), list(self.reports), list(self.steps)
-            for run, fields in reports:
-                run.numbered(fields)
-            self.ends.clear()
-            self.reports.clear()
-            self.steps.clear()
-            self.ends_due = self.reports_due = self.steps_due = float("inf")
-            beat, self.beat_due = self.beat_due <= now, max(self.beat_due, now)
-            if beat:
-                self._look_back(now)
-                self.engine.look_for_stuck()
-                self.beat_due = now + self.every
-            if reports:
-                self._last_reports = now
         batch = Batch(self.engine, self.may_register and beat)
         try:
             batch.add_reports(reports)
@@ -254,6 +247,37 @@ class Sender(threading.Thread):
             for run, _ in reports:
                 run.answered += 1
             self.answered.notify_all()
+
+    def _take(self, now: float) -> tuple[list[Any], list[Any], list[Storing], bool]:
+        """All that waits: ends, reports and steps, and whether the leases are due."""
+        ends, reports, steps = list(self.ends), list(self.reports), list(self.steps)
+        for run, fields in reports:
+            run.numbered(fields)
+        self.ends.clear()
+        self.reports.clear()
+        self.steps.clear()
+        self.ends_due = self.reports_due = self.steps_due = float("inf")
+        beat, self.beat_due = self.beat_due <= now, max(self.beat_due, now)
+        if beat:
+            self._look_back(now)
+            self.engine.look_for_stuck()
+            self.beat_due = now + self.every
+        if reports:
+            self._last_reports = now
+        return ends, reports, steps, beat
+
+    def _count(self, returned: list[Run]) -> bool:
+        """Asks where the output of these runs goes on. False when there is no answer."""
+        batch = Batch(self.engine, may_register=False)
+        batch.add_counts(dict.fromkeys(returned))
+        try:
+            found = self.connection.ask([words for words, _ in batch.commands])
+        except TROUBLE as error:
+            self._again([], [], [], error)
+            return False
+        for (_, take), reply in zip(batch.commands, found):
+            take(reply)
+        return True
 
     def _without_unsendable(
         self, batch: Batch, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception
