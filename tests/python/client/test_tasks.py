@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import os
 import re
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import jobboard
@@ -462,6 +464,120 @@ def test_a_task_that_no_process_could_import_is_refused(jobs) -> None:
         ValueError, match="the task inner is not .*inner of the module .*define them at the top"
     ):
         Worker(jobs, mode="processes", concurrency=1).run(burst=True)
+
+
+PROGRAM = """
+import os
+from dataclasses import dataclass
+from jobboard import Board, Context, Worker
+
+board = Board("board")
+
+@dataclass
+class Line:
+    text: str
+
+@board.task()
+def plain() -> str:
+    return f"plain {os.getpid()}"
+
+@board.task("other", noretry=(KeyError,), queue="bulk", unique=["line"])
+def typed(context: Context, line: Line, *rest: int, width: int = 2, **more: str) -> str:
+    return f"{line.text} {width} {os.getpid()}"
+
+@board.task()
+async def waits(to: str) -> str:
+    return f"{to} {os.getpid()}"
+
+@board.handler(queue="raw")
+def count(context, payload):
+    return f"{payload} {context.board.count() > 0} {os.getpid()}"
+
+if __name__ == "__main__":
+    ids = [plain.post(), typed.post(Line("a")), waits.post("b"), board.post("c", queue="raw", retries=0)]
+    assert WORKER.run(burst=True)
+    print(os.getpid(), *[board.result(id, timeout='5s') for id in ids], sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["", ", target='program:board'"], ids=["sent", "imported"])
+@pytest.mark.parametrize("words", [["program.py"], ["-m", "program"]], ids=["file", "module"])
+def test_all_kinds_of_tasks_of_a_program_go_to_child_processes(jobs, server, tmp_path, how, words) -> None:
+    worker = f"Worker(board, mode='processes', concurrency=1{how})"
+    (tmp_path / "program.py").write_text(PROGRAM.replace("WORKER", worker))
+    said = run_program(server, tmp_path, *words)
+    assert said.returncode == 0, said.stderr
+    parent, *results = said.stdout.splitlines()
+    child = results[0].split()[-1]
+    assert child != parent
+    assert results == [f"plain {child}", f"a 2 {child}", f"b {child}", f"c True {child}"]
+
+
+def test_tasks_of_a_program_without_a_file_are_refused(jobs, server, tmp_path) -> None:
+    program = PROGRAM.replace("WORKER", "Worker(board, mode='processes', concurrency=1)")
+    said = run_program(server, tmp_path, "-c", program)
+    assert "the task plain is of a program that is no file" in said.stderr.splitlines()[-1]
+    assert "target='module:board'" in said.stderr.splitlines()[-1]
+
+
+def run_program(server, folder, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+class Unsendable:
+    def __reduce__(self) -> Any:
+        raise TypeError("it is a socket")
+
+
+class UnsendableCodec(Unsendable):
+    def encode(self, value: Any) -> bytes:
+        return b""
+
+    def decode(self, data: bytes) -> Any:
+        return None
+
+
+class UnsendableHook(Unsendable, jobboard.Hook): ...
+
+
+@pytest.mark.parametrize(
+    "options, what",
+    [
+        ({"codec": UnsendableCodec()}, "the codec"),
+        ({"hook": UnsendableHook()}, "the hook"),
+    ],
+)
+def test_what_cannot_be_sent_to_a_process_is_named(jobs, options, what) -> None:
+    board = Board("board", jobs.client, **options)
+    board.handlers.handler()(print)
+    with pytest.raises(ValueError) as caught:
+        Worker(board, mode="processes", concurrency=1).run(burst=True)
+    said = str(caught.value)
+    assert said.startswith(f"{what} cannot be sent to a child process (it is a socket)")
+    assert "target='module:board'" in said
+
+
+def test_a_board_at_a_target_brings_its_own_hook(jobs, server, monkeypatch) -> None:
+    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
+    import client_app
+
+    id = client_app.doubled.on(jobs).post(4, NOW)
+    board = Board("board", jobs.client, hook=UnsendableHook())
+    board.handlers = client_app.board.handlers
+    Worker(board, mode="processes", concurrency=1, target="client_app:board").run(burst=True)
+    assert client_app.doubled.on(jobs).result(id) == timedelta(seconds=8)
+
+
+def test_the_name_of_a_board_is_no_board() -> None:
+    with pytest.raises(TypeError, match="Worker.board, target='app:board'.*jobboard worker app:board"):
+        Worker("app:board", mode="processes")  # type: ignore[arg-type]
 
 
 SAMPLE = Path(__file__).with_name("typed_tasks.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,14 +66,22 @@ def spec(client: Any) -> Callable[[], Any]:
         return SentinelSpec(
             [(one["host"], one["port"]) for one in hosts],
             watched.sentinel_kwargs,
-            {name: value for name, value in watched.connection_kwargs.items() if name not in DROPPED},
+            _kept(watched.connection_kwargs),
             pool.service_name,
             pool.is_master,
         )
     if not issubclass(type(pool), ConnectionPool) or type(pool).__module__ != "redis.connection":
         raise TypeError(f"a {type(pool).__name__} cannot be sent to another process")
-    options = {name: value for name, value in pool.connection_kwargs.items() if name not in DROPPED}
-    return Spec(type(client), type(pool), pool.connection_class, options)
+    return Spec(type(client), type(pool), pool.connection_class, _kept(pool.connection_kwargs))
+
+
+def sendable(value: Any) -> bool:
+    """Whether it can be sent to another process."""
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return False
+    return True
 
 
 def blocking(client: Any) -> Any:
@@ -106,6 +115,15 @@ def blocking(client: Any) -> Any:
     return redis.Redis(
         connection_pool=ConnectionPool(connection_class=kind, **_shared(pool.connection_kwargs))
     )
+
+
+def _kept(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that a client is made of, and not what redis-py keeps among them for itself."""
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in DROPPED and (not type(value).__module__.startswith("redis.") or sendable(value))
+    }
 
 
 def _shared(options: dict[str, Any]) -> dict[str, Any]:

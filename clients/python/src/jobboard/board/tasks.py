@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
@@ -96,7 +97,10 @@ class Definition:
         """What a worker calls."""
         perform = self._perform_async if inspect.iscoroutinefunction(self.function) else self._perform
         queue = text(self.options.get("queue") or DEFAULT_QUEUE)
-        return Handler(perform, self.noretry, queue, self.signature.call)
+        return Handler(perform, self.noretry, queue, self._check)
+
+    def _check(self, payload: Any) -> None:
+        self.signature.call(payload)
 
     def _perform(self, context: Context, payload: Any) -> Any:
         args, options = self.signature.call(payload)
@@ -112,6 +116,8 @@ class Definition:
     def __reduce__(self) -> Any:
         """For child processes: where to import it."""
         module, path = self.function.__module__, self.function.__qualname__
+        if module == "__main__" and not hasattr(sys.modules[module], "__file__"):
+            raise TypeError(f"the task {self.name} is of a program that is no file")
         found = _imported(module, path)
         if found is not self:
             raise TypeError(f"the task {self.name} is not {path} of the module {module}")

@@ -65,8 +65,9 @@ class Setup:
     """The board itself, or None when it cannot be pickled."""
     handlers: Handlers | None
     """None: those of the board at `target`."""
-    codec: Codec
-    hook: Hook
+    codec: Codec | None
+    """None, as the hook: that of the board at `target`."""
+    hook: Hook | None
     worker: str
     queues: list[str]
     """Those that the worker claims from; every one when empty."""
@@ -97,16 +98,18 @@ def serve(pipe: Any, setup: Setup) -> None:
         configure(*setup.log)
     board = setup.board if setup.target is None else load(setup.target)
     handlers = setup.handlers or board.handlers
+    codec = board.codec if setup.codec is None else setup.codec
+    hook = board.hook if setup.hook is None else setup.hook
     messages = Messages(pipe)
     messages.send(("ready",))
-    performer = Performer(handlers, setup.hook, setup.tracebacks, setup.queues)
+    performer = Performer(handlers, hook, setup.tracebacks, setup.queues)
     loop = Loop()
     while True:
         found = messages.next_run()
         if found is None:
             return
         token, _, raw = found
-        job = Job(raw, setup.codec)
+        job = Job(raw, codec)
         context = Context(job, setup.worker, board, messages, setup.raises)
         run = ChildRun(context)
         messages.begin(token, run)

@@ -42,13 +42,7 @@ class ProcessPool(ThreadPool):
         self.setup, self.kill_after = setup, kill_after
         self.children: list[Child] = []
         self.killed = False
-        try:
-            pickle.dumps(setup)
-        except Exception as error:
-            raise ValueError(
-                f"the handlers cannot be sent to a child process ({error}): "
-                "define them at the top of a module, or name the board as 'module:board'"
-            ) from error
+        check_portable(setup)
 
     def start(self, engine: Engine) -> None:
         self.children = [Child(self.setup) for _ in range(self.concurrency)]
@@ -138,6 +132,22 @@ class ProcessPool(ThreadPool):
         how = f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with status {code}"
         log.error("process %s ended %s while it worked on job %s", child.pid, how, run.id)
         return Fail("Killed", f"the process ended {how}")
+
+
+def check_portable(setup: Setup) -> None:
+    """Raises ValueError for what cannot be sent to a child process, and says what to do."""
+    top = "at the top of a module"
+    for what, part, where in (
+        ("the handlers", setup.handlers, f"define them {top}"),
+        ("the codec", setup.codec, f"define its class {top}"),
+        ("the hook", setup.hook, f"define its class {top}"),
+    ):
+        try:
+            pickle.dumps(part)
+        except Exception as error:
+            # Handlers of the worker's own are sent also where the board has a target.
+            named = "" if setup.target else ", or name the board: Worker(board, …, target='module:board')"
+            raise ValueError(f"{what} cannot be sent to a child process ({error}): {where}{named}") from error
 
 
 class Child:

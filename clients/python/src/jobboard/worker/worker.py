@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import pickle
 import signal
 import threading
 import time
@@ -21,6 +20,7 @@ from ..board.sending import Async, Sync
 from ..connecting import place_of
 from ..durations import Duration, to_ms
 from ..handlers import Handlers
+from ..pickling import sendable
 from . import journal
 from .child import Setup
 from .children import ProcessPool
@@ -213,17 +213,15 @@ class Worker:
         return ProcessPool(performer, options.concurrency, self._setup(), kill_after)
 
     def _setup(self) -> Setup:
-        board: Any = None
-        if self._target is None:
-            with contextlib.suppress(Exception):  # then children work without a board of their own
-                pickle.dumps(self.board)
-                board = self.board
+        # Without a target children can work without a board of their own; with one they have its parts.
+        board = self.board if self._target is None and sendable(self.board) else None
+        codec, hook = self.board.codec, self.board.hook
         return Setup(
             target=self._target,
             board=board,
             handlers=self._own_handlers if self._target else self.handlers,
-            codec=self.board.codec,
-            hook=self.board.hook,
+            codec=codec if self._target is None or sendable(codec) else None,
+            hook=hook if self._target is None or sendable(hook) else None,
             worker=self.name,
             queues=self.options.queue_names,
             raises=self.options.interrupt != "flag",
@@ -325,6 +323,11 @@ def check_board(board: Any) -> None:
     if isinstance(board, (list, tuple, set, dict)):
         raise TypeError(
             "a worker works on one board: start a Worker for each, in a thread or process of its own"
+        )
+    if isinstance(board, str) and ":" in board:
+        raise TypeError(
+            f"a worker takes the board itself: import it, and write Worker(board, target={board!r}) for "
+            f"child processes, or let the command line import it: jobboard worker {board}"
         )
     if not isinstance(board, (Sync, Async)) or not hasattr(board, "handlers"):
         kind = type(board).__name__
