@@ -71,6 +71,45 @@ def test_a_next_that_leads_to_the_same_handler_again_has_failed(jobs, queues) ->
     assert "Next('publish', name=…)" in job.message
 
 
+NAMED = {
+    "task": lambda jobs, task: task.next(2),
+    "with a delay": lambda jobs, task: task.using(delay="1ms").next(2),
+    "in another queue": lambda jobs, task: task.using(queue="publish").next(2),
+    "by name": lambda jobs, task: Next("default", {"number": 2}, name="again"),
+    "in bytes": lambda jobs, task: Next(b"default", {"number": 2}, name=b"again"),
+}
+
+
+@pytest.mark.parametrize("mode", ["threads", "asyncio"])
+@pytest.mark.parametrize("again", NAMED.values(), ids=NAMED.keys())
+def test_a_task_that_names_itself_as_the_next_has_failed(jobs, again, mode) -> None:
+    calls = []
+
+    def function(number: int = 1):
+        calls.append(number)
+        return again(jobs, task) if len(calls) < 10 else None
+
+    task = jobs.task("again", retries=5)(function)
+    id = task.post()
+    Worker(jobs, mode=mode, queues=["default", "publish"]).run(burst=True)
+    job = jobs.get(id)
+    assert (job.state, job.kind, job.queue, calls) == ("failed", "SameHandler", "default", [1])
+    assert "'again' in the queue" in job.message and "Abandon(delay=…)" in job.message
+
+
+def test_a_handler_of_all_names_may_name_the_next_step(jobs) -> None:
+    seen = []
+
+    @jobs.handler()
+    def any(context, payload):
+        seen.append(context.job.name)
+        return Next("default", payload, name="second") if context.job.name == "first" else "done"
+
+    jobs.post(1, id="a", name="first")
+    Worker(jobs, queues=[]).run(burst=True)
+    assert (seen, jobs.result("a")) == (["first", "second"], "done")
+
+
 def test_a_queue_that_others_serve_may_have_a_step_of_the_same_name(jobs) -> None:
     @jobs.handler()
     def any(context, payload):

@@ -66,7 +66,8 @@ class Next(Outcome):
     """Sends the job on to another queue, under the same id: `return Next("web", payload, name="publish")`.
 
     `name` decides which handler does the next step, unless the queue has a handler of its own. Without it the
-    job keeps its name; a try that would lead to the same handler again has failed for good.
+    job keeps its name. A try that would lead to the same handler under the same name again has failed for
+    good, whether the name was given or kept.
     """
 
     verb = "JOB.CONSUME"

@@ -43,7 +43,7 @@ NO_HANDLER = Handler(lambda context, payload: None)
 
 
 class SameHandler(ValueError):
-    """A `Next` without a name would lead to the handler that returned it, in this worker, for ever."""
+    """A `Next` would lead to the handler that returned it, under the job's own name, for ever."""
 
 
 class Performer:
@@ -133,7 +133,7 @@ class Performer:
         return found
 
     def _completed(self, value: Any, handler: Handler, context: Context) -> Outcome:
-        if isinstance(value, Next) and value.name is None:
+        if isinstance(value, Next):
             self._check_next(value, handler, context)
         if isinstance(value, (Complete, Next)):
             return value.encode(context.job._codec)
@@ -142,12 +142,15 @@ class Performer:
         return Complete(value).encode(context.job._codec)
 
     def _check_next(self, value: Next, handler: Handler, context: Context) -> None:
-        queue = text(value.queue)
-        if self.queues and queue not in self.queues:
+        queue, own = text(value.queue), context.job.name
+        if (self.queues and queue not in self.queues) or (value.name is not None and text(value.name) != own):
             return
         with contextlib.suppress(NoHandler):
-            if self.handlers.find(context.job.name, queue) is handler:
+            if self.handlers.find(own, queue) is handler:
                 raise SameHandler(
                     f"Next({queue!r}) would lead to this handler again: name the next step, "
                     f"Next({queue!r}, name=…), or give the queue a handler of its own"
+                    if value.name is None
+                    else f"the next step, {own!r} in the queue {queue!r}, would lead to this handler again: "
+                    "name another one, or go on later with context.save(payload) and raise Abandon(delay=…)"
                 )
