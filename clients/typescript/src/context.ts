@@ -14,7 +14,11 @@ export interface Report {
   log?: string;
   meta?: Record<string, string>;
   payload?: unknown;
+  output?: Buffer;
 }
+
+/** Longer chunks of output are sent in parts, bytes, so that the board's `output-bytes` allows each. */
+const PIECE = 8192;
 
 /** Where a context's reports go: to the worker's sender. */
 export interface Reports {
@@ -27,8 +31,8 @@ export interface Reports {
 /**
  * One run of a job: what is known of it, and what the handler says while it works.
  *
- * Reports (`progress`, `stage`, `log`, `setMeta`, `save`) return at once; the worker sends them in order, before the
- * end of the run. When the job is cancelled or lost, or the worker has to go, `signal` is aborted, with `Lost`,
+ * Reports (`progress`, `stage`, `log`, `setMeta`, `output`, `save`) return at once; the worker sends them in order,
+ * before the end of the run. When the job is cancelled or lost, or the worker has to go, `signal` is aborted, with `Lost`,
  * `CancelRequested` or `GoHome` as its reason, and reports throw that.
  */
 export class Context<Payload = unknown> {
@@ -112,6 +116,24 @@ export class Context<Payload = unknown> {
   /** Sets fields of the job's META, as text; others stay. */
   setMeta(fields: Readonly<Record<string, string | number | boolean>>): void {
     this.#report({ meta: Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)])) });
+  }
+
+  /**
+   * Writes what the job says while it runs, for readers of `board.output(id)`. Each run writes anew.
+   *
+   *     for await (const word of model.stream(question)) context.output(word)
+   *
+   * What comes faster than it can be sent is sent together. The board's codec is not used: what is written is readable
+   * for everybody who may read the board.
+   */
+  output(chunk: string | Uint8Array): void {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) throw new TypeError(`a chunk of output is text or bytes, not ${JSON.stringify(chunk)}`);
+    const data = Buffer.from(chunk as string); // a copy: the caller may use its bytes again
+    for (let start = 0; start < data.length; ) {
+      const end = characterEnd(data, start + PIECE);
+      this.#report({ output: data.subarray(start, end) });
+      start = end;
+    }
   }
 
   /** Replaces the job's payload, so that the next try can go on from here. */
@@ -201,4 +223,11 @@ export class Context<Payload = unknown> {
     this.#reason ??= reason;
     this.#stop?.abort(reason);
   }
+}
+
+/** Where a part of a text may end, so that no character is cut; of other bytes anywhere. */
+function characterEnd(data: Buffer, at: number): number {
+  if (at >= data.length) return data.length;
+  for (let back = 0; back < 4; back += 1) if (((data[at - back] as number) & 0xc0) !== 0x80) return at - back;
+  return at;
 }

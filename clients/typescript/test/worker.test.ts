@@ -175,6 +175,123 @@ describe('reports', () => {
   });
 });
 
+describe('output', () => {
+  const whole = async (board: Board, id: string): Promise<string> => {
+    let text = '';
+    for await (const chunk of board.output(id, { timeout: '30s' })) text += chunk.text;
+    return text;
+  };
+
+  test('is read while the handler writes', async (t) => {
+    const board = server.board();
+    const { open, passed } = gate();
+    const task = board.task('writes').handle(async (_, context) => {
+      context.output('the ');
+      context.output(new TextEncoder().encode('sky '));
+      context.progress(50);
+      await passed;
+      context.output('is blue');
+    });
+    const id = await task.post({});
+    started(t, board);
+    let text = '';
+    for await (const chunk of board.output(id, { timeout: '30s' })) {
+      text += chunk.text;
+      if (text === 'the sky ') open();
+    }
+    assert.equal(text, 'the sky is blue');
+  });
+
+  test('comes whole, in order, however long and however fast', async (t) => {
+    const board = server.board();
+    const words = Array.from({ length: 500 }, (_, n) => `wörd ${String(n)}\n`);
+    const task = board.task('writes').handle(async (_, context) => {
+      for (const [n, word] of words.entries()) {
+        context.output(word);
+        context.progress(n / 5);
+        if (n % 100 === 0) await context.flush();
+      }
+      context.output('');
+      context.output('é'.repeat(20_000));
+    });
+    await task.post({}, { id: 'j' });
+    started(t, board);
+    assert.equal(await whole(board, 'j'), words.join('') + 'é'.repeat(20_000));
+  });
+
+  test('a new try writes anew', async (t) => {
+    const board = server.board();
+    const task = board.task('writes').handle((_, context) => {
+      context.output(`try ${String(context.attempt)}`);
+      if (context.attempt === 1) throw new Retry('it broke off', { delay: '0s' });
+    });
+    const id = await task.post({});
+    started(t, board);
+    await ended(board, id);
+    const chunks = [];
+    for await (const { text, attempt, anew } of board.output(id)) chunks.push({ text, attempt, anew });
+    assert.deepEqual(chunks, [{ text: 'try 2', attempt: 2, anew: true }]);
+  });
+
+  test('is whole, although the connection breaks', async (t) => {
+    const board = server.board();
+    const task = board.task('writes').handle(async (_, context) => {
+      for (let n = 0; n < 5; n += 1) {
+        context.output(`${String(n)} `);
+        await cut();
+        await context.flush();
+      }
+    });
+    const id = await task.post({});
+    started(t, board);
+    await until(async () => (await board.state(id).catch(() => null)) === 'complete'); // this connection breaks, too
+    assert.equal(await whole(board, id), '0 1 2 3 4 ');
+  });
+
+  for (const concurrency of [1, 2, 5]) {
+    test(`a claim that came back is written behind what is there: ${String(concurrency)} at once`, async (t) => {
+      const board = server.board();
+      const ids = ['a', 'b', 'c', 'd'];
+      await server.board().postMany([{}, {}, {}, {}], { ids, name: 'writes' });
+      const held = await server.board().claim('w1', { count: 3, lease: '10m' });
+      for (const job of held) {
+        await board.heartbeat('w1', job, { output: [1, 'old '] });
+        await board.heartbeat('w1', job, { output: [2, 'chunks '] });
+      }
+      board.task('writes').handle(async (_, context) => {
+        context.output('new ');
+        await context.flush();
+        context.output('words');
+      });
+      started(t, board, { name: 'w1', concurrency });
+      const old = new Set(held.map((job) => job.id));
+      assert.equal(old.size, 3);
+      for (const id of ids) assert.equal(await whole(board, id), old.has(id) ? 'old chunks new words' : 'new words');
+    });
+  }
+
+  test('that is off fails no job, and only text and bytes are written', async (t) => {
+    const board = server.board();
+    const warned: string[] = [];
+    const log = (text: string) => void warned.push(text);
+    await board.settingsSet({ 'output-bytes': 0 });
+    const task = board.task('writes').handle(async (_, context) => {
+      assert.throws(() => {
+        context.output(7 as never);
+      }, /a chunk of output is text or bytes, not 7/);
+      context.output('a');
+      await context.flush();
+      context.output('b');
+      return 'done';
+    });
+    started(t, board, { logger: { debug: () => undefined, info: () => undefined, warn: log, error: log } });
+    const id = await task.post({});
+    assert.equal(await task.result(id), 'done');
+    assert.equal(await whole(board, id), '');
+    assert.equal(warned.filter((one) => one.includes('its output is written no longer: LIMIT output-bytes')).length, 1);
+  });
+});
+
 describe('steps', () => {
   test('what is done is not done again', async (t) => {
     const board = server.board();

@@ -15,7 +15,7 @@ import { list, type Reply } from '../replies.js';
 import { Backoff, Unhandled } from './backoff.js';
 import type { Settled } from './options.js';
 import { perform } from './performer.js';
-import { givenBack, type Outcome, Run } from './run.js';
+import { failed, givenBack, type Outcome, Run } from './run.js';
 import { Sender } from './sender.js';
 
 /** How long a handler may take to stop before somebody is told, ms. */
@@ -46,6 +46,8 @@ export class Engine {
   #busy = 0;
   #asked = 0;
   #seen = 0;
+  /** The board may still return claims of an earlier worker of our name: they come before new ones. */
+  #returning = true;
   #stopping = false;
   #wake: (() => void)[] = [];
   #stopped: () => void = () => undefined;
@@ -105,6 +107,7 @@ export class Engine {
 
   /** Takes what a claim has brought, and gives up the right to claim. `full`: there may be more at once. */
   claimed(records: readonly Reply[], full = false): void {
+    const asked = this.#asked;
     this.#asked = 0;
     const runs: Run[] = [];
     for (const record of records) {
@@ -121,9 +124,11 @@ export class Engine {
         async (one) => this.#sender.flush(one),
         async (one, name, data, replace) => this.#sender.store(one, name, data, replace),
       );
+      run.returned = this.#returning;
       this.held.set(job.token, run);
       runs.push(run);
     }
+    if (records.length < asked) this.#returning = false;
     this.#busy += runs.length;
     if (this.#stopping) {
       for (const run of runs) this.#finished(run, givenBack('the worker stops'));
@@ -211,11 +216,13 @@ export class Engine {
       this.#running += 1;
       run.began = Date.now();
       this.told.active(run);
-      void perform(this.board, run.context, this.options.stacks).then((outcome) => {
-        this.#running -= 1;
-        this.#finished(run, outcome);
-        this.#pump();
-      });
+      void perform(this.board, run.context, this.options.stacks)
+        .catch((error: unknown) => failed('Unsendable', `how this run ended cannot be sent: ${String(error)}`))
+        .then((outcome) => {
+          this.#running -= 1;
+          this.#finished(run, outcome);
+          this.#pump();
+        });
     }
   }
 

@@ -18,6 +18,33 @@ export interface Outcome {
   readonly value?: unknown;
 }
 
+/**
+ * What a handler has written since its last chunk of output was sent. It gets its number when it is sent, and keeps both
+ * when it has to be sent again, so that the server knows it.
+ */
+export class Writing {
+  number = 0;
+  readonly #parts: Buffer[] = [];
+  #size = 0;
+
+  /** Adds to it, where it has no number yet and is not too long. */
+  takes(data: Buffer): boolean {
+    const fits = this.number === 0 && (this.#size === 0 || this.#size + data.length <= MOST);
+    if (fits) {
+      this.#parts.push(data);
+      this.#size += data.length;
+    }
+    return fits;
+  }
+
+  get data(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+/** The longest chunk that is put together, bytes. */
+const MOST = 16_384;
+
 /** A claim, from the moment it is in our hands until the server has taken its end. It takes its context's reports. */
 export class Run implements Reports {
   readonly context: Context;
@@ -30,6 +57,14 @@ export class Run implements Reports {
   /** How many reports were made, and answered. */
   made = 0;
   answered = 0;
+  /** The chunk of output that may still grow. */
+  writing: Writing | undefined;
+  /** How many chunks have a number. */
+  written = 0;
+  /** Whether the server takes chunks. */
+  writes = true;
+  /** It may be the claim of an earlier worker of our name, which may have written chunks. */
+  returned = false;
 
   constructor(
     readonly job: Job,
@@ -55,8 +90,15 @@ export class Run implements Reports {
   }
 
   report(fields: Report): void {
-    this.made += 1;
     this.reported(this, fields);
+  }
+
+  /** Gives a number to a chunk of output, unless it has one. */
+  numbered(chunk: Writing): void {
+    if (chunk.number > 0) return;
+    this.written += 1;
+    chunk.number = this.written;
+    this.writing = undefined;
   }
 
   async store(name: string, data: Word, replace: boolean): Promise<Word | undefined> {

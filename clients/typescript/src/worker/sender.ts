@@ -7,12 +7,18 @@ import type { Word } from '../words.js';
 import { optionWords, counted } from '../words.js';
 import { Backoff } from './backoff.js';
 import type { Engine } from './engine.js';
-import { failed, givenBack, type Outcome, type Run } from './run.js';
+import { failed, givenBack, type Outcome, type Run, Writing } from './run.js';
 
 /** Leases kept by one command. */
 const BEATS = 1000;
 /** Between two sends of reports, ms: what comes faster is put together. */
 const REPORT_EVERY = 100;
+
+/** The highest number of a chunk. */
+const FAR_AHEAD = 2 ** 52;
+
+/** A report that waits to be sent. */
+type Waiting = Omit<Report, 'output'> & { readonly chunk?: Writing };
 
 /** A step that is to be stored. */
 interface Storing {
@@ -39,7 +45,7 @@ export class Sender {
   readonly #link: Link;
   readonly #backoff = new Backoff();
   #ends: [Run, Outcome][] = [];
-  #reports: [Run, Report][] = [];
+  #reports: [Run, Waiting][] = [];
   #steps: Storing[] = [];
   #waiting: { run: Run; made: number; resolve: () => void }[] = [];
   #reportsAt = 0;
@@ -75,8 +81,14 @@ export class Sender {
     this.#soon();
   }
 
-  report(run: Run, fields: Report): void {
-    this.#reports.push([run, fields]);
+  report(run: Run, { output, ...fields }: Report): void {
+    if (output !== undefined) {
+      if (!run.writes || run.writing?.takes(output) === true) return;
+      run.writing = new Writing();
+      run.writing.takes(output);
+    }
+    run.made += 1;
+    this.#reports.push([run, output === undefined ? fields : { chunk: run.writing as Writing }]);
     const wait = this.#reportsAt + REPORT_EVERY - Date.now();
     if (wait <= 0) this.#soon();
     else this.#later ??= setTimeout(() => {
@@ -159,6 +171,9 @@ export class Sender {
   }
 
   async #send(): Promise<void> {
+    for (let returned = this.#returned(); returned.length > 0; returned = this.#returned()) {
+      if (!(await this.#count(returned))) return;
+    }
     const ends = this.#ends.splice(0);
     const reports = this.#reports.splice(0);
     const steps = this.#steps.splice(0);
@@ -167,6 +182,7 @@ export class Sender {
     const commands: Command[] = [];
     if (reports.length > 0) {
       this.#reportsAt = Date.now();
+      for (const [run, { chunk }] of reports) if (chunk !== undefined) run.numbered(chunk);
       this.#addReports(commands, reports);
     }
     for (const step of steps) commands.push(this.#step(step));
@@ -184,9 +200,7 @@ export class Sender {
       await this.#bear(trouble.reason);
       return;
     }
-    this.#backoff.reset();
-    if (this.#troubled) this.#engine.options.log.info(`${this.#engine.name} hears from the server again`);
-    this.#troubled = false;
+    this.#hearsAgain();
     replies.forEach((reply, at) => {
       const { take } = commands[at] as Command;
       if (reply.status === 'fulfilled') take(reply.value, undefined);
@@ -200,6 +214,41 @@ export class Sender {
     });
   }
 
+  #hearsAgain(): void {
+    this.#backoff.reset();
+    if (this.#troubled) this.#engine.options.log.info(`${this.#engine.name} hears from the server again`);
+    this.#troubled = false;
+  }
+
+  /** Runs that are about to write, and of which earlier workers of our name may have written. */
+  #returned(): Run[] {
+    return [...new Set(this.#reports.filter(([run, { chunk }]) => run.returned && chunk !== undefined).map(([run]) => run))];
+  }
+
+  /**
+   * Asks how many chunks they have written: the refusal of one that lies far ahead says so. No other right is needed for
+   * that than to write. False when there is no answer.
+   */
+  async #count(runs: readonly Run[]): Promise<boolean> {
+    const { key, name } = this.#engine;
+    try {
+      for (const run of runs) {
+        const words = ['JOB.HEARTBEAT', key, name, run.id, 'TOKEN', String(run.token), 'OUTPUT', String(FAR_AHEAD), '-'];
+        await this.#link.ask(words, { key, patient: false }).catch((error: unknown) => {
+          if (!(error instanceof BoardError)) throw error;
+          if (error.code === 'GAP') run.written = Number(error.detail.split(' ').at(-1)) - 1;
+          // Another refusal comes again, and is told, with the chunk itself.
+        });
+        run.returned = false;
+      }
+    } catch (error) {
+      await this.#bear(error);
+      return false;
+    }
+    this.#hearsAgain();
+    return true;
+  }
+
   async #bear(error: unknown): Promise<void> {
     if (!(error instanceof ConnectionLost)) throw error;
     // The first failure may be that of a connection which broke long ago, unused.
@@ -211,13 +260,13 @@ export class Sender {
 
   // Reports
 
-  /** Those of one run are put together, up to its next log line. */
-  #addReports(commands: Command[], reports: readonly [Run, Report][]): void {
-    const merged = new Map<Run, Report>();
+  /** Those of one run are put together, up to its next log line or chunk of output. */
+  #addReports(commands: Command[], reports: readonly [Run, Waiting][]): void {
+    const merged = new Map<Run, Waiting>();
     for (const [run, fields] of reports) {
       const found = merged.get(run);
       if (found === undefined) merged.set(run, { ...fields });
-      else if (fields.log !== undefined && found.log !== undefined) {
+      else if ((['log', 'chunk'] as const).some((one) => fields[one] !== undefined && found[one] !== undefined)) {
         commands.push(this.#report(run, found));
         merged.set(run, { ...fields });
       } else merged.set(run, { ...found, ...fields, ...(found.meta || fields.meta ? { meta: { ...found.meta, ...fields.meta } } : {}) });
@@ -225,15 +274,19 @@ export class Sender {
     for (const [run, fields] of merged) commands.push(this.#report(run, fields));
   }
 
-  #report(run: Run, fields: Report): Command {
+  #report(run: Run, { chunk, ...fields }: Waiting): Command {
     const { name, key, board, options } = this.#engine;
-    const words = optionWords('JOB.HEARTBEAT', { token: run.token, lease: `${String(options.lease)}ms`, ...fields }, board.codec);
+    const output = chunk === undefined ? {} : { output: [chunk.number, chunk.data] };
+    const words = optionWords('JOB.HEARTBEAT', { token: run.token, lease: `${String(options.lease)}ms`, ...fields, ...output }, board.codec);
     return {
       words: ['JOB.HEARTBEAT', key, name, run.id, ...words],
       take: (reply, refused) => {
         if (refused === undefined) this.#heard(run, reply);
         else if (LOST.has(refused.code)) this.#engine.lose(run, refused.message);
-        else options.log.warn(`${run.shown}: a report was refused: ${refused.message}`);
+        else if (refused.code === 'GAP' || refused.message === 'LIMIT output-bytes') {
+          if (run.writes) options.log.warn(`${run.shown}: its output is written no longer: ${refused.message}`);
+          run.writes = false;
+        } else options.log.warn(`${run.shown}: a report was refused: ${refused.message}`);
       },
     };
   }
