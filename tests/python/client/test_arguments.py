@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from jobboard import Board, Context, Handlers, ShardedBoard, Worker
+from jobboard import Await, Board, Context, Handlers, ShardedBoard, Worker
 from jobboard.board.tasks import KNOWN
 
 WRONGS: dict[str, list[tuple[Any, str]]] = {
@@ -41,6 +41,12 @@ WRONGS: dict[str, list[tuple[Any, str]]] = {
         (5, "a list"),
     ],
     "after": [("id", "after is a list"), ([5], "after is a list of texts")],
+    "await_": [
+        (5, "await is a list"),
+        ([5], "await is a list of texts"),
+        (Await("paid", within=5), "within is text with a unit"),
+        (Await("paid", within="1h", ontimeout="stop"), "ontimeout must be one of"),
+    ],
     "strict": [("yes", "strict is True or False, not 'yes'")],
     "parent": [(5, "parent is text")],
     "share": [(0, "share must be from 1 to 1000000")],

@@ -38,7 +38,7 @@ class Registration(NamedTuple):
 
 DURATIONS = frozenset(
     "lease backoff-base backoff-max timeout expire retain-complete retain-result retain-failed "
-    "retain-trashed retain-cancelled session-grace tombstone-ttl grace cancel-grace "
+    "retain-trashed retain-cancelled retain-output session-grace tombstone-ttl grace cancel-grace "
     "ageing rate-period".split()
 )
 """The settings that are durations."""
