@@ -171,9 +171,9 @@ def odd(context: jobboard.Context, way: str) -> Any:
         error.message = 0  # type: ignore[assignment]
         raise error
     if way == "next":
-        return jobboard.Next("\ud800", name="odd")
+        return jobboard.Next("\ud800", name="elsewhere")
     if way == "late":
-        found = jobboard.Next("second", name="odd")
+        found = jobboard.Next("second", name="elsewhere")
         found.priority = object()  # type: ignore[assignment]
         return found
     if way == "meta":
