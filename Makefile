@@ -122,7 +122,7 @@ bench: setup build ## CPU, memory, latency beside the peers, into docs/reports/b
 
 bench-console: setup build ## The console's pages with a million jobs in 10,000 queues, into docs/reports/console.md [SERVER=redis82] [JOBS=1000000]
 	cargo build --release --locked -p jobboard-console
-	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE='$(abspath target/release/jobboard-console)' \
+	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE_FILE='$(abspath target/release/jobboard-console)' \
 		$(VENV)/python benches/console.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, and the start of a test server, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from harness.server import ROOT
 
-BINARY = Path(os.environ.get("JOBBOARD_CONSOLE", ROOT / "target" / "checked" / "jobboard-console"))
+BINARY = Path(os.environ.get("JOBBOARD_CONSOLE_FILE", ROOT / "target" / "checked" / "jobboard-console"))
 
 
 class Answer(NamedTuple):

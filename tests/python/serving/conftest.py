@@ -23,7 +23,7 @@ import pytest
 from harness import executable, wait_until
 from harness.server import MODULE
 
-CONSOLE = Path(os.environ.get("JOBBOARD_CONSOLE", MODULE.parent / "jobboard-console"))
+CONSOLE = Path(os.environ.get("JOBBOARD_CONSOLE_FILE", MODULE.parent / "jobboard-console"))
 ENVIRONMENT = {**os.environ, "JOBBOARD_MODULE": str(MODULE), "PYTHONUNBUFFERED": "1"}
 
 

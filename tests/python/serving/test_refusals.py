@@ -11,12 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jobboard
+import jobboard.testing
 import pytest
 import redis
 from harness import executable, wait_until
 from harness.server import MODULE
-from jobboard.serving import CannotServe
+from jobboard.serving import CannotServe, find_module
 from jobboard.serving.folder import default_folder
 
 NO_CONSOLE = "--no-console"
@@ -235,6 +235,37 @@ def test_a_configuration_with_another_password(refused, tmp_path) -> None:
 def test_a_configuration_that_the_server_does_not_know(refused, tmp_path) -> None:
     (tmp_path / "more.conf").write_text("no-such-setting 1\n")
     assert "no-such-setting 1" in refused("--config", tmp_path / "more.conf")
+
+
+@pytest.mark.parametrize("kind", ["redis70", "valkey91"])
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("jobboard.leese 1000", "no module has the setting 'jobboard.leese'"),
+        ("jobboard.lease soon", "the value of the setting 'jobboard.lease'"),
+        ("maxmemory lots", "a line of its configuration, 'maxmemory lots'"),
+    ],
+)
+def test_a_wrong_line_of_a_configuration_is_named_and_a_temporary_folder_goes(
+    refused, tmp_path, kind, line, says
+) -> None:
+    (tmp_path / "more.conf").write_text(line + "\n")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    options = ["--config", tmp_path / "more.conf", "--server", executable(kind)]
+    if kind == "redis70" and "leese" in line:  # which does not name it
+        says = "no module has one of the settings"
+    assert says in refused(*options, folder=None, TMPDIR=str(place))
+    assert list(place.iterdir()) == []
+
+
+def test_what_is_missing_is_named_by_what_the_caller_can_say(monkeypatch) -> None:
+    monkeypatch.delenv("JOBBOARD_MODULE", raising=False)
+    monkeypatch.setattr("jobboard.serving.parts._in_package", lambda *_: None)
+    with pytest.raises(CannotServe, match=r"by \$JOBBOARD_MODULE or TestServer\(module=…\)"):
+        jobboard.testing.TestServer(server=str(executable("redis70")))
+    with pytest.raises(CannotServe, match=r"by \$JOBBOARD_MODULE or --module"):
+        find_module()
 
 
 def test_a_wrong_password_of_a_client(serve) -> None:

@@ -33,7 +33,7 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("--write", action="store_true", help="the console's users may act, not only look")
     parser.add_argument("--server", metavar="PATH", help="a redis-server or valkey-server, 7.0 or newer")
     parser.add_argument("--module", metavar="PATH", help="another libjobboard.so (also: $JOBBOARD_MODULE)")
-    parser.add_argument("--console", metavar="PATH", help="another console (also: $JOBBOARD_CONSOLE)")
+    parser.add_argument("--console", metavar="PATH", help="another console (also: $JOBBOARD_CONSOLE_FILE)")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="more lines for the server's configuration"
     )

