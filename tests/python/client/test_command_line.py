@@ -7,10 +7,13 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jobboard
 import pytest
 from harness.server import free_port
 from jobboard.cli import build_parser, main
@@ -157,3 +160,26 @@ def test_servers_that_are_none(name, server, fresh_server, tmp_path, monkeypatch
         call([*name.split(), *own, *needed, *always, "--url", url])
     for url in (nowhere, right):
         call([*name.split(), *own, *needed, *always, "--url", url, "--cluster"])
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["queues"]], ids=" ".join)
+def test_a_board_that_does_not_exist_is_told(server, words) -> None:
+    verb, *more = words
+    found = jobboard_command(server, verb, "nosuch", *more)
+    assert "this server has no board 'nosuch'" in found.stderr
+    jobboard.Board("nosuch", server.client(decode_responses=False)).post(1)
+    assert "no board" not in jobboard_command(server, verb, "nosuch", *more).stderr
+
+
+def test_the_boards_of_a_server_without_the_module(fresh_server) -> None:
+    found = jobboard_command(fresh_server(module=False), "boards")
+    assert found.returncode == 1 and "this server has no jobboard module" in found.stderr
+
+
+def jobboard_command(server, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "jobboard", *words, "--url", f"redis://127.0.0.1:{server.port}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

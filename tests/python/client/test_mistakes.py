@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from socket import create_server
 
 import jobboard
 import pytest
@@ -400,3 +401,46 @@ def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(
     assert len(told("the server does not answer")) == 1
     assert len(told("the server is back after")) == 1
     assert len(caplog.messages) == 2 + len(told("the server has not answered for"))
+
+
+def test_options_among_the_arguments_of_a_task_are_told_where_they_stand(jobs) -> None:
+    @jobs.task()
+    def mail(to: str) -> None: ...
+
+    for verb in ("post", "job", "next"):
+        with pytest.raises(jobboard.ArgumentError, match=rf"mail\.using\(delay=…\)\.{verb}\(…\)"):
+            getattr(mail, verb)("ann", delay="5s")
+    with pytest.raises(TypeError, match=r"arguments=\{'to': …\}"):
+        mail.schedule("0 3 * * *", to="ann")
+    with pytest.raises(TypeError, match=r"mail\.using\(queue=…\)\.schedule\(…\)"):
+        mail.schedule("0 3 * * *", queue="bulk")
+    with pytest.raises(TypeError, match="a schedule has no option 'evry'$"):
+        mail.schedule(evry="1h")
+
+    @jobs.task()
+    def free(**more: str) -> None: ...
+
+    assert jobs.get(free.post(delay="5s")).payload == {"delay": "5s"}
+    assert jobs.count() == 1
+
+
+def test_another_users_job_is_refused_without_a_name(jobs) -> None:
+    jobs.post(1, id="a", user="ann")
+    with pytest.raises(jobboard.NotOwner, match="^NOTOWNER another user posted it$"):
+        jobs.cancel("a", by="bob")
+
+
+def test_a_web_server_is_no_server_for_boards() -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(100)
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"redis://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(redis.InvalidResponse, match="a web server answers there, such as the console"):
+            Board("board", url).count()

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         how = "" if "redis://" in str(error) else f": {how}"
         print(escaped(f"jobboard: the server refuses the password ({error}){how}"), file=sys.stderr)
         return 1
-    except redis.ConnectionError as error:
+    except (redis.ConnectionError, redis.InvalidResponse) as error:
         named = "--url" if getattr(parsed, "url", None) else name_of_default()
         print(escaped(f"jobboard: {explained(error, named)}"), file=sys.stderr)
         return 1

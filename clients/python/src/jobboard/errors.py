@@ -8,6 +8,7 @@ redis-py's own.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import redis
@@ -40,7 +41,7 @@ class NotClaimed(BoardError):
 
 
 class NotOwner(BoardError):
-    """Another worker holds the job, or another user posted it; `detail` names them."""
+    """Another worker, named by `detail`, holds the job; of a cancel `by` a user: another user posted it."""
 
     code = "NOTOWNER"
 
@@ -228,6 +229,8 @@ def explained(error: Exception, name: str = NAMES) -> Exception:
     if isinstance(error, redis.AuthenticationError):
         hint = "user and password stand in the URL: redis://user:password@host:port"
         hint += "" if name == NAMES else f" in {name}"
+    elif text.startswith("Protocol Error") and "HTTP/" in text:
+        hint = f"a web server answers there, such as the console: {name} names the server's own port"
     elif "connecting to" in text and SAYS not in text:
         hint = f"{name} {SAYS}; `jobboard serve` starts one"
     else:
@@ -237,13 +240,15 @@ def explained(error: Exception, name: str = NAMES) -> Exception:
     return error
 
 
-def translated(error: redis.ResponseError) -> redis.ResponseError:
-    """The error as one of ours, when its code is; else as it came."""
+def translated(error: redis.ResponseError, words: Sequence[Any] = ()) -> redis.ResponseError:
+    """The error as one of ours, when its code is; else as it came. `words`: the command's."""
     if type(error) is not redis.ResponseError:
         return error  # redis-py knows it: OutOfMemoryError, NoPermissionError, ReadOnlyError …
     code, _, detail = str(error).partition(" ")
     if _UNKNOWN.match(str(error)):
         return NoModule(str(error))
+    if code == NotOwner.code and words[:1] == ["JOB.CANCEL"]:
+        detail = "another user posted it"  # whose name is nothing for who asks
     if code in BY_CODE:
         return of_code(code, detail)
     if code in SERVERS:

@@ -99,8 +99,8 @@ class Board(Verbs, Tasks, Watched, Sync):
             if request.done:
                 request.done(error)
             if isinstance(error, redis.ResponseError):
-                raise translated(error) from None
-            if isinstance(error, redis.ConnectionError):
+                raise translated(error, request.words) from None
+            if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained(error, name_of(self.client))
             raise
         if request.done:
@@ -147,8 +147,8 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
             if request.done:
                 request.done(error)
             if isinstance(error, redis.ResponseError):
-                raise translated(error) from None
-            if isinstance(error, redis.ConnectionError):
+                raise translated(error, request.words) from None
+            if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained(error, name_of(self.client))
             raise
         if request.done:

@@ -8,13 +8,13 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, get_args, overload
 
 from ..arguments import Name, check_name, check_names
 from ..handlers import DEFAULT_QUEUE, Handler, exceptions
 from ..outcomes import Next, Outcome
 from ..replies import text
-from ..signatures import Signature
+from ..signatures import ArgumentError, Signature
 from ..values import convert
 from .administering import Administering
 from .context import CURRENT, Context
@@ -191,12 +191,12 @@ class TaskVerbs(Generic[P, R]):
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Node:
         """The same call as a job of a flow: see `chain`, `group` and `Board.flow`."""
-        arguments = self.definition.signature.arguments(args, kwargs)
+        arguments = self._arguments("job", args, kwargs)
         return Node(None, arguments, **self._options(arguments))
 
     def next(self, /, *args: P.args, **kwargs: P.kwargs) -> Next:
         """The value that another task returns to hand its job to this task, under the same id."""
-        arguments = self.definition.signature.arguments(args, kwargs)
+        arguments = self._arguments("next", args, kwargs)
         queue, options = self.options.get("queue"), self.options
         times = {
             name: options[name] for name in ("delay", "priority", "after") if options.get(name) is not None
@@ -209,7 +209,7 @@ class TaskVerbs(Generic[P, R]):
 
         Raises `ArgumentError`, a TypeError, when the function cannot be called so; else as `Board.post` does.
         """
-        arguments = self.definition.signature.arguments(args, kwargs)
+        arguments = self._arguments("post", args, kwargs)
         id: Any = yield from Posting.post.of(self.board, arguments, **self._options(arguments))
         return str(id)
 
@@ -254,12 +254,18 @@ class TaskVerbs(Generic[P, R]):
         backlog: Literal["skip", "one", "all"] | None = None,
         overlap: Literal["allow", "skip", "replace"] | None = None,
         spread: Duration | None = None,
+        **unknown: NoReturn,
     ) -> Steps[None]:
         """Lets the server post it again and again, by a cron expression or `every` so long.
 
         `id` is that of the schedule, the task's name by default: the same one changes it. `arguments` are
         those of each call, the others those of `Board.schedule_set`.
         """
+        for name in unknown:
+            if name in self.definition.signature.parameters or self.definition.signature.more:
+                raise TypeError(f"{self.name}: arguments of the calls stand in arguments={{{name!r}: …}}")
+            hint = f": write {self.__name__}.using({name}=…).schedule(…)" if name in KNOWN else ""
+            raise TypeError(f"{self.name}: a schedule has no option {name!r}{hint}")
         if arguments is not None and not isinstance(arguments, Mapping):
             first = next(iter(self.definition.signature.parameters), "name")
             raise TypeError(f"arguments is a dict, such as {{{first!r}: …}}, not {arguments!r:.100}")
@@ -268,6 +274,17 @@ class TaskVerbs(Generic[P, R]):
         rules = {"backlog": backlog, "overlap": overlap, "spread": spread}
         own: Any = {**times, **rules, **self._options(given)}
         yield from Administering.schedule_set.of(self.board, id or self.name, given, **own)
+
+    def _arguments(self, verb: str, args: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """The payload of a call. An option among its arguments is told where it stands."""
+        signature = self.definition.signature
+        if signature.more is None and (options := (given.keys() - signature.parameters.keys()) & KNOWN):
+            option = min(options)
+            raise ArgumentError(
+                f"{self.name}: {option!r} is an option, and no argument of {signature}: write "
+                f"{self.__name__}.using({option}=…).{verb}(…)"
+            )
+        return signature.arguments(args, given)
 
     def _call(self, one: Any) -> Mapping[str, Any]:
         if not isinstance(one, Mapping):

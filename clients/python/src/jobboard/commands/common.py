@@ -21,6 +21,7 @@ from ..codecs import CODECS
 from ..connecting import URL
 from ..durations import UNITS, to_ms
 from ..escaping import escaped, escaped_json
+from ..replies import text as text_of
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -64,6 +65,13 @@ def board_of(arguments: argparse.Namespace) -> AnyBoard:
     if arguments.shards:
         return ShardedBoard(arguments.board, client, shards=arguments.shards, codec=arguments.codec)
     return Board(arguments.board, client, codec=arguments.codec)
+
+
+def say_if_missing(board: AnyBoard) -> None:
+    """A word on a board that has nothing to show because it does not exist."""
+    with contextlib.suppress(redis.ResponseError):
+        if board.info() is None:
+            say(f"this server has no board {text_of(board.key)!r}: `jobboard boards` lists those that it has")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

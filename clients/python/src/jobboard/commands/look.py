@@ -20,6 +20,7 @@ from .common import (
     filters_of,
     natural,
     say,
+    say_if_missing,
     span,
     time_of,
     with_times,
@@ -67,11 +68,17 @@ def run_list(arguments: argparse.Namespace) -> int:
     jobs = board.list(fields=fields, rev=arguments.rev, page=min(count or 1000, 1000), **filters)
     shown = (job.as_dict() for job in itertools.islice(jobs, count))
     if arguments.json:
+        empty = True
         for row in shown:
+            empty = False
             print(as_json(row), flush=True)
+        if empty:
+            say_if_missing(board)
         return 0
     rows = [[_cell(name, row.get(name)) for name in fields] for row in shown]
     print(columns(rows, [name.upper() for name in fields]))
+    if not rows:
+        say_if_missing(board)
     if count is not None and len(rows) == count:
         say(f"there may be more: --count 0 lists all of {board.count(**filters)}")
     return 0
@@ -121,7 +128,10 @@ def run_output(arguments: argparse.Namespace) -> int:
 
 
 def run_queues(arguments: argparse.Namespace) -> int:
-    found = board_of(arguments).queues()
+    board = board_of(arguments)
+    found = board.queues()
+    if not found:
+        say_if_missing(board)
     if arguments.json:
         print(as_json(found))
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
 import redis
@@ -91,6 +92,9 @@ def run_boards(arguments: argparse.Namespace) -> int:
             rows.append([_text(key), str(translated(error))])
             continue
         rows.append([_text(key), *(str(found.get(name, "")) for name in "jobs ready claimed failed".split())])
+    if not rows:
+        with contextlib.suppress(redis.exceptions.NoPermissionError):
+            Board("jobboard", client).info()  # raises NoModule
     print(
         columns(
             [row + [""] * (5 - len(row)) for row in rows], ["BOARD", "JOBS", "READY", "CLAIMED", "FAILED"]

@@ -58,8 +58,8 @@ CONFIGURATION = [
     ),
     (
         r"Module Configuration detected without",  # Redis 7.0 does not name it
-        "no module has one of the settings of the configuration that have a point in their name: compare those "
-        "of `jobboard.…` with commands.md",
+        "no module has one of the settings of the configuration that have a point in their name: compare "
+        "`jobboard.…` with commands.md",
     ),
 ]
 TELL_ALL = {sentence for _, sentence in CONFIGURATION}

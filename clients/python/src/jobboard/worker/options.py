@@ -37,6 +37,10 @@ def default_concurrency() -> dict[str, int]:
     return {"threads": 8, "processes": os.cpu_count() or 1, "asyncio": 100}
 
 
+SHORTEST_LEASE = 30
+"""Milliseconds: there are three heartbeats in it."""
+
+
 @dataclass
 class Options:
     """See `Worker`. Durations are ms here."""
@@ -71,11 +75,12 @@ class Options:
             raise ValueError("interrupt='kill' needs mode='processes': a thread cannot be killed")
         check_whole(self.concurrency, "concurrency", 1)
         check_whole(self.prefetch, "prefetch", 0)
-        check_whole(self.lease, "lease", 30)
+        if self.lease < SHORTEST_LEASE:
+            raise ValueError(f"lease is at least '{SHORTEST_LEASE}ms', not '{self.lease}ms'")
         for name in ("stop_within", "kill_after"):
             check_whole(getattr(self, name), name, 0)
-        if self.block is not None:
-            check_whole(self.block, "block", 1)
+        if self.block is not None and self.block < 1:
+            raise ValueError(f"block is at least '1ms', not '{self.block}ms'")
         for name in ("register", "session", "listen", "keep", "tracebacks"):
             check_flag(getattr(self, name), name)
         for name in ("name", "role"):
