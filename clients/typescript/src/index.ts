@@ -5,7 +5,7 @@ export type { Node } from './board/posting.js';
 export type { Changed, Explanation, HistoryEntry, Listing } from './board/reading.js';
 export { type BoardOptions, collected, type Page } from './board/sending.js';
 export type { OutputChunk, Patience } from './board/waiting.js';
-export type { Beat, Chained, Failure, Held } from './board/working.js';
+export type { Beat, Chained, Failure, Held, Signal, SignalWait } from './board/working.js';
 export { type Codec, json, raw } from './codecs.js';
 export type { Context } from './context.js';
 export { type Duration, ofMs, toMs } from './durations.js';

@@ -227,6 +227,22 @@ describe('operating', () => {
   });
 });
 
+describe('signals', () => {
+  test('a job waits for them, and is told what they say', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    const [first] = await board.claim('w');
+    assert.ok(first);
+    assert.deepEqual(await board.awaitSignals('w', first, ['approved', 'paid'], { within: '1h' }), { state: 'blocked', timeout: false, signals: undefined });
+    assert.deepEqual(await board.signal('approved', ['a', 'nobody'], { value: { by: 'eve' }, sender: 'eve' }), ['kept', null]);
+    assert.deepEqual(await board.signal('paid', 'a'), ['woken']);
+    const [again] = await board.claim('w');
+    assert.ok(again);
+    const { state, timeout, signals } = await board.awaitSignals('w', again, ['approved', 'paid'], { within: '1h' });
+    assert.deepEqual([state, timeout, signals?.['approved']?.value, signals?.['approved']?.sender, signals?.['paid']?.value], ['claimed', false, { by: 'eve' }, 'eve', undefined]);
+  });
+});
+
 describe('reading', () => {
   test('reads', async () => {
     const board = server.board();

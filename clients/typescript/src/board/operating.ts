@@ -58,6 +58,15 @@ export class Operating extends Working {
     return this.#sweep('JOB.CANCEL', where, [], optionWords('JOB.CANCEL', { by, force }, this.codec), sweep);
   }
 
+  /**
+   * Sends a signal to jobs: for each `woken`, `kept` (it does not wait for it yet), `already`, `ended`, or null (unknown).
+   * The first signal of a name counts.
+   */
+  async signal(name: string, ids: string | readonly string[], { value: said, sender }: { value?: unknown; sender?: string } = {}): Promise<(string | null)[]> {
+    const words = [...(said === undefined ? [] : ['VALUE', this.codec.encode(said)]), ...(sender === undefined ? [] : ['SENDER', sender])];
+    return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...words])).map(textOrNull);
+  }
+
   /** Takes claimed jobs from their workers. */
   async release(ids: string | readonly string[]): Promise<Slice> {
     return this.#slice(await this.send('JOB.RELEASE', idWords(ids)));

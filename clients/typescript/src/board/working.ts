@@ -2,7 +2,7 @@
 import { decoded } from '../codecs.js';
 import { toMs } from '../durations.js';
 import type { Refused } from '../errors.js';
-import type { AbandonOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
+import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
 import type { Job } from '../jobs.js';
 import { list, mapping, orRefused, type Reply, type Row, strings, text } from '../replies.js';
 import { counted, optionWords, type Word } from '../words.js';
@@ -23,6 +23,24 @@ export interface Beat {
 /** What a step answers: as a heartbeat, and the value that counts. With `deadline` 0 the worker has lost the job. */
 export interface Stored extends Beat {
   readonly value: unknown;
+}
+
+/** What somebody outside has said to a job. */
+export interface Signal {
+  readonly value: unknown;
+  /** When it arrived, Unix ms. */
+  readonly at: number;
+  readonly sender?: string;
+}
+
+/** What a wait for signals answers. */
+export interface SignalWait {
+  /** `claimed` when the worker keeps the job; else `blocked`, or `cancelled`. */
+  readonly state: string;
+  /** The time of this wait was over. */
+  readonly timeout: boolean;
+  /** By name; undefined when the job was given up. */
+  readonly signals: Readonly<Record<string, Signal>> | undefined;
 }
 
 /** What has become of a failed try. */
@@ -66,6 +84,23 @@ export class Working extends Posting {
     const reply = await this.sendWith('JOB.STEP', [worker, id, name, this.codec.encode(value)], { token, ...options });
     const found = mapping(reply, { value: (other) => decoded(this.codec, other as string | Buffer) });
     return { ...beat(reply), value: 'value' in found ? found['value'] : value };
+  }
+
+  /**
+   * Waits for signals: keeps the job when they have arrived, or the time is over; else gives it up until then, and
+   * `signals` is undefined.
+   */
+  async awaitSignals(worker: string, { id, token }: Held, signals: readonly string[], options: Omit<AwaitOptions, 'claim' | 'signals'> = {}): Promise<SignalWait> {
+    const found = mapping(await this.sendWith('JOB.AWAIT', [worker, id, ...counted('SIGNALS', signals)], { token, ...options }), {
+      signals: (all) => all,
+    }) as { state: string; timeout?: number; signals?: Reply };
+    if (found.signals === undefined) return { state: found.state, timeout: false, signals: undefined };
+    const one = (reply: Reply): Signal => {
+      const { value, at, sender } = mapping(reply, { value: (said) => said }) as { value: string | Buffer; at: number; sender?: string };
+      return { value: value.length === 0 ? undefined : decoded(this.codec, value), at, ...(sender === undefined ? {} : { sender }) };
+    };
+    const names = Object.keys(mapping(found.signals));
+    return { state: found.state, timeout: found.timeout === 1, signals: mapping(found.signals, Object.fromEntries(names.map((name) => [name, one]))) as Record<string, Signal> };
   }
 
   /** Keeps many claims alive, or all of a worker. */
