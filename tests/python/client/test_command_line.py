@@ -183,3 +183,10 @@ def jobboard_command(server, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=60,
     )
+
+
+def test_explain_prints_commands_of_the_board_and_the_job(server) -> None:
+    board = jobboard.Board("my mails", server.client(decode_responses=False))
+    board.post(1, id="a", delay="1h")
+    said = jobboard_command(server, "explain", "my mails", "a").stdout
+    assert "JOB.UPDATE 'my mails' 1 a SET DELAY 0" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import itertools
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -92,7 +93,9 @@ def run_get(arguments: argparse.Namespace) -> int:
 def run_explain(arguments: argparse.Namespace) -> int:
     def text(found: Any) -> str:
         head = f"{found['id']} is {found['state']}" + (f" in {found['queue']}" if "queue" in found else "")
-        reasons = (f"- {with_times(reason['text'])}" for reason in found["reasons"])
+        own = f"JOB.UPDATE {shlex.quote(arguments.board)} 1 {shlex.quote(arguments.id)} "
+        texts = (reason["text"].replace("JOB.UPDATE board 1 id ", own) for reason in found["reasons"])
+        reasons = (f"- {with_times(one)}" for one in texts)
         return "\n".join(map(escaped, [head, *reasons]))
 
     return _shown(arguments, board_of(arguments).explain(arguments.id), text)
