@@ -74,3 +74,14 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(encrypted: tuple[int, 
 
 def test_a_primary_that_sentinels_watch(watched: Watched):
     works(application(f"jobboard+{watched.url}/0/board"))
+
+
+def test_what_is_wrong_with_the_url_is_said_in_its_words(server: Server):
+    place = f"127.0.0.1:{server.port}"
+    for url, says in [
+        (f"jobboard://nobody:wrong@{place}/0", "jobboard://user:password@host:port"),
+        (f"jobboard://127.0.0.1:{free_port()}/0", "the URL of `broker` says where the server is"),
+    ]:
+        with pytest.raises(Exception) as caught:
+            application(url).connection().transport.establish_connection()
+        assert says in str(caught.value) and "$JOBBOARD_URL" not in str(caught.value)

@@ -22,6 +22,7 @@ from kombu.transport import virtual
 
 from ..board import Board
 from ..codecs import Raw
+from ..errors import NAMES
 from ..worker.outage import Outage
 from . import addresses
 from .channel import Channel
@@ -86,7 +87,12 @@ class Transport(virtual.Transport):
         return redis.__version__
 
     def establish_connection(self) -> Any:
-        self.jobs.info()  # raises what is wrong: no server, no module, no right
+        try:
+            self.jobs.info()  # raises what is wrong: no server, no module, no right
+        except redis.ConnectionError as error:  # its hint is for the package's own URLs
+            said = str(error).replace("redis://user", "jobboard://user")
+            error.args = (said.replace(NAMES, "the URL of `broker`"),)
+            raise
         return super().establish_connection()
 
     def verify_connection(self, connection: Any) -> bool:
