@@ -180,7 +180,7 @@ def test_what_it_needs_is_named_when_it_is_missing(monkeypatch) -> None:
     monkeypatch.setenv("JOBBOARD_MODULE", "/no/such/module.so")
     with pytest.raises(CannotServe, match=r"\$JOBBOARD_MODULE: there is no file /no/such/module\.so"):
         TestServer()
-    with pytest.raises(CannotServe, match="--server: there is no program /no/such/server"):
+    with pytest.raises(CannotServe, match="TestServer.server=….: there is no program /no/such/server"):
         TestServer(server="/no/such/server")
 
 
