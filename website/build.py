@@ -1,6 +1,6 @@
-"""Makes the site: target/site, from the documents of the repository.
+"""Makes the site from the documents of the repository: target/site, or the folder `site` in another one.
 
-    target/tools/site/bin/python website/build.py
+    target/tools/site/bin/python website/build.py [FOLDER]
 
 `make site` installs the generator, runs this, and looks for dead links.
 """
@@ -17,8 +17,9 @@ from check import dead_links
 from pages import FILES, ROOT, Nav, Site
 
 HERE = Path(__file__).resolve().parent
-STAGE = ROOT / "target" / "site-source"
-TARGET = ROOT / "target" / "site"
+FOLDER = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "target"
+STAGE = FOLDER / "site-source"
+TARGET = FOLDER / "site"
 
 
 def stage(site: Site) -> dict[str, str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import http.server
 import re
-import subprocess
 import threading
 from collections.abc import Iterator
 
 import pytest
-from documents import ROOT
+import site_pages
 from playwright.sync_api import Page
 
-PYTHON = ROOT / "target" / "tools" / "site" / "bin" / "python"
 SHOWN = ["index", "guides/first-job", "guides/console", "commands/job-post", "operate/backup", "reports/soak"]
 
 
@@ -22,13 +20,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Of the site, made anew."""
-    if not PYTHON.exists():
-        pytest.skip(f"{PYTHON} is missing: scripts/site installs the generator")
-    done = subprocess.run([PYTHON, ROOT / "website" / "build.py"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    folder = str(ROOT / "target" / "site")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of the site."""
+    folder = str(site_pages.made(tmp_path_factory))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import site_pages
 from documents import COMMANDS, ROOT
-
-PYTHON = ROOT / "target" / "tools" / "site" / "bin" / "python"
 
 
 def module(name: str) -> ModuleType:
@@ -90,12 +88,8 @@ def test_dead_links_are_found(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
-    if not PYTHON.exists():
-        pytest.skip(f"{PYTHON} is missing: scripts/site installs the generator")
-    done = subprocess.run([PYTHON, ROOT / "website" / "build.py"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / "target" / "site"
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return site_pages.made(tmp_path_factory)
 
 
 @pytest.mark.long
