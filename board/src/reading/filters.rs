@@ -85,6 +85,11 @@ impl Filter<'_> {
         }
     }
 
+    /// Whether it seeks a text in another.
+    fn is_sought(&self) -> bool {
+        matches!(self, Filter::Stage(_) | Filter::Message(_) | Filter::Contains(_))
+    }
+
     /// The text of the job that it searches.
     fn searches<'r>(&self, record: &Record<'r>) -> &'r [u8] {
         let text = match self {
@@ -180,10 +185,18 @@ impl<'a> Filters<'a> {
             && !self.none.iter().any(|filter| filter.holds(record))
     }
 
-    /// How many looks a job counts for: one, and more for the texts that are searched. O(filters).
+    /// How many looks a job counts for: one for each text that is sought, at least one, and more for
+    /// long texts that are searched. O(filters).
     pub(crate) fn looks(&self, record: &Record<'_>) -> usize {
-        let bytes = |filters: &[Filter<'_>]| filters.iter().map(|f| f.searches(record).len()).sum::<usize>();
-        1 + (bytes(&self.any) + bytes(&self.none)) / LOOK_BYTES
+        let (sought, bytes) = self
+            .any
+            .iter()
+            .chain(&self.none)
+            .filter(|f| f.is_sought())
+            .fold((0, 0), |(sought, bytes): (usize, usize), f| {
+                (sought + 1, bytes + f.searches(record).len())
+            });
+        sought.max(1) + bytes / LOOK_BYTES
     }
 
     /// The names of one kind that the filters ask for, each once.

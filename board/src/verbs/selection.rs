@@ -61,7 +61,8 @@ const LIVE: Places = &[&[Blocked], &[Scheduled], &[Ready], &[State::Claimed]];
 const CLAIMED: Places = &[&[State::Claimed]];
 const ENDED: Places = &[&[State::Failed, State::Cancelled, State::Trashed]];
 /// Ended jobs, and dead ones.
-const GONE: Places = &[&[Scheduled], &[Ready], &[State::Failed, State::Cancelled, State::Trashed]];
+const GONE: Places =
+    &[&[Blocked], &[Scheduled], &[Ready], &[State::Failed, State::Cancelled, State::Trashed]];
 const ALL: Places = &[
     &[Blocked],
     &[Scheduled],

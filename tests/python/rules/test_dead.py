@@ -48,6 +48,25 @@ def test_it_goes_back_by_id_and_by_filter(mails, clock):
     assert place(mails) == ("ready", "mails")
 
 
+def test_one_that_waits_for_another_goes_back_by_filter_and_waits_on(mails):
+    mails.post("", id="other")
+    dies(mails)
+    mails.client.execute_command("JOB.DEPEND", "ADD", mails.key, "a", 1, "other")
+    assert place(mails) == ("blocked", "unsent")
+    where = ("WHERE", "QUEUE", "unsent", "STATE", "blocked", "ORIGIN")
+    assert mails.call("REQUEUE", *where, "DRYRUN") == [1, "0", []]
+    assert mails.call("REQUEUE", *where) == [1, "0", []]
+    assert place(mails) == ("blocked", "mails") and "origin" not in mails.get("a")
+
+
+def test_one_that_an_update_moves_stays_dead(mails):
+    dies(mails)
+    mails.call("UPDATE", 1, "a", "SET", "QUEUE", "mails")
+    assert place(mails) == ("ready", "mails") and "origin" in mails.get("a")
+    assert mails.call("REQUEUE", 1, "a", "ORIGIN") == [1, "0", []]
+    assert "origin" not in mails.get("a")
+
+
 def test_a_worker_sends_it_back_when_it_has_mended_it(mails):
     dies(mails)
     mails.claim(id="a")

@@ -148,6 +148,16 @@ def test_a_page_ends_after_so_many_bytes_of_text(clocked_board):
     assert board.list_all(contains="x", justid=True) == [f"j{n}" for n in range(5)]
 
 
+def test_each_text_that_is_sought_counts(clocked_board):
+    """100,000 looks: those of 99 texts in 1,010 jobs."""
+    clocked_board.mpost(["payload"] * 1100)
+    texts = [word for n in range(99) for word in ("CONTAINS", f"absent {n}")]
+    cursor, count = clocked_board.call("COUNT", *texts, "CURSOR", "0")
+    assert count == 0 and cursor != "0"
+    assert clocked_board.call("COUNT", *texts, "CURSOR", cursor) == ["0", 0]
+    assert clocked_board.call("COUNT", *texts[:2], "CURSOR", "0") == ["0", 0]
+
+
 @pytest.mark.parametrize("filter", ["POSTED", "ENDED"])
 @pytest.mark.parametrize("times", ["1 x", "x 1", "-1 2", "2 -2x", "+ -", "1.5 2", f"1 {1 << 60}"])
 def test_a_time_that_is_none_is_refused(clocked_board, filter, times):
