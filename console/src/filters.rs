@@ -7,7 +7,7 @@ use crate::grammar::duration;
 use crate::query::Query;
 
 /// Fields that hold a name, and the words of their filters.
-pub const NAMED: [(&str, &str); 13] = [
+pub const NAMED: [(&str, &str); 14] = [
     ("queue", "QUEUE"),
     ("name", "NAME"),
     ("tag", "TAG"),
@@ -21,6 +21,7 @@ pub const NAMED: [(&str, &str); 13] = [
     ("prefix", "ID"),
     ("parent", "PARENT"),
     ("after", "AFTER"),
+    ("awaits", "AWAITS"),
 ];
 
 /// Fields that are there or not.

@@ -147,6 +147,7 @@ impl Plan {
             "pause" => return pause(board, query).map(Self::One),
             "resume" => return Ok(Self::One(resume(board, query))),
             "settings" => return settings(board, query).map(Self::One),
+            "signal" => return signal(board, query).map(Self::One),
             verb @ ("schedule-pause" | "schedule-resume" | "schedule-run" | "schedule-del") => {
                 let id = query.bytes("schedule").ok_or_else(|| bad("No schedule is named."))?;
                 let verb = verb.trim_start_matches("schedule-").to_uppercase();
@@ -276,6 +277,21 @@ fn pause(board: &[u8], query: &Query) -> Result<Words, Failure> {
     Ok(words)
 }
 
+/// `JOB.SIGNAL`, without its sender: an address does not say who that is.
+fn signal(board: &[u8], query: &Query) -> Result<Words, Failure> {
+    let name = query.bytes("signal").ok_or_else(|| Failure::BadRequest("No signal is named.".into()))?;
+    let ids = ids(query)?;
+    let mut words = start("JOB.SIGNAL");
+    words.add(board).add(name).add(ids.len().to_string());
+    for id in ids {
+        words.add(id);
+    }
+    if let Some(value) = query.bytes("value") {
+        words.add("VALUE").add(value);
+    }
+    Ok(words)
+}
+
 fn resume(board: &[u8], query: &Query) -> Words {
     let mut words = start("JOB.RESUME");
     words.add(board);
@@ -339,6 +355,10 @@ mod tests {
             "JOB.PAUSE board QUEUE \"a b\" GROUP g FOR 1500 RELEASE"
         );
         assert_eq!(one("verb=resume&group=lost"), "JOB.RESUME board");
+        assert_eq!(
+            one("verb=signal&signal=a+b&id=j&value=%FF%22"),
+            "JOB.SIGNAL board \"a b\" 1 j VALUE \"\\xff\\\"\""
+        );
         assert_eq!(one("verb=settings&s.lease=5&limit=api"), "JOB.SETTINGS SET board LIMIT api lease 5");
         assert_eq!(one("verb=settings&queue=q&s.limits=a,+b"), "JOB.SETTINGS SET board QUEUE q limits 2 a b");
         assert_eq!(one("verb=settings&r.lease=1"), "JOB.SETTINGS RESET board lease");

@@ -35,6 +35,7 @@ pub fn verb_text(verb: &str) -> &'static str {
         "pause" => "Pause",
         "resume" => "Resume",
         "settings" => "Change settings",
+        "signal" => "Send the signal",
         "schedule-pause" => "Pause the schedule",
         "schedule-resume" => "Resume the schedule",
         "schedule-run" => "Run the schedule now",
@@ -100,7 +101,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         Plan::Jobs { verb, ids } => of_jobs(cx, &board, verb, &ids).await,
         Plan::Where { verb, filters } => of_filters(cx, &board, verb, &filters).await,
         Plan::Alike { verb, alike } => of_failures(cx, &board, verb, &alike).await,
-        Plan::One(words) => of_one(cx, &board, words).await,
+        Plan::One(words) => of_one(cx, &board, signed(cx, verb, words)).await,
     };
     let forecast = match forecast {
         Err(Failure::BadRequest(text)) if verb == "update" => Forecast::of_one(None, html! { p { (text) } }),
@@ -187,6 +188,14 @@ fn options(verb: &str, query: &Query) -> Markup {
             }
             button { "Dry run" }
         }
+    }
+}
+
+/// A signal says who sends it: whoever is signed in.
+fn signed(cx: &RequestContext, verb: &str, words: Words) -> Words {
+    match verb {
+        "signal" => words.with(&[b"SENDER", cx.session.user.as_bytes()]),
+        _ => words,
     }
 }
 
@@ -279,6 +288,10 @@ async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forec
     let told = match cx.query.text("verb").unwrap_or_default() {
         "pause" | "resume" => claims(cx, board).await?,
         "settings" => super::settings::forecast(cx, board).await?,
+        "signal" => html! {
+            p { "The signal " (name(cx.query.bytes("signal").unwrap_or_default())) " for " @for id in cx.query.all("id") { (job_link(board, id)) " " } }
+            p.faint { "The first signal of a name counts: it cannot be taken back." }
+        },
         _ => html! { p { "Schedule " (name(cx.query.bytes("schedule").unwrap_or_default())) } },
     };
     Ok(Forecast::of_one(Some(words), told))
@@ -342,7 +355,7 @@ async fn act(cx: &RequestContext, form: &Query) -> Result<String, Failure> {
     let verb = cx.query.text("verb").unwrap_or_default();
     let words = match Plan::read(&board, &cx.query)? {
         Plan::Where { verb: kind, filters } => return begin(cx, board, verb, kind, filters),
-        Plan::One(words) => words,
+        Plan::One(words) => signed(cx, verb, words),
         Plan::Jobs { verb, ids } => for_ids(&board, verb, &ids, &cx.query)?,
         Plan::Alike { verb, .. } => for_ids(&board, verb, &ids(form)?, &cx.query)?,
     };

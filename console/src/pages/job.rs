@@ -6,6 +6,7 @@ use futures_util::future::try_join3;
 use maud::{html, Markup};
 use redis::Value;
 
+use super::layout::hidden;
 use super::{failure_card, graph, output, timeline, Memory, Part, View};
 use crate::actions::JobVerb;
 use crate::app::RequestContext;
@@ -13,14 +14,14 @@ use crate::connection::board_command;
 use crate::connection::reply::{bytes, records, Record};
 use crate::failure::Failure;
 use crate::format::{job_link, jobs_address, name, number, size, span, state, when};
-use crate::names::{address, hex, shown};
+use crate::names::{address, hex, own, shown};
 
 /// Everything but payload, result and steps, which may be large.
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 38] = [
     "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
     "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
     "ended", "modified", "intended", "version", "previous", "user", "unique", "parent", "share", "children",
-    "after", "tags", "tracked", "meta", "origin",
+    "after", "tags", "tracked", "meta", "origin", "awaits",
 ];
 
 const TIMES: [&str; 8] = ["deadline", "posted", "due", "claimed", "ended", "modified", "intended", "until"];
@@ -62,6 +63,7 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     };
     let mut parts = vec![
         Part { id: "now", body: top },
+        Part { id: "awaits", body: awaits(cx, &board, &id, &record) },
         Part::new("explain", why(&word), explain.map(|told| told.unwrap_or_else(|| html! {})))?,
         Part::new("history", "Timeline", line(cx, &board, entries, &record).await)?,
         Part { id: "record", body: facts(&board, &record) },
@@ -131,6 +133,58 @@ fn actions(board: &[u8], id: &[u8], state: &str, dead: bool) -> Markup {
     }
 }
 
+/// The signals that it waits for, and a form for each that is missing. No time is told by how far off it is:
+/// what is typed stays while the page is told anew.
+fn awaits(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Markup {
+    if !record.has("awaits") {
+        return html! {};
+    }
+    let wait = record.record("awaits");
+    let missing = wait.list("missing");
+    let then = match wait.text("ontimeout").as_str() {
+        "fail" => "it fails",
+        "cancel" => "it is cancelled",
+        _ => "it runs without them",
+    };
+    html! {
+        h2 { "Waits for signals" }
+        p {
+            @if wait.int("any") == 1 && missing.len() > 1 { "One of them is enough. " }
+            "Since " (crate::format::at(wait.int("since")))
+            @if wait.has("until") { ", until " (crate::format::at(wait.int("until"))) "; then " (then) "." }
+            @else { ", without end." }
+        }
+        ul {
+            @for signal in missing.iter().map(bytes) {
+                li {
+                    (name(&signal))
+                    @if cx.may_write() { (signal_forms(board, id, &signal)) }
+                }
+            }
+        }
+    }
+}
+
+fn signal_forms(board: &[u8], id: &[u8], signal: &[u8]) -> Markup {
+    let fields = || {
+        html! {
+            (hidden("b", board)) (hidden("verb", b"signal")) (hidden("id", id)) (hidden("signal", signal))
+        }
+    };
+    html! {
+        form.filters action=(own("/confirm")) aria-label={ "Answer " (shown(signal)) } {
+            (fields())
+            button name="value" value="true" { "Approve" } " "
+            button name="value" value="false" { "Reject" }
+        }
+        form.filters action=(own("/confirm")) aria-label={ "Value for " (shown(signal)) } {
+            (fields())
+            label { "another value " input name="value"; }
+            button { "Send" }
+        }
+    }
+}
+
 fn state_line(record: &Record) -> Markup {
     html! {
         p.state-line {
@@ -147,7 +201,7 @@ fn facts(board: &[u8], record: &Record) -> Markup {
     html! {
         h2 { "Record" }
         dl.facts {
-            @for (field, value) in record.fields() {
+            @for (field, value) in record.fields().filter(|(field, _)| *field != "awaits") {
                 dt { (field) }
                 dd { (fact(board, field, value)) }
             }

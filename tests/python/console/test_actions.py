@@ -282,3 +282,33 @@ def test_the_audit_says_who_did_what(page: Page, writing: Console, jobs: Board):
     ]:
         for text in texts:
             expect(rows.nth(row)).to_contain_text(text)
+
+
+@pytest.mark.parametrize(
+    ("button", "value"),
+    [("Approve", "true"), ("Reject", "false"), ("Send", '<img src=x onerror="alert(1)">')],
+)
+def test_a_person_answers_a_job_that_waits(
+    page: Page, writing: Console, board: Board, button: str, value: str
+):
+    """Found by a search, answered on its page, and sent by whoever is signed in."""
+    signal = "<b>approved</b>"
+    board.call("POST", "x", "ID", "j", "AWAIT", 1, signal, "WITHIN", "1h", "ONTIMEOUT", "cancel")
+    board.call("POST", "x", "ID", "other", "AWAIT", 1, "checked")
+    page.goto(writing.at("/find", b=board.key, q=f"awaits:{signal}"))
+    expect(page.locator("a.chip.on")).to_contain_text(f"awaits:{signal}")
+    expect(page.locator("table.jobs tbody tr")).to_have_count(1)
+    page.locator("table.jobs tbody a").first.click()
+    expect(page.locator("#awaits")).to_contain_text("then it is cancelled.")
+    expect(page.locator("#awaits li")).to_contain_text(signal)
+    if button == "Send":
+        page.get_by_label("another value").fill(value)
+    page.get_by_role("button", name=button, exact=True).click()
+    expect(page.locator("#command")).to_contain_text("SENDER default")
+    assert board.state("j") == "blocked"
+    page.get_by_role("button", name="Send the signal").click()
+    expect(page.get_by_role("status")).to_contain_text("woken")
+    expect(page.locator("#awaits form")).to_have_count(0)
+    assert (board.state("j"), board.state("other")) == ("ready", "blocked")
+    signals = str(board.get("j", fields=["signals"]))
+    assert value in signals and "default" in signals
