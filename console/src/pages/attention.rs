@@ -1,13 +1,15 @@
-//! What needs a person: pauses, queues that nobody serves, dead jobs, failures that grow, bounds that come near, copies
-//! that are broken.
+//! What needs a person: pauses, queues that nobody serves, dead jobs, signals that jobs wait for, failures that grow,
+//! bounds that come near, copies that are broken.
 
-use futures_util::future::{join, join_all};
+use std::collections::BTreeMap;
+
+use futures_util::future::{join3, join_all};
 use maud::{html, Markup};
 
 use crate::alike;
 use crate::app::RequestContext;
 use crate::connection::board_command;
-use crate::connection::reply::{int, page, Record};
+use crate::connection::reply::{bytes, int, page, Record};
 use crate::failure::Failure;
 use crate::format::{at, board_address, jobs_address, name, now, number, size, span};
 use crate::names::address;
@@ -20,6 +22,9 @@ const LOOK: usize = 200;
 
 /// Queues that are looked at.
 const QUEUES: usize = 1000;
+
+/// Blocked jobs that are looked at for signals.
+const WAITING: usize = 1000;
 
 /// A ready job may wait so long before a queue counts as unserved, ms.
 const UNSERVED: i64 = 10_000;
@@ -44,8 +49,9 @@ pub struct Need {
 /// What a board needs a person for.
 pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
     let mut needs = of_the_board(board, info);
-    let (queues, failures) = join(unserved(cx, board, info), growing(cx, board, info)).await;
-    for found in [queues, failures, near(cx, board, info).await] {
+    let (queues, failures, signals) =
+        join3(unserved(cx, board, info), growing(cx, board, info), awaited(cx, board, info)).await;
+    for found in [queues, failures, signals, near(cx, board, info).await] {
         match found {
             Ok(found) => needs.extend(found),
             Err(Failure::NotAllowed(_) | Failure::Server(_)) => {}
@@ -137,6 +143,34 @@ pub fn is_unserved(row: &Record) -> bool {
         && row.int("claimed") == 0
         && row.float("completion-rate") == 0.0
         && row.int("oldest") > UNSERVED
+}
+
+/// Signals that jobs wait for, of one page of blocked jobs.
+async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+    if info.int("blocked") == 0 {
+        return Ok(Vec::new());
+    }
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg("blocked").arg("COUNT").arg(WAITING).arg("FIELDS").arg(1).arg("awaits");
+    let (next, rows) = page(cx.ask_shared(board, command).await?);
+    let mut found: BTreeMap<Vec<u8>, (i64, i64)> = BTreeMap::new();
+    for wait in rows.iter().filter(|row| row.has("awaits")).map(|row| row.record("awaits")) {
+        let since = wait.int("since");
+        for signal in wait.list("missing").iter().map(bytes) {
+            let (count, oldest) = found.entry(signal).or_insert((0, since));
+            (*count, *oldest) = (*count + 1, since.min(*oldest));
+        }
+    }
+    let need = |(signal, (count, oldest)): (Vec<u8>, (i64, i64))| Need {
+        weight: (1 << 22) + count,
+        text: html! {
+            @if next.is_some() { "At least " } (number(count)) @if count == 1 { " job waits" } @else { " jobs wait" }
+            " for the signal " (name(&signal)) ", the oldest since " (at(oldest))
+        },
+        to: jobs_address(board, &[("awaits", &signal)]),
+        link: "Jobs",
+    };
+    Ok(found.into_iter().map(need).collect())
 }
 
 /// Kinds of failure that came in the last quarter of an hour.

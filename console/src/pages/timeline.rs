@@ -52,9 +52,10 @@ struct Row {
 /// What an event begins; `Some(None)` ends all, `None` begins nothing.
 fn begins(event: &str, worker: &str) -> Option<Option<Doing>> {
     Some(match event {
-        "posted" | "lapsed" | "abandoned" | "released" | "requeued" | "replaced" | "advanced" | "awaiting"
+        "posted" | "lapsed" | "abandoned" | "released" | "requeued" | "replaced" | "advanced"
         // Whether a try follows, the next event or the record's end tells.
         | "timeout" | "failed" => Some(Doing::Waiting(event.to_owned())),
+        "awaiting" | "signalled" | "await-timeout" => Some(Doing::Waiting(event.to_owned())),
         "claimed" | "revived" => Some(Doing::Running(worker.to_owned())),
         "complete" | "cancelled" | "trashed" | "expired" => None,
         _ => return None,
@@ -74,6 +75,13 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
             continue;
         }
         let Some(begun) = begins(&event, &entry.text("worker")) else { continue };
+        // A signal may come before anything waits for it: then nothing else begins.
+        let awaited = |row: &Row| matches!(&row.doing, Doing::Waiting(since) if since == "awaiting" || since == "signalled");
+        if matches!(event.as_str(), "signalled" | "await-timeout")
+            && !found.last().is_some_and(|row| open && awaited(row))
+        {
+            continue;
+        }
         if let Some(last) = found.last_mut().filter(|_| open) {
             last.to = at.max(last.from);
             last.end = Some(event);
@@ -213,6 +221,9 @@ fn is_bad(end: &str) -> bool {
 fn waits(since: &str, goes_on: bool) -> &'static str {
     match (since, goes_on) {
         ("failed" | "timeout", _) => "Back-off and queue",
+        ("awaiting", _) => "Waits for a signal",
+        ("signalled", _) => "After a signal",
+        ("await-timeout", _) => "After the time for signals",
         ("lapsed" | "abandoned" | "released" | "requeued" | "advanced", _) => "In the queue again",
         (_, true) => "Waits since",
         _ => "In the queue",

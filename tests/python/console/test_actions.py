@@ -310,5 +310,8 @@ def test_a_person_answers_a_job_that_waits(
     expect(page.get_by_role("status")).to_contain_text("woken")
     expect(page.locator("#awaits form")).to_have_count(0)
     assert (board.state("j"), board.state("other")) == ("ready", "blocked")
+    expect(page.locator(".timeline")).to_contain_text("Waits for a signal")
+    expect(page.locator(".timeline")).to_contain_text("After a signal")
+    expect(page.locator(".history")).to_contain_text(f"signalled default: {signal}")
     signals = str(board.get("j", fields=["signals"]))
     assert value in signals and "default" in signals

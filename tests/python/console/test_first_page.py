@@ -150,3 +150,19 @@ def test_dead_jobs_wait_and_are_sent_back(page: Page, consoles, fresh_server):
     page.get_by_role("button", name="Send back").click()
     expect(page.locator("main")).to_contain_text("3")
     assert board.count(queue="mails") == 3 and board.get("fresh")["queue"] == "unsent"
+
+
+def test_jobs_that_wait_for_a_signal(page: Page, reading: Console, board: Board):
+    """Counted by signal, and listed by it."""
+    signal = "<b>approved</b>"
+    for id in ["a", "b"]:
+        board.call("POST", "x", "ID", id, "AWAIT", 1, signal)
+    board.call("POST", "x", "ID", "c", "AWAIT", 1, "paid")
+    page.goto(reading.at("/", q=board.key))
+    expect(needs(page)).to_have_count(2)
+    told = needs(page).filter(has_text=f"2 jobs wait for the signal {signal}, the oldest since 20")
+    told.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.locator("table.jobs tbody tr")).to_have_count(2)
+    page.goto(reading.at("/", q=board.key))
+    board.signal("paid", "c")
+    expect(needs(page)).to_have_count(1)
