@@ -21,6 +21,7 @@ PAGES = [
 def some(board: Board) -> Board:
     board.post(id="j", queue="q", group="g", tags=["t"])
     board.post(id="k", after=["j"])
+    board.call("POST", "x", "ID", "waits", "AWAIT", 2, "approved", "paid", "WITHIN", "1h")
     board.set(limit="l", concurrency=1)
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 3_600_000)
     board.worker("REGISTER", "w1")
@@ -128,8 +129,9 @@ def test_axe_finds_nothing(browser: Browser, writing: Console, some: Board, sche
             query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key, "schedule": "s"}
             page.goto(writing.at(path, b=some.key, **query))
             assert violations(page) == [], path
-        page.goto(writing.at("/job", b=some.key, id="broken"))
-        assert violations(page) == []
+        for id in ["broken", "waits"]:
+            page.goto(writing.at("/job", b=some.key, id=id))
+            assert violations(page) == [], id
 
 
 def test_a_phone_shows_all_that_matters(browser: Browser, writing: Console, some: Board):
