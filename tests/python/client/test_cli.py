@@ -177,6 +177,35 @@ def test_top_is_live_in_a_terminal(server, jobs) -> None:
     assert seen
 
 
+def test_top_ends_though_a_destructor_swallows_the_interrupt(server, jobs) -> None:
+    jobs.post(1, queue="first")
+    program = """
+import os, signal, sys
+from jobboard.cli import main
+from jobboard.commands import top
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(1000))  # the handler runs here
+
+def read(*arguments, before=top.read):
+    Dropped()
+    return before(*arguments)
+
+top.read = read
+sys.exit(main())
+"""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        url = f"redis://127.0.0.1:{server.port}"
+        words = ["-c", program, "top", "board", "--url", url, "--every", "100ms"]
+        os.execv(sys.executable, [sys.executable, *words])
+    read_to_end(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    os.close(terminal)
+
+
 def read_to_end(terminal: int) -> None:
     """What a program still writes has to be read, or it never ends."""
     with contextlib.suppress(OSError):

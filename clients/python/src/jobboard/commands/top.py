@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from ..durations import to_ms
@@ -38,10 +42,27 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError:
         raise ValueError("the live view needs rich: pip install 'jobboard[cli]', or say --once") from None
     console = Console()
-    with Live(console=console, screen=True, auto_refresh=False) as live:
-        while True:
+    with interrupted() as asked, Live(console=console, screen=True, auto_refresh=False) as live:
+        while not asked.is_set():
             live.update(drawn(read(board, arguments.jobs), arguments.board), refresh=True)
-            time.sleep(to_ms(arguments.every) / 1000)
+            asked.wait(to_ms(arguments.every) / 1000)
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interrupted() -> Iterator[threading.Event]:
+    """Whether Ctrl-C was pressed: Python drops the exception when it comes while a destructor runs."""
+    asked = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        asked.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class View:
