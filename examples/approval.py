@@ -1,4 +1,4 @@
-"""A job that drafts an answer, waits for a person, and goes on.
+"""A job that drafts an answer, waits for a person, and sends it.
 
     python examples/approval.py --port 6379 --work              # a worker
     python examples/approval.py --port 6379 "refund 20 for ann" # posts one, prints its id

@@ -4,7 +4,7 @@
 
 It starts a worker, whose "model" here only repeats a poem, and a web server. `GET /?id=…` shows a page,
 `GET /output?id=…` streams the output of the job as server-sent events. When the connection breaks, the
-browser comes back with the number of the last event, and the stream goes on there. An attempt that fails
+browser comes back with the number of the last event, and the stream continues there. An attempt that fails
 is followed by another one, which writes anew: the page clears. Post one yourself with
 
     jobboard post poems 'a word' --name poem

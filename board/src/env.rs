@@ -15,7 +15,7 @@ pub struct Env<'a> {
     /// a copy of a board most likely is another one.
     pub giver: u64,
     /// No claim ends by itself before this time, Unix ms: after loading or promotion live workers
-    /// get the chance to go on.
+    /// get the chance to continue.
     pub hold: i64,
     /// How long after loading or promotion claims are held, ms.
     pub recovery: i64,

@@ -38,7 +38,7 @@ pub struct App {
     pub history: Option<History>,
     /// By address and user: guessing passwords is slow.
     pub sign_ins: Arc<Turns<(IpAddr, String)>>,
-    /// Pages that are told anew by themselves.
+    /// Pages that refresh themselves.
     pub live: Arc<Semaphore>,
     /// Of those who need no password, all with the same rights.
     open: Mutex<Option<Link>>,
@@ -163,7 +163,7 @@ pub struct RequestContext {
     pub headers: HeaderMap,
     /// Path and query, to come back to.
     pub here: String,
-    /// Whether this is an open page that is told anew.
+    /// Whether this is an open page that refreshes itself.
     pub is_live: bool,
 }
 

@@ -54,7 +54,7 @@ impl Failure {
     /// A sentence.
     pub fn text(&self) -> String {
         match self {
-            Self::SignedOut => "Sign in to go on.".into(),
+            Self::SignedOut => "Sign in to continue.".into(),
             Self::NoModule => {
                 "The server has no JOB commands: load libjobboard.so into it (MODULE LOAD, or loadmodule in redis.conf)."
                     .into()

@@ -47,7 +47,7 @@ pub fn when(at: i64) -> Markup {
     }
 }
 
-/// How far off a point in time is; the time itself is told on asking.
+/// How far off a point in time is; its title has the time itself.
 pub fn soon(at: i64) -> Markup {
     html! { time datetime=[machine_readable(at)] title=(moment(at)) { (off(at)) } }
 }

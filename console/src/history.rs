@@ -60,7 +60,7 @@ impl History {
                 history.keep(&board, sample);
             }
         }
-        // Whether it may be written is told at once, not by a chart that stays empty.
+        // Says at the start whether the file can be written, rather than by a chart that stays empty.
         fs::OpenOptions::new().create(true).append(true).open(history.file(now())).map_err(fault)?;
         Ok(history)
     }

@@ -37,7 +37,7 @@ pub fn stream(cx: RequestContext, living: LivePage) -> Response {
     let room = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
     let Some(room) = room(&cx.app.live).zip(room(&cx.session.live)) else {
         let event = Event::default().event("over").data(
-            "This page stands still: as many are told anew as may be (--connections). Close some and reload it.",
+            "This page does not refresh itself: the most that --connections allows are open. Close some and reload it.",
         );
         return Sse::new(stream::iter([Ok::<_, Infallible>(event)])).into_response();
     };

@@ -106,7 +106,7 @@ async fn warn_of_server(app: Arc<App>) {
     }
 }
 
-/// A page that is told anew while it is open.
+/// A page that refreshes itself while it is open.
 fn live(page: LivePage) -> MethodRouter<Arc<App>> {
     get(move |cx: RequestContext| pages::get(page, cx))
 }

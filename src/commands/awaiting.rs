@@ -1,4 +1,4 @@
-//! `JOB.AWAIT`: a worker needs signals before its work goes on.
+//! `JOB.AWAIT`: a worker needs signals before it can continue.
 
 use board::{Await as Request, AwaitAnswer, Speaker, State};
 

@@ -42,8 +42,9 @@ impl Command for Cancel {
                             checked.map_err(|refusal| refusal.of(&id.unwrap_or_default()))?;
                         }
                     }
-                    return chosen
-                        .run(commit, reply, deed, |commit, slot| cancel(commit, slot, force).map(|_| ()));
+                    return chosen.run(commit, reply, deed, usize::MAX, |commit, slot| {
+                        cancel(commit, slot, force).map(|_| ())
+                    });
                 }
                 Named::Ids(ids) => ids,
             };

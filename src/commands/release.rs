@@ -27,7 +27,9 @@ impl Command for Release {
         Commit::run(call.ctx, &call.key(), |commit| {
             let env = commit.env;
             let ids = match &jobs {
-                Named::Where(chosen) => return chosen.run(commit, reply, Operation::Release, release),
+                Named::Where(chosen) => {
+                    return chosen.run(commit, reply, Operation::Release, usize::MAX, release)
+                }
                 Named::Ids(ids) => ids,
             };
             let slots = resolve(commit, ids, |commit, slot| commit.board().release(&env, slot))?;

@@ -56,7 +56,7 @@ impl Command for Requeue {
             };
             let ids = match &jobs {
                 Named::Where(chosen) => {
-                    return chosen.run(commit, reply, Operation::Requeue(request), requeue)
+                    return chosen.run(commit, reply, Operation::Requeue(request), usize::MAX, requeue)
                 }
                 Named::Ids(ids) => ids,
             };

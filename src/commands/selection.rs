@@ -112,29 +112,9 @@ impl Where<'_> {
         Ok(Slice { slots: chosen.slots, held, next: chosen.next })
     }
 
-    /// Chooses the next slice, calls `each` for each job unless this is a dry run, and replies.
+    /// Chooses the next slice of at most so many bytes, calls `each` for each job unless this is a dry run,
+    /// and replies.
     pub fn run(
-        &self,
-        commit: &mut Commit<'_>,
-        reply: Reply,
-        deed: Operation<'_>,
-        each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError> {
-        self.run_slice(commit, reply, deed, usize::MAX, each)
-    }
-
-    /// The same for an operation that writes into its jobs: a slice ends at [`BYTES`].
-    pub fn run_within(
-        &self,
-        commit: &mut Commit<'_>,
-        reply: Reply,
-        deed: Operation<'_>,
-        each: impl FnMut(&mut Commit<'_>, u32) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError> {
-        self.run_slice(commit, reply, deed, BYTES, each)
-    }
-
-    fn run_slice(
         &self,
         commit: &mut Commit<'_>,
         reply: Reply,

@@ -2,7 +2,7 @@
 
 use board::{Operation, Signal as Request, SignalAnswer};
 
-use super::selection::{distinct, named, Named};
+use super::selection::{distinct, named, Named, BYTES};
 use super::{reference, shared, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
@@ -41,7 +41,7 @@ impl Command for Signal {
             let ids = match &jobs {
                 Named::Where(chosen) => {
                     let deed = Operation::Signal(&request);
-                    return chosen.run_within(commit, reply, deed, |commit, slot| {
+                    return chosen.run(commit, reply, deed, BYTES, |commit, slot| {
                         send(commit, slot, &request).map(|_| ())
                     });
                 }

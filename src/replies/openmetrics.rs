@@ -141,7 +141,7 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-/// Bytes as the value of a label. Those that are not UTF-8 are written as the text `\xff`.
+/// Bytes as the value of a label. Bytes that are not UTF-8 become text such as `\xff`.
 fn escape(out: &mut String, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {

@@ -64,7 +64,7 @@ written! {
         20 pub advanced: Option<Box<(ByteString, u64)>>,
         /// The unique key that it took.
         21 pub unique: Option<Box<Unique>>,
-        /// What it remembers while its work goes on.
+        /// What it remembers between its runs.
         22 pub remembered: Lazy<Remembered>,
         /// Where a dead job came from.
         23 pub origin: Option<Box<Origin>>,

@@ -30,7 +30,7 @@
 //! | `history` | the entries of its history |
 //! | `id` | ids: a made id contains its slot |
 //! | `order` | the keys that order jobs |
-//! | `remembered` | what a job remembers while its work goes on: steps, signals, its wait |
+//! | `remembered` | what a job remembers between its runs: steps, signals, its wait |
 //! | `output` | what its worker writes while it runs |
 //! | `store` | the records of a board, and finding them |
 //!

@@ -1,6 +1,6 @@
 //! What a job's worker writes while it runs: the last chunks, in a ring of bounded size.
 //!
-//! Chunks are counted over the life of the record, so that a reader needs one number to go on. The
+//! Chunks are counted over the life of the record, so that one number tells a reader's next call where to begin. The
 //! ring has those of one run: the first chunk of another run takes the place of all.
 
 use serde::Deserializer;
@@ -27,7 +27,7 @@ written! {
 /// The chunks that a reader has not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unread<'a> {
-    /// How many chunks there are up to the last of these: where the next call goes on.
+    /// The number of the last chunk of this answer: `SINCE` of the reader's next call.
     pub next: u64,
     /// How many chunks of the run are no longer there.
     pub missed: u64,
@@ -105,7 +105,7 @@ impl Chunks {
         self.ends.len() - self.gone
     }
 
-    /// Where a chunk begins, counted with those that have gone.
+    /// Where a chunk begins, in bytes since the record was made; dropped chunks count.
     fn start(&self, at: usize) -> usize {
         at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
     }

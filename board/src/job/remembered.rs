@@ -1,4 +1,4 @@
-//! What a job remembers while its work goes on: the steps that are done, the signals that have
+//! What a job remembers between its runs: the steps that are done, the signals that have
 //! arrived, what it waits for, and its output.
 //!
 //! Values by name, in the order in which they arrived. Names are found by binary search, and the

@@ -11,7 +11,7 @@ use crate::reading::list::WALK;
 use crate::reading::record::Record;
 use crate::structures::merge::Slots;
 
-/// One condition. Those that search a text stand last: they are tried last.
+/// One condition. Conditions that search a text come last, and are tried last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Filter<'a> {
     /// The job is in this state.

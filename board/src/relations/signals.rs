@@ -1,4 +1,4 @@
-//! Waiting for signals: a job goes on when what it waits for has arrived from outside, or when the
+//! Waiting for signals: a job leaves `blocked` when what it waits for has arrived from outside, or when the
 //! time of its wait is over.
 //!
 //! Signals that have arrived stay with the job, the first of each name: so one that comes before the
@@ -103,7 +103,7 @@ impl Board {
         Ok(waited)
     }
 
-    /// A signal has arrived: the job goes on if it waited for nothing else.
+    /// A signal has arrived: unblocks the job if it waits for nothing else.
     pub(crate) fn signal_came(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let met = |waiting: &Waiting| self.opens(slot, &waiting.gate);
         if !self.waiting(slot).is_some_and(met) {

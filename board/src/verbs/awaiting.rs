@@ -1,4 +1,4 @@
-//! Awaiting: a worker needs signals before its work can go on. When they have arrived it keeps its
+//! Awaiting: a worker needs signals before it can continue. When they have arrived it keeps its
 //! job; otherwise it gives the job up until they have, at no cost to the job.
 
 use crate::board::Board;

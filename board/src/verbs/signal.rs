@@ -26,7 +26,7 @@ impl Signal<'_> {
 /// What a signal does to one job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SignalAnswer<'a> {
-    /// This effect stores it, and the job goes on.
+    /// This effect stores it and unblocks the job.
     Wakes(Signalled<'a>),
     /// This effect stores it.
     Kept(Signalled<'a>),

@@ -35,7 +35,7 @@ const UNREAD: u32 = 64 << 10;
 /// No form of ours is larger.
 const MOST_BYTES: usize = 1 << 20;
 
-/// So many at once are told that there are too many; more are closed without a word.
+/// The console answers this many surplus connections at once with "too many"; it closes further ones unanswered.
 const TURNED_AWAY: usize = 16;
 
 pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_secs(8 * 3600);
 /// Of all sessions one user has one part in so many at most.
 const SHARE: usize = 10;
 
-/// So many pages of one session are told anew by themselves.
+/// How many pages of one session may refresh themselves.
 const MOST_LIVE: usize = 20;
 
 pub const COOKIE: &str = "jobboard-console";
@@ -38,7 +38,7 @@ pub struct Session {
     pub finder: Arc<Finder>,
     /// What its user's open pages have asked.
     pub answers: Arc<Answers>,
-    /// Its pages that are told anew by themselves.
+    /// Its pages that refresh themselves.
     pub live: Arc<Semaphore>,
     csrf: String,
     message: Mutex<Option<String>>,

@@ -30,7 +30,7 @@ const BOARD_TYPE: &str = "jobboard1";
 /// No more boards are listed.
 pub const MOST_BOARDS: usize = 10_000;
 
-/// A search for boards goes on no longer, however many other keys there are.
+/// A search for boards ends after this time, however many other keys there are.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]

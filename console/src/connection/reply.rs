@@ -117,7 +117,7 @@ pub fn records(value: Value) -> Vec<Record> {
     list(value).into_iter().filter_map(Record::read).collect()
 }
 
-/// `[cursor, list]`: where to go on, `None` at the end, and the maps.
+/// `[cursor, list]`: where the next page begins, `None` at the end, and the maps.
 pub fn page(value: Value) -> (Option<Vec<u8>>, Vec<Record>) {
     let mut halves = list(value).into_iter();
     let cursor = halves.next().map(|cursor| bytes(&cursor)).filter(|cursor| cursor != b"0");

@@ -1,5 +1,5 @@
 //! Answers that the open pages of one user share: fifty readers of a board cost the server little more than
-//! one. A page that is loaded asks anew; pages that are told anew take an answer that is young enough.
+//! one. Loading a page asks anew; a page that refreshes itself takes an answer that is young enough.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as PlainMutex};

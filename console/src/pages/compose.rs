@@ -28,7 +28,7 @@ const TEXTS: [(&str, &str, &str); 5] = [
     ("user", "USER", "none"),
 ];
 
-/// Those that are numbers.
+/// The fields whose values are numbers.
 const NUMBERS: [(&str, &str, &str); 3] =
     [("priority", "PRIORITY", "0"), ("retries", "RETRIES", "as set"), ("cost", "COST", "1")];
 
@@ -235,7 +235,7 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         ),
         Purpose::Edit(id, record) => (
             "Change the payload",
-            html! { p { (job_link(&board, id)) " is " (record.text("state")) ". " @if record.text("state") == "claimed" { "Its worker goes on with the old payload." } } },
+            html! { p { (job_link(&board, id)) " is " (record.text("state")) ". " @if record.text("state") == "claimed" { "Its worker keeps the old payload." } } },
         ),
     };
     let back = match purpose {

@@ -18,7 +18,7 @@ use crate::format::{board_address, job_link, name, number, state};
 use crate::names::{address, own, short, shown};
 use crate::query::Query;
 
-/// One look of a dry run counts so many jobs; more are told as more.
+/// How many jobs one look of a dry run counts; the page shows further ones as "more".
 const LOOK: &[u8] = b"10000";
 
 /// One slice of the work itself: short enough for a busy server.

@@ -83,7 +83,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     })
 }
 
-/// Where the list goes on: among the newest, or behind them.
+/// Where the next page begins: among the newest, or behind them.
 enum Next {
     From(usize),
     Cursor(Vec<u8>),

@@ -119,7 +119,7 @@ async fn children(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -
     Ok(())
 }
 
-/// Those that wait for it, as far as they are among the first blocked jobs.
+/// The jobs that wait for it, among the first blocked jobs.
 async fn waiting(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("LIST", board);
     command.arg("STATE").arg("blocked").arg("COUNT").arg(BLOCKED);

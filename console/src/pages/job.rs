@@ -133,8 +133,8 @@ fn actions(board: &[u8], id: &[u8], state: &str, dead: bool) -> Markup {
     }
 }
 
-/// The signals that it waits for, and a form for each that is missing. No time is told by how far off it is:
-/// what is typed stays while the page is told anew.
+/// The signals that the job waits for, and a form for each missing one. Times here are absolute, so that
+/// a refresh changes nothing and keeps what the reader has typed.
 fn awaits(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Markup {
     if !record.has("awaits") {
         return html! {};

@@ -36,7 +36,7 @@ struct Frame<'a> {
     live: Option<&'a str>,
 }
 
-/// A whole page. With `live`, the address of a stream, its parts are told anew.
+/// A whole page. With `live`, the address of a stream, it refreshes its parts.
 pub fn page(cx: &RequestContext, view: &View, live: Option<&str>) -> Response {
     let frame = Frame {
         headers: &cx.headers,

@@ -1,4 +1,4 @@
-//! The pages. Each is a `View`: what stands still, and parts that are told anew while the page is open.
+//! The pages. Each is a `View`: a fixed part, and parts that refresh while the page is open.
 
 pub mod attention;
 pub mod audit;
@@ -77,7 +77,7 @@ impl Part {
 pub struct Memory {
     /// The version and state of the job whose payload and result were told last.
     pub data: Option<(i64, String)>,
-    /// Whether payload and result were so large that they are told anew only in another state.
+    /// Whether payload and result were so large that they refresh only when the state changes.
     pub large: bool,
     /// Whether what stands still on a living page has been told.
     pub told: bool,
@@ -85,7 +85,7 @@ pub struct Memory {
     pub output: output::Output,
 }
 
-/// The pages that are told anew while they are open.
+/// The pages that refresh while they are open.
 #[derive(Clone, Copy, Debug)]
 pub enum LivePage {
     Boards,

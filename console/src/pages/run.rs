@@ -1,4 +1,4 @@
-//! Work on many jobs, while it goes on.
+//! An action on many jobs, while it runs.
 
 use std::sync::Arc;
 

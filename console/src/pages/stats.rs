@@ -25,7 +25,7 @@ const COUNTS: [&str; 8] =
 const REST: [&str; 9] =
     ["replaced", "fired", "timeouts", "revived", "abandoned", "released", "expired", "requeued", "deleted"];
 
-/// Of a page that is open, what changes by the second is told anew, days are not.
+/// An open page refreshes what changes by the second, not the days.
 pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
     let queue = cx.query.bytes("queue").map(<[u8]>::to_vec);

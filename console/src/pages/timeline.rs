@@ -37,7 +37,7 @@ enum Doing {
     Running(String),
 }
 
-/// A row: from when to when, and the event that ended it; `None` while it goes on.
+/// A row: from when to when, and the event that ended it; `None` while it lasts.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     from: i64,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::format::{count_link, name, number, soon};
 use crate::names::address;
 
-/// Who is registered, and who holds jobs without being so; and where the list goes on.
+/// Who is registered, and who holds jobs without being so; and where the next page begins.
 pub async fn all_workers(
     cx: &RequestContext,
     board: &[u8],

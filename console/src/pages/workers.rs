@@ -45,7 +45,7 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     }
     Ok(html! {
         @if rows.is_empty() { p { "No worker holds a job or is registered." } } @else {
-            @if more.is_some() { p.note { "What workers do is told of the first " (number(LOOK as i64)) " running jobs." } }
+            @if more.is_some() { p.note { "This page looks at the first " (number(LOOK as i64)) " running jobs only." } }
             div.wide {
                 table.stacked {
                     caption.unseen { "Workers" }

@@ -1,7 +1,7 @@
 """What the server refuses, as exceptions.
 
 Each code of the module's errors has a class of its own. All are `BoardError`, which is a
-`redis.ResponseError`: code that catches redis-py's errors goes on working. Trouble with the connection stays
+`redis.ResponseError`: code that catches redis-py's errors keeps working. Trouble with the connection stays
 redis-py's own.
 """
 

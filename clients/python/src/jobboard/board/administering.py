@@ -119,7 +119,7 @@ class Administering(Family):
 
     @command(by_id)
     def schedule_resume(self, id: Name) -> Request[None]:
-        """Lets it go on with its next time. Raises `NoSchedule`."""
+        """Resumes it at its next time. Raises `NoSchedule`."""
         return self._schedule("RESUME", [id], replies.ok)
 
     @command(by_id)

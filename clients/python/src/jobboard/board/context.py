@@ -146,7 +146,7 @@ class Context:
             self._report({"output": part.encode("utf-8", "replace") if isinstance(part, str) else part})
 
     def save(self, payload: Any) -> None:
-        """Replaces the job's payload, so that the next try can go on from here."""
+        """Replaces the job's payload, so that the next attempt can continue from here."""
         self._report({"payload": self.job._codec.encode(payload)})
 
     def step(self, name: str, function: Callable[..., T], *args: Any, **keywords: Any) -> T:
@@ -205,7 +205,7 @@ class Context:
         """The items, one after the other, going on where the last run was: what was done is passed over.
 
         How many are done is stored under the name after each `every` items, and at the end. Items must come
-        in the same order in every run. After a crash up to `every` items come again.
+        in the same order in every run. After a crash it repeats up to `every` items.
         """
         start = self._begin_iterating(name, every)
         done = start

@@ -52,7 +52,7 @@ class Listing(Family):
         rev: bool = False,
         **filters: Unpack[Filters],
     ) -> Request[Page[Job]]:
-        """One page of `list`. It may be empty and have a cursor: go on until that is `0`."""
+        """One page of `list`. It may be empty and have a cursor: ask for pages until that is `0`."""
         words = [*filter_words(filters), *(["REV"] if rev else []), *record_words(fields)]
         words += ["CURSOR", cursor, "COUNT", count]
         return self._request("JOB.LIST", words, page_of(self._job))

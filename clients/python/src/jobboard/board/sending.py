@@ -43,7 +43,7 @@ class Request(Generic[T]):
 
 
 class Page(Generic[T]):
-    """One page of a listing: where to go on (`0`: this was the last), and what is on it."""
+    """One page of a listing: the cursor of the next one (`0`: this was the last), and what is on it."""
 
     __slots__ = ("cursor", "items", "rest")
 

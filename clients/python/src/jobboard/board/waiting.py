@@ -48,7 +48,7 @@ class OutputChunk(NamedTuple):
     missed: int
     """How many chunks before it are no longer there."""
     next: int
-    """The `since` with which reading goes on behind it."""
+    """The `since` of the call that reads what follows it."""
 
     @property
     def text(self) -> str:

@@ -37,7 +37,7 @@ def add(subparsers: Subparsers) -> None:
         "archive",
         help="keep ended jobs in a file, SQLite or PostgreSQL",
         description="Keeps each job that has ended, at least once, and notes in the store how far it is. "
-        "Started again it goes on there.",
+        "Start it again to continue there.",
     )
     archive.add_argument("board", type=name)
     archive.add_argument("store", help=SHAPES)

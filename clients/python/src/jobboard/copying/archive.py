@@ -1,8 +1,9 @@
 """Follows a board and hands over each job that has ended, at least once.
 
 It asks for what has changed since the revision that it has handed over (`JOB.LIST SINCE`), again and again,
-and notes how far it is in the store itself, in the same step as the jobs. So it goes on where it was, also
-after it was killed; what was handed over and not yet noted comes again, under the same id and version.
+and notes how far it is in the store itself, in the same step as the jobs. So it continues where it was, also
+after it was killed. What it handed over and did not note yet, it hands over again, under the same id and
+version.
 
 Revisions are those of one board: the store notes with them when it was created, and another board of the name
 is handed over from its beginning.

@@ -6,7 +6,7 @@ the other; records do.
 While it copies, both boards are paused: nothing of the source ends meanwhile, and nothing of the target is
 done before all is there. So a copy that is killed at any moment and called again doubles nothing: what is in
 the target already is known by its id. A note on each board, the registration of a worker `jobboard-copy`,
-tells the next call how far this one came. At the end the target goes on, and the source stays paused. Called
+tells the next call how far this one came. At the end the target resumes, and the source stays paused. Called
 again later, it copies only what was posted since.
 """
 

@@ -2,9 +2,9 @@
 
 A slice is read from the source, posted in one step together with a note of which jobs it posted, and then
 removed from the source. Who is killed between the last two finds the note when the import is started again,
-removes those jobs, and goes on. Along with the note the import is registered on the board as a worker: a note
-that has outlived its board is known by that, and its jobs are posted again. Jobs that cannot be posted stay
-where they are, and are told.
+removes those jobs, and takes the next. Along with the note the import is registered on the board as a
+worker: a note that has outlived its board is known by that, and its jobs are posted again. Jobs that cannot
+be posted stay where they are, and the import names them.
 """
 
 from __future__ import annotations

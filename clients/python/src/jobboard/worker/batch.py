@@ -107,7 +107,7 @@ class Batch:
             error = translated(reply) if isinstance(reply, redis.ResponseError) else None
             if isinstance(error, Gap):
                 run.written = int(error.detail.rpartition(" ")[2]) - 1
-            run.returned = False  # another refusal comes again, and is told, with the chunk itself
+            run.returned = False  # the next call meets any other refusal, with the chunk itself
 
         return take
 

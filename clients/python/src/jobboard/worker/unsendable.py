@@ -32,11 +32,11 @@ class Unsendable:
         return [(run, self._end(run, outcome)) for run, outcome in ends]
 
     def reports(self, reports: list[tuple[Run, Mapping[str, Any]]]) -> list[tuple[Run, Mapping[str, Any]]]:
-        """Those that can be sent."""
+        """The reports that can be sent."""
         return [(run, fields) for run, fields in reports if self._report(run, fields)]
 
     def steps(self, steps: list[Storing]) -> list[Storing]:
-        """Those that can be sent. The handlers of the others are told."""
+        """The steps that can be sent. The handlers of the others get their error."""
         return [step for step in steps if self._step(step)]
 
     def _end(self, run: Run, outcome: Outcome) -> Outcome:
