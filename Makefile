@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -124,6 +124,9 @@ bench-console: setup build ## The console's pages with a million jobs in 10,000 
 	cargo build --release --locked -p jobboard-console
 	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE_FILE='$(abspath target/release/jobboard-console)' \
 		$(VENV)/python benches/console.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+
+bench-agents: setup build ## Jobs of five steps that wait for a signal, workers and servers killed at random, into docs/reports/agents.md [SERVER=redis82] [JOBS=1000] [SEED=1]
+	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' $(VENV)/python benches/agents.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --seed=,$(SEED))
 
 bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, and the start of a test server, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from harness.server import MODULE, ROOT
@@ -69,3 +70,12 @@ def test_instructions_of_a_whole_life() -> None:
     whole = {row[0]: float(row[4].replace(",", "")) for row in rows[2:]}
     assert whole["three PING"] < whole["three JOB.GET of an absent board"] < whole["jobboard"]
     assert 1000 < whole["jobboard, 100 a command"] < whole["jobboard"] / 2
+
+
+@pytest.mark.parametrize("server_kills", ["0", "1"])
+def test_jobs_that_remember_and_wait(tmp_path: Path, server_kills: str) -> None:
+    report = tmp_path / "agents.md"
+    run(sys.executable, "agents.py", "--jobs", "40", "--server-kills", server_kills, "--report", str(report))
+    text = report.read_text()
+    assert "| jobs complete | 40 of 40 |" in text
+    assert "| stored steps that ran again | 0 |" in text
