@@ -102,7 +102,8 @@ class Crew:
     kills: int = 0
 
     def start(self, name: str) -> None:
-        process = FORK.Process(target=work, args=(self.port, name, self.concurrency, self.journal), daemon=True)
+        words = (self.port, name, self.concurrency, self.journal)
+        process = FORK.Process(target=work, args=words, daemon=True)
         process.start()
         self.processes[name] = process
 
@@ -234,7 +235,7 @@ server writes each command to disk, and is killed too.
 
 {table(["what", "result"], rows)}
 
-A call that a kill cuts before its value is stored runs again: that is the difference between calls and steps. \
+A call that a kill cuts before its value is stored runs again: that is the difference of calls and steps. \
 [Steps](../guides/steps.md) says what to pass to the outside world, so that such a call does no harm.
 """
     given.report.write_text(text)

@@ -101,7 +101,7 @@ def produce(folder: str, name: str, seed: int, replicated: bool) -> None:
     while True:
         number += 1
         id = f"{name}-{number}-{os.getpid()}"
-        extra: dict = {"queue": draw.choice(["plain", "plain", "batch", "limited", "session"])}
+        extra: dict = {"queue": draw.choice(["plain", "plain", "batch", "limited", "session", "agents"])}
         if draw.random() < 0.2:
             extra["delay"] = draw.randrange(1, 600)
         if draw.random() < 0.3:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from actors import LIMIT
 from journal import Call
 
-ENDS = ("consume", "fail", "abandon")
+ENDS = ("consume", "fail", "abandon", "await")
+"""Calls with which a worker gives a job up, or may do so."""
 NEVER = float("inf")
 
 
@@ -32,6 +33,8 @@ class Checker:
         self.of: dict[str, list[Call]] = defaultdict(list)
         for call in calls:
             self.of[call.verb].append(call)
+        self.remembered: list[tuple[Call, dict]] = []
+        """Jobs as the claims gave them out that asked for steps and signals."""
         self.claims = list(self._claimed())
         self.counted: Counter = Counter()
 
@@ -39,6 +42,8 @@ class Checker:
         for call in self.of["claim"]:
             for job in call.reply or []:
                 yield call, job["id"], job["token"], job["queue"]
+                if "remembers" in call.about:
+                    self.remembered.append((call, job))
         for call in self.of["consume"]:
             # With a claim at its end, the reply is a pair.
             for job in (call.reply[1] if isinstance(call.reply, list) else None) or []:
@@ -59,6 +64,8 @@ class Checker:
         self.dependencies_hold()
         self.order_is_kept()
         self.children_are_whole()
+        self.steps_stay()
+        self.signals_stay()
         return self.wrong
 
     def _count(self, what: str, n: int = 1) -> None:
@@ -198,3 +205,44 @@ class Checker:
             self._count("children of the schedule", len(seen))
             if missing and not self.replicated:
                 self.wrong.append(f"children of the schedule are missing: {sorted(missing)[:10]}")
+
+    def steps_stay(self) -> None:
+        """A step that was stored for good keeps its value, and every later run of the job sees it."""
+        stored: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+        for call in sorted(self.of["step"], key=lambda call: call.end):
+            if not self.certain(call):
+                continue
+            id, step = call.about["id"], call.about["step"]
+            value = call.reply.get("value", call.about["value"])
+            since, first = stored[id].setdefault(step, (call.end, value))
+            if since < call.begin and value != first:
+                self.wrong.append(f"the step {step} of {id} was {first!r}, and {value!r} later")
+        self._count("steps stored", sum(map(len, stored.values())))
+        for call, job in self.remembered:
+            for step, (since, value) in stored[job["id"]].items() if self.certain(call) else []:
+                if since < call.begin:
+                    self._count("steps that a later run saw")
+                    seen = job.get("steps", {}).get(step, {}).get("value")
+                    if seen != value:
+                        self.wrong.append(
+                            f"the step {step} of {job['id']} was {value!r}, and a run saw {seen!r}"
+                        )
+
+    def signals_stay(self) -> None:
+        """A signal that was taken for good ends the wait for it, and every later run of the job sees it."""
+        taken: dict[str, tuple[float, str]] = {}
+        for call in sorted(self.of["signal"], key=lambda call: call.end):
+            if self.certain(call) and call.reply[0] in ("woken", "kept"):
+                id, value = call.about["id"], call.about["value"]
+                if id in taken:
+                    self.wrong.append(f"{id} took the signal {taken[id][1]!r}, and {value!r} too")
+                taken.setdefault(id, (call.end, value))
+        self._count("signals taken", len(taken))
+        seen = [(call, job["id"], job.get("signals", {})) for call, job in self.remembered]
+        seen += [(call, call.about["id"], (call.reply or {}).get("signals", {})) for call in self.of["await"]]
+        for call, id, signals in seen:
+            if id in taken and self.certain(call) and taken[id][0] < call.begin:
+                self._count("signals that a later run saw")
+                values = [signal["value"] for signal in signals.values()]
+                if values != [taken[id][1]]:
+                    self.wrong.append(f"{id} took the signal {taken[id][1]!r}, and a run saw {values}")

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 sys.path.insert(0, str(ROOT / "chaos"))
 
 import actors  # noqa: E402
+import agents  # noqa: E402
 import journal  # noqa: E402
 from checker import Checker  # noqa: E402
 from expect import check_consistent  # noqa: E402
@@ -107,6 +108,9 @@ class Run:
             self.actors[f"producer-{number}"] = Player(actors.produce, ())
         for number, sort in enumerate(SORTS):
             self.actors[f"worker-{number}-{sort}"] = Player(actors.work, (sort,))
+        for number in range(2):
+            self.actors[f"agent-{number}"] = Player(agents.remember, ())
+        self.actors["approver"] = Player(agents.approve, ())
         for name in self.actors:
             self.start(name)
         until = time.monotonic() + self.seconds
@@ -114,12 +118,15 @@ class Run:
             time.sleep(self.nemesis.random.uniform(0.05, 0.6))
             print(f"\r  {until - time.monotonic():4.0f} s  {self.nemesis.act():<16}", end="", flush=True)
         print("\r" + " " * 40 + "\r", end="")
+        wrong = [
+            f"{name} has ended by itself" for name, player in self.actors.items() if player.process.exitcode
+        ]
         for player in self.actors.values():
             player.process.kill()
             player.process.join()
         self.site.heal()
         self.drain()
-        return self.judge()
+        return wrong + self.judge()
 
     def drain(self) -> None:
         """Takes whatever is left, as one last worker."""
@@ -136,6 +143,7 @@ class Run:
             for job in got or []:
                 done = {"id": job["id"], "token": job["token"], "worker": "last"}
                 last.call("consume", done, lambda b, j=job: b.consume("last", j["id"], token=j["token"]))
+            last.connect().call("SIGNAL", agents.SIGNAL, "WHERE", "AWAITS", agents.SIGNAL)
             return last.connect().count() == 0
 
         # What the workers have left undone may be much.

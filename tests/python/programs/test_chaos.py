@@ -22,6 +22,7 @@ def test_nothing_is_lost_in_a_short_run(server_kind, site):
     try:
         assert run.play() == []
         assert run.counted["jobs consumed"] > 20 and run.counted["posts that had to be there"] > 0
+        assert run.counted["steps stored"] > 0 and run.counted["signals taken"] > 0
     finally:
         run.close(keep=False)
 
@@ -63,6 +64,46 @@ GOOD = [
 
 def found(calls: list, replicated: bool = False) -> str:
     return "\n".join(Checker(sorted(calls, key=lambda call: call.begin), replicated).check())
+
+
+def step(begin: float, value: str, stored: str | None = None) -> Call:
+    about = {"worker": "w", "id": "a", "token": 1, "step": "pay", "value": value}
+    reply = {"deadline": 0, "cancel": 0} | ({} if stored is None else {"value": stored})
+    return Call("w", "step", about, 1, begin, begin + 0.1, reply)
+
+
+def signal(begin: float, value: str, said: str = "kept") -> Call:
+    return Call("boss", "signal", {"id": "a", "value": value}, 1, begin, begin + 0.1, [said])
+
+
+def waited(begin: float, state: str, value: str | None = None) -> Call:
+    reply = {"state": state} | ({} if value is None else {"signals": {"approved": {"value": value}}})
+    return Call("w", "await", {"worker": "w", "id": "a", "token": 1}, 1, begin, begin + 0.1, reply)
+
+
+def seen(begin: float, steps: dict[str, str], signals: dict[str, str]) -> Call:
+    """A claim that asked for what the job remembers."""
+    call = claim("w", begin, ("a", 1))
+    call.about["remembers"] = True
+    maps = [{name: {"value": value} for name, value in of.items()} for of in (steps, signals)]
+    call.reply = [{**call.reply[0], "steps": maps[0], "signals": maps[1]}]
+    return call
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([step(1, "x"), step(2, "y", stored="x"), seen(3, {"pay": "x"}, {})], ""),
+        ([step(1, "x"), step(2, "y")], "the step pay of a was 'x', and 'y' later"),
+        ([step(1, "x"), seen(3, {}, {})], "the step pay of a was 'x', and a run saw None"),
+        ([signal(1, "x"), waited(2, "claimed", "x"), seen(3, {}, {"approved": "x"})], ""),
+        ([signal(1, "x"), waited(2, "blocked")], "a took the signal 'x', and a run saw []"),
+        ([signal(1, "x"), seen(2, {}, {"approved": "y"})], "a took the signal 'x', and a run saw ['y']"),
+        ([signal(1, "x"), signal(2, "y")], "a took the signal 'x', and 'y' too"),
+    ],
+)
+def test_what_jobs_remember_is_checked(calls, said):
+    assert found(calls) == said
 
 
 def test_a_good_run_is_found_good():
