@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -116,7 +116,7 @@ console: checked ## The console in a browser [REDIS=redis://127.0.0.1:6379] [POR
 screenshots: setup build checked ## The pictures of docs/guides/console.md, made anew
 	PYTHONPATH=tests/python $(VENV)/python -m console.screenshots docs/guides/console
 
-bench: setup build ## CPU, memory, latency beside the peers, into docs/reports/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
+bench: bench-streams ## Those of bench-streams; CPU, memory, latency beside the peers, into docs/reports/benchmarks.md [SERVER=redis70] [JOBS=100000] [MANY=1000000] [MOST=10000000] [DURABLE=1]
 	@scripts/peers
 	$(BENCH)/python benches/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --many=,$(MANY)) $(addprefix --most=,$(MOST)) $(addprefix --peers=,$(PEERS)) $(if $(filter-out 0 no,$(DURABLE)),--durable)
 
@@ -124,6 +124,9 @@ bench-console: setup build ## The console's pages with a million jobs in 10,000 
 	cargo build --release --locked -p jobboard-console
 	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE_FILE='$(abspath target/release/jobboard-console)' \
 		$(VENV)/python benches/console.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+
+bench-streams: setup build ## Server CPU of a job beside Redis Streams on each server, with and without persistence, into docs/reports/streams.md [SERVER=redis82]
+	$(VENV)/python benches/against_streams.py $(addprefix --server=,$(SERVER))
 
 bench-agents: setup build ## Jobs of five steps that wait for a signal, workers and servers killed at random, into docs/reports/agents.md [SERVER=redis82] [JOBS=1000] [SEED=1]
 	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' $(VENV)/python benches/agents.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --seed=,$(SEED))

@@ -79,3 +79,24 @@ def test_jobs_that_remember_and_wait(tmp_path: Path, server_kills: str) -> None:
     text = report.read_text()
     assert "| jobs complete | 40 of 40 |" in text
     assert "| stored steps that ran again | 0 |" in text
+
+
+@pytest.mark.parametrize("kind", ["redis70", "redis82"])
+def test_the_rows_beside_streams(tmp_path: Path, kind: str) -> None:
+    page = tmp_path / "streams.md"
+    run(
+        sys.executable,
+        "against_streams.py",
+        "--server",
+        kind,
+        "--rounds",
+        "1",
+        "--jobs",
+        "500",
+        "--to",
+        str(page),
+    )
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + 12
+    assert ("XACKDEL" in rows[4]) == (kind == "redis82")
+    assert all(row.count("**") == 6 for row in rows if "POST" in row)
