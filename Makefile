@@ -49,6 +49,8 @@ REMAP  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-
 RELEASE := RUSTC_WRAPPER='$(CURDIR)/scripts/rustc-with-profile' RUSTFLAGS='$(strip $(RUSTFLAGS) $(REMAP))' CFLAGS='$(strip $(CFLAGS) $(patsubst --remap-path-prefix=%,-ffile-prefix-map=%,$(REMAP)))' cargo build --release --locked
 # The module that pytest loads.
 MODULE := target/checked/libjobboard.so
+# That of the packages for this machine.
+PACKED_MODULE = target/machines/linux-$(firstword $(subst -, ,$(HOST)))/$(HOST)/release/libjobboard.so
 # Tests go out one by one, so that the long ones, which stand first, do not wait behind each other.
 PYTEST := $(VENV)/pytest -n $(PROCESSES) --dist load --maxschedchunk 1 --timeout 300
 # Everything is built as one: with a part alone the features of what it depends on are others, and all is compiled again.
@@ -188,7 +190,7 @@ image: setup ## The image of a container with Valkey, module and console in targ
 
 test-dist: dist $(if $(filter 0,$(shell id -u)),image) ## Install each package in a clean place, and use it; run the image [MACHINES=all: what was made for other machines too] [EVERY=1: compile the console again, too]
 	@scripts/dist-tests
-	$(if $(filter-out 0 no,$(EVERY)),JOBBOARD_EVERY=1) $(PYTEST) tests/dist
+	JOBBOARD_MODULE='$(abspath $(PACKED_MODULE))' $(if $(filter-out 0 no,$(EVERY)),JOBBOARD_EVERY=1) $(PYTEST) tests/dist
 
 first-job: dist ## How long it takes from an empty virtual environment to the first job done, with the wheels alone
 	$(VENV)/python packaging/first_job.py

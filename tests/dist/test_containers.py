@@ -70,12 +70,12 @@ def test_the_dockerfile_copies_what_is_there() -> None:
             assert all((ROOT / source).is_file() for source in sources)
     [pattern] = re.findall(r"sed -n '(.*)' redis\.conf", (CONTAINERS / "Dockerfile").read_text())
     done = subprocess.run(["sed", "-n", pattern, ROOT / "redis.conf"], capture_output=True, text=True)
-    assert re.findall(r"^user (\w+) on >choose-a-password ", done.stdout, re.MULTILINE) == [
-        "producer",
-        "worker",
-        "operator",
-        "observer",
-    ]
+    roles = re.findall(r"^user (\w+) on >choose-a-password ", done.stdout, re.MULTILINE)
+    assert roles == re.findall(r"^# user (\w+) on >", (ROOT / "redis.conf").read_text(), re.MULTILINE)
+    for role in roles:
+        assert f"role {role} JOBBOARD_{role.upper()}_PASSWORD" in START, "the image does not know this role"
+        values = (ROOT / "packaging" / "helm" / "jobboard" / "values.yaml").read_text()
+        assert f'\n  {role}: ""\n' in values, "the chart does not know this role"
 
 
 def test_compose_mounts_what_is_there_and_says_what_the_image_knows() -> None:

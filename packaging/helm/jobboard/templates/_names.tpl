@@ -35,7 +35,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- fail "passwords.default is missing: give the password of the user default, or name a secret of yours in existingSecret" -}}
 {{- end -}}
 {{- $keys := list -}}
-{{- range $name := list "default" "producer" "worker" "operator" "observer" -}}
+{{- range $name := list "default" "producer" "worker" "operator" "approver" "observer" -}}
 {{- if index $.Values.passwords $name -}}{{- $keys = append $keys $name -}}{{- end -}}
 {{- end -}}
 {{- if .Values.metricsToken -}}{{- $keys = append $keys "metrics-token" -}}{{- end -}}
