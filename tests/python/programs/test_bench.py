@@ -100,3 +100,13 @@ def test_the_rows_beside_streams(tmp_path: Path, kind: str) -> None:
     assert len(rows) == 2 + 12
     assert ("XACKDEL" in rows[4]) == (kind == "redis82")
     assert all(row.count("**") == 6 for row in rows if "POST" in row)
+
+
+def test_growth_with_features_in_use(tmp_path: Path) -> None:
+    page = tmp_path / "growth.md"
+    run(sys.executable, "growth.py", "--most", "5000", "--waiters", "150", "--to", str(page))
+    text = page.read_text()
+    assert all(
+        f"| {row} |" in text for row in ("POST", "CLAIM", "HEARTBEAT", "CONSUME", "CLAIM over 100 queues")
+    )
+    assert "| each on all 100 queues |" in text
