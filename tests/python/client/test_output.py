@@ -8,28 +8,8 @@ import threading
 import jobboard
 import pytest
 import redis.asyncio
-from jobboard import AsyncBoard, Board, ShardedBoard, Worker
+from jobboard import AsyncBoard, ShardedBoard
 from jobboard.testing import run_inline
-
-MODES = ["threads", "asyncio", "processes"]
-
-
-@pytest.fixture(params=MODES)
-def app(request, server, monkeypatch):
-    """The board of tests/python/client_app.py, and what makes workers of it in one mode."""
-    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    import client_app
-
-    board = Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
-
-    def make(**options):
-        options = {"concurrency": 2, "lease": "30s", "target": "client_app:board", **options}
-        return Worker(board, mode=request.param, queues=[], **options)
-
-    make.board = board
-    return make
 
 
 def text_of(board, id: str, **options) -> str:

@@ -8,30 +8,6 @@ from jobboard import Await, Board, Worker
 from jobboard.jobs import Signal
 from jobboard.testing import run_inline
 
-MODES = ["threads", "asyncio", "processes"]
-
-
-@pytest.fixture(params=MODES)
-def app(request, server, monkeypatch):
-    """The board of tests/python/client_app.py, and what makes workers of it in one mode."""
-    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    import client_app
-
-    board = Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
-
-    def make(**options):
-        options = {"concurrency": 2, "lease": "30s", "target": "client_app:board", **options}
-        return Worker(board, mode=request.param, queues=[], **options)
-
-    make.board = board
-    return make
-
-
-def told(board) -> list[str]:
-    return [line.decode() for line in board.client.lrange("told", 0, -1)]
-
 
 @pytest.mark.parametrize("name", ["approval", "approval-async"])
 def test_a_job_is_given_up_and_goes_on_when_it_is_approved(app, name) -> None:
@@ -44,7 +20,7 @@ def test_a_job_is_given_up_and_goes_on_when_it_is_approved(app, name) -> None:
     assert board.signal("approved", "j", "nobody", value={"by": "eve"}, sender="eve") == ["woken", None]
     assert app().run(burst=True)
     assert board.get("j").result == [{"by": "eve"}, "eve"]
-    assert told(board) == ["j draft", "j sent"]
+    assert app.told() == ["j draft", "j sent"]
     assert board.get("j").attempt == 2
 
 
@@ -55,7 +31,7 @@ def test_after_the_time_it_returns_none(app, name) -> None:
     app().run(burst=True)
     wait_until(lambda: board.state("j") in ("ready", "complete"), what="the end of the wait")
     app().run(burst=True)
-    assert (board.get("j").result, told(board)) == (None, ["j draft"])
+    assert (board.get("j").result, app.told()) == (None, ["j draft"])
 
 
 def test_an_early_signal_returns_at_once(jobs) -> None:

@@ -10,30 +10,6 @@ from harness import wait_until
 from jobboard import Abandon, Board, Limit, Retry, Worker
 from jobboard.testing import run_inline
 
-MODES = ["threads", "asyncio", "processes"]
-
-
-@pytest.fixture(params=MODES)
-def app(request, server, monkeypatch):
-    """The board of tests/python/client_app.py, and what makes workers of it in one mode."""
-    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    import client_app
-
-    board = Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
-
-    def make(**options):
-        options = {"concurrency": 2, "lease": "30s", "target": "client_app:board", **options}
-        return Worker(board, mode=request.param, queues=[], **options)
-
-    make.board = board
-    return make
-
-
-def told(board) -> list[str]:
-    return [line.decode() for line in board.client.lrange("told", 0, -1)]
-
 
 @pytest.mark.parametrize("name", ["stepwise", "stepwise-async"])
 def test_a_job_that_runs_again_goes_on_where_it_was(app, name) -> None:
@@ -42,7 +18,7 @@ def test_a_job_that_runs_again_goes_on_where_it_was(app, name) -> None:
     worker = app()
     while board.state("j") not in ("complete", None):
         assert worker.run(burst=True)
-    assert told(board) == [
+    assert app.told() == [
         "j charge",
         "j row 0",
         "j row 0",
@@ -62,7 +38,7 @@ def test_a_step_that_a_limit_refuses_fails_the_try(app) -> None:
     app.board.post({"rows": 1, "fail_at": []}, id="j", name="stepwise", retries=0)
     assert app().run(burst=True)
     job = app.board.get("j")
-    assert (job.state, job.kind, told(app.board)) == ("failed", "Limit", ["j charge"])
+    assert (job.state, job.kind, app.told()) == ("failed", "Limit", ["j charge"])
 
 
 def test_the_first_value_counts_also_when_another_worker_was_quicker(jobs) -> None:

@@ -12,35 +12,16 @@ import pytest
 from harness import SOON, past
 from jobboard import Board, Complete, Next, Worker
 
-MODES = ["threads", "asyncio", "processes"]
 
-
-@pytest.fixture(params=MODES)
-def app(request, server, monkeypatch):
-    """A function that makes workers of tests/python/client_app.py in one mode."""
-    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    import client_app
-
-    board = Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
-
-    made = []
+@pytest.fixture
+def app(app):
+    """With a short lease, and the queues that handlers name."""
 
     def make(**options):
-        options = {"concurrency": 2, "lease": "3s", "target": "client_app:board", **options}
-        made.append(Worker(board, mode=request.param, **options))
-        return made[-1]
+        return app(**{"lease": "3s", "queues": None, **options})
 
-    make.board, make.mode = board, request.param
-    yield make
-    for worker in made:
-        worker.stop()
-        worker.stop()
-
-
-def told(board) -> list[str]:
-    return [line.decode() for line in board.client.lrange("told", 0, -1)]
+    make.board, make.mode, make.told = app.board, app.mode, app.told
+    return make
 
 
 def test_results_and_reports(app) -> None:
@@ -75,12 +56,12 @@ def test_a_handler_is_stopped_when_its_job_is_called_off(app, work, until, how) 
     worker = app()
     thread = threading.Thread(target=worker.run)
     thread.start()
-    until(lambda: set(told(board)) == {"a began", "b began"}, what="both run")
+    until(lambda: set(app.told()) == {"a began", "b began"}, what="both run")
     if how == "release":
         board.pause()
     getattr(board, how)("a", "b")
     reason = "CancelRequested" if how == "cancel" else "Lost"
-    until(lambda: f"a {reason}" in told(board), what="a stopped")
+    until(lambda: f"a {reason}" in app.told(), what="a stopped")
     expected = {"cancel": "cancelled", "release": "ready", "delete": None}[how]
     until(lambda: (board.get("a") and board.get("a").state) == expected, what=expected)
     until(lambda: (board.get("b") and board.get("b").state) == expected, what=expected)
@@ -95,9 +76,9 @@ def test_a_handler_that_looks_at_flags_is_not_interrupted(app, until) -> None:
     worker = app(interrupt="flag")
     thread = threading.Thread(target=worker.run)
     thread.start()
-    until(lambda: told(board) == ["a began"], what="it runs")
+    until(lambda: app.told() == ["a began"], what="it runs")
     board.cancel("a")
-    until(lambda: told(board) == ["a began", "a saw it"], what="it saw the cancel")
+    until(lambda: app.told() == ["a began", "a saw it"], what="it saw the cancel")
     until(lambda: board.get("a").state == "cancelled", what="cancelled")
     worker.stop()
     thread.join(30)

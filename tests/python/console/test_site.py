@@ -41,7 +41,11 @@ def wrong(page: Page, address: str) -> list[str]:
 
 def test_the_search_finds_a_command(page: Page, address: str, wrong: list[str]) -> None:
     page.goto(f"{address}/index.html")
-    page.locator("input.md-search__input").fill("heartbeat")
+    field = page.locator("input.md-search__input")
+    field.click()
+    ready = page.locator(".md-search-result__meta", has_text="Type to start searching")
+    ready.wait_for(state="attached")  # before that the page's script does not hear what is typed
+    field.fill("heartbeat")
     found = page.locator("a.md-search-result__link", has_text="JOB.HEARTBEAT").first
     found.wait_for()
     found.click()

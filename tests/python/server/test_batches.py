@@ -139,6 +139,14 @@ def test_a_complete_batch_does_not_linger(clocked, clock):
     assert ids(waiter.reply()) == posted
 
 
+def lingers_from_now(waiter, clock, posted: str) -> None:
+    """The waiter, whose LINGER is 50 ms, takes the job when that has passed from now on."""
+    clock.advance(49)
+    assert waiter.still_waits()
+    clock.advance(1)
+    assert ids(waiter.reply()) == [posted]
+
+
 def test_when_others_took_the_jobs_the_time_starts_again(clocked, clock):
     board = clocked.board()
     waiter = batch(clocked, linger=50)
@@ -148,20 +156,14 @@ def test_when_others_took_the_jobs_the_time_starts_again(clocked, clock):
     clock.advance(10)
     assert waiter.still_waits()
     posted = board.post()
-    clock.advance(49)
-    assert waiter.still_waits()
-    clock.advance(1)
-    assert ids(waiter.reply()) == [posted]
+    lingers_from_now(waiter, clock, posted)
 
 
 def test_a_job_that_becomes_due_is_seen_then(clocked, clock):
     waiter = batch(clocked, linger=50)
     posted = clocked.board().post(delay=200)
     clock.advance(200)
-    clock.advance(49)
-    assert waiter.still_waits()
-    clock.advance(1)
-    assert ids(waiter.reply()) == [posted]
+    lingers_from_now(waiter, clock, posted)
 
 
 def test_a_board_that_is_made_anew_has_shown_nothing(clocked, clock):
@@ -171,20 +173,14 @@ def test_a_board_that_is_made_anew_has_shown_nothing(clocked, clock):
     clock.advance(40)
     board.client.delete("board")
     posted = board.post()
-    clock.advance(49)
-    assert waiter.still_waits()
-    clock.advance(1)
-    assert ids(waiter.reply()) == [posted]
+    lingers_from_now(waiter, clock, posted)
 
 
 def test_a_job_that_comes_under_another_name_is_seen(clocked, clock):
     waiter = batch(clocked, linger=50)
     posted = clocked.board("other").post()
     clocked.client().rename("other", "board")
-    clock.advance(49)
-    assert waiter.still_waits()
-    clock.advance(1)
-    assert ids(waiter.reply()) == [posted]
+    lingers_from_now(waiter, clock, posted)
 
 
 def test_at_the_end_of_the_wait_a_batch_takes_what_there_is(server):
