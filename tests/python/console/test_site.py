@@ -45,7 +45,7 @@ def test_the_search_finds_a_command(page: Page, address: str, wrong: list[str]) 
     field.click()
     ready = page.locator(".md-search-result__meta", has_text="Type to start searching")
     ready.wait_for(state="attached")  # before that the page's script does not hear what is typed
-    field.fill("heartbeat")
+    field.press_sequentially("heartbeat")
     found = page.locator("a.md-search-result__link", has_text="JOB.HEARTBEAT").first
     found.wait_for()
     found.click()
