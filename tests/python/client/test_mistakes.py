@@ -162,15 +162,9 @@ def test_a_blocked_event_loop(jobs, caplog, monkeypatch, until, work) -> None:
         while not told:  # until it has been said
             time.sleep(0.01)
 
-    @jobs.task()
-    async def waits() -> None:
-        await asyncio.sleep(0.3)
-
-    waits.post()
+    blocks.post()
     with caplog.at_level(logging.WARNING, LOGGER):
-        running = work(jobs, mode="asyncio", concurrency=1)
-        until(lambda: running.worker.done == 1)
-        blocks.post()
+        work(jobs, mode="asyncio", concurrency=1)
         until(lambda: "in blocks: await" in caplog.text)
         told.append(True)
     said = next(one for one in caplog.messages if "in blocks: await" in one)

@@ -23,6 +23,8 @@ class Watchdog(threading.Thread):
         self.closed = threading.Event()
         self.thread: int | None = None
         self.told: set[str] = set()
+        # Before any handler: the first one may be the one that blocks.
+        loop.call_soon_threadsafe(self._sign, threading.Event())
 
     def run(self) -> None:
         while not self.closed.wait(EVERY):
