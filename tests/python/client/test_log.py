@@ -134,7 +134,7 @@ def test_the_first_and_the_last_lines(server, jobs, work, until, caplog) -> None
         worker.stop()
     told = caplog.messages
     assert told[0] == (
-        f"{worker.name} works on Board('board') at 127.0.0.1:{server.port}, db 0: queues bulk, slow ones; "
+        f"{worker.name} starts on Board('board') at 127.0.0.1:{server.port}, db 0: queues bulk, slow ones; "
         "tasks slow, all of the queue bulk; 2 threads"
     )
     [waits] = [one for one in told if "waits up to" in one]

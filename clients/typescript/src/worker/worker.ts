@@ -96,7 +96,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     });
     const heed = (): void => void this.stop();
     if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heed);
-    log.info(`${this.name} works on ${String(this.board)}: ${this.options.queueWords.slice(2).join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
+    log.info(`${this.name} starts on ${String(this.board)}: ${this.options.queueWords.slice(2).join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
     try {
       engine.start(burst);
       if (this.#stops > 0) engine.stop();

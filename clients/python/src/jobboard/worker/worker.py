@@ -240,7 +240,7 @@ class Worker:
         if self._stops:
             engine.ask_to_stop()
         log.info(
-            "%s works on %s at %s: queues %s; tasks %s; %d %s",
+            "%s starts on %s at %s: queues %s; tasks %s; %d %s",
             *(self.name, self.board, place_of(self.board.client)),
             *(", ".join(self.options.queue_names) or "all", self.handlers),
             *(self.options.concurrency, self.options.mode),
