@@ -157,7 +157,7 @@ def test_too_many_live_pages_are_told_so(consoles, store: Server, board: Board):
             response = open_pages.enter_context(live(console, cookie))
             assert first_event(response) in ("part", "look")
         with live(console, cookie) as one_more:
-            assert "as many are told anew as may be" in one_more.read().decode()
+            assert "the most that --connections allows are open" in one_more.read().decode()
 
     # Those that were closed make room.
     def has_room() -> bool:
