@@ -134,7 +134,7 @@ bench-growth: setup build ## Commands with a thousand and with ten million jobs 
 	$(VENV)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --most=,$(MOST))
 
 bench-agents: setup build ## Jobs of five steps that wait for a signal, workers and servers killed at random, into docs/reports/agents.md [SERVER=redis82] [JOBS=1000] [SEED=1]
-	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' $(VENV)/python benches/agents.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --seed=,$(SEED))
+	$(VENV)/python benches/agents.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --seed=,$(SEED))
 
 bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramatiq, and the start of a test server, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
 	@scripts/workers

@@ -13,27 +13,25 @@ import argparse
 import os
 import random
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "python"))
 
 import cores  # noqa: E402
 import cycles  # noqa: E402
-from bench import cpu_model  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
 from jobboard.replies import unpacked  # noqa: E402
-from report import number, table  # noqa: E402
+from report import commit, cpu_model, number, table  # noqa: E402
+from sampling import main_thread_nanoseconds  # noqa: E402
 from wire import Wire, encode, fields  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "streams.md"
 PERSISTENCE = ["no persistence", "append-only file", "append-only file and replica"]
 CLIENTS = 50
-DRAIN = ("XACK, XDEL", "XACKDEL")
 
 Life = Generator[bytes, Any, None]
 
@@ -64,11 +62,8 @@ def stream_life(jobs: int, worker: int, ackdel: bool) -> Life:
         yield encode("XADD", "bench", "*", "d", cycles.PAYLOAD)
         read = yield encode("XREADGROUP", "GROUP", "g", f"w{worker}", "COUNT", 1, "STREAMS", "bench", ">")
         id = read[0][1][0][0]
-        if ackdel:
-            yield encode("XACKDEL", "bench", "g", "IDS", 1, id)
-        else:
-            yield encode("XACK", "bench", "g", id)
-            yield encode("XDEL", "bench", id)
+        for command in cycles.stream_ends([id], ackdel):
+            _ = yield command
 
 
 def crowd(wires: list[Wire], lives: list[Life]) -> None:
@@ -92,30 +87,7 @@ def crowd(wires: list[Wire], lives: list[Life]) -> None:
 
 def batches_packed(wire: Wire, jobs: int) -> None:
     """Records as one string, and of them what a stream's entry has, and the token."""
-    batches = jobs // cycles.BATCH
-    wire.pipeline(
-        [encode("JOB.MPOST", "bench", cycles.BATCH, *[cycles.PAYLOAD] * cycles.BATCH)] * batches, 10
-    )
-    claim = encode("JOB.CLAIM", "bench", "w", "COUNT", cycles.BATCH, *cycles.AS_STREAMS, "PACKED")
-    ends = []
-    for packed in wire.pipeline([claim] * batches, 10):
-        found = unpacked(packed)
-        ids, tokens = [job[b"id"] for job in found], [job[b"token"] for job in found]
-        ends.append(encode("JOB.MCONSUME", "bench", "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
-    wire.pipeline(ends, 10)
-
-
-def stream_pipelined(wire: Wire, jobs: int, ackdel: bool, count: int) -> None:
-    wire.pipeline([encode("XADD", "bench", "*", "d", cycles.PAYLOAD)] * jobs)
-    read = encode("XREADGROUP", "GROUP", "g", "c", "COUNT", count, "STREAMS", "bench", ">")
-    ends = []
-    for reply in wire.pipeline([read] * (jobs // count), max(1000 // count, 1)):
-        ids = [entry[0] for entry in reply[0][1]]
-        if ackdel:
-            ends.append(encode("XACKDEL", "bench", "g", "IDS", len(ids), *ids))
-        else:
-            ends += [encode("XACK", "bench", "g", *ids), encode("XDEL", "bench", *ids)]
-    wire.pipeline(ends, max(1000 // count, 1))
+    cycles.board_in_batches(wire, jobs, *cycles.AS_STREAMS, "PACKED", read=unpacked)
 
 
 class Side:
@@ -134,10 +106,6 @@ class Side:
     def part(self) -> None:
         cores.part(self.pid, [server.process.pid for server in self.servers[1:]])
 
-    def nanoseconds(self) -> int:
-        """What the main thread has run so far."""
-        return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()[0])
-
     def empty(self) -> None:
         self.wires[0].call("FLUSHALL")
         if len(self.servers) == 2:
@@ -153,8 +121,22 @@ class Side:
             server.close()
 
 
-Way = tuple[str, str, str, Callable[[Side, int], None], int]
-"""Manner, name, whose (`ours` or `theirs`), what it does for so many jobs, and how many jobs a round has."""
+class Way(NamedTuple):
+    """One way to take jobs from post to end: a row of the report.
+
+    `manner` says how the clients talk to the server, `name` which commands they send, and `whose` which side
+    runs them, `ours` or `theirs`. `work` takes a number of jobs through their life; a round has `jobs`.
+    """
+
+    manner: str
+    name: str
+    whose: str
+    work: Callable[[Side, int], None]
+    jobs: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.manner, self.name, self.whose
 
 
 def ways(ackdel: bool, jobs: int) -> list[Way]:
@@ -168,20 +150,21 @@ def ways(ackdel: bool, jobs: int) -> list[Way]:
     def piped(work: Callable[..., None], *words: Any) -> Callable[[Side, int], None]:
         return lambda side, jobs: work(side.wires[0], jobs, *words)
 
-    end, some, few = DRAIN[ackdel], jobs // 2 // CLIENTS * CLIENTS, jobs // 10
+    stream = f"XADD, XREADGROUP, {'XACKDEL' if ackdel else 'XACK, XDEL'}"
+    some, few = jobs // 2 // CLIENTS * CLIENTS, jobs // 10
     found: list[Way] = [
-        ("pipelined", "POST, CLAIM, CONSUME", "ours", piped(cycles.board_singly), jobs),
-        ("pipelined", "POST, CONSUME with CLAIM", "ours", piped(cycles.board_chained), jobs),
-        ("pipelined", f"XADD, XREADGROUP, {end}", "theirs", piped(stream_pipelined, ackdel, 1), jobs),
-        ("by the hundred", "MPOST, CLAIM, MCONSUME", "ours", piped(cycles.board_in_batches), jobs),
-        ("by the hundred", "the same, PACKED, 3 fields", "ours", piped(batches_packed), jobs),
-        ("by the hundred", f"XADD, XREADGROUP, {end}", "theirs", piped(stream_pipelined, ackdel, 100), jobs),
+        Way("pipelined", "POST, CLAIM, CONSUME", "ours", piped(cycles.board_singly), jobs),
+        Way("pipelined", "POST, CONSUME with CLAIM", "ours", piped(cycles.board_chained), jobs),
+        Way("pipelined", stream, "theirs", piped(cycles.stream_singly, ackdel), jobs),
+        Way("by the hundred", "MPOST, CLAIM, MCONSUME", "ours", piped(cycles.board_in_batches), jobs),
+        Way("by the hundred", "the same, PACKED, 3 fields", "ours", piped(batches_packed), jobs),
+        Way("by the hundred", stream, "theirs", piped(cycles.stream_in_batches, ackdel), jobs),
     ]
     for manner, count, many in ((f"{CLIENTS} clients", CLIENTS, some), ("one client", 1, few)):
         found += [
-            (manner, "POST, CLAIM, CONSUME", "ours", people(count, board_life), many),
-            (manner, "POST, CONSUME with CLAIM", "ours", people(count, chained_life), many),
-            (manner, f"XADD, XREADGROUP, {end}", "theirs", people(count, stream_life, ackdel), many),
+            Way(manner, "POST, CLAIM, CONSUME", "ours", people(count, board_life), many),
+            Way(manner, "POST, CONSUME with CLAIM", "ours", people(count, chained_life), many),
+            Way(manner, stream, "theirs", people(count, stream_life, ackdel), many),
         ]
     return found
 
@@ -194,18 +177,18 @@ def measure(kind: str, persistence: str, rounds: int, jobs: int, draw: random.Ra
             side.part()
         ackdel = sides["theirs"].knows("xackdel")
         all_ways = ways(ackdel, jobs)
-        spent: dict[tuple[str, str, str], list[float]] = {way[:3]: [] for way in all_ways}
+        spent: dict[tuple[str, str, str], list[float]] = {way.key: [] for way in all_ways}
         for turn in range(rounds + 1):
             draw.shuffle(all_ways)
-            for manner, name, whose, work, count in all_ways:
-                side = sides[whose]
+            for way in all_ways:
+                side = sides[way.whose]
                 side.empty()
-                if whose == "theirs":
+                if way.whose == "theirs":
                     side.wires[0].call("XGROUP", "CREATE", "bench", "g", "$", "MKSTREAM")
-                before = side.nanoseconds()
-                work(side, count)
+                before = main_thread_nanoseconds(side.pid)
+                way.work(side, way.jobs)
                 if turn:  # the first one warms up
-                    spent[manner, name, whose].append((side.nanoseconds() - before) / count / 1000)
+                    spent[way.key].append((main_thread_nanoseconds(side.pid) - before) / way.jobs / 1000)
         for side in sides.values():
             side.servers[0].check_health()
         return spent
@@ -258,16 +241,16 @@ def title(kind: str) -> str:
 
 
 def page(given: argparse.Namespace, parts: list[str], taken: float) -> str:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     body = "\n".join(parts)
     return f"""# Server CPU beside Redis Streams
 
-Made by `make bench-streams` at {commit.stdout.strip()}: {cpu_model()}, {os.cpu_count()} cores,
+Made by `make bench-streams` at {commit()}: {cpu_model()}, {os.cpu_count()} cores,
 load at the end {os.getloadavg()[0]:.1f}; the host gave {taken:.0f} s of a core to others meanwhile.
 
 Microseconds of the server's main thread for one job from post to end, payload of 100 bytes, the median of
 {given.rounds} rounds. Behind it in bold the share of Streams' time: the median of the rounds' ratios, with
-the smallest and the largest. A pipeline has 500 commands in one write, and {given.jobs:,} jobs a round.
+the smallest and the largest. A round of pipelines has {given.jobs:,} jobs: singly a client writes 500
+commands at once, by the hundred those for 1,000 jobs, and XADD, which takes one entry, 500 at once.
 {CLIENTS} clients and one client have one command each under way, as workers do. Streams ends a job with
 XACKDEL where the server has it, otherwise with XACK and XDEL. The append-only file is synced every second.
 

@@ -15,7 +15,6 @@ import multiprocessing
 import os
 import platform
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,7 +31,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 import redis  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
 from jobboard import Board, Context, Worker  # noqa: E402
-from report import table  # noqa: E402
+from report import commit, table  # noqa: E402
 
 STEPS = ["plan", "fetch", "draft", "check", "send"]
 WAIT_AFTER = "fetch"
@@ -74,20 +73,16 @@ def work(port: int, name: str, concurrency: int, journal: str) -> None:
     Worker(board, name=name, concurrency=concurrency, lease="5s").run()
 
 
-def approve(port: int, jobs: int, sent: Any) -> None:
+def approve(port: int) -> None:
     """Sends every job's signal once it waits for it."""
     board = connected(port)
-    while sent.value < jobs:
-        waiting: list[str] = []
-        with suppress(redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError):
+    while True:
+        with suppress(redis.ConnectionError, redis.TimeoutError):
             waiting = [job.id for job in islice(board.list(awaits=SIGNAL, fields=["id"]), 200)]
-        random.shuffle(waiting)
-        for id in waiting:
-            with suppress(redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError):
+            random.shuffle(waiting)
+            for id in waiting:
                 board.signal(SIGNAL, id, value=f"yes {id}")
-                sent.value += 1
-        if not waiting:
-            time.sleep(0.01)
+        time.sleep(0.01)
 
 
 @dataclass
@@ -164,7 +159,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kill-every", type=float, default=0.2, help="seconds between two kills of a worker")
     parser.add_argument("--server-kills", type=int, default=3, help="how often the server is killed, too")
-    parser.add_argument("--report", type=Path, default=ROOT / "docs" / "reports" / "agents.md")
+    parser.add_argument("--to", type=Path, default=ROOT / "docs" / "reports" / "agents.md")
     given = parser.parse_args()
     draw = random.Random(given.seed)
     folder = Path(tempfile.mkdtemp(prefix="agents-"))
@@ -172,7 +167,6 @@ def main() -> int:
     journal.touch()
     server = Server(given.server, config=["appendonly yes", "appendfsync always"])
     crew = Crew(server.port, given.workers, given.concurrency, str(journal))
-    sent = FORK.Value("i", 0)
     try:
         board = connected(server.port)
         board.settings_set({"lapses": -1, "retain-complete": "1d", "retain-result": "1d"})
@@ -182,9 +176,7 @@ def main() -> int:
         for id in early:
             board.signal(SIGNAL, id, value=f"yes {id}")
         crew.begin()
-        approver = FORK.Process(
-            target=approve, args=(server.port, given.jobs - len(early), sent), daemon=True
-        )
+        approver = FORK.Process(target=approve, args=(server.port,), daemon=True)
         approver.start()
         marks = [given.jobs * (n + 1) // (given.server_kills + 1) for n in range(given.server_kills)]
         done = 0
@@ -210,7 +202,6 @@ def main() -> int:
 def write(
     given: argparse.Namespace, crew: Crew, counted: Counter, wrong: list[str], taken: float, early: int
 ) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     works = given.jobs * len(STEPS) * WORK / (given.workers * given.concurrency)
     rows = [
         ["jobs complete", f"{given.jobs - counted['jobs lost']:,} of {given.jobs:,}"],
@@ -226,7 +217,7 @@ def write(
     ]
     text = f"""# Jobs that remember and wait, under kills
 
-Made by `make bench-agents SERVER={given.server} JOBS={given.jobs}` at {commit.stdout.strip()}: \
+Made by `make bench-agents SERVER={given.server} JOBS={given.jobs}` at {commit()}: \
 {platform.machine()}, {os.cpu_count()} cores, load of the machine at the end {os.getloadavg()[0]:.1f}.
 
 {given.workers} workers of {given.concurrency} threads run jobs of {len(STEPS)} steps, {WORK * 1000:.0f} ms \
@@ -238,7 +229,7 @@ server writes each command to disk, and is killed too.
 A call that a kill cuts before its value is stored runs again: that is the difference of calls and steps. \
 [Steps](../guides/steps.md) says what to pass to the outside world, so that such a call does no harm.
 """
-    given.report.write_text(text)
+    given.to.write_text(text)
     print(text)
 
 

@@ -29,6 +29,7 @@ import tables  # noqa: E402
 import targets  # noqa: E402
 import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
+from report import cpu_model  # noqa: E402
 from wire import Wire  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "benchmarks.md"
@@ -129,13 +130,6 @@ Measured by `{command}` on {version} with {allocator}.
 Machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.
 {cores.manner(server.process.pid)}
 """
-
-
-def cpu_model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import argparse
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from console.conftest import address, chromium  # noqa: E402
 from console.process import BINARY, Console  # noqa: E402
 from harness import KINDS, Board, Server  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
-from report import table  # noqa: E402
+from report import commit, table  # noqa: E402
 
 PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "Boards": ("/", {}),
@@ -150,11 +149,10 @@ def main() -> None:
 
 
 def write(arguments: argparse.Namespace, rows: list[list[str]], share: float) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     build = "release" if "release" in str(BINARY) else "checked, which is not optimised"
     text = f"""# What the console costs
 
-Made by `make bench-console` at {commit.stdout.strip()}: {arguments.server}, {platform.machine()}, \
+Made by `make bench-console` at {commit()}: {arguments.server}, {platform.machine()}, \
 {os.cpu_count()} cores, build {build}.
 A board of {arguments.jobs:,} jobs in {arguments.queues:,} queues, 1,020 of them failed. Load of the machine \
 at the end: {os.getloadavg()[0]:.1f}.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from wire import Wire, encode, fields
 
 PAYLOAD = b"x" * 100
@@ -34,14 +37,19 @@ def board_chained(wire: Wire, count: int) -> None:
     wire.pipeline(encode("JOB.CONSUME", "bench", "w", id, "CLAIM") for id in ids)
 
 
-def board_in_batches(wire: Wire, count: int, *record: object) -> None:
-    """A claim answers with the fields that `record` names, or those of the default."""
+def jobs_of(claim: list) -> list[dict[bytes, Any]]:
+    """The records of a claim's reply."""
+    return [fields(one) for one in claim]
+
+
+def board_in_batches(wire: Wire, count: int, *record: object, read: Callable[[Any], list] = jobs_of) -> None:
+    """A claim answers with the fields that `record` names, or those of the default; `read` parses it."""
     batches = count // BATCH
     wire.pipeline([encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
     claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w", "COUNT", BATCH, *record)] * batches, 10)
     commands = []
     for claim in claims:
-        jobs = [fields(one) for one in claim]
+        jobs = read(claim)
         ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
         commands.append(encode("JOB.MCONSUME", "bench", "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
     wire.pipeline(commands, 10)
@@ -51,24 +59,28 @@ def board_in_batches_as_streams(wire: Wire, count: int) -> None:
     board_in_batches(wire, count, *AS_STREAMS)
 
 
-def stream_singly(wire: Wire, count: int) -> None:
+def stream_singly(wire: Wire, count: int, ackdel: bool = False) -> None:
     wire.pipeline([encode("XADD", "bench", "*", "d", PAYLOAD)] * count)
     reads = wire.pipeline([encode(*_read(1))] * count)
     ids = [read[0][1][0][0] for read in reads]
-    wire.pipeline(
-        command for id in ids for command in (encode("XACK", "bench", "g", id), encode("XDEL", "bench", id))
-    )
+    wire.pipeline(command for id in ids for command in stream_ends([id], ackdel))
 
 
-def stream_in_batches(wire: Wire, count: int) -> None:
-    """XADD has no form for many: its commands are pipelined; the other three take 100 ids each."""
+def stream_in_batches(wire: Wire, count: int, ackdel: bool = False) -> None:
+    """XADD has no form for many: its commands are pipelined; the others take 100 ids each."""
     batches = count // BATCH
     wire.pipeline([encode("XADD", "bench", "*", "d", PAYLOAD)] * count)
     commands = []
     for read in wire.pipeline([encode(*_read(BATCH))] * batches, 10):
-        ids = [entry[0] for entry in read[0][1]]
-        commands += [encode("XACK", "bench", "g", *ids), encode("XDEL", "bench", *ids)]
-    wire.pipeline(commands, 20)
+        commands += stream_ends([entry[0] for entry in read[0][1]], ackdel)
+    wire.pipeline(commands, 10 if ackdel else 20)
+
+
+def stream_ends(ids: list[bytes], ackdel: bool) -> list[bytes]:
+    """The commands that acknowledge and delete entries: one where the server has XACKDEL."""
+    if ackdel:
+        return [encode("XACKDEL", "bench", "g", "IDS", len(ids), *ids)]
+    return [encode("XACK", "bench", "g", *ids), encode("XDEL", "bench", *ids)]
 
 
 def _read(count: int) -> tuple:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import selectors
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,12 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "python"))
 
 import cores  # noqa: E402
-from bench import cpu_model  # noqa: E402
 from cycles import PAYLOAD  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
-from report import number, table  # noqa: E402
-from sampling import info  # noqa: E402
-from waiters import allow_connections, blocked_clients  # noqa: E402
+from report import commit, cpu_model, number, table  # noqa: E402
+from sampling import info, main_thread_nanoseconds  # noqa: E402
+from waiters import LONG, Waiters, allow_connections, blocked_clients  # noqa: E402
 from wire import Wire, encode, fields  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "growth.md"
@@ -36,15 +33,9 @@ FEW = 1000
 ROUNDS = 7
 POSTS = 1000
 """Posts, claims and ends of a round."""
-LONG = 3_600_000
 
 Spent = dict[str, list[float]]
 """Microseconds a command, by its name and round."""
-
-
-def main_thread(pid: int) -> int:
-    """Nanoseconds that the server's main thread has run."""
-    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0])
 
 
 def queue(number: int) -> str:
@@ -106,9 +97,9 @@ def lives(wire: Wire, pid: int, everywhere: bool) -> Spent:
     names = [queue(number) for number in range(QUEUES)]
 
     def timed(name: str, commands: list[bytes]) -> list:
-        before = main_thread(pid)
+        before = main_thread_nanoseconds(pid)
         replies = wire.pipeline(commands)
-        spent.setdefault(name, []).append((main_thread(pid) - before) / len(commands) / 1000)
+        spent.setdefault(name, []).append((main_thread_nanoseconds(pid) - before) / len(commands) / 1000)
         return replies
 
     for _ in range(ROUNDS + 1):
@@ -126,58 +117,44 @@ def lives(wire: Wire, pid: int, everywhere: bool) -> Spent:
     return {name: costs[1:] for name, costs in spent.items()}  # the first round warms up
 
 
-class Waiting:
-    """Connections that wait in JOB.CLAIM for the queues `names(n)`, and again when they have got a job."""
+def claims(names: Callable[[int], list[str]]) -> Callable[[int], bytes]:
+    """The claim of each waiting worker, which waits for the queues `names(number)`."""
 
-    def __init__(self, port: int, count: int, names: Callable[[int], list[str]], control: Wire) -> None:
-        self.control = control
-        self.selector = selectors.DefaultSelector()
-        for n in range(count):
-            wire, chosen = Wire(port), names(n)
-            words = ("QUEUES", len(chosen), *chosen, "BLOCK", 0, "LEASE", LONG)
-            claim = encode("JOB.CLAIM", "bench", f"w{n}", *words)
-            wire.socket.sendall(claim)
-            self.selector.register(wire.socket, selectors.EVENT_READ, (wire, claim))
-        while blocked_clients(control) < count:
-            time.sleep(0.01)
+    def claim(number: int) -> bytes:
+        chosen = names(number)
+        words = ("QUEUES", len(chosen), *chosen, "BLOCK", 0, "LEASE", LONG)
+        return encode("JOB.CLAIM", "bench", f"w{number}", *words)
 
-    def post(self, number: int) -> None:
-        """Posts a job, and waits until a worker has got it and waits again."""
-        self.control.call(
-            "JOB.POST", "bench", PAYLOAD, "QUEUE", queue(number), "GROUP", f"g{number % GROUPS}"
-        )
-        for key, _ in self.selector.select(10):
-            wire, claim = key.data
-            wire.read()
-            wire.socket.sendall(claim)
+    return claim
 
-    def close(self) -> None:
-        for key in list(self.selector.get_map().values()):
-            key.data[0].close()
-        self.selector.close()
-        while blocked_clients(self.control):
-            time.sleep(0.01)
+
+def post(wire: Wire, waiters: Waiters, number: int) -> None:
+    """Posts a job, and waits until a worker has got it and waits again."""
+    wire.call("JOB.POST", "bench", PAYLOAD, "QUEUE", queue(number), "GROUP", f"g{number % GROUPS}")
+    waiters.take_one()
 
 
 def blocked(server: Server, wire: Wire, count: int, names: Callable[[int], list[str]]) -> list[float]:
     """Microseconds of a post with its wake-up, claim and new wait, without what the connections cost idle."""
     wire.call("FLUSHALL")
-    pid, waiting = server.process.pid, Waiting(server.port, count, names, wire)
+    pid, waiting = server.process.pid, Waiters(server.port, count, wire, claims(names))
     try:
-        before, start = main_thread(pid), time.monotonic()
+        before, start = main_thread_nanoseconds(pid), time.monotonic()
         time.sleep(1)
-        idle = (main_thread(pid) - before) / (time.monotonic() - start)
+        idle = (main_thread_nanoseconds(pid) - before) / (time.monotonic() - start)
         spent = []
         for turn in range(ROUNDS + 1):
-            before, start = main_thread(pid), time.monotonic()
+            before, start = main_thread_nanoseconds(pid), time.monotonic()
             for n in range(POSTS // 2):
-                waiting.post(n)
+                post(wire, waiting, n)
             idled = idle * (time.monotonic() - start)
             if turn:
-                spent.append((main_thread(pid) - before - idled) / (POSTS // 2) / 1000)
+                spent.append((main_thread_nanoseconds(pid) - before - idled) / (POSTS // 2) / 1000)
         return spent
     finally:
         waiting.close()
+        while blocked_clients(wire):
+            time.sleep(0.01)
 
 
 def main() -> None:
@@ -239,10 +216,9 @@ def woken_row(
 def write(
     given: argparse.Namespace, growth: list[list[str]], woken: list[list[str]], memory: float, waiters: int
 ) -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     text = f"""# Growth with features in use
 
-Made by `make bench-growth SERVER={given.server}` at {commit.stdout.strip()}: {cpu_model()},
+Made by `make bench-growth SERVER={given.server}` at {commit()}: {cpu_model()},
 {os.cpu_count()} cores, load of the machine at the end {os.getloadavg()[0]:.1f}.
 
 Jobs of 100 bytes in {QUEUES} queues and {GROUPS:,} groups, with two tags, a user, a name and one of five

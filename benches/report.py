@@ -1,6 +1,25 @@
-"""Numbers and tables as text."""
+"""Numbers and tables as text, and what a report says of its making."""
 
 from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def commit() -> str:
+    """The short name of the commit that is measured."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
 
 
 def number(value: float) -> str:

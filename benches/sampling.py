@@ -26,6 +26,11 @@ def main_thread_seconds(wire: Wire) -> float:
     return float(found["used_cpu_user_main_thread"]) + float(found["used_cpu_sys_main_thread"])
 
 
+def main_thread_nanoseconds(pid: int) -> int:
+    """The same by the process's id, in nanoseconds, as the scheduler has counted them."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0])
+
+
 @dataclass
 class Blocked:
     """A connection of a worker: `wait` blocks, `take` does the rest once it has answered."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import selectors
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import cores
@@ -20,6 +21,7 @@ SPREAD = 4_000
 """Milliseconds over which the due times of the samples lie."""
 
 LONG = 3_600_000
+CLAIM = encode("JOB.CLAIM", "bench", "w", "BLOCK", 0, "LEASE", LONG)
 
 
 def allow_connections(count: int) -> int:
@@ -40,27 +42,32 @@ def blocked_clients(wire: Wire) -> int:
 
 
 class Waiters:
-    """Connections that each wait in JOB.CLAIM, and wait again whenever they have got a job."""
+    """Connections that each wait in JOB.CLAIM, and wait again whenever they have got a job.
 
-    def __init__(self, port: int, count: int, control: Wire) -> None:
-        self.claim = encode("JOB.CLAIM", "bench", "w", "BLOCK", 0, "LEASE", LONG)
+    `claim` makes the command of each from its number.
+    """
+
+    def __init__(
+        self, port: int, count: int, control: Wire, claim: Callable[[int], bytes] = lambda _: CLAIM
+    ) -> None:
         self.selector = selectors.DefaultSelector()
-        for _ in range(count):
-            wire = Wire(port)
-            wire.socket.sendall(self.claim)
-            self.selector.register(wire.socket, selectors.EVENT_READ, wire)
+        for n in range(count):
+            wire, command = Wire(port), claim(n)
+            wire.socket.sendall(command)
+            self.selector.register(wire.socket, selectors.EVENT_READ, (wire, command))
         while blocked_clients(control) < count:
             time.sleep(0.01)
 
     def take_one(self) -> None:
         """Waits until one of them has got a job, and lets it wait again."""
         for key, _ in self.selector.select(10):
-            key.data.read()
-            key.data.socket.sendall(self.claim)
+            wire, command = key.data
+            wire.read()
+            wire.socket.sendall(command)
 
     def close(self) -> None:
         for key in list(self.selector.get_map().values()):
-            key.data.close()
+            key.data[0].close()
         self.selector.close()
 
 

@@ -112,8 +112,8 @@ impl Where<'_> {
         Ok(Slice { slots: chosen.slots, held, next: chosen.next })
     }
 
-    /// Chooses the next slice of at most so many bytes, calls `each` for each job unless this is a dry run,
-    /// and replies.
+    /// Chooses the next slice as [`Where::choose`] does, and replies. Unless this is a dry run, calls `each` for
+    /// every job of the slice first.
     pub fn run(
         &self,
         commit: &mut Commit<'_>,

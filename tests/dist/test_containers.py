@@ -72,9 +72,9 @@ def test_the_dockerfile_copies_what_is_there() -> None:
     done = subprocess.run(["sed", "-n", pattern, ROOT / "redis.conf"], capture_output=True, text=True)
     roles = re.findall(r"^user (\w+) on >choose-a-password ", done.stdout, re.MULTILINE)
     assert roles == re.findall(r"^# user (\w+) on >", (ROOT / "redis.conf").read_text(), re.MULTILINE)
+    values = (ROOT / "packaging" / "helm" / "jobboard" / "values.yaml").read_text()
     for role in roles:
         assert f"role {role} JOBBOARD_{role.upper()}_PASSWORD" in START, "the image does not know this role"
-        values = (ROOT / "packaging" / "helm" / "jobboard" / "values.yaml").read_text()
         assert f'\n  {role}: ""\n' in values, "the chart does not know this role"
 
 

@@ -105,7 +105,7 @@ impl Chunks {
         self.ends.len() - self.gone
     }
 
-    /// Where a chunk begins, in bytes since the record was made; dropped chunks count.
+    /// Where a chunk begins in `bytes`, which may still hold dropped ones. `at` counts these too.
     fn start(&self, at: usize) -> usize {
         at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
     }

@@ -1,6 +1,7 @@
 """Fixtures of the tests of clients/python.
 
 jobs        a jobboard.Board "board" on `server`
+app_board   the same with the handlers of client_app
 app         makes workers of tests/python/client_app.py, in each mode: app(concurrency=3).run(burst=True)
 process     starts `jobboard worker client_app:board …`: process("--threads", "2")
 told        what the handlers of client_app have told
@@ -21,6 +22,7 @@ import jobboard
 import pytest
 from harness import Server, wait_until
 
+MODES = ["threads", "asyncio", "processes"]
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -29,24 +31,30 @@ def jobs(server: Server) -> jobboard.Board:
     return jobboard.Board("board", server.client(decode_responses=False))
 
 
-@pytest.fixture(params=["threads", "asyncio", "processes"])
-def app(request, server: Server, monkeypatch) -> Iterator[Callable[..., jobboard.Worker]]:
-    """Also has `board`, `mode`, and `told()`: what the handlers have told."""
+@pytest.fixture
+def app_board(jobs: jobboard.Board, server: Server, monkeypatch) -> jobboard.Board:
+    """`jobs` with the handlers of tests/python/client_app.py, in this process and in its children."""
     monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
     import client_app
 
-    board = jobboard.Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
+    jobs.handlers = client_app.board.handlers
+    monkeypatch.setattr(client_app, "client", jobs.client)
+    return jobs
+
+
+@pytest.fixture(params=MODES)
+def app(
+    request, app_board: jobboard.Board, told: Callable[[], list[str]]
+) -> Iterator[Callable[..., jobboard.Worker]]:
+    """Also has `board`, `mode` and `told`."""
     made: list[jobboard.Worker] = []
 
     def make(**options: Any) -> jobboard.Worker:
         options = {"concurrency": 2, "lease": "30s", "queues": [], "target": "client_app:board", **options}
-        made.append(jobboard.Worker(board, mode=request.param, **options))
+        made.append(jobboard.Worker(app_board, mode=request.param, **options))
         return made[-1]
 
-    make.board, make.mode = board, request.param
-    make.told = lambda: [line.decode() for line in board.client.lrange("told", 0, -1)]
+    make.board, make.mode, make.told = app_board, request.param, told
     yield make
     for worker in made:
         worker.stop()

@@ -5,23 +5,17 @@ from __future__ import annotations
 import logging
 
 import pytest
-from jobboard import Abandon, Board, Next, NoRetry, Retry, Trash
+from jobboard import Abandon, Next, NoRetry, Retry, Trash
 from jobboard.testing import run_inline
 
 MODES = ["threads", "asyncio", "processes"]
 
 
 @pytest.fixture(params=MODES)
-def app(request, server, monkeypatch, work):
-    """The board of tests/python/client_app.py, and a worker of it in one mode."""
-    monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    import client_app
-
-    board = Board("board", server.client(decode_responses=False))
-    board.handlers = client_app.board.handlers
-    monkeypatch.setattr(client_app, "client", board.client)
-    work(board, mode=request.param, queues=[], concurrency=1, target="client_app:board")
-    return board
+def app(request, app_board, work):
+    """The board of client_app, and a worker of it in one mode."""
+    work(app_board, mode=request.param, queues=[], concurrency=1, target="client_app:board")
+    return app_board
 
 
 @pytest.mark.parametrize("name", ["odd", "odd-async"])

@@ -75,7 +75,7 @@ def test_instructions_of_a_whole_life() -> None:
 @pytest.mark.parametrize("server_kills", ["0", "1"])
 def test_jobs_that_remember_and_wait(tmp_path: Path, server_kills: str) -> None:
     report = tmp_path / "agents.md"
-    run(sys.executable, "agents.py", "--jobs", "40", "--server-kills", server_kills, "--report", str(report))
+    run(sys.executable, "agents.py", "--jobs", "40", "--server-kills", server_kills, "--to", str(report))
     text = report.read_text()
     assert "| jobs complete | 40 of 40 |" in text
     assert "| stored steps that ran again | 0 |" in text
