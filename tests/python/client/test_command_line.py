@@ -18,8 +18,8 @@ import pytest
 from harness.server import free_port
 from jobboard.cli import build_parser, main
 
-SKIPPED = {"serve", "completion", "top"}
-"""They start servers, write scripts of shells, or look again and again."""
+SKIPPED = {"serve", "completion", "top", "mcp"}
+"""They start servers, write scripts of shells, look again and again, or speak a protocol."""
 
 WRONG_TEXTS = ["", "x", "-1", "[", "\udcff", "a\x00b", "9" * 400, "=", "=x", "{}", "*", "missing/file", "/"]
 WRONG_URLS = [

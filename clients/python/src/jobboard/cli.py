@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import redis
 
 from . import __version__
-from .commands import change, completion, copy, doctor, look, operate, post, serve, steer, top, work
+from .commands import change, completion, copy, doctor, look, mcp, operate, post, serve, steer, top, work
 from .connecting import name_of_default
 from .errors import explained
 from .escaping import escaped
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jobboard", description="Job boards inside Redis and Valkey.")
     parser.add_argument("--version", action="version", version=f"jobboard {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="<command>")
-    for module in (serve, work, doctor, post, look, operate, change, steer, copy, top, completion):
+    for module in (serve, work, doctor, post, look, operate, change, steer, copy, top, mcp, completion):
         module.add(subparsers)
     if importlib.util.find_spec("jobboard.importers") is not None:
         importlib.import_module("jobboard.importers").add_command(subparsers)

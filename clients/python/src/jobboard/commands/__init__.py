@@ -1,4 +1,4 @@
 """The commands of the command line, one file each, and what they share.
 
-Uses `board`, `copying`, `serving` and `worker`.
+Uses `board`, `copying`, `mcp`, `serving` and `worker`.
 """
