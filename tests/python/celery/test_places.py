@@ -76,6 +76,26 @@ def test_a_primary_that_sentinels_watch(watched: Watched):
     works(application(f"jobboard+{watched.url}/0/board"))
 
 
+def test_a_worker_follows_a_failover_of_sentinels(watched: Watched):
+    """Tasks that the replica had, one with a time among them, and later ones are done, each once."""
+    app = application(f"jobboard+{watched.url}/0/board?socket_timeout=1")
+    done: list[int] = []
+
+    @app.task(name="note")
+    def note(number: int) -> int:
+        done.append(number)
+        return number
+
+    with start_worker(app, pool="solo", perform_ping_check=False, shutdown_timeout=WITHIN):
+        assert note.delay(0).get(timeout=WITHIN) == 0
+        later = note.apply_async((1,), countdown=15)
+        watched.servers[1].wait_synced(watched.servers[0])
+        watched.fail_over("kill")
+        assert later.get(timeout=WITHIN) == 1
+        assert note.delay(2).get(timeout=WITHIN) == 2
+    assert done == [0, 1, 2]
+
+
 def test_what_is_wrong_with_the_url_is_said_in_its_words(server: Server):
     place = f"127.0.0.1:{server.port}"
     for url, says in [
