@@ -61,6 +61,7 @@ PEERS = [
             ("nothing", "--threads 1"),
             ("nothing", "--threads 1 --prefetch 100"),
             ("nothing", "--threads 8"),
+            ("nothing", "--threads 8 --prefetch 100"),
             ("nothing", "--processes 1"),
             ("nothing", "--processes 1 --prefetch 100"),
             ("nothing-async", "--tasks 10"),
