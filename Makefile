@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams bench-growth instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams bench-growth instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -29,8 +29,10 @@ SANITIZER ?=
 FILES   ?=
 # make dist, make image, make test-dist: of those that `packaging/machines.py` lists
 MACHINES ?=
-# make fixtures
+# make fixtures, make release
 VERSION ?=
+KEY     ?=
+DRY     ?=
 # make test-python, make bench
 SERVER  ?=
 K       ?=
@@ -89,7 +91,9 @@ ci: instructions largest ## make test with every test on every server and a mill
 	$(MAKE) fuzz SECONDS=10
 	$(MAKE) deny
 	$(MAKE) test-dist MACHINES=all
+	$(MAKE) test-upgrade
 	$(MAKE) run ONCE=1
+	@[ -n "$$(git status --porcelain)" ] || git rev-parse HEAD > target/green
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
 	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test $(CHECKED)
@@ -194,6 +198,13 @@ image: setup ## The image of a container with Valkey, module and console in targ
 test-dist: dist $(if $(filter 0,$(shell id -u)),image) ## Install each package in a clean place, and use it; run the image [MACHINES=all: what was made for other machines too] [EVERY=1: compile the console again, too]
 	@scripts/dist-tests
 	JOBBOARD_MODULE='$(abspath $(PACKED_MODULE))' $(if $(filter-out 0 no,$(EVERY)),JOBBOARD_EVERY=1) $(PYTEST) tests/dist
+
+test-upgrade: checked ## Upgrades of a running pair and cluster to a pretended next version, and back, on the three servers
+	$(VENV)/python tests/upgrade/next_version.py
+	JOBBOARD_MODULE='$(abspath $(MODULE))' $(VENV)/pytest -n 2 --timeout 300 tests/upgrade
+
+release: setup ## Make a release: version, changelog, tag, all artefacts in target/dist; publishes nothing [VERSION=0.2.0] [KEY=key of GnuPG] [DRY=1: rehearse]
+	@$(VENV)/python packaging/release.py '$(or $(VERSION),$(error VERSION=0.2.0, say))' $(if $(KEY),--key '$(KEY)') $(if $(filter-out 0 no,$(DRY)),--dry-run)
 
 first-job: dist ## How long it takes from an empty virtual environment to the first job done, with the wheels alone
 	$(VENV)/python packaging/first_job.py

@@ -1,5 +1,5 @@
 """Makes target/dist: for each kind of machine module and console in a tarball, a .deb, an .rpm and a wheel;
-the wheel and the sdist of the Python package; and checksums.
+the wheel and the sdist of the Python package; a bill of materials; and checksums.
 
     make dist                                         for machines like this one
     make dist MACHINES='linux-aarch64 macos-arm64'    for these too
@@ -24,6 +24,7 @@ import manual
 import notices
 import rpm
 import snippets
+import versions
 from machines import Machine, Programs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,7 +36,7 @@ MODULE, CONSOLE = "libjobboard.so", "jobboard-console"
 
 
 def main() -> None:
-    version = agreed_version()
+    version = versions.agreed()
     wanted, skipped = machines.obtainable(machines.chosen(" ".join(sys.argv[1:])))
     made = [(machine, machines.compile_for(machine)) for machine in wanted]
     for folder in (DIST, STAGE):
@@ -52,34 +53,12 @@ def main() -> None:
             rpm.package(version, DIST, STAGE, machine.rpm)
         server_wheel(machine)
     python_package()
+    bill_of_materials(version)
     checksums()
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size:>12,}  target/dist/{path.name}")
     for name, why in skipped.items():
         print(f"packaging: NOT MADE for {name}: {why}", file=sys.stderr)
-
-
-def agreed_version() -> str:
-    """The version of the module, which those of the Python packages have to equal."""
-    versions = [
-        (path, re.search(pattern, (ROOT / path).read_text(), re.MULTILINE)[1]) for path, pattern in VERSIONS
-    ]
-    if len({version for _, version in versions}) > 1:
-        raise SystemExit(f"packaging: the versions differ: {versions}")
-    return versions[0][1]
-
-
-VERSIONS = [
-    ("Cargo.toml", r'^version = "(.+)"'),
-    ("packaging/server/pyproject.toml", r'^version = "(.+)"'),
-    ("clients/python/pyproject.toml", r'^version = "(.+)"'),
-    ("clients/python/pyproject.toml", r'"jobboard-server==(.+?)"'),
-    ("clients/python/src/jobboard/__init__.py", r'^__version__ = "(.+)"'),
-    ("packaging/helm/jobboard/Chart.yaml", r"^version: (.+)$"),
-    ("packaging/helm/jobboard/Chart.yaml", r'^appVersion: "(.+)"'),
-    ("packaging/containers/compose.yaml", r"^    image: jobboard:(.+)$"),
-]
-"""Where the version stands."""
 
 
 def stage_programs(programs: Programs) -> None:
@@ -162,6 +141,12 @@ def server_wheel(machine: Machine) -> None:
 
 def python_package() -> None:
     run(PYTHON, "-m", "build", "--no-isolation", "-o", DIST, ROOT / "clients" / "python")
+
+
+def bill_of_materials(version: str) -> None:
+    """What is linked into module and console, for those who have to look for known faults."""
+    when = run("git", "log", "-1", "--format=%cI").strip()
+    run(PYTHON, ROOT / "packaging" / "sbom.py", version, when, DIST / f"jobboard-{version}.cdx.json")
 
 
 def checksums() -> None:

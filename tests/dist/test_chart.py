@@ -1,5 +1,5 @@
-"""The Helm chart: linted and rendered by Helm itself, checked against the schemas of Kubernetes, and what it starts
-compared with the image. No cluster is here: nothing of it was installed in one.
+"""The Helm chart: linted and rendered by Helm itself, checked against the schemas of Kubernetes, and what it
+starts compared with the image. No cluster is here: nothing of it was installed in one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def rendered(values: dict[str, Any], name: str = "jobs") -> dict[tuple[str, str]
     with helm.Chart.load(CHART) as chart:
         texts = chart.render(values, name=name, namespace="work")
     documents = [
-        one for path, text in texts.items() if path.endswith(".yaml") for one in yaml.safe_load_all(text) if one
+        one
+        for path, text in texts.items()
+        if path.endswith(".yaml")
+        for one in yaml.safe_load_all(text)
+        if one
     ]
     return {(one["kind"], one["metadata"]["name"]): one for one in documents}
 
@@ -66,7 +70,9 @@ def test_what_it_names_is_there() -> None:
     found = rendered(FULL)
     [server] = [one for (kind, _), one in found.items() if kind == "StatefulSet"]
     [console] = [one for (kind, _), one in found.items() if kind == "Deployment"]
-    pods = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in (server, console)}
+    pods = {
+        one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in (server, console)
+    }
     first = {**pods["jobs-jobboard"], "statefulset.kubernetes.io/pod-name": "jobs-jobboard-0"}
     for name, labels in (
         ("jobs-jobboard", first),
@@ -76,19 +82,27 @@ def test_what_it_names_is_there() -> None:
         selector = found["Service", name]["spec"]["selector"]
         assert selector.items() <= labels.items()
     assert server["spec"]["serviceName"] == "jobs-jobboard-servers"
-    assert not found["Service", "jobs-jobboard"]["spec"]["selector"].items() <= pods["jobs-jobboard-console"].items()
+    assert (
+        not found["Service", "jobs-jobboard"]["spec"]["selector"].items()
+        <= pods["jobs-jobboard-console"].items()
+    )
     for one in (server, console):
         assert one["spec"]["selector"]["matchLabels"].items() <= pods[one["metadata"]["name"]].items()
         [volume] = one["spec"]["template"]["spec"]["volumes"]
         assert volume["secret"]["secretName"] == "jobs-jobboard"
-    secret = {key: base64.b64decode(value).decode() for key, value in found["Secret", "jobs-jobboard"]["data"].items()}
+    secret = {
+        key: base64.b64decode(value).decode()
+        for key, value in found["Secret", "jobs-jobboard"]["data"].items()
+    }
     assert secret == {**FULL["passwords"], "metrics-token": "t"}
     monitor = found["ServiceMonitor", "jobs-jobboard"]["spec"]
     assert monitor["selector"]["matchLabels"].items() <= (
         found["Service", "jobs-jobboard-console"]["metadata"]["labels"].items()
     )
     [endpoint] = monitor["endpoints"]
-    assert endpoint["port"] in [port["name"] for port in found["Service", "jobs-jobboard-console"]["spec"]["ports"]]
+    assert endpoint["port"] in [
+        port["name"] for port in found["Service", "jobs-jobboard-console"]["spec"]["ports"]
+    ]
     assert endpoint["authorization"]["credentials"]["key"] in secret
 
 

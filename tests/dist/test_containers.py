@@ -1,6 +1,6 @@
-"""What cannot be run here: the Dockerfile, compose.yaml and the example of KEDA. They are compared with the image of
-`make image`, which was run, and with the files and the numbers that they name. Prometheus's own tool checks its
-configuration and tries the queries.
+"""What cannot be run here: the Dockerfile, compose.yaml and the example of KEDA. They are compared with the
+image of `make image`, which was run, and with the files and the numbers that they name. Prometheus's own tool
+checks its configuration and tries the queries.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def test_compose_mounts_what_is_there_and_says_what_the_image_knows() -> None:
                 assert value.rpartition("/")[2] in service["secrets"]
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
         assert set(service.get("depends_on", ())) <= set(COMPOSE["services"])
-    assert {service["image"] for service in COMPOSE["services"].values() if "jobboard" in service["image"]} == {
-        f"jobboard:{VERSION}"
-    }
+    assert {
+        service["image"] for service in COMPOSE["services"].values() if "jobboard" in service["image"]
+    } == {f"jobboard:{VERSION}"}
     assert set(COMPOSE["services"]) == {"server", "console", "prometheus", "grafana"}
 
 
@@ -153,8 +153,10 @@ def test_the_queries_of_keda_say_how_much_work_there_is(
     """Prometheus evaluates them over numbers as the module gives them."""
     _, scaled = keda()
     work, time = [trigger["metadata"]["query"] for trigger in scaled["spec"]["triggers"]]
-    series = [(f'jobboard_jobs{{{LABELS},state="{state}"}}', value) for state, value in STATES(ready, claimed)]
-    series += [(f'jobboard_jobs{{board="mails",queue="other",state="ready"}}', 99)]
+    series = [
+        (f'jobboard_jobs{{{LABELS},state="{state}"}}', value) for state, value in STATES(ready, claimed)
+    ]
+    series += [('jobboard_jobs{board="mails",queue="other",state="ready"}', 99)]
     if drain is not None:
         series.append((f"jobboard_drain_seconds{{{LABELS}}}", drain))
     test = {

@@ -1,7 +1,8 @@
 """Module and console of each kind of machine that `make dist` has made packages for.
 
-Those for x86-64 run here, on the three servers; those for arm64 run under qemu, on Debian's Redis. Of those for
-musl and macOS the symbols are checked, and a program of musl's loads the module; no server of theirs was run.
+Those for x86-64 run here, on the three servers; those for arm64 run under qemu, on Debian's Redis. Of those
+for musl and macOS the symbols are checked, and a program of musl's loads the module; no server of theirs was
+run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ARM64 = TOOLS / "arm64"
 GLIBC = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1"}
 GLIBC |= {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 MUSL = {"libc.so", "libgcc_s.so.1"}
-"""Libraries that every machine with that C library has; of musl those that Alpine's servers need themselves."""
+"""Libraries that every machine with that C library has; of musl those that Alpine's servers need."""
 
 
 def run(*words: object, **options: object) -> str:
@@ -100,7 +101,9 @@ def test_any_glibc_from_2_17_on_has_all_that_the_module_needs(
 ) -> None:
     module = programs(name) / "libjobboard.so"
     assert "libc.so.6" in needed(module) and needed(module) <= GLIBC
-    versions = {tuple(map(int, one.split("."))) for one in re.findall(r"@GLIBC_([\d.]+)", str(symbols(module)))}
+    versions = {
+        tuple(map(int, one.split("."))) for one in re.findall(r"@GLIBC_([\d.]+)", str(symbols(module)))
+    }
     assert versions and max(versions) <= tuple(map(int, machines.GLIBC.split(".")))
 
 
@@ -278,7 +281,9 @@ def test_two_builds_in_two_folders_give_equal_bytes(package: str, tmp_path: Path
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
-    compile_again = {"jobboard": machines.compile_module, "jobboard-console": machines.compile_console}[package]
+    compile_again = {"jobboard": machines.compile_module, "jobboard-console": machines.compile_console}[
+        package
+    ]
     again = compile_again(MACHINES[OWN], copy)
     assert again.is_relative_to(copy)
     assert again.read_bytes() == (ROOT / again.relative_to(copy)).read_bytes()

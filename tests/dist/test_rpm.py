@@ -34,7 +34,10 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 @pytest.fixture(params=ARCHITECTURES)
 def each(request: pytest.FixtureRequest) -> tuple[Path, Path]:
     """The .rpm and the .deb for a processor."""
-    found = list(DIST.glob(f"*.{request.param}.rpm")), list(DIST.glob(f"*_{ARCHITECTURES[request.param]}.deb"))
+    found = (
+        list(DIST.glob(f"*.{request.param}.rpm")),
+        list(DIST.glob(f"*_{ARCHITECTURES[request.param]}.deb")),
+    )
     if request.param != platform.machine() and not any(found):
         pytest.skip(f"no packages for {request.param}: make dist MACHINES=all")
     [[rpm], [debian]] = found
@@ -93,7 +96,8 @@ def test_it_is_installed_used_upgraded_and_removed(package: Path, root: Path, tm
     assert shown.strip() == f"jobboard-console {VERSION}"
 
     (root / "etc/jobboard/console.env").write_text("REDIS_URL=redis://:secret@127.0.0.1\n")
-    code = "import sys, rpm; from pathlib import Path; rpm.package('99.0.0', *map(Path, sys.argv[1:3]), sys.argv[3])"
+    code = "import sys, rpm; from pathlib import Path; "
+    code += "rpm.package('99.0.0', *map(Path, sys.argv[1:3]), sys.argv[3])"
     stage = tmp_path / "stage"
     stage.mkdir()
     words = [sys.executable, "-c", code, tmp_path, stage, platform.machine()]

@@ -1,0 +1,131 @@
+"""The bill of materials, in CycloneDX: what is linked into the module and the console, and what the packages
+for Python and Node ask for.
+
+    target/tools/venv/bin/python packaging/sbom.py VERSION TIME FILE
+
+The same commit gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import uuid
+from datetime import datetime
+from pathlib import Path
+
+import machines
+import notices
+from cyclonedx.contrib.license.factories import LicenseFactory
+from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model.bom import Bom
+from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.model.contact import OrganizationalEntity
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = {"jobboard": "libjobboard", "jobboard-console": "jobboard-console"}
+"""Our crates, and what each becomes."""
+
+
+def main() -> None:
+    version, when, file = sys.argv[1:]
+    bom = bill(version, datetime.fromisoformat(when))
+    Path(file).write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n")
+
+
+def bill(version: str, when: datetime) -> Bom:
+    whole = own("jobboard", version, ComponentType.APPLICATION)
+    whole.supplier = OrganizationalEntity(name="The jobboard authors")
+    bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"jobboard {version} {when.isoformat()}"))
+    bom.metadata.timestamp = when
+    bom.metadata.component = whole
+    components: dict[tuple[str, str], Component] = {}
+    parts = []
+    for crate, targets in machines.targets().items():
+        part = own(
+            PARTS[crate], version, ComponentType.LIBRARY if crate == "jobboard" else ComponentType.APPLICATION
+        )
+        linked = []
+        for notice in notices.linked({crate: targets}):
+            if crate == "jobboard" and notice.name == "musl":
+                continue  # the module uses the C library of its server
+            key = (notice.name, notice.version)
+            components.setdefault(key, component(notice))
+            linked.append(components[key])
+        bom.components.add(part)
+        bom.register_dependency(part, linked)
+        parts.append(part)
+    for name, needs in packages():
+        part = own(name, version, ComponentType.LIBRARY)
+        bom.components.add(part)
+        for needed in needs:
+            bom.components.add(needed)
+        bom.register_dependency(part, needs)
+        parts.append(part)
+    for each in components.values():
+        bom.components.add(each)
+    bom.register_dependency(whole, parts)
+    return bom
+
+
+def own(name: str, version: str, kind: ComponentType) -> Component:
+    licence = LicenseFactory().make_from_string("BSD-3-Clause")
+    return Component(name=name, version=version, type=kind, bom_ref=f"own:{name}", licenses=[licence])
+
+
+def component(notice: notices.Notice) -> Component:
+    """A crate, or what the compilers add."""
+    checksum = checksums().get((notice.name, notice.version))
+    kind = "cargo" if checksum else "generic"
+    purl = PackageURL(kind, None, notice.name, notice.version)
+    return Component(
+        name=notice.name,
+        version=notice.version,
+        type=ComponentType.LIBRARY,
+        bom_ref=purl.to_string(),
+        purl=purl,
+        scope=ComponentScope.REQUIRED,
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=checksum)] if checksum else None,
+        licenses=[LicenseFactory().make_from_string(notice.licence.replace("/", " OR "))],
+    )
+
+
+def checksums() -> dict[tuple[str, str], str]:
+    """Those of Cargo.lock."""
+    lock = (ROOT / "Cargo.lock").read_text()
+    pattern = r'^name = "(.+)"\nversion = "(.+)"\nsource = ".+"\nchecksum = "(.+)"'
+    return {(name, version): sum for name, version, sum in re.findall(pattern, lock, re.MULTILINE)}
+
+
+def packages() -> list[tuple[str, list[Component]]]:
+    """The packages for Python and Node, with what they always ask for: it is not in them."""
+    project = (ROOT / "clients/python/pyproject.toml").read_text()
+    python = re.findall(
+        r'"([\w.-]+)([^"]*)"', re.search(r"^dependencies = \[(.+)\]", project, re.MULTILINE)[1]
+    )
+    node = json.loads((ROOT / "clients/typescript/package.json").read_text())["dependencies"].items()
+    return [
+        ("jobboard for Python", [asked("pypi", *one) for one in python]),
+        ("jobboard for Node", [asked("npm", *one) for one in node]),
+    ]
+
+
+def asked(kind: str, name: str, range: str) -> Component:
+    group, _, last = name.rpartition("/")
+    purl = PackageURL(kind, group or None, last)
+    return Component(
+        name=name,
+        version=range,
+        type=ComponentType.LIBRARY,
+        bom_ref=purl.to_string(),
+        purl=purl,
+        scope=ComponentScope.OPTIONAL,
+        description="asked for at installation, in this range; not contained",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""`make release`, rehearsed in a copy of the repository: what compiles nothing is done, the rest is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomllib
+from documents import ROOT
+
+sys.path.append(str(ROOT / "packaging"))
+
+import release
+import versions
+
+NEXT = "0.2.0"
+FIXTURES = ROOT / "tests" / "fixtures"
+
+
+def run(folder: Path, *words: object) -> str:
+    done = subprocess.run(
+        [str(word) for word in words], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of this tree, as they are, as the one commit of a repository."""
+    for name, value in {"NAME": "a", "EMAIL": "a@example.com"}.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    names = run(ROOT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    for name in names:
+        if name and (ROOT / name).is_file() and not name.endswith(".png"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    run(folder, "git", "init", "-q", "-b", "main")
+    run(folder, "git", "add", "-A")
+    run(folder, "git", "commit", "-q", "-m", "All")
+    return folder
+
+
+def rehearse(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "packaging/release.py", *words, "--dry-run"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def refused(folder: Path, *words: str) -> str:
+    done = rehearse(folder, *words)
+    assert done.returncode == 1 and not done.stdout and "Traceback" not in done.stderr
+    assert not (folder / "target/release-dry").exists()
+    return done.stderr
+
+
+def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -> None:
+    before = run(repository, "git", "rev-parse", "HEAD")
+    done = rehearse(repository, NEXT)
+    assert done.returncode == 0, done.stderr
+    assert run(repository, "git", "rev-parse", "HEAD") == before and not run(repository, "git", "tag")
+    assert not run(repository, "git", "status", "--porcelain"), "nothing is changed here"
+    made = repository / "target" / "release-dry"
+    assert run(made, "git", "log", "-1", "--format=%s", f"v{NEXT}") == f"Release {NEXT}\n"
+    assert not run(made, "git", "status", "--porcelain"), "all is in the commit"
+    would = re.findall(r"^release: would run: (.*)$", done.stdout, re.MULTILINE)
+    assert would == [
+        "make ci",
+        f"make fixtures VERSION={NEXT}",
+        "make check",
+        "make test-dist MACHINES=all EVERY=1",
+        "make typescript",
+        f"set -- target/images/jobboard-{NEXT}-*.tar; [ ! -e $1 ] || cp $* target/dist/",
+    ]
+    assert versions.agreed(made) == NEXT
+    for name in ("Cargo.lock", "fuzz/Cargo.lock"):
+        packages = tomllib.loads((made / name).read_text())["package"]
+        own = {one["name"]: one["version"] for one in packages if "source" not in one}
+        assert own["board"] == NEXT
+        others = {(one["name"], one["version"]) for one in packages if "source" in one}
+        packages = tomllib.loads((ROOT / name).read_text())["package"]
+        assert others == {(one["name"], one["version"]) for one in packages if "source" in one}
+    lock = json.loads((made / "clients/typescript/package-lock.json").read_text())
+    assert (lock["version"], lock["packages"][""]["version"]) == (NEXT, NEXT)
+    assert lock["packages"]["node_modules/yocto-queue"]["version"] == "0.1.0", "another's"
+    changelog = (made / "CHANGELOG.md").read_text()
+    own = (ROOT / "CHANGELOG.md").read_text()
+    assert not release.section(changelog, "Unreleased").strip()
+    assert release.section(changelog, NEXT).strip() == release.section(own, "Unreleased").strip()
+    assert re.search(rf"^## \[{re.escape(NEXT)}\] - 20\d\d-\d\d-\d\d$", changelog, re.MULTILINE)
+    reference = (made / "commands.md").read_text()
+    assert f"**Since** {NEXT}" in reference and "**Since** 0.1.0" not in reference, "0.1.0 is nobody's"
+    text = (made / "target/dist/RELEASE.md").read_text()
+    assert text.startswith(f"# jobboard {NEXT}\n") and "#### Added" in text and "SHA256SUMS" in text
+
+
+def test_what_was_not_committed_by_a_release_has_no_other_version(repository: Path) -> None:
+    left = run(repository, "git", "grep", "-lF", "0.1.0").split()
+    rehearse(repository, NEXT)
+    made = repository / "target" / "release-dry"
+    still = set(run(made, "git", "grep", "-lF", "0.1.0").split()) & set(left)
+    allowed = ("CHANGELOG.md", "scripts/rustc-with-profile", "packaging/release.py", "packaging/versions.py")
+    allowed += ("clients/typescript/package-lock.json", "Makefile", "tests/", "docs/reports/")
+    own = {name for name in still if not name.startswith(allowed)}
+    text = {name: (made / name).read_text() for name in own}
+    assert not {name for name in own if re.search(r"(?<![\d.])0\.1\.0(?![\d.])", strip_others(text[name]))}
+
+
+def strip_others(text: str) -> str:
+    """Without the crates of others that have this version."""
+    return re.sub(r'name = "(?!board"|jobboard)[^"]+"\nversion = "0\.1\.0"', "", text)
+
+
+@pytest.mark.parametrize("version", ["1", "0.2", "v0.2.0", "0.2.0-rc1", "0.02.0", "0.2.100", ""])
+def test_a_version_has_three_numbers(repository: Path, version: str) -> None:
+    assert "three numbers below 100, such as 0.2.0" in refused(repository, version)
+
+
+def test_what_is_not_so_is_said(repository: Path) -> None:
+    (repository / "new file").write_text("x")
+    assert "the tree is not clean" in refused(repository, NEXT)
+    (repository / "new file").unlink()
+    assert "0.0.9 is older than 0.1.0" in refused(repository, "0.0.9")
+    run(repository, "git", "tag", "v0.3.0")
+    assert "0.2.0 is older than 0.3.0" in refused(repository, NEXT)
+    run(repository, "git", "commit", "-q", "--allow-empty", "-m", "More")
+    assert "v0.3.0 is the tag of another commit" in refused(repository, "0.3.0")
+    run(repository, "git", "tag", "-d", "v0.3.0")
+    changelog = repository / "CHANGELOG.md"
+    changelog.write_text(
+        re.sub(r"(?s)(## \[Unreleased\]\n).*?(?=## \[0.1.0\])", r"\1\n", changelog.read_text())
+    )
+    run(repository, "git", "commit", "-qam", "Say nothing")
+    assert "says nothing under [Unreleased]" in refused(repository, NEXT)
+    run(repository, "git", "checkout", "-q", "--detach")
+    assert "HEAD is on no branch" in refused(repository, NEXT)
+    run(repository, "git", "checkout", "-q", "main")
+    (repository / "packaging/helm/jobboard/Chart.yaml").write_text("version: 0.1.1\n")
+    run(repository, "git", "commit", "-qam", "Differ")
+    assert "Cargo.toml has 0.1.0, packaging/helm/jobboard/Chart.yaml: 0.1.1" in refused(repository, NEXT)
+
+
+def test_it_continues_where_it_was_stopped(repository: Path) -> None:
+    """On the commit of the version, and on its tag, where a forge calls it."""
+    rehearse(repository, NEXT)
+    made = repository / "target" / "release-dry"
+    again = repository.with_name("again")
+    shutil.copytree(made, again)
+    shutil.rmtree(again / "target")
+    run(again, "git", "tag", "-d", f"v{NEXT}")
+    would = re.findall(r"would run: (.*)$", rehearse(again, NEXT).stdout, re.MULTILINE)
+    assert would[:2] == ["make check", "make test-dist MACHINES=all EVERY=1"]
+    run(again, "git", "tag", f"v{NEXT}")
+    run(again, "git", "checkout", "-q", "--detach")
+    would = re.findall(r"would run: (.*)$", rehearse(again, NEXT).stdout, re.MULTILINE)
+    assert would[0] == "make test-dist MACHINES=all EVERY=1"
+
+
+def test_tests_that_have_passed_are_not_run_again(repository: Path) -> None:
+    (repository / "target").mkdir()
+    (repository / "target" / "green").write_text(run(repository, "git", "rev-parse", "HEAD"))
+    here = release.Release(repository, NEXT, None)
+    assert here.is_green()
+    assert next(here.steps(dry=True)) == f"make fixtures VERSION={NEXT}"
+    run(repository, "git", "checkout", "-q", ".")
+    run(repository, "git", "commit", "-q", "--allow-empty", "-m", "More")
+    assert not here.is_green()
+    assert "rev-parse HEAD > target/green" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="no GnuPG")
+def test_tag_and_checksums_are_signed_where_a_key_is_given(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "gnupg"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", str(home))
+    words = [
+        "gpg",
+        "--batch",
+        "--quick-gen-key",
+        "--passphrase",
+        "",
+        "rel@example.com",
+        "ed25519",
+        "sign",
+        "never",
+    ]
+    run(tmp_path, *words)
+    here = release.Release(repository, NEXT, "rel@example.com")
+    here.check()
+    for action in here.steps(dry=False):
+        if action.startswith("gpg"):
+            run(repository, "sh", "-c", action.replace("gpg --yes", "gpg --batch --yes"))
+    run(repository, "git", "tag", "--verify", f"v{NEXT}")
+    dist = repository / "target" / "dist"
+    run(dist, "gpg", "--batch", "--verify", "SHA256SUMS.asc", "SHA256SUMS")
+    assert "gpg --verify" in (dist / "RELEASE.md").read_text()
+    with pytest.raises(SystemExit, match="gpg"):
+        release.Release(repository, "0.3.0", "nobody@example.com").check()
+
+
+def test_each_artefact_is_named_in_the_text(tmp_path: Path) -> None:
+    made = [
+        "jobboard-0.2.0-linux-x86_64.tar.gz",
+        "jobboard-0.2.0-macos-arm64.tar.gz",
+        "jobboard-0.2.0.tar.gz",
+    ]
+    made += ["jobboard_0.2.0-1_amd64.deb", "jobboard-0.2.0-1.x86_64.rpm", "jobboard-0.2.0.tgz"]
+    made += ["jobboard-0.2.0-py3-none-any.whl", "jobboard_server-0.2.0-py3-none-macosx_11_0_arm64.whl"]
+    made += ["jobboard-0.2.0-linux-arm64.tar", "jobboard-0.2.0.cdx.json"]
+    for name in made:
+        (tmp_path / name).write_text(name)
+    release.checksums(tmp_path)
+    run(tmp_path, "sha256sum", "--check", "--strict", "SHA256SUMS")
+    assert all(release.about(name) for name in made) and len({*map(release.about, made)}) == len(made)
+    text = release.Release(ROOT, "9.9.9", None).text(tmp_path)
+    assert all(f"| `{name}` |" in text for name in made)
+
+
+# Formats
+
+
+def changed(frozen: str, fixtures: Path) -> list[str]:
+    """The files of a list of checksums that are no longer as it says."""
+    rows = [line.split("  ", 1) for line in frozen.splitlines()]
+    return [
+        name
+        for sum, name in rows
+        if not (fixtures / name).exists() or hashlib.sha256((fixtures / name).read_bytes()).hexdigest() != sum
+    ]
+
+
+def test_fixtures_of_a_released_version_never_change(tmp_path: Path) -> None:
+    frozen = FIXTURES / "FROZEN"
+    assert not changed(frozen.read_text() if frozen.exists() else "", FIXTURES)
+    released = {tag[1:] for tag in release.Release(ROOT, NEXT, None).tags()}
+    listed = set(re.findall(r"  ([\d.]+)/", frozen.read_text())) if frozen.exists() else set()
+    assert released <= listed | {version for version in released if not (FIXTURES / version).exists()}
+    here = release.Release(tmp_path, NEXT, None)
+    shutil.copytree(FIXTURES / "0.1.0", tmp_path / "tests/fixtures" / NEXT)
+    here.freeze()
+    list_of = (tmp_path / "tests/fixtures/FROZEN").read_text()
+    assert len(list_of.splitlines()) == 5 and not changed(list_of, tmp_path / "tests/fixtures")
+    with (tmp_path / f"tests/fixtures/{NEXT}/facts").open("a") as file:
+        file.write("x")
+    (tmp_path / f"tests/fixtures/{NEXT}/board.dump").unlink()
+    assert changed(list_of, tmp_path / "tests/fixtures") == [f"{NEXT}/board.dump", f"{NEXT}/facts"]
+
+
+def test_a_version_more_does_not_lose_the_profile() -> None:
+    """It knows functions by symbols, which the wrapper keeps the same."""
+
+    def symbols(package: str, version: str) -> str:
+        names = {"CARGO_PKG_NAME": package, "CARGO_PKG_VERSION": version}
+        words = [ROOT / "scripts/rustc-with-profile", "echo", "--crate-name", package, "-C", "metadata=x"]
+        done = subprocess.run(words, env={**os.environ, **names}, capture_output=True, text=True, check=True)
+        return re.search(r"metadata=(\S+)", done.stdout)[1]
+
+    for package in ("board", "jobboard"):
+        assert symbols(package, "0.1.0") == symbols(package, "9.9.9")
+    assert symbols("syn", "1.0.0") != symbols("syn", "2.0.0")
