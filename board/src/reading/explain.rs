@@ -124,6 +124,7 @@ impl Board {
             }
             _ => reasons.push(over(job)),
         }
+        reasons.extend(self.died(job));
         Some(Explanation { claimable, reasons })
     }
 
@@ -263,6 +264,27 @@ impl Board {
                     by JOB.CONSUME with FORCE."
             .into();
         Some(Reason { code: "cancel", details: vec![("until", time(claim.cancel_end))], text })
+    }
+
+    /// Where a job failed that is in a dead queue.
+    fn died(&self, job: &Job) -> Option<Reason> {
+        let extras = job.extras.as_deref()?;
+        let origin = extras.origin.as_deref()?;
+        let kind = extras.reports.kind.as_deref().unwrap_or_default();
+        let mut details = vec![
+            ("origin", Detail::Bytes(origin.queue.to_vec())),
+            ("at", time(origin.at)),
+            ("attempts", Detail::Number(origin.attempts.into())),
+            ("kind", Detail::Bytes(kind.to_vec())),
+        ];
+        details.extend(extras.reports.message.as_ref().map(|text| ("message", Detail::Bytes(text.to_vec()))));
+        let text = format!(
+            "It failed with {} in the queue '{}' and moved to a dead queue. {} with ORIGIN sends it back.",
+            clean(kind),
+            clean(&origin.queue),
+            if job.state == State::Claimed { "Once nobody holds it, JOB.REQUEUE" } else { "JOB.REQUEUE" },
+        );
+        Some(Reason { code: "dead", details, text })
     }
 
     /// What is in line before a ready job, and who would take it.

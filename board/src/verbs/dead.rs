@@ -94,6 +94,8 @@ impl Board {
         if self.awaited(slot) {
             self.resolve_from(slot, 0)?;
         }
-        self.make_ready(slot, now)
+        self.make_ready(slot, now)?;
+        // What its children have done is done.
+        self.begin_in_family(slot, false, now)
     }
 }

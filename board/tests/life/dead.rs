@@ -208,3 +208,36 @@ fn a_selection_sends_back_what_is_dead_each_once() {
     assert_eq!(w.job("own").queue(), GRAVE);
     assert_eq!(w.board.count_in(MAIL, Ready), 3);
 }
+
+#[test]
+fn a_parent_keeps_what_its_children_have_done() {
+    let mut w = posted(|_| {});
+    let parent = Some(&b"a"[..]);
+    w.put_with("child", |p| p.parent = parent);
+    w.put_with("other", |p| p.parent = parent);
+    w.take_id(BOB, "child");
+    w.done(BOB, "child", None).unwrap();
+    assert_eq!(w.job("a").progress(), Some(50.0));
+    dies(&mut w);
+    assert_eq!((place(&w), w.job("a").progress()), ((Ready, GRAVE.to_vec()), Some(50.0)));
+    w.is_valid();
+}
+
+#[test]
+fn it_is_explained_where_it_failed_and_how_it_comes_back() {
+    let mut w = dead(|_| {});
+    let codes = |w: &World| w.explain(b"a").unwrap().reasons.iter().map(|one| one.code).collect::<Vec<_>>();
+    assert_eq!(codes(&w), ["unclaimed", "line", "dead"]);
+    let reason = w.explain(b"a").unwrap().reasons.pop().unwrap();
+    assert_eq!(
+        reason.text,
+        "It failed with io in the queue 'mail' and moved to a dead queue. JOB.REQUEUE with ORIGIN sends it back."
+    );
+    assert_eq!(reason.details[0], ("origin", Detail::Bytes(MAIL.to_vec())));
+    w.take_id(BOB, "a");
+    assert_eq!(codes(&w), ["claimed", "dead"]);
+    w.fails(BOB, "a", None).unwrap();
+    assert_eq!(codes(&w), ["ended", "dead"]);
+    w.requeue(b"a", To::Origin).unwrap().unwrap();
+    assert_eq!(codes(&w), ["unclaimed", "line"]);
+}

@@ -131,6 +131,7 @@ pub fn explained(world: &World, model: &Model, job: &Job) -> Result<(), String> 
         let ahead = ready.filter(line).filter(|other| other.rank() < job.rank()).count();
         same("its place in line", detail(&got, "line", "ahead"), number(ahead).as_ref())?;
     }
+    want.extend(job.origin.as_ref().map(|_| "dead".into()));
     if want.iter().any(|code| code == "ordered") {
         let Some(Detail::Bytes(id)) = detail(&got, "ordered", "id") else {
             return Err("nobody before it".into());

@@ -572,9 +572,10 @@ impl Model {
         }
         let (id, order) = (job.id.clone(), job.order);
         if !self.waiters(&id).is_empty() {
-            self.resolutions.push_back((id, order, 0));
+            self.resolutions.push_back((id.clone(), order, 0));
         }
         self.ready(at, now);
+        self.begin_in_family(&id, false);
     }
 
     // --- time ---
