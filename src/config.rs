@@ -24,6 +24,10 @@ pub struct Config {
     pub max_shared: i64,
     /// A reply of several records ends at this many bytes.
     pub max_reply: i64,
+    /// The most posts that wait for room.
+    pub max_blocked_posts: i64,
+    /// The most bytes that are kept for them.
+    pub max_blocked_bytes: i64,
     /// Whether any client may send effects, for piping a log into a server.
     pub foreign_effects: bool,
 }
@@ -45,6 +49,10 @@ pub enum Entry {
     MaxShared,
     /// See [`Config::max_reply`].
     MaxReply,
+    /// See [`Config::max_blocked_posts`].
+    MaxBlockedPosts,
+    /// See [`Config::max_blocked_bytes`].
+    MaxBlockedBytes,
     /// See [`Config::foreign_effects`].
     ForeignEffects,
 }
@@ -74,6 +82,8 @@ impl Entry {
             Entry::MaxBatch,
             Entry::MaxShared,
             Entry::MaxReply,
+            Entry::MaxBlockedPosts,
+            Entry::MaxBlockedBytes,
             Entry::ForeignEffects,
         ];
         rules.chain(own)
@@ -93,6 +103,8 @@ impl Entry {
             Entry::MaxBatch => own("max-batch", 10_000, 1, 1_000_000),
             Entry::MaxShared => own("max-shared", 8 << 20, 1 << 10, 1 << 40),
             Entry::MaxReply => own("max-reply", 64 << 20, 1 << 10, 1 << 40),
+            Entry::MaxBlockedPosts => own("max-blocked-posts", 10_000, 0, 1_000_000),
+            Entry::MaxBlockedBytes => own("max-blocked-bytes", 64 << 20, 0, 1 << 40),
             Entry::ForeignEffects => Shape { switch: true, ..own("foreign-effects", 0, 0, 1) },
         }
     }
@@ -108,6 +120,8 @@ impl Entry {
             Entry::MaxBatch => config.max_batch,
             Entry::MaxShared => config.max_shared,
             Entry::MaxReply => config.max_reply,
+            Entry::MaxBlockedPosts => config.max_blocked_posts,
+            Entry::MaxBlockedBytes => config.max_blocked_bytes,
             Entry::ForeignEffects => i64::from(config.foreign_effects),
         }
     }
@@ -123,6 +137,8 @@ impl Entry {
             Entry::MaxBatch => fresh.max_batch = value,
             Entry::MaxShared => fresh.max_shared = value,
             Entry::MaxReply => fresh.max_reply = value,
+            Entry::MaxBlockedPosts => fresh.max_blocked_posts = value,
+            Entry::MaxBlockedBytes => fresh.max_blocked_bytes = value,
             Entry::ForeignEffects => fresh.foreign_effects = value != 0,
         }
         CONFIG.with(|all| all.put(fresh));
@@ -169,6 +185,8 @@ impl Default for Config {
             max_batch: Entry::MaxBatch.shape().default,
             max_shared: Entry::MaxShared.shape().default,
             max_reply: Entry::MaxReply.shape().default,
+            max_blocked_posts: Entry::MaxBlockedPosts.shape().default,
+            max_blocked_bytes: Entry::MaxBlockedBytes.shape().default,
             foreign_effects: false,
         }
     }

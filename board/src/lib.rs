@@ -108,6 +108,7 @@ pub use job::unique_key::{Unique, Until};
 pub use job::{Options, State, DEFAULT_QUEUE, NEVER};
 pub use places::labels::TAGS_MOST;
 pub use places::tombstones::Tombstone;
+pub use quotas::room::{Freed, Lack, Level as RoomLevel};
 pub use quotas::Growth;
 pub use reading::explain::{Detail, Details, Explanation, Reason};
 pub use reading::filters::{Cursor, Filter, Filters, Page, Start};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::events::Events;
 use crate::places::next_event::NextEvent;
+use crate::quotas::room::Freed;
 use crate::statistics::pace::PaceCounter;
 use crate::structures::histogram::Histogram;
 use crate::workers::sessions::Sessions;
@@ -43,6 +44,8 @@ pub(crate) struct Local {
     /// Whether a job has ended with a record since [`Board::overfull`](crate::Board::overfull)
     /// looked.
     pub grown: bool,
+    /// Where room has become free for posts, while any wait for it.
+    pub freed: Option<Box<Freed>>,
     /// How late time was since [`Board::take_lateness`](crate::Board::take_lateness), by
     /// [`Late`](crate::Late).
     pub lateness: Option<Box<[Histogram; 3]>>,

@@ -4,7 +4,7 @@ use crate::commands::args::Args;
 use crate::redis::ctx::Ctx;
 use crate::redis::park::Client;
 use crate::redis::strings::Key;
-use crate::redis::words::Words;
+use crate::redis::words::{KeptWords, Words};
 
 /// One call: context and arguments.
 pub struct Call<'a> {
@@ -26,6 +26,11 @@ impl<'a> Call<'a> {
         self.words.get(0).unwrap_or_default()
     }
 
+    /// The words of the call, which names one key, to be read again later.
+    pub fn keep(&self) -> KeptCall {
+        KeptCall { words: KeptWords::copy(self.ctx, self.words), args_at: self.key_at + 1 }
+    }
+
     /// All words from the board's key on, as keys.
     pub fn keys(&self) -> impl Iterator<Item = Key<'a>> + '_ {
         (self.key_at..self.words.len()).filter_map(|at| self.words.key(at))
@@ -39,5 +44,23 @@ impl<'a> Call<'a> {
     /// The client, ready to be parked.
     pub fn client(&self) -> Client<'a> {
         Client { ctx: self.ctx, board: self.key(), command: self.command() }
+    }
+}
+
+/// What a call says, kept beyond the call.
+pub struct KeptCall {
+    words: KeptWords,
+    args_at: usize,
+}
+
+impl KeptCall {
+    /// The arguments after the key.
+    pub fn args(&self) -> Args<'_> {
+        Args::new(self.words.words(), self.args_at)
+    }
+
+    /// How many bytes it keeps.
+    pub fn bytes(&self) -> usize {
+        self.words.bytes()
     }
 }

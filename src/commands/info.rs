@@ -8,6 +8,7 @@ use crate::commands::args::{flag, Keyword};
 use crate::commands::call::Call;
 use crate::config::config;
 use crate::replies::errors::{unexpected, Done};
+use crate::runtime::blocked_posts;
 use crate::runtime::world;
 
 /// `JOB.INFO` → a map, or null when there is no board.
@@ -32,6 +33,7 @@ impl Command for Info {
             return Ok(());
         };
         let board = &value.board;
+        let (posts, post_bytes) = blocked_posts::waiting_at(call.ctx, &key);
         let env = world::env(&config().rules);
         let (wake, next) = (board.soonest(&env), board.next_event(&env));
         let numbers = [
@@ -48,6 +50,8 @@ impl Command for Info {
             ("broken", i64::from(value.is_broken())),
             ("bytes", board.bytes() as i64),
             ("record-bytes", board.record_bytes() as i64),
+            ("blocked-posts", posts as i64),
+            ("blocked-post-bytes", post_bytes as i64),
             ("paused", pause_end(board.paused(None, env.now))),
         ];
         let late = board.stats(None, day_of(env.now)).unwrap_or_default();

@@ -9,6 +9,7 @@ use crate::config::config;
 use crate::redis::ctx::Level;
 use crate::replies::errors::{syntax, CommandError, Done};
 use crate::runtime::blocked_claims;
+use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::BoardValue;
 use crate::runtime::publish::{self, Outgoing};
@@ -77,6 +78,7 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), NotT
         world::saw_token(value.board.token(), world::now());
         timer::bring_forward(call.ctx, &key, value);
         blocked_claims::touch((call.ctx.db(), key.bytes().to_vec()));
+        blocked_posts::touch((call.ctx.db(), key.bytes().to_vec()));
     }
     call.ctx.signal_modified(&key);
     call.ctx.replicate_verbatim();

@@ -11,6 +11,7 @@ use crate::config::config;
 use crate::replies::errors::{syntax, Done};
 use crate::replies::openmetrics::{Family, Kind, Labels, Text};
 use crate::runtime::blocked_claims;
+use crate::runtime::blocked_posts;
 use crate::runtime::board_value::{BOARDS, BROKEN};
 use crate::runtime::latency;
 use crate::runtime::timer;
@@ -41,7 +42,7 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All families, in the order of the text.
-static FAMILIES: [Family; 24] = [
+static FAMILIES: [Family; 26] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
@@ -65,6 +66,8 @@ static FAMILIES: [Family; 24] = [
     gauge("jobboard_boards", "", "Boards on this server."),
     gauge("jobboard_broken_boards", "", "Boards on this server that miss a change."),
     gauge("jobboard_blocked_claims", "", "Clients that wait in a claim."),
+    gauge("jobboard_blocked_posts", "", "Posts that wait for room."),
+    gauge("jobboard_blocked_post_bytes", "bytes", "What is kept of posts that wait for room."),
     gauge("jobboard_timer_overdue_seconds", "seconds", "How late the timer is."),
     counter("jobboard_timer_turns", "Turns of the timer."),
     times(
@@ -226,6 +229,9 @@ fn server(text: &mut Text) {
     text.gauge("jobboard_boards", &[], BOARDS.load(Relaxed) as f64);
     text.gauge("jobboard_broken_boards", &[], BROKEN.load(Relaxed) as f64);
     text.gauge("jobboard_blocked_claims", &[], blocked_claims::waiting() as f64);
+    let (posts, post_bytes) = blocked_posts::waiting();
+    text.gauge("jobboard_blocked_posts", &[], posts as f64);
+    text.gauge("jobboard_blocked_post_bytes", &[], post_bytes as f64);
     text.gauge("jobboard_timer_overdue_seconds", &[], timer.overdue_ms as f64 / 1e3);
     text.counter("jobboard_timer_turns", &[], timer.turns, begin);
     latency::with(|seen| {

@@ -49,6 +49,7 @@ mod output;
 mod pages;
 mod pause;
 mod post;
+mod post_jobs;
 mod release;
 mod requeue;
 mod schedule;

@@ -1,16 +1,19 @@
 //! `JOB.POST` and `JOB.MPOST`: post jobs.
 
-use board::{Exists, Growth, OnConflict, Post as Request, PostAnswer, LONGEST, MOST, SHARE_MOST};
+use board::{Exists, Lack, OnConflict, Post as Request, LONGEST, MOST, SHARE_MOST};
 use std::collections::HashSet;
 
 use super::after::Waits;
 use super::gate::GateOptions;
+use super::post_jobs::{post_if_room, run, OneJob, SeveralJobs};
 use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
 use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword, MS};
-use crate::commands::call::Call;
+use crate::commands::call::{Call, KeptCall};
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
+use crate::replies::posted::KeptIds;
+use crate::runtime::blocked_posts;
 use crate::runtime::commit::Commit;
 use crate::runtime::world;
 
@@ -86,15 +89,24 @@ fn check_shared(n: usize, post: &Request<'_>) -> Done {
     shared::check(n, "n", &options)
 }
 
+/// What the options say beside the post.
+#[derive(Default)]
+pub struct Rest<'a> {
+    /// The ids of several posts, if they are named.
+    ids: Option<Vec<&'a [u8]>>,
+    /// How long to wait for room, ms; 0 for ever.
+    block: Option<i64>,
+}
+
 /// Reads options into the post, or into what several posts share, up to the end or the next node of
-/// a flow. Returns the ids of several posts, if they are named.
+/// a flow.
 pub fn options<'a>(
     args: &mut Args<'a>,
     form: Form,
     post: &mut Request<'a>,
-) -> Result<Option<Vec<&'a [u8]>>, CommandError> {
+) -> Result<Rest<'a>, CommandError> {
     let many = form == Form::Many;
-    let (mut ids, mut exists, mut start) = (None, None, None);
+    let (mut rest, mut exists, mut start) = (Rest::default(), None, None);
     let (mut waits, mut gate, mut key) = (Waits::default(), GateOptions::default(), Key::default());
     while let Some(word) = args.peek() {
         if form == Form::Node && word.eq_ignore_ascii_case(b"NODE") {
@@ -102,11 +114,13 @@ pub fn options<'a>(
         }
         args.next();
         match Keyword::of(word).text() {
-            "NX" | "XX" | "REPLACE" | "ONCONFLICT" if form == Form::Node => return unexpected(word),
+            "NX" | "XX" | "REPLACE" | "ONCONFLICT" | "BLOCK" if form == Form::Node => {
+                return unexpected(word)
+            }
             "ID" if !many => once(&mut post.id, "ID", args.new_id("ID")?)?,
             "IDS" if many => {
                 let n = args.length("IDS", 1)?;
-                once(&mut ids, "IDS", args.many(n, "IDS", |args| args.new_id("IDS"))?)?;
+                once(&mut rest.ids, "IDS", args.many(n, "IDS", |args| args.new_id("IDS"))?)?;
             }
             "NX" => one_of(&mut exists, MODES, "NX", Exists::Skip)?,
             "XX" => one_of(&mut exists, MODES, "XX", Exists::OnlyReplace)?,
@@ -118,11 +132,12 @@ pub fn options<'a>(
             other if waits.take(other, args)? => {}
             other if gate.take(other, "AWAIT", args)? => {}
             other if key.take(other, args)? => {}
+            "BLOCK" => once(&mut rest.block, "BLOCK", args.ms("BLOCK", 0..=LONGEST)?)?,
             "ONCONFLICT" => key.on_conflict(args)?,
             _ => return unexpected(word),
         }
     }
-    if exists.is_some() && post.id.is_none() && ids.is_none() {
+    if exists.is_some() && post.id.is_none() && rest.ids.is_none() {
         return syntax(format!("{MODES} need {}", if many { "IDS" } else { "ID" }));
     }
     if post.share.is_some() && post.parent.is_none() {
@@ -141,7 +156,7 @@ pub fn options<'a>(
             return syntax("ONCONFLICT replace and debounce exclude XX and REPLACE");
         }
     }
-    Ok(ids)
+    Ok(rest)
 }
 
 /// The time that is this many ms from now, Unix ms.
@@ -169,97 +184,67 @@ fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
     }
 }
 
-/// Settles the time of the key's holder and of the parent: either may have ended by now.
-fn settle_others(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(), CommandError> {
-    let now = commit.env.now;
-    let holder = request.unique.as_ref().and_then(|key| commit.board().holder_of(key.key, now));
-    let holder = holder.map(|(id, _)| id.borrowed().text(<[u8]>::to_vec));
-    holder.as_deref().map_or(Ok(()), |id| commit.settle(id))?;
-    request.parent.map_or(Ok(()), |id| commit.settle(id))
-}
-
 impl Command for Post {
-    const SPEC: Spec = reference::JOB_POST.with("write deny-oom fast", KeyUse::Insert);
+    const SPEC: Spec = reference::JOB_POST.with("write deny-oom fast blocking", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
-        let mut request = Request { payload: call.args.payload("payload")?, ..Request::default() };
-        options(&mut call.args, Form::One, &mut request)?;
-        let reply = call.ctx.reply();
-        Commit::run(call.ctx, &call.key(), |commit| {
-            if let Some(id) = request.id {
-                commit.settle(id)?;
-            }
-            settle_others(commit, &request)?;
-            let env = commit.env;
-            match &commit.board().post(&env, &request, 0)? {
-                PostAnswer::Skip => reply.null(),
-                PostAnswer::Holds(id) => id.borrowed().text(|id| reply.bytes(id)),
-                PostAnswer::Do(posted) => {
-                    posted.text(|id| reply.bytes(id));
-                    commit.apply(posted)?;
-                }
-            }
-            Ok(())
-        })
+        let (job, block) = one_job(&mut call.args)?;
+        run(call, &job, block, || KeptPost { call: call.keep(), several: false })
     }
 }
 
 impl Command for MPost {
-    const SPEC: Spec = reference::JOB_MPOST.with("write deny-oom", KeyUse::Insert);
+    const SPEC: Spec = reference::JOB_MPOST.with("write deny-oom blocking", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
-        let n = call.args.length("n", 1)?;
-        let payloads = call.args.many(n, "n", |args| args.payload("payload"))?;
-        let mut request = Request::default();
-        let ids = options(&mut call.args, Form::Many, &mut request)?;
-        if let Some(ids) = &ids {
-            if ids.len() != n {
-                return syntax(format!("IDS must name {n} ids, one for each payload"));
-            }
-            let mut seen = HashSet::new();
-            if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {
-                return syntax(format!("IDS names '{}' twice", board::clean(twice)));
-            }
-        }
-        if request.unique.is_some() && n > 1 {
-            return syntax("UNIQUE goes with a single payload");
-        }
-        check_shared(n, &request)?;
-        let ids = ids.unwrap_or_default();
-        let reply = call.ctx.reply();
-        Commit::run(call.ctx, &call.key(), |commit| {
-            for id in &ids {
-                commit.settle(id)?;
-            }
-            settle_others(commit, &request)?;
-            let env = commit.env;
-            // Whatever refuses one job refuses all, before anything changes.
-            let bounded = commit.board().is_bounded(&request);
-            let looks = if bounded { n } else { ids.len().max(1) };
-            let mut growth = Growth::default();
-            for (i, payload) in payloads.iter().enumerate().take(looks) {
-                request.id = ids.get(i).copied();
-                request.payload = payload;
-                let answer = commit.board().post_unbounded(&env, &request, i as u64)?;
-                if bounded {
-                    commit.board().grow(&mut growth, &request, &answer);
-                }
-            }
-            commit.board().check_posts(&growth, &request, n)?;
-            reply.array(n);
-            for (i, payload) in payloads.iter().enumerate() {
-                request.id = ids.get(i).copied();
-                request.payload = payload;
-                match &commit.board().post_unbounded(&env, &request, i as u64) {
-                    Ok(PostAnswer::Do(posted)) => {
-                        posted.text(|id| reply.bytes(id));
-                        commit.apply(posted)?;
-                    }
-                    Ok(PostAnswer::Holds(id)) => id.borrowed().text(|id| reply.bytes(id)),
-                    _ => reply.null(),
-                }
-            }
-            Ok(())
-        })
+        let (jobs, block) = several_jobs(&mut call.args)?;
+        run(call, &jobs, block, || KeptPost { call: call.keep(), several: true })
     }
+}
+
+/// A post that waits for room.
+struct KeptPost {
+    call: KeptCall,
+    several: bool,
+}
+
+impl blocked_posts::Post for KeptPost {
+    fn post(&self, commit: &mut Commit<'_>, ids: &mut KeptIds) -> Result<Option<Lack>, CommandError> {
+        let args = &mut self.call.args();
+        match self.several {
+            true => post_if_room(commit, &several_jobs(args)?.0, ids),
+            false => post_if_room(commit, &one_job(args)?.0, ids),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.call.bytes()
+    }
+}
+
+fn one_job<'a>(args: &mut Args<'a>) -> Result<(OneJob<'a>, Option<i64>), CommandError> {
+    let mut request = Request { payload: args.payload("payload")?, ..Request::default() };
+    let Rest { block, .. } = options(args, Form::One, &mut request)?;
+    Ok((OneJob { request }, block))
+}
+
+fn several_jobs<'a>(args: &mut Args<'a>) -> Result<(SeveralJobs<'a>, Option<i64>), CommandError> {
+    let n = args.length("n", 1)?;
+    let payloads = args.many(n, "n", |args| args.payload("payload"))?;
+    let mut request = Request::default();
+    let Rest { ids, block } = options(args, Form::Many, &mut request)?;
+    if let Some(ids) = &ids {
+        if ids.len() != n {
+            return syntax(format!("IDS must name {n} ids, one for each payload"));
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {
+            return syntax(format!("IDS names '{}' twice", board::clean(twice)));
+        }
+    }
+    if request.unique.is_some() && n > 1 {
+        return syntax("UNIQUE goes with a single payload");
+    }
+    check_shared(n, &request)?;
+    Ok((SeveralJobs { request, payloads, ids: ids.unwrap_or_default() }, block))
 }

@@ -8,6 +8,7 @@ use crate::redis::api;
 use crate::redis::ctx::{Ctx, Level};
 use crate::redis::keyspace;
 use crate::redis::strings::bytes_of;
+use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::{BoardValue, BOARD_TYPE};
 use crate::runtime::timer;
@@ -193,13 +194,14 @@ unsafe extern "C" fn digest(md: *mut raw::RedisModuleDigest, value: *mut c_void)
 /// also when the lookup of an expired key deletes it: so no state of ours may be borrowed while a
 /// key is opened.
 unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *const c_void) {
-    if blocked_waits::waiting() > 0 {
+    if blocked_waits::waiting() > 0 || blocked_posts::waiting().0 > 0 {
         // SAFETY: the context is that of the callback, and the name lives as long.
         let (db, name) = unsafe {
             let key = api!(RedisModule_GetKeyNameFromOptCtx(ctx));
             (api!(RedisModule_GetDbIdFromOptCtx(ctx)), bytes_of(key))
         };
         blocked_waits::touch((db, name.to_vec()));
+        blocked_posts::touch((db, name.to_vec()));
     }
 }
 

@@ -9,6 +9,7 @@ use crate::redis::api;
 use crate::redis::clock;
 use crate::redis::ctx::Ctx;
 use crate::runtime::blocked_claims;
+use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::{BOARDS, BROKEN};
 use crate::runtime::durability;
@@ -29,10 +30,13 @@ unsafe extern "C" fn section(info: *mut raw::RedisModuleInfoCtx, for_crash_repor
         return;
     }
     let timer = timer::stats();
+    let (posts, post_bytes) = blocked_posts::waiting();
     let fields = [
         (c"boards", BOARDS.load(Relaxed)),
         (c"broken_boards", BROKEN.load(Relaxed)),
         (c"blocked_claims", blocked_claims::waiting() as i64),
+        (c"blocked_posts", posts as i64),
+        (c"blocked_post_bytes", post_bytes as i64),
         (c"waiting_clients", blocked_waits::waiting() as i64),
         (c"manual_clock", i64::from(world::clock_is_manual())),
         (c"clock_ahead_ms", clock::lead()),

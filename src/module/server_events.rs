@@ -12,6 +12,7 @@ use crate::redis::guard::guard;
 use crate::redis::strings::bytes_of;
 use crate::redis::{api, ERR};
 use crate::runtime::blocked_claims;
+use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
 use crate::runtime::connections;
 use crate::runtime::durability;
@@ -66,12 +67,14 @@ unsafe extern "C" fn event_loop(
             timer::end_waits();
             blocked_claims::recall_chosen(ctx);
             blocked_claims::serve_touched(ctx);
+            blocked_posts::serve_touched(ctx);
             connections::settle(ctx);
             durability::check(ctx);
             timer::arm(ctx);
             timer::sweep(ctx);
             blocked_waits::look_at_touched(ctx);
             blocked_claims::unblock_chosen();
+            blocked_posts::unblock_chosen();
             blocked_waits::unblock_chosen();
         });
     }
@@ -123,7 +126,10 @@ unsafe extern "C" fn flushed(
     if let Some(flushed) = unsafe { data.cast::<raw::RedisModuleFlushInfo>().as_ref() } {
         // -1 means all databases.
         let which = flushed.dbnum;
-        guard("a flush", || blocked_waits::touch_databases(|db| which < 0 || db == which));
+        guard("a flush", || {
+            blocked_waits::touch_databases(|db| which < 0 || db == which);
+            blocked_posts::touch_databases(|db| which < 0 || db == which);
+        });
     }
 }
 
@@ -141,6 +147,7 @@ unsafe extern "C" fn databases_swapped(
             connections::swap(a, b);
             blocked_claims::touch_databases(&[a, b]);
             blocked_waits::touch_databases(|db| db == a || db == b);
+            blocked_posts::touch_databases(|db| db == a || db == b);
         });
     }
 }
@@ -193,6 +200,7 @@ extern "C" fn loading(
         guard("the end of loading", || {
             hold_claims();
             blocked_waits::touch_databases(|_| true);
+            blocked_posts::touch_databases(|_| true);
         });
     }
 }
@@ -220,6 +228,7 @@ unsafe extern "C" fn key_event(
             blocked_claims::touch((db, name.to_vec()));
             connections::arrived((db, name.to_vec()));
             blocked_waits::touch((db, name.to_vec()));
+            blocked_posts::touch((db, name.to_vec()));
         });
     }
     0

@@ -3,6 +3,7 @@
 use redis_module::raw;
 use std::marker::PhantomData;
 
+use crate::redis::ctx::Ctx;
 use crate::redis::strings::{bytes_of, Key, ServerString};
 
 /// The words of a call, the command's name first.
@@ -11,6 +12,37 @@ pub struct Words<'a> {
     argv: *const *mut raw::RedisModuleString,
     argc: usize,
     _life: PhantomData<&'a ()>,
+}
+
+/// About how many bytes a word takes beside its own.
+const WORD: usize = 64;
+
+/// Words that outlive their call.
+pub struct KeptWords {
+    /// The words, for as long as `argv` names them.
+    _strings: Vec<ServerString<'static>>,
+    argv: Vec<*mut raw::RedisModuleString>,
+}
+
+impl KeptWords {
+    /// Copies the words of a call.
+    pub fn copy(ctx: Ctx, words: Words<'_>) -> KeptWords {
+        let all = (0..words.len()).filter_map(|at| words.get(at));
+        let strings: Vec<_> = all.map(|word| ctx.string(word)).collect();
+        KeptWords { argv: strings.iter().map(ServerString::raw).collect(), _strings: strings }
+    }
+
+    /// How many bytes they have, and about how many it takes to keep them.
+    pub fn bytes(&self) -> usize {
+        let words = self.words();
+        let bytes: usize = (0..words.len()).filter_map(|at| words.get(at)).map(<[u8]>::len).sum();
+        bytes + words.len() * WORD
+    }
+
+    /// The words, as those of a call.
+    pub fn words(&self) -> Words<'_> {
+        Words { argv: self.argv.as_ptr(), argc: self.argv.len(), _life: PhantomData }
+    }
 }
 
 impl<'a> Words<'a> {

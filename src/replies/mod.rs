@@ -5,6 +5,7 @@
 //! | `records`, `fitting` | records of jobs, as many as fit into one reply |
 //! | `endings` | the replies of verbs that end work |
 //! | `output` | what the worker of a job writes |
+//! | `posted` | the ids of posted jobs, at once or later |
 //! | `errors` | why a command failed |
 //! | `json`, `openmetrics`, `date` | other formats |
 //!
@@ -17,4 +18,5 @@ pub mod fitting;
 pub mod json;
 pub mod openmetrics;
 pub mod output;
+pub mod posted;
 pub mod records;

@@ -10,6 +10,7 @@ use crate::redis::ctx::{Ctx, Level};
 use crate::redis::strings::Key;
 use crate::replies::errors::CommandError;
 use crate::runtime::blocked_claims;
+use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
 use crate::runtime::board_value::OpenKey;
 use crate::runtime::connections;
@@ -95,6 +96,7 @@ impl<'k> Commit<'k> {
         let telling = value.board.is_resolving();
         let new = value.board.revision() == 0;
         blocked_waits::listen(&mut value.board);
+        blocked_posts::listen(&mut value.board);
         publish::listen(&mut value.board);
         let mut commit = Commit { ctx, key, env, open, batch, unheard, telling, new, woken: Vec::new() };
         let done = work(&mut commit);
@@ -253,6 +255,9 @@ impl<'k> Commit<'k> {
 
     fn hand_out(&mut self) {
         self.tell();
+        if self.board().has_freed() {
+            blocked_posts::serve(self);
+        }
         if !self.batch.is_empty() {
             // Before anybody is served, since clients may get their reply from the key at once.
             self.open.keep();

@@ -8,6 +8,7 @@
 //! | `world` | the time, the tokens and the random bits for decisions |
 //! | `blocked_claims`, `claim_queue` | clients that wait for jobs, and who is next |
 //! | `blocked_batches`, `batch_queue` | of these, clients that wait for several jobs at once |
+//! | `blocked_posts`, `post_queue` | posts that wait for room, and which is next |
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
 //! | `connections` | which connection carries which claim |
 //! | `publish` | messages and keyspace notifications |
@@ -23,6 +24,7 @@
 pub mod batch_queue;
 pub mod blocked_batches;
 pub mod blocked_claims;
+pub mod blocked_posts;
 pub mod blocked_waits;
 pub mod board_value;
 pub mod claim_queue;
@@ -31,6 +33,7 @@ pub mod connections;
 pub mod durability;
 pub mod latency;
 pub mod listeners;
+pub mod post_queue;
 pub mod publish;
 pub mod timer;
 pub mod wait_index;

@@ -103,7 +103,7 @@ FILTERS = {
 """May be given more than once."""
 
 CALLS = [
-    Call("POST", ("payload",), {"ID": ("j",), **POST_SHARED}),
+    Call("POST", ("payload",), {"ID": ("j",), **POST_SHARED, "BLOCK": ("1",)}),
     Call("POST", ("payload", "AFTER", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()}),
     Call("POST", ("payload", "AWAIT", "1", "s"), {"ANY": (), "WITHIN": ("1",)}),
     Call("POST", ("payload", "AWAIT", "1", "s", "WITHIN", "1"), {"ONTIMEOUT": ("fail",)}),
@@ -116,7 +116,7 @@ CALLS = [
         {"UNTIL": ("start",), "FOR": ("1",), "ONCONFLICT": ("return",)},
     ),
     Call("POST", ("payload", "ID", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
-    Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED}),
+    Call("MPOST", ("1", "payload"), {"IDS": ("1", "j"), **POST_SHARED, "BLOCK": ("1",)}),
     Call("MPOST", ("1", "payload", "IDS", "1", "j"), {"NX": (), "XX": (), "REPLACE": ()}),
     *(Call(name, head, CLAIM) for name, head in CLAIMING.items()),
     *(Call(name, (*head, "MIN", "1"), {"LINGER": ("1",)}) for name, head in CLAIMING.items()),

@@ -101,6 +101,27 @@ class Watcher(Parked):
         super().__init__(server, ("JOB.WAIT", key, ms, *words), **how)
 
 
+class Poster(Parked):
+    """One post that waits for room: `Poster(server, id="a")`."""
+
+    worker = "a producer"
+
+    def __init__(
+        self,
+        server: Server,
+        payload: Any = "payload",
+        block: int = 0,
+        key: str = "board",
+        db: int = 0,
+        protocol: int = 3,
+        await_block: bool = True,
+        login: dict | None = None,
+        **post_options: Any,
+    ) -> None:
+        words = ("JOB.POST", key, payload, "BLOCK", block, *options(**post_options))
+        super().__init__(server, words, db, protocol, await_block, login)
+
+
 def blocked_clients(server: Server) -> int:
     return server.info("clients")["blocked_clients"]
 

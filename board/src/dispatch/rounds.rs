@@ -170,6 +170,7 @@ impl Board {
 
     /// Releases one reference to a group.
     pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
+        self.frees(queue, Some(at));
         let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
         if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
             group.refs = group.refs.saturating_sub(1);

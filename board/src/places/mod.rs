@@ -259,6 +259,7 @@ impl Board {
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     *self.places.kinds.entry(kind.clone()).or_default() += 1;
                 }
+                self.frees(queue, group);
             }
         }
         if state.is_aside() {

@@ -12,10 +12,12 @@
 //! | `bounds` | how many queues, groups, schedules and keys a board may have |
 //! | `users` | live jobs of each user and name |
 //! | `unique` | unique keys: one holder each |
+//! | `room` | what keeps a post back that waits for room, and where room becomes free |
 //!
 //! Uses `dispatch`, `job` and `structures`.
 
 pub(crate) mod bounds;
+pub(crate) mod room;
 pub(crate) mod unique;
 pub(crate) mod users;
 
@@ -24,7 +26,6 @@ use std::collections::BTreeMap;
 
 use crate::board::Board;
 use crate::dispatch::fair::Fair;
-use crate::dispatch::groups::Group;
 use crate::error::Refusal;
 use crate::job::{Extras, Job, State};
 use crate::settings::{Overrides, Setting};
@@ -210,9 +211,11 @@ impl Board {
 
     /// A record was removed from a queue, or shrank.
     pub(crate) fn lane_loses(&mut self, class: u32, bytes: usize) {
-        if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+        let Some(queue) = self.store.classes.key(class).map(|c| c.queue) else { return };
+        if let Some(lane) = self.queues.get_mut(queue) {
             lane.bytes = lane.bytes.saturating_sub(bytes);
         }
+        self.frees(queue, None);
     }
 
     /// Whether a post must check limits: some are set, or the board is nearly full.
@@ -239,13 +242,9 @@ impl Board {
 
     /// Whether a group may have `by` more live jobs. O(1).
     fn group_has_room(&self, queue: &[u8], group: &[u8], by: i64) -> bool {
-        let Some(fair) = self.fair_named(queue).filter(|fair| fair.bounds > 0 && by > 0) else { return true };
-        let group = fair.find(group).and_then(|at| fair.groups.get(at));
-        let most = match group {
-            Some(group) => fair.value(group, Setting::MaxJobs),
-            None => fair.value(&Group::default(), Setting::MaxJobs),
-        };
-        most < 0 || live(|state| group.map_or(0, |group| group.count(state))) as i64 + by <= most
+        let bounds = self.fair_named(queue).is_some_and(|fair| fair.bounds > 0 && by > 0);
+        let most = if bounds { self.most_in_group(queue, group) } else { -1 };
+        most < 0 || self.live_in_group(queue, group) as i64 + by <= most
     }
 
     /// Refuses what would exceed a limit; `most` is a user and how many live jobs of each name that

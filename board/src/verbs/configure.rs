@@ -104,6 +104,7 @@ impl Board {
         }
         if !setting.spec().inherited {
             self.find_bounds();
+            self.frees_anywhere();
         }
     }
 
@@ -125,6 +126,7 @@ impl Board {
         self.hold_for(number, before, after);
         if !setting.spec().inherited {
             self.find_bounds();
+            self.frees_anywhere();
         }
         Ok(())
     }

@@ -67,6 +67,9 @@ impl Board {
         if bounds != bounded {
             self.find_bounds();
         }
+        if bounds || bounded {
+            self.frees_anywhere();
+        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::job::gate::Gate;
 use crate::job::id::{self, Id};
 use crate::job::unique_key::Until;
 use crate::job::{Job, Options, State};
-use crate::quotas::Growth;
+use crate::quotas::{Coming, Growth};
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
 use crate::verbs::depend::After;
@@ -238,6 +238,14 @@ impl Board {
     pub fn grow(&self, growth: &mut Growth, post: &Post<'_>, answer: &PostAnswer<'_>) {
         if let PostAnswer::Do(posted) = answer {
             growth.adds(self, &posted.coming(self, post.most_live.is_some()));
+        }
+    }
+
+    /// Adds to `growth` what a post would add if it replaced nothing.
+    pub fn grow_whole(&self, growth: &mut Growth, post: &Post<'_>, answer: &PostAnswer<'_>) {
+        if let PostAnswer::Do(posted) = answer {
+            let coming = posted.coming(self, post.most_live.is_some());
+            growth.adds(self, &Coming { old: None, ..coming });
         }
     }
 

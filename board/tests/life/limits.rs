@@ -242,3 +242,77 @@ fn a_time_whose_child_would_exceed_a_limit_is_passed_over() {
     w.pass(100);
     assert_eq!(w.is("@s@2"), Some(Ready));
 }
+
+// --- room for posts that wait ---
+
+/// What a post of this payload to a queue and a group lacks.
+fn lack(
+    w: &mut World,
+    queue: Option<&[u8]>,
+    group: Option<&[u8]>,
+    payload: &[u8],
+) -> Result<Option<Lack>, Refusal> {
+    let post = Post { queue, group, payload, ..Post::default() };
+    let rules = w.rules.clone();
+    let env = w.env(&rules);
+    let answer = w.board.post_unbounded(&env, &post, 0)?;
+    let (mut growth, mut whole) = (Growth::default(), Growth::default());
+    w.board.grow(&mut growth, &post, &answer);
+    w.board.grow_whole(&mut whole, &post, &answer);
+    w.board.lack(&growth, &whole)
+}
+
+fn level(w: &mut World, group: Option<&[u8]>) -> Option<RoomLevel> {
+    lack(w, MAIL, group, b"x").unwrap().map(|lack| lack.level)
+}
+
+#[test]
+fn a_post_waits_in_the_narrowest_place_that_is_full() {
+    let mut w = World::default();
+    assert_eq!(level(&mut w, None), None);
+    w.configure(None, Setting::MaxJobs, Some(2));
+    w.put("a");
+    w.post(&of_group("b", b"small")).unwrap();
+    assert_eq!(level(&mut w, Some(b"small")), Some(RoomLevel::Board));
+    w.configure(MAIL, Setting::MaxJobs, Some(1));
+    assert_eq!(level(&mut w, Some(b"small")), Some(RoomLevel::Queue));
+    w.configure_group(b"mail", ALL_GROUPS, Setting::MaxJobs, Some(1));
+    assert_eq!(level(&mut w, Some(b"small")), Some(RoomLevel::Group));
+    assert_eq!(level(&mut w, Some(b"big")), Some(RoomLevel::Queue));
+    let found = lack(&mut w, MAIL, Some(b"small"), b"x").unwrap().unwrap();
+    assert_eq!(
+        (found.bound, &found.queue[..], found.group.as_deref()),
+        ("max-jobs", &b"mail"[..], Some(&b"small"[..]))
+    );
+}
+
+#[test]
+fn a_post_that_can_never_fit_does_not_wait() {
+    let mut w = World::default();
+    w.configure(None, Setting::MaxBytes, Some(500));
+    w.put_with("a", |p| p.payload = &[7; 200]);
+    assert_eq!(lack(&mut w, None, None, &[8; 300]).unwrap().map(|lack| lack.bound), Some("max-bytes"));
+    assert_eq!(lack(&mut w, None, None, &[8; 500]), Err(Refusal::Limit("max-bytes")));
+    w.configure_group(b"mail", b"none", Setting::MaxJobs, Some(0));
+    assert_eq!(lack(&mut w, MAIL, Some(b"none"), b"x"), Err(Refusal::Limit("max-jobs")));
+}
+
+#[test]
+fn room_that_becomes_free_is_reported_while_somebody_waits() {
+    let mut w = World::default();
+    w.post(&of_group("a", b"small")).unwrap();
+    w.put("b");
+    w.cancel(b"b", false);
+    assert!(!w.board.has_freed());
+    w.board.watch_room(true);
+    w.take_id(ANN, "a");
+    assert!(!w.board.has_freed(), "a claim makes no room");
+    w.done(ANN, "a", None).unwrap();
+    assert!(w.board.has_freed());
+    let freed = w.board.freed();
+    assert_eq!(freed.queues.iter().map(|name| &name[..]).collect::<Vec<_>>(), [b"mail"]);
+    assert_eq!(freed.groups.len(), 1);
+    assert!(!w.board.has_freed());
+    w.configure(None, Setting::MaxBytes, Some(500));
+    assert!(w.board.freed().anywhere);
+}

@@ -6,6 +6,7 @@ use crate::commands::{Act, Change, Command, Key, Other, Part, Signals, Talk, Tar
 use crate::compare::{self, same};
 use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
+use crate::room::Taken;
 use crate::schedules;
 use crate::selections;
 use crate::world::World;
@@ -108,6 +109,7 @@ impl Pair {
         self.step += 1;
         let token = self.world.board.token();
         self.world.board.watch(true);
+        let taken = Taken::of(&mut self.world.board);
         let ears = Subscribers { events: ALL_EVENTS, workers: true, names: ALL_EVENTS, tracked: false };
         self.world.board.listen(ears);
         self.world.copy.listen(Subscribers { tracked: true, ..ears });
@@ -118,6 +120,7 @@ impl Pair {
         self.model.tidy_buckets();
         self.model.tidy();
         self.model.close_rounds();
+        taken.check(&mut self.world.board)?;
         self.mirror.follow(&mut self.world.board, &self.model)?;
         let messages = self.world.board.messages();
         mirror::hear_of_tracked(&messages, self.world.copy.messages(), tracked)?;

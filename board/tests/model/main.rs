@@ -19,6 +19,7 @@ mod named;
 mod operators;
 mod pauses;
 mod rates;
+mod room;
 mod rounds;
 mod schedules;
 mod selections;

@@ -79,6 +79,8 @@ export interface PostOptions {
   for?: Duration | undefined;
   /** what happens when another job holds the key. `reject`: the post is refused with `EXISTS id`. `return`: nothing is posted, and the reply is the holder's id. `replace`: the holder gets the payload and the given options, and the reply is its id. `debounce`: the same, and its delay starts again. Range: with `UNIQUE` */
   onconflict?: 'reject' | 'return' | 'replace' | 'debounce' | undefined;
+  /** when `max-jobs` or `max-bytes` leaves no room, wait this long for it: see Waiting for room; 0 means for ever. Range: 0 to 2^40 ms */
+  block?: Duration | undefined;
 }
 
 /** The options of `JOB.MPOST`, in the words of its reference. */
@@ -151,6 +153,8 @@ export interface MpostOptions {
   for?: Duration | undefined;
   /** what happens when another job holds the key. `reject`: the post is refused with `EXISTS id`. `return`: nothing is posted, and the reply is the holder's id. `replace`: the holder gets the payload and the given options, and the reply is its id. `debounce`: the same, and its delay starts again. Range: with `UNIQUE` */
   onconflict?: 'reject' | 'return' | 'replace' | 'debounce' | undefined;
+  /** when `max-jobs` or `max-bytes` leaves no room, wait this long for it: see Waiting for room; 0 means for ever. Range: 0 to 2^40 ms */
+  block?: Duration | undefined;
 }
 
 /** The options of `JOB.FLOW`, in the words of its reference. */
@@ -898,6 +902,7 @@ export const COMMANDS = {
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
     ['onconflict', 'ONCONFLICT', 'choice', ['reject', 'return', 'replace', 'debounce']],
+    ['block', 'BLOCK', 'duration'],
   ],
   'JOB.MPOST': [
     ['nx', 'NX', 'flag'],
@@ -934,6 +939,7 @@ export const COMMANDS = {
     ['until', 'UNTIL', 'choice', ['start', 'end']],
     ['for', 'FOR', 'duration'],
     ['onconflict', 'ONCONFLICT', 'choice', ['reject', 'return', 'replace', 'debounce']],
+    ['block', 'BLOCK', 'duration'],
   ],
   'JOB.FLOW': [
     ['id', 'ID', 'text'],
@@ -1484,7 +1490,7 @@ export interface Settings {
   'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
   'events-tracked'?: boolean | undefined;
-  /** how many jobs that have not ended the board, the queue or the group can have, each counted by itself; -1: no limit. Posts, `JOB.REQUEUE`, and `JOB.UPDATE` of the queue are refused above it (`LIMIT max-jobs`); schedules pass over their time. Range: -1 to 2^31-1; default: -1; set for: board, queue, group */
+  /** how many jobs that have not ended the board, the queue or the group can have, each counted by itself; -1: no limit. Posts, `JOB.REQUEUE`, and `JOB.UPDATE` of the queue are refused above it (`LIMIT max-jobs`), or wait with `BLOCK` of a post; schedules pass over their time. Range: -1 to 2^31-1; default: -1; set for: board, queue, group */
   'max-jobs'?: number | undefined;
   /** how many bytes all records of the board or the queue can have; -1: no limit. A record counts 64 bytes, its id and payload, and what else is kept of it, without tags. `JOB.INFO` and `JOB.QUEUES` show the sum as `record-bytes`. Range: -1 to 2^53; default: -1; set for: board, queue */
   'max-bytes'?: number | undefined;

@@ -160,6 +160,18 @@ describe('working', () => {
     assert.deepEqual(few.map((job) => job.id), ['d']);
   });
 
+  test('a post waits for room', async () => {
+    const board = server.board();
+    await board.settingsSet({ 'max-jobs': 1 });
+    await board.post(1, { id: 'old', block: '5s' });
+    await assert.rejects(board.post(2, { block: '10ms' }), /max-jobs/);
+    await assert.rejects(board.postMany([2, 3], { block: '10ms' }), /max-jobs/);
+    const waits = board.post(2, { id: 'new', block: '30s' });
+    while ((await board.info())?.['blocked-posts'] !== 1);
+    await board.delete(['old']);
+    assert.equal(await waits, 'new');
+  });
+
   test('the forms for many tell of each', async () => {
     const board = server.board();
     await board.postMany([1, 2, 3, 4], { ids: ['a', 'b', 'c', 'd'] });

@@ -117,6 +117,12 @@ fn overview(board: &[u8], info: &Record) -> Markup {
             div {
                 dt { "Next timed event" } dd { @if info.int("next") < 0 { "none" } @else { "in " (span(info.int("next"))) } }
             }
+            @if info.int("blocked-posts") > 0 {
+                div {
+                    dt { "Posts that wait for room" }
+                    dd { (number(info.int("blocked-posts"))) span.faint { ", " (size(info.int("blocked-post-bytes"))) } }
+                }
+            }
             div {
                 dt { "Workers" } dd { a href=(board_address("/workers", board)) { (number(info.int("workers"))) " with jobs" } }
             }

@@ -54,6 +54,19 @@ def test_a_batch_is_awaited(server) -> None:
     run(server, main)
 
 
+def test_a_post_that_waits_for_room_is_awaited(server) -> None:
+    async def main(board: AsyncBoard) -> None:
+        await board.settings_set({"max-jobs": 1})
+        await board.post(1, id="old")
+        post = asyncio.create_task(board.post(2, id="new", block="30s"))
+        while (await board.info())["blocked-posts"] == 0:
+            await asyncio.sleep(0.01)
+        await board.delete("old")
+        assert await post == "new"
+
+    run(server, main)
+
+
 def test_a_result_is_awaited_without_blocking_the_loop(server) -> None:
     async def main(board: AsyncBoard) -> None:
         async def answer() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import jobboard
 import pytest
 import redis
+from harness import wait_until
 from jobboard import After, Board, Node
 
 
@@ -69,6 +71,20 @@ def test_unique_keys(jobs) -> None:
     assert jobs.post(2, unique="site", delay="5s", onconflict="debounce", until="start") == "a"
     with pytest.raises(jobboard.Exists):
         jobs.post(2, unique="site")
+
+
+def test_a_post_waits_for_room(jobs) -> None:
+    jobs.settings_set({"max-jobs": 1})
+    jobs.post(1, id="old", block="5s")
+    with pytest.raises(jobboard.Limit, match="max-jobs"):
+        jobs.post(2, block="10ms")
+    with pytest.raises(jobboard.Limit, match="max-jobs"):
+        jobs.post_many([2, 3], block="10ms")
+    with ThreadPoolExecutor() as threads:
+        waits = threads.submit(jobs.post, 2, id="new", block="30s")
+        wait_until(lambda: jobs.info()["blocked-posts"] == 1)
+        jobs.delete("old")
+        assert waits.result() == "new"
 
 
 def test_many_are_posted_in_chunks(jobs) -> None:

@@ -50,6 +50,14 @@ def test_the_console_script(server, jobs) -> None:
     assert [json.loads(line) for line in found.splitlines()] == [{"result": 1}, {"result": 4}]
 
 
+def test_a_post_waits_for_room_and_says_which_bound_has_none(cli, jobs) -> None:
+    jobs.settings_set({"max-jobs": 1})
+    status, id, _ = cli("post", "board", "1", "--block", "5s")
+    assert (status, jobs.get(id.strip()).payload) == (0, 1)
+    status, _, told = cli("post", "board", "2", "--block", "10ms")
+    assert status == 1 and "max-jobs" in told
+
+
 def test_post_and_get(cli, jobs, tmp_path) -> None:
     status, id, _ = cli(
         *("post", "board", '{"to": "ann"}', "--name", "mail", "--queue", "mails", "--priority", "5"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import jobboard
 import pytest
 import redis.asyncio
+from harness import wait_until
 from jobboard import AsyncShardedBoard, Node, ShardedBoard, Worker
 from jobboard.board.sharding import tag_of
 
@@ -47,6 +49,18 @@ def test_an_id_tells_where_its_job_is(board) -> None:
     assert board.update_where({"queue": "default"}, {"priority": 3}).count == 200
     assert board.explain("j3")["id"] == "j3"
     assert [entry["event"] for entry in board.history("j3")] == ["posted", "updated"]
+
+
+def test_a_post_waits_for_room_in_its_shard(board) -> None:
+    board.settings_set({"max-jobs": 1})
+    board.post(1, id="{a}1")
+    with pytest.raises(jobboard.Limit):
+        board.post(2, id="{a}2", block="10ms")
+    with ThreadPoolExecutor() as threads:
+        waits = threads.submit(board.post, 2, id="{a}2", block="30s")
+        wait_until(lambda: board.info()["blocked-posts"] == 1)
+        board.delete("{a}1")
+        assert waits.result() == "{a}2"
 
 
 def test_what_belongs_together_shares_a_shard(board) -> None:

@@ -141,6 +141,46 @@ def test_a_blocked_claim_is_sent_to_the_new_primary(replicated):
     assert len(answers) == 1 and isinstance(answers[0], redis.RedisError), answers
 
 
+def test_posts_that_wait_for_room_are_neither_lost_nor_doubled_by_a_failover(replicated):
+    client = replicated.client()
+    Board(client).set(max_jobs=5)
+    primary = replicated.owner("board")
+    replica = replicated.replica_of(primary)
+    done: list = []
+
+    def produce(name: str) -> None:
+        board = replicated.board(socket_timeout=30)
+        for n in range(20):
+            while True:
+                try:
+                    board.post(id=f"{name}-{n}", nx=True, retain=LONG, block=1000)
+                    break
+                except redis.RedisError:
+                    time.sleep(0.05)
+        done.append(name)
+
+    producers = [threading.Thread(target=produce, args=(f"p{n}",)) for n in range(10)]
+    for producer in producers:
+        producer.start()
+    board, moved = replicated.board(socket_timeout=30), False
+    while len(done) < 10 or board.count():
+        try:
+            for job in board.claim("w1", count=2, block=100):
+                board.consume("w1", job["id"], token=job["token"], retain=LONG)
+            if not moved and board.count(state="complete") > 50:
+                assert primary.info("clients")["blocked_clients"] > 0
+                replica.wait_synced(primary)
+                replicated.failover(replica)
+                moved = True
+        except redis.RedisError:
+            time.sleep(0.05)
+    for producer in producers:
+        producer.join(60)
+    assert moved
+    posted = sorted(board.list_all(justid=True, state="complete"))
+    assert posted == sorted(f"p{n}-{m}" for n in range(10) for m in range(20))
+
+
 def test_work_goes_on_over_a_failover_and_nothing_is_lost(replicated):
     total = 300
     client = replicated.client()
@@ -260,6 +300,29 @@ def moved_while(cluster, wait) -> list:
 def test_a_blocked_claim_is_sent_after_a_slot_that_has_moved(cluster):
     cluster.board().set(lease=LONG)  # the board is there
     assert moved_while(cluster, lambda board: ids(board.claim("w1", block=20_000))) == [["n"]]
+
+
+def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_was(cluster):
+    board = cluster.board()
+    board.set(max_jobs=1)
+    board.post(id="old")
+    source = cluster.owner("board")
+    target, slot = other_than(cluster, source), cluster.slot("board")
+    answers: list = []
+    thread = threading.Thread(target=lambda: answers.append(cluster.board().post(id="new", block=20_000)))
+    thread.start()
+    wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
+    cluster.begin_migration(slot, source, target)
+    cluster.move("board", source, target)
+    # The key has gone from there, but its slot has not: nothing may be posted to an empty board.
+    past(now() + 300)
+    assert source.info("jobboard")["jobboard_boards"] == 0 and not answers
+    cluster.end_migration(slot, target)
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
+    cluster.board().delete("old")
+    thread.join(60)
+    assert answers == ["new"]
+    assert cluster.board().list_all(justid=True) == ["new"]
 
 
 def test_an_end_that_waits_for_the_next_is_repeated_where_the_slot_has_moved(cluster):

@@ -129,12 +129,12 @@ def test_only_what_adds_is_denied_on_a_full_server(server: Server) -> None:
     assert denied == ADDS
 
 
-def test_only_claims_and_wait_block(server: Server) -> None:
+def test_only_claims_posts_and_waits_block(server: Server) -> None:
     blocking = {name for name, row in command_info(server).items() if "blocking" in row["flags"]}
     claims = {"job.claim", "job.consume", "job.mconsume", "job.fail", "job.abandon", "job.await", "job.trash"}
     claims |= {"job.output"}
     claims |= {"job.mfail", "job.mtrash"}
-    assert blocking == {*claims, "job.wait"}
+    assert blocking == {*claims, "job.wait", "job.post", "job.mpost"}
 
 
 def test_commands_of_one_job_are_fast(server: Server) -> None:

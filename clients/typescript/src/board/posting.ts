@@ -1,4 +1,5 @@
 /** Verbs that post: jobs, flows. */
+import { toMs } from '../durations.js';
 import type { FlowOptions, MpostOptions, PostOptions } from '../generated.js';
 import { list, type Reply, text, textOrNull } from '../replies.js';
 import { counted, optionWords, type Word } from '../words.js';
@@ -21,17 +22,20 @@ export class Posting extends Sending {
    * Posts a job; its id. Null when `nx` or `xx` prevented it.
    *
    *     await board.post({ to: 'ann' }, { name: 'welcome', delay: '1h' })
+   *
+   * With `block` it waits so long for room before the error `LIMIT` is thrown. Give an `id` then: if the reply is lost,
+   * posting again posts no second job. A handler that waits for room in its own queue can wait for itself.
    */
   async post(payload: unknown, options: PostOptions & { nx: true }): Promise<string | null>;
   async post(payload: unknown, options: PostOptions & { xx: true }): Promise<string | null>;
   async post(payload?: unknown, options?: PostOptions): Promise<string>;
   async post(payload: unknown = EMPTY, options: PostOptions = {}): Promise<string | null> {
-    return this.#posted(options, 1, async (found) => textOrNull(await this.sendWith('JOB.POST', [this.codec.encode(payload)], found)));
+    return this.#posted(options, 1, async (found) => textOrNull(await this.#sendPost('JOB.POST', [this.codec.encode(payload)], found)));
   }
 
   /**
    * Posts many jobs with the same options, 1,000 in a command, each command all or none; their ids. `ids` gives them
-   * ids of their own.
+   * ids of their own. `block` is the time of each command.
    */
   async postMany(payloads: Iterable<unknown>, options: MpostOptions & { ids?: readonly string[] | undefined } = {}): Promise<(string | null)[]> {
     const { ids, ...rest } = options;
@@ -42,7 +46,7 @@ export class Posting extends Sending {
       const some = all.slice(start, start + 1000);
       const words: Word[] = [String(some.length), ...some.map((one) => this.codec.encode(one))];
       if (ids) words.push(...counted('IDS', ids.slice(start, start + 1000)));
-      const posted = await this.#posted(rest, some.length, async (given) => list(await this.sendWith('JOB.MPOST', words, given)));
+      const posted = await this.#posted(rest, some.length, async (given) => list(await this.#sendPost('JOB.MPOST', words, given)));
       found.push(...posted.map(textOrNull));
     }
     return found;
@@ -60,6 +64,12 @@ export class Posting extends Sending {
       }
       return list(await this.send('JOB.FLOW', words)).map((one) => text(one));
     });
+  }
+
+  /** A post that may wait takes a connection that nobody else needs. */
+  async #sendPost(command: 'JOB.POST' | 'JOB.MPOST', words: readonly Word[], options: PostOptions): Promise<Reply> {
+    if (options.block === undefined) return this.sendWith(command, words, options);
+    return this.sendWaiting(command, [...words, ...optionWords(command, options, this.codec)], toMs(options.block, 'block'));
   }
 
   async #posted<T extends Reply | readonly Reply[]>(options: PostOptions, count: number, send: (options: PostOptions) => Promise<T>): Promise<T> {

@@ -44,7 +44,11 @@ DURATIONS = frozenset(
 """The settings that are durations."""
 
 SCHEDULE: dict[str, tuple[str, Encoder]] = {
-    **{one: words for one, words in OPTIONS.items() if one not in ("at", "after", "strict", "jitter")},
+    **{
+        one: words
+        for one, words in OPTIONS.items()
+        if one not in ("at", "after", "strict", "jitter", "block")
+    },
     "every": ("EVERY", duration_words),
     "cron": ("CRON", named),
     "tz": ("TZ", named),

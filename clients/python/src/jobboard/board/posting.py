@@ -116,12 +116,15 @@ class JobOptions(SharedOptions, total=False):
 
 
 class PostOptions(JobOptions, total=False):
-    """Options of a single post, or of many."""
+    """Options of a single post, or of many. With `block`, a post waits so long for room under `max_jobs` and
+    `max_bytes`; keep it below the socket timeout.
+    """
 
     nx: bool | None
     xx: bool | None
     replace: bool | None
     onconflict: OnConflict | None
+    block: Duration | None
 
 
 class NodeOptions(JobOptions, total=False):
@@ -193,7 +196,7 @@ OPTIONS: dict[str, tuple[str, Encoder]] = {
     "share": ("SHARE", whole(1, 1_000_000)),
     "until": ("UNTIL", choice("start", "end")),
     "onconflict": ("ONCONFLICT", choice("reject", "return", "replace", "debounce")),
-    **{one: (one.upper(), duration) for one in "delay lease timeout expire retain".split()},
+    **{one: (one.upper(), duration) for one in "delay lease timeout expire retain block".split()},
     **{one: (one.upper(), flag) for one in "nx xx replace strict".split()},
     "for_": ("FOR", duration),
     "at": ("AT", time),
@@ -307,6 +310,9 @@ class Posting(Family):
 
         Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached; `NoHandler`
         when no task of the board has the name, unless `elsewhere` says that another program does.
+        With `block` it waits so long for room before it raises `Limit`. Give an `id` then: if the reply is
+        lost, posting again posts no second job. A handler that waits for room in its own queue can wait for
+        itself.
         On a sharded board jobs with the same word as `together` share a shard, and a ValueError is raised
         when the id leads to another shard than that of the jobs it belongs with. A `Board` ignores the word.
         """
@@ -327,7 +333,8 @@ class Posting(Family):
     ) -> Steps[list[str | None]]:
         """Posts many jobs with shared options, 1,000 in a command, and returns their ids in order.
 
-        Each command posts all of its jobs or none. `progress` is told how many jobs were posted so far.
+        Each command posts all of its jobs or none; `block` is the time of each. `progress` is told how many
+        jobs were posted so far.
         """
         found: list[str | None] = []
         for start, chunk in _chunks(payloads):

@@ -35,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 
-OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together"}
+OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together", "block"}
 """Options that a call can have, and a task cannot."""
 
 KNOWN = OPTIONS.keys() - {"name", "nx", "xx"} | {"together"}
@@ -56,6 +56,7 @@ class CallOptions(TaskOptions, total=False):
     id: Name | None
     replace: bool | None
     together: str | None
+    block: Duration | None
 
 
 ELSEWHERE = {

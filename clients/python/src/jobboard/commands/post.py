@@ -40,6 +40,7 @@ def add(subparsers: Subparsers) -> None:
         parser.add_argument(f"--{name}", type=int)
     for name in ("delay", "timeout", "expire", "retain", "lease"):
         parser.add_argument(f"--{name}", type=duration, metavar="TIME", help="30s, 5m, 2h …")
+    parser.add_argument("--block", type=duration, metavar="TIME", help="how long to wait for room")
     parser.add_argument("--tag", action="append", dest="tags")
     parser.add_argument("--meta", action="append", metavar="FIELD=VALUE")
     parser.add_argument("--after", action="append", metavar="ID", help="wait for this job; repeatable")
@@ -47,7 +48,8 @@ def add(subparsers: Subparsers) -> None:
 
 
 OPTIONS = (
-    "name queue group user parent unique priority retries cost delay timeout expire retain lease tags after"
+    "name queue group user parent unique priority retries cost delay timeout expire retain lease tags after "
+    "block"
 )
 
 
