@@ -125,6 +125,7 @@ def produce(folder: str, name: str, seed: int, replicated: bool) -> None:
 CLAIMS: dict[str, dict] = {
     "plain": {"queues": ["plain", "limited", "ordered"], "block": 100},
     "batch": {"queues": ["batch", "plain", "ordered"], "count": 8},
+    "lingering": {"queues": ["batch", "plain"], "count": 8, "min": 3, "linger": 40, "block": 300},
     "blocking": {"queues": [], "block": 300},
     "session": {"queues": ["session"], "block": 100, "session": True},
     "chained": {"queues": ["plain", "batch", "limited"], "block": 100},

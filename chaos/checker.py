@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from actors import LIMIT
+from flow_checks import FlowChecks
 from journal import Call
 
 ENDS = ("consume", "fail", "abandon", "await")
@@ -15,7 +16,7 @@ ENDS = ("consume", "fail", "abandon", "await")
 NEVER = float("inf")
 
 
-class Checker:
+class Checker(FlowChecks):
     """The calls of a run, and what was found wrong with them.
 
     A node that has been deposed may answer for a moment as if it were not: what a replicated run promises, it
@@ -66,6 +67,7 @@ class Checker:
         self.children_are_whole()
         self.steps_stay()
         self.signals_stay()
+        self.check_flow()
         return self.wrong
 
     def _count(self, what: str, n: int = 1) -> None:

@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT / "chaos"))
 
 import actors  # noqa: E402
 import agents  # noqa: E402
+import flow  # noqa: E402
 import journal  # noqa: E402
 from checker import Checker  # noqa: E402
 from expect import check_consistent  # noqa: E402
@@ -37,7 +38,7 @@ from harness import KINDS, wait_until  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from servers import Site  # noqa: E402
 
-SORTS = ["plain", "plain", "batch", "blocking", "session", "chained"]
+SORTS = ["plain", "plain", "batch", "lingering", "blocking", "session", "chained"]
 SITES = {
     "one": ("One server, every command on disk", {}),
     "clock": ("One server whose machine's clock makes steps", {"steps": True}),
@@ -102,6 +103,7 @@ class Run:
             client.execute_command(
                 "JOB.SCHEDULE", "SET", "chaos", "tick", "x", "EVERY", 200, "BACKLOG", "all"
             )
+            flow.settle(client)
             if self.site.replicated:
                 client.execute_command("WAIT", 2, 5000)
         for number in range(2):
@@ -111,6 +113,12 @@ class Run:
         for number in range(2):
             self.actors[f"agent-{number}"] = Player(agents.remember, ())
         self.actors["approver"] = Player(agents.approve, ())
+        for number in range(3):
+            self.actors[f"patient-{number}"] = Player(flow.produce, ())
+        for queue in (flow.NARROW, flow.LETTERS, flow.WRITTEN):
+            self.actors[f"worker-{queue}"] = Player(flow.work, (queue,))
+        self.actors["sexton"] = Player(flow.send_back, ())
+        self.actors["reader"] = Player(flow.read, ())
         for name in self.actors:
             self.start(name)
         until = time.monotonic() + self.seconds

@@ -23,6 +23,8 @@ def test_nothing_is_lost_in_a_short_run(server_kind, site):
         assert run.play() == []
         assert run.counted["jobs consumed"] > 20 and run.counted["posts that had to be there"] > 0
         assert run.counted["steps stored"] > 0 and run.counted["signals taken"] > 0
+        for what in ("jobs that died", "dead letters sent back", "chunks written", "chunks read"):
+            assert run.counted[what] > 0, what
     finally:
         run.close(keep=False)
 
@@ -103,6 +105,57 @@ def seen(begin: float, steps: dict[str, str], signals: dict[str, str]) -> Call:
     ],
 )
 def test_what_jobs_remember_is_checked(calls, said):
+    assert found(calls) == said
+
+
+def narrow(begin: float, id: str, error: str | None = None) -> Call:
+    call = post(id, begin)
+    call.about["queue"] = "narrow"
+    if error is not None:
+        call.reply, call.error = None, error
+    return call
+
+
+def died(begin: float) -> Call:
+    about = {"worker": "w1", "id": "a", "token": 10}
+    return Call("w1", "fail", about, 1, begin, begin + 0.1, {"state": "ready", "dead": "grave"})
+
+
+def requeue(begin: float) -> Call:
+    return Call("sexton", "requeue", {"id": "a"}, 1, begin, begin + 0.1, [1, "0", []])
+
+
+def write(begin: float, number: int) -> Call:
+    about = {"worker": "w", "id": "a", "token": 1, "number": number}
+    return Call("w", "write", about, 1, begin, begin + 0.1, {"deadline": 0, "cancel": 0})
+
+
+def read(begin: float, *numbers: int) -> Call:
+    chunks = [f"1 {number}" for number in numbers]
+    return Call("reader", "read", {"id": "a"}, 1, begin, begin + 0.1, {"chunks": chunks})
+
+
+FEW = [narrow(n, f"n{n}") for n in range(6)]
+DONE = [consume("w1", 100 + n, f"n{n}", 10 + n) for n in range(7)]
+LETTER = [claim("w1", 1, ("a", 10), queue="letters"), died(2)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([*FEW, *DONE], ""),
+        ([*FEW, narrow(9, "n6"), *DONE], "7 jobs were in the queue narrow, which has room for 6"),
+        ([*FEW, narrow(9, "n6", "LIMIT max-jobs"), *DONE], ""),
+        ([narrow(1, "x", "LIMIT max-jobs"), claim("w", 2, ("x", 1))], "the post x was refused, and is there"),
+        ([*LETTER, claim("w2", 3, ("a", 11), queue="grave")], ""),
+        ([*LETTER, claim("w2", 3, ("a", 11), queue="letters")], "a had died, and was claimed from letters"),
+        ([*LETTER, requeue(3), claim("w2", 4, ("a", 11), queue="letters")], ""),
+        ([write(1, 1), write(2, 2), read(3, 1, 2), read(3, 1, 2, 3)], ""),
+        ([write(1, 1), write(2, 2), read(3, 1)], "chunk 2 of a was written, and a reader saw [1]"),
+        ([write(1, 1), read(3, 1, 1)], "the output of a under 1 was [1, 1]"),
+    ],
+)
+def test_the_flow_of_work_is_checked(calls, said):
     assert found(calls) == said
 
 
