@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams bench-growth instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams bench-growth bench-flow instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -136,6 +136,9 @@ bench-streams: setup build ## Server CPU of a job beside Redis Streams on each s
 
 bench-growth: setup build ## Commands with a thousand and with ten million jobs of all features, and posts that blocked workers take, into docs/reports/growth.md [SERVER=redis82] [MOST=10000000]
 	$(VENV)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --most=,$(MOST))
+
+bench-flow: setup build ## Batches at a claim, output, waiting posts and searches beside plain commands, into docs/reports/flow.md [SERVER=redis82] [JOBS=1000000]
+	$(VENV)/python benches/flow_of_work.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-agents: setup build ## Jobs of five steps that wait for a signal, workers and servers killed at random, into docs/reports/agents.md [SERVER=redis82] [JOBS=1000] [SEED=1]
 	$(VENV)/python benches/agents.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS)) $(addprefix --seed=,$(SEED))
