@@ -180,7 +180,7 @@ fuzz: setup ## Hostile bytes, guided by coverage, to snapshots, effects, texts a
 			-max_total_time=$(or $(SECONDS),20) -rss_limit_mb=4096 -max_len=16384 -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 
-dist: setup ## Packages in target/dist: module and console in a tarball, a .deb, an .rpm and a wheel; the Python wheel and sdist [MACHINES=all: for other machines too]
+dist: setup ## Packages in target/dist: module and console in a tarball, a .deb, an .rpm and a wheel; the Python wheel and sdist; the npm package [MACHINES=all: for other machines too]
 	@scripts/packaging
 	$(VENV)/python packaging/build.py $(MACHINES)
 

@@ -1,5 +1,5 @@
 """Makes target/dist: for each kind of machine module and console in a tarball, a .deb, an .rpm and a wheel;
-the wheel and the sdist of the Python package; a bill of materials; and checksums.
+the wheel and the sdist of the Python package; the package for Node; a bill of materials; and checksums.
 
     make dist                                         for machines like this one
     make dist MACHINES='linux-aarch64 macos-arm64'    for these too
@@ -53,6 +53,7 @@ def main() -> None:
             rpm.package(version, DIST, STAGE, machine.rpm)
         server_wheel(machine)
     python_package()
+    run(ROOT / "scripts" / "typescript", "pack", JOBBOARD_DIST=str(DIST))
     bill_of_materials(version)
     checksums()
     for path in sorted(DIST.iterdir()):

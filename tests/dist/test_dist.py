@@ -21,11 +21,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from documents import README, blocks
 from harness import KINDS, Server
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "target" / "dist"
 VERSION = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 DEBIANS = {"x86_64": "amd64", "aarch64": "arm64"}
 FILES = {
     "usr/lib/redis/modules/libjobboard.so",
@@ -95,6 +97,10 @@ def use(server: Server) -> None:
     assert board.consume("w", "a", token=job["token"]) == "complete"
 
 
+def url(server: Server) -> str:
+    return f"redis://127.0.0.1:{server.port}"
+
+
 def test_the_checksums_are_those_of_the_files() -> None:
     run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=DIST)
     named = {line.split()[1] for line in (DIST / "SHA256SUMS").read_text().splitlines()}
@@ -103,13 +109,14 @@ def test_the_checksums_are_those_of_the_files() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_tarball_serves_with_its_configuration(unpacked: Path, kind: str) -> None:
+def test_the_tarball_serves_with_its_configuration(unpacked: Path, kind: str, programs) -> None:
     config = (unpacked / "redis.conf").read_text()
     assert "\nloadmodule ./libjobboard.so\n" in config
     config = config.replace("./libjobboard.so", str(unpacked / "libjobboard.so")).replace("port 6379\n", "")
     server = Server(kind, module=False, config=config.splitlines())
     try:
         use(server)
+        programs.run(url(server))
         server.board("letters").post("x")
         words = [unpacked / "jobboard-console", "--redis", f"redis://127.0.0.1:{server.port}", "--port", 0]
         assert "letters" in page(words, dict(os.environ), "/")
@@ -157,7 +164,7 @@ def dpkg_in(root: Path) -> tuple[str, ...]:
     return ("dpkg", f"--root={root}", "--force-depends", "--force-script-chrootless", "--force-confold")
 
 
-def test_the_debian_package_is_installed_used_and_purged(root: Path, tmp_path: Path) -> None:
+def test_the_debian_package_is_installed_used_and_purged(root: Path, tmp_path: Path, programs) -> None:
     dpkg = dpkg_in(root)
     run(*dpkg, "--install", one(DEBIAN))
     assert all((root / name).stat().st_size for name in FILES)
@@ -179,6 +186,7 @@ def test_the_debian_package_is_installed_used_and_purged(root: Path, tmp_path: P
     server = Server("redis70", module=False, config=[f"include {config}"])
     try:
         use(server)
+        programs.run(url(server))
         server.check_health()
     finally:
         server.close()
@@ -376,6 +384,37 @@ def test_the_python_package_works_in_a_venv(pattern: str, unpacked: Path, tmp_pa
         run(jobboard, "worker", "app:board", "--burst", **place)
         assert server.board().get("a", fields=["state", "result"]) == {"state": "complete", "result": "42"}
         server.check_health()
+    finally:
+        server.close()
+
+
+def interpreter(version: str) -> str | None:
+    """One of this machine that works: of the system, or of pyenv."""
+    found = [shutil.which(f"python{version}"), *Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
+    for one in filter(None, found):
+        shown = subprocess.run([one, "--version"], capture_output=True, text=True)
+        if shown.returncode == 0 and shown.stdout.startswith(f"Python {version}."):
+            return str(one)
+    return None
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_python_package_works_on_each_python(version: str, unpacked: Path, tmp_path: Path) -> None:
+    """README's program; the suite runs on one of them."""
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} here")
+    run(python, "-m", "venv", tmp_path / "venv")
+    commands = tmp_path / "venv" / "bin"
+    words = ["-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    run(commands / "python", *words, one(f"jobboard-{VERSION}-py3-none-any.whl"))
+    [program] = [block for block in blocks(README) if block.info == "python"]
+    server = Server("redis70", module=False, config=[f"loadmodule {unpacked / 'libjobboard.so'}"])
+    try:
+        environment = {**os.environ, "JOBBOARD_URL": url(server)}
+        environment.pop("PYTHONPATH", None)
+        assert run(commands / "python", "-c", program.text, env=environment) == "Hello ann\n"
+        assert run(commands / "jobboard", "queues", "mails", env=environment).startswith("QUEUE")
     finally:
         server.close()
 

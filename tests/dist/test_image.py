@@ -16,6 +16,7 @@ import signal
 import subprocess
 import tarfile
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -191,6 +192,12 @@ def test_a_killed_server_finds_its_jobs_on_the_volume(start: Callable[..., Conta
     assert second.board().get("a").result == "done"
     [again] = second.board().claim("w")
     assert again.id == "b" and again.token > job.token
+
+
+def test_both_programs_run_on_it(start: Callable[..., Container], programs) -> None:
+    container = start().wait()
+    password = urllib.parse.quote(PASSWORD, safe="")
+    programs.run(f"redis://:{password}@127.0.0.1:{container.port}")
 
 
 def test_it_ends_by_the_signal_of_the_image(image: Image, start: Callable[..., Container]) -> None:

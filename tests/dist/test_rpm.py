@@ -78,7 +78,9 @@ def test_it_has_the_files_of_the_debian_package(each: tuple[Path, Path], tmp_pat
     assert "libc.so.6(GLIBC_" in needed and "python" not in needed
 
 
-def test_it_is_installed_used_upgraded_and_removed(package: Path, root: Path, tmp_path: Path) -> None:
+def test_it_is_installed_used_upgraded_and_removed(
+    package: Path, root: Path, tmp_path: Path, programs
+) -> None:
     rpm = rpm_in(root)
     run(*rpm, "--install", package)
     assert run("rpm", "--root", root, "-q", "jobboard").startswith(f"jobboard-{VERSION}-1.")
@@ -89,6 +91,7 @@ def test_it_is_installed_used_upgraded_and_removed(package: Path, root: Path, tm
     server = Server("redis70", module=False, config=[f"include {config}"])
     try:
         assert server.board().post("x", id_="a") == "a"
+        programs.run(f"redis://127.0.0.1:{server.port}")
         server.check_health()
     finally:
         server.close()

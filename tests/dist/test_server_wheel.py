@@ -56,6 +56,23 @@ def test_from_an_empty_environment_to_a_job_done_and_a_console_seen() -> None:
         assert re.search(rf"^ +[\d.]+ s  .*{step}", text, re.MULTILINE), text
 
 
+def test_both_programs_run_on_what_jobboard_serve_starts(tmp_path: Path, programs) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    commands = tmp_path / "venv" / "bin"
+    pip = (commands / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    run(*pip, "--find-links", DIST, "jobboard[server]")
+    words = [commands / "jobboard", "serve", "--dir", tmp_path / "data", "--port", "0", "--console-port", "0"]
+    serving = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
+    try:
+        for line in serving.stdout:
+            if "saves and ends" in line:
+                break
+        programs.run((tmp_path / "data" / "url").read_text().strip())
+    finally:
+        serving.terminate()
+        assert serving.wait(60) == 0
+
+
 def test_module_and_console_serve_another_server(wheel: Path, tmp_path: Path) -> None:
     run(sys.executable, "-m", "venv", tmp_path / "venv")
     commands = tmp_path / "venv" / "bin"

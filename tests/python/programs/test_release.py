@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import tomllib
+import yaml
 from documents import ROOT
 
 sys.path.append(str(ROOT / "packaging"))
@@ -78,7 +79,6 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
         f"make fixtures VERSION={NEXT}",
         "make check",
         "make test-dist MACHINES=all EVERY=1",
-        "make typescript",
         f"set -- target/images/jobboard-{NEXT}-*.tar; [ ! -e $1 ] || cp $* target/dist/",
     ]
     assert versions.agreed(made) == NEXT
@@ -269,3 +269,14 @@ def test_a_version_more_does_not_lose_the_profile() -> None:
     for package in ("board", "jobboard"):
         assert symbols(package, "0.1.0") == symbols(package, "9.9.9")
     assert symbols("syn", "1.0.0") != symbols("syn", "2.0.0")
+
+
+def test_the_forge_builds_the_tag_and_publishes_a_draft_alone() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text()
+    jobs = yaml.safe_load(text)["jobs"]
+    steps = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert sum('make release VERSION="${GITHUB_REF_NAME#v}"' in step for step in steps) == 1
+    [made] = [step for step in steps if "gh release create" in step]
+    assert "--draft" in made and "--notes-file target/dist/RELEASE.md" in made
+    assert all("environment" in job for name, job in jobs.items() if name != "build"), "a person is asked"
+    assert re.search(r'^on:\n  push:\n    tags: \["v', text, re.MULTILINE)

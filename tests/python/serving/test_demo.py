@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+from documents import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -95,3 +97,13 @@ def test_a_changed_result_is_found(serve, folder: Path) -> None:
     done = serve("--no-console", "--demo", folder, "--once", PATH=f"{lying}{os.pathsep}{os.environ['PATH']}")
     assert done.process.wait(60) == 1
     assert "differs: " in done.text
+
+
+@pytest.mark.parametrize("console", ["/a/console", ""])
+def test_make_run_offers_the_console_that_is_built(console: str) -> None:
+    """And builds none: that takes minutes."""
+    words = ["make", "-n", "run", f"CONSOLE={console}", "FOLDER=/a/folder"]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert ("--console /a/console" in told, "--no-console" in told) == (bool(console), not console)
+    assert ("`make console` builds it" in told) == (not console)
+    assert "--demo '/a/folder'" in told and "-p jobboard-console" not in told and "--workspace" not in told

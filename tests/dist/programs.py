@@ -1,0 +1,45 @@
+"""README's programs in Python and TypeScript, with the packages of `make dist` and nothing of this tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from documents import README, ROOT, blocks
+
+DIST = ROOT / "target" / "dist"
+
+
+class Programs:
+    """A virtual environment with the wheel, and a folder with the npm package."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        [wheel] = DIST.glob("jobboard-*-py3-none-any.whl")
+        [package] = DIST.glob("jobboard-*.tgz")
+        run(folder, sys.executable, "-m", "venv", "venv")
+        run(folder, "venv/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
+        needs = json.loads((ROOT / "clients/typescript/package.json").read_text())["devDependencies"]
+        (folder / "package.json").write_text('{"type": "module"}')
+        run(folder, "npm", "install", "-s", "--no-audit", "--no-fund", package, f"zod@{needs['zod']}")
+        for info, name in (("python", "app.py"), ("ts", "app.js")):
+            [block] = [one for one in blocks(README) if one.info == info]
+            (folder / name).write_text(block.text)
+
+    def run(self, url: str) -> None:
+        """Each posts a job, does it, and prints its result."""
+        for words in (("venv/bin/python", "app.py"), ("node", "app.js")):
+            assert run(self.folder, *words, JOBBOARD_URL=url) == "Hello ann\n", words
+
+
+def run(folder: Path, *words: object, **variables: str) -> str:
+    path = [str(word) if "/" not in str(word) else str(folder / str(word)) for word in words]
+    environment = {**os.environ, **variables}
+    environment.pop("NODE_OPTIONS", None)
+    environment.pop("PYTHONPATH", None)
+    done = subprocess.run(path, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+    return done.stdout
