@@ -28,7 +28,7 @@ impl<'a> Call<'a> {
 
     /// The words of the call, which names one key, to be read again later.
     pub fn keep(&self) -> KeptCall {
-        KeptCall { words: KeptWords::copy(self.ctx, self.words), args_at: self.key_at + 1 }
+        KeptCall { words: KeptWords::copy(self.words), args_at: self.key_at + 1 }
     }
 
     /// All words from the board's key on, as keys.
@@ -54,9 +54,9 @@ pub struct KeptCall {
 }
 
 impl KeptCall {
-    /// The arguments after the key.
-    pub fn args(&self) -> Args<'_> {
-        Args::new(self.words.words(), self.args_at)
+    /// Calls `work` with the arguments after the key.
+    pub fn read<R>(&self, ctx: Ctx, work: impl FnOnce(&mut Args<'_>) -> R) -> R {
+        self.words.read(ctx, |words| work(&mut Args::new(words, self.args_at)))
     }
 
     /// How many bytes it keeps.

@@ -210,11 +210,10 @@ struct KeptPost {
 
 impl blocked_posts::Post for KeptPost {
     fn post(&self, commit: &mut Commit<'_>, ids: &mut KeptIds) -> Result<Option<Lack>, CommandError> {
-        let args = &mut self.call.args();
-        match self.several {
+        self.call.read(commit.ctx, |args| match self.several {
             true => post_if_room(commit, &several_jobs(args)?.0, ids),
             false => post_if_room(commit, &one_job(args)?.0, ids),
-        }
+        })
     }
 
     fn bytes(&self) -> usize {

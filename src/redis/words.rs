@@ -18,30 +18,24 @@ pub struct Words<'a> {
 const WORD: usize = 64;
 
 /// Words that outlive their call.
-pub struct KeptWords {
-    /// The words, for as long as `argv` names them.
-    _strings: Vec<ServerString<'static>>,
-    argv: Vec<*mut raw::RedisModuleString>,
-}
+pub struct KeptWords(Vec<Box<[u8]>>);
 
 impl KeptWords {
     /// Copies the words of a call.
-    pub fn copy(ctx: Ctx, words: Words<'_>) -> KeptWords {
-        let all = (0..words.len()).filter_map(|at| words.get(at));
-        let strings: Vec<_> = all.map(|word| ctx.string(word)).collect();
-        KeptWords { argv: strings.iter().map(ServerString::raw).collect(), _strings: strings }
+    pub fn copy(words: Words<'_>) -> KeptWords {
+        KeptWords((0..words.len()).filter_map(|at| words.get(at)).map(Box::from).collect())
     }
 
     /// How many bytes they have, and about how many it takes to keep them.
     pub fn bytes(&self) -> usize {
-        let words = self.words();
-        let bytes: usize = (0..words.len()).filter_map(|at| words.get(at)).map(<[u8]>::len).sum();
-        bytes + words.len() * WORD
+        self.0.iter().map(|word| word.len() + WORD).sum()
     }
 
-    /// The words, as those of a call.
-    pub fn words(&self) -> Words<'_> {
-        Words { argv: self.argv.as_ptr(), argc: self.argv.len(), _life: PhantomData }
+    /// Calls `work` with the words, as those of a call.
+    pub fn read<R>(&self, ctx: Ctx, work: impl FnOnce(Words<'_>) -> R) -> R {
+        let strings: Vec<_> = self.0.iter().map(|word| ctx.string(word)).collect();
+        let argv: Vec<_> = strings.iter().map(ServerString::raw).collect();
+        work(Words { argv: argv.as_ptr(), argc: argv.len(), _life: PhantomData })
     }
 }
 
