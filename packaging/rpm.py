@@ -1,8 +1,12 @@
-"""The .rpm: the same files as the Debian package, in the same places, as Cargo.toml lists them."""
+"""The .rpm: the same files as the Debian package, in the same places, as Cargo.toml lists them.
+
+The same commit gives the same bytes: the package and its files have the time of the commit.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -48,7 +52,7 @@ cp -a {tree}/. %{{buildroot}}
 
 def package(version: str, dist: Path, stage: Path, arch: str) -> None:
     """Writes jobboard-VERSION-1.ARCH.rpm to `dist`, by way of `stage`."""
-    debian = metadata()
+    debian, when = metadata(), time_of_commit()
     tree = stage / "rpm"
     shutil.rmtree(tree, ignore_errors=True)
     lines = []
@@ -59,6 +63,7 @@ def package(version: str, dist: Path, stage: Path, arch: str) -> None:
                 continue
             (tree / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, tree / place)
+            os.utime(tree / place, (int(when), int(when)))
             kind = "%config(noreplace) " if f"/{place}" in debian["conf-files"] else ""
             lines.append(f"%attr({mode}, root, root) {kind}/{place}")
     text = SPEC.format(
@@ -78,15 +83,23 @@ def package(version: str, dist: Path, stage: Path, arch: str) -> None:
         "_rpmdir": dist,
         "_rpmfilename": "%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm",
         "_tmppath": stage,
+        "_buildhost": "localhost",
+        "use_source_date_epoch_as_buildtime": 1,
     }
     words = [word for name, value in defined.items() for word in ("--define", f"{name} {value}")]
     done = subprocess.run(
         ["rpmbuild", "-bb", "--quiet", "--target", arch, *words, spec],
         capture_output=True,
         text=True,
+        env={**os.environ, "SOURCE_DATE_EPOCH": when},
     )
     if done.returncode:
         raise SystemExit(f"packaging: rpmbuild failed\n{done.stdout}{done.stderr}")
+
+
+def time_of_commit() -> str:
+    words = ["git", "log", "-1", "--format=%ct"]
+    return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def metadata() -> dict[str, Any]:
