@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::board::Board;
 use crate::dispatch::fair::PLAIN;
+use crate::dispatch::pauses::{Pause, Place};
 use crate::job::{Job, State, NEVER};
 use crate::relations::dependencies::Outcome;
-use crate::structures::byte_string::ByteString;
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
@@ -107,6 +107,9 @@ impl Board {
                 self.places.leases.len()
             ));
         }
+        if self.store.classes.iter().any(|(_, class, _)| class.options.cost.is_some()) {
+            return Err("a class has a cost".into());
+        }
         self.check_waits()?;
         self.check_labels()?;
         self.check_families()?;
@@ -199,22 +202,26 @@ impl Board {
         let lanes = self.queues.iter().filter(|(_, _, lane)| lane.paused > 0).count();
         let groups = self.queues.iter().filter_map(|(_, _, lane)| lane.fair.as_deref());
         let groups = groups.flat_map(|fair| fair.groups.iter()).filter(|(_, g)| g.paused > 0).count();
-        let known = |name: &ByteString, group: Option<&ByteString>, until| {
-            let lane = self.queues.find(&**name).and_then(|q| self.queues.get(q));
-            lane.is_some_and(|lane| match group {
-                None => lane.paused == until,
-                Some(group) => lane.group_named(group).is_some_and(|group| group.paused == until),
-            })
+        let limits = self.dispatch.limits.iter().filter(|(_, limit)| limit.paused > 0).count();
+        let known = |(place, pause): (&Place, &Pause)| match place {
+            Place::Board => true,
+            Place::Queue(name, group) => {
+                let lane = self.queues.find(&**name).and_then(|q| self.queues.get(q));
+                lane.is_some_and(|lane| match group {
+                    None => lane.paused == pause.until,
+                    Some(group) => lane.group_named(group).is_some_and(|group| group.paused == pause.until),
+                })
+            }
+            Place::Limit(name) => {
+                let limit = self.dispatch.limits.find(name).and_then(|n| self.dispatch.limits.get(n));
+                limit.is_some_and(|limit| limit.paused == pause.until) && pause.release.is_none()
+            }
         };
-        let places: Vec<_> =
-            self.dispatch.pauses.iter().filter_map(|(place, p)| Some((place.as_ref()?, p.until))).collect();
-        let all = places.len() == lanes + groups;
-        let same = |((queue, group), until): &(&(ByteString, Option<ByteString>), i64)| {
-            known(queue, group.as_ref(), *until)
-        };
-        match self.dispatch.pauses.is_valid() && all && places.iter().all(same) {
+        let parts = self.dispatch.pauses.iter().filter(|(place, _)| **place != Place::Board).count();
+        let all = parts == lanes + groups + limits;
+        match self.dispatch.pauses.is_valid() && all && self.dispatch.pauses.iter().all(known) {
             true => Ok(()),
-            false => Err("a pause that its queue does not know, or the reverse".into()),
+            false => Err("a pause that what it stops does not know, or the reverse".into()),
         }
     }
 
@@ -279,7 +286,8 @@ impl Board {
                 }
                 let listed = group.rest.map(|until| (until, name.clone(), at));
                 let paced = |number: &u32| {
-                    self.dispatch.limits.get(*number).is_some_and(|limit| limit.refill.is_some())
+                    let limit = self.dispatch.limits.get(*number);
+                    limit.is_some_and(|limit| limit.refill.is_some() || limit.paused > 0)
                 };
                 let named = group.limits.as_ref().is_some_and(|list| list.iter().any(paced));
                 if group.rest.is_some() && fair.refill(group).is_none() && !named

@@ -283,6 +283,8 @@ effects! {
     91 LimitsNamed<'a>,
     /// A queue has another dead queue.
     92 DeadQueueNamed<'a>,
+    /// A worker said what its claim has cost so far.
+    110 Spent,
 }
 
 /// What one command, or one tick of the timer, does to one board: built in a buffer that is reused.

@@ -1,10 +1,10 @@
 //! `JOB.AWAIT`: a worker needs signals before it can continue.
 
-use board::{Await as Request, AwaitAnswer, Speaker, State};
+use board::{Await as Request, AwaitAnswer, Speaker, Spend, State};
 
 use super::claim::ClaimRequest;
 use super::gate::GateOptions;
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
@@ -23,10 +23,15 @@ fn wait(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
     request: &Request<'_>,
+    spend: &Spend<'_>,
 ) -> Result<Ending, CommandError> {
     commit.settle(speaker.id)?;
     let env = commit.env;
-    match commit.board().await_signals(&env, speaker, request)? {
+    let answer = commit.board().await_signals(&env, speaker, request)?;
+    let slot = commit.board().find(speaker.id);
+    let slot = slot.filter(|_| !matches!(answer, AwaitAnswer::Again(_)));
+    slot.map_or(Ok(()), |slot| commit.spend(slot, spend))?;
+    match answer {
         AwaitAnswer::Kept { slot, revived, beaten, timeout } => {
             if let Some(revived) = revived {
                 commit.apply(revived)?;
@@ -51,7 +56,7 @@ impl Command for Await {
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let (mut speaker, mut request, mut next) = (args.speaker()?, Request::default(), None);
-        let mut gate = GateOptions::default();
+        let (mut gate, mut spend) = (GateOptions::default(), Spend::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
@@ -59,6 +64,7 @@ impl Command for Await {
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 option if gate.take(option, "SIGNALS", args)? => {}
+                option if spend::take(&spend::COST, option, args, &mut spend)? => {}
                 _ => return unexpected(word),
             }
         }
@@ -66,6 +72,6 @@ impl Command for Await {
             Some(gate) => *gate,
             None => return syntax("SIGNALS must name what to wait for"),
         };
-        end(call, next, |commit| wait(commit, &speaker, &request))
+        end(call, next, |commit| wait(commit, &speaker, &request, &spend))
     }
 }

@@ -1,6 +1,6 @@
 //! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or continues in the next queue.
 
-use board::{Advance, Answer, Chunk, Consume as Request, Speaker, State, LONGEST};
+use board::{Advance, Answer, Chunk, Consume as Request, Costs, Speaker, Spend, State, LONGEST, MOST};
 
 use super::after::Waits;
 use super::claim::ClaimRequest;
@@ -8,7 +8,7 @@ use super::gate::GateOptions;
 use super::many::{end_each, targets, tokens};
 use super::post::delay;
 use super::shared::EDGE;
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
@@ -37,6 +37,9 @@ struct Options<'a> {
     waits: Waits<'a>,
     output: Option<Chunk<'a>>,
     gate: GateOptions<'a>,
+    next_cost: Option<i64>,
+    next_costs: Option<Costs<'a>>,
+    spend: Spend<'a>,
 }
 
 impl<'a> Options<'a> {
@@ -53,13 +56,21 @@ impl<'a> Options<'a> {
                 let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
                 once(&mut self.priority, "PRIORITY", args.int("PRIORITY", range)? as i32)?;
             }
+            "NEXT-COST" => once(&mut self.next_cost, "NEXT-COST", args.int("NEXT-COST", 1..=MOST)?)?,
+            "NEXT-COSTS" => once(&mut self.next_costs, "NEXT-COSTS", spend::costs(args, "NEXT-COSTS")?)?,
+            _ if spend::take(&spend::COST, option, args, &mut self.spend)? => {}
             _ => return Ok(self.waits.take(option, args)? || self.gate.take(option, "AWAIT", args)?),
         }
         Ok(true)
     }
 
-    /// What these options ask for.
-    fn finish(self) -> Result<Completion<'a>, CommandError> {
+    /// What these options ask for, and what the claim has cost.
+    fn finish(mut self) -> Result<(Completion<'a>, Spend<'a>), CommandError> {
+        let spend = std::mem::take(&mut self.spend);
+        Ok((self.completion()?, spend))
+    }
+
+    fn completion(self) -> Result<Completion<'a>, CommandError> {
         let (after, gate) = (self.waits.finish()?, self.gate.finish("AWAIT")?);
         match self.next {
             Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
@@ -67,15 +78,20 @@ impl<'a> Options<'a> {
             }
             Some(queue) => {
                 let Options { name, due, priority, payload, output, .. } = self;
-                Ok(Completion::On(Advance { queue, name, due, priority, payload, after, output, gate }))
+                let (cost, costs) = (self.next_cost, self.next_costs);
+                let advance =
+                    Advance { queue, name, due, priority, payload, after, output, gate, cost, costs };
+                Ok(Completion::On(advance))
             }
             None if self.name.is_some()
                 || self.due.is_some()
                 || self.priority.is_some()
                 || after.is_some()
+                || self.next_cost.is_some()
+                || self.next_costs.is_some()
                 || gate.is_some() =>
             {
-                syntax("NAME, DELAY, PRIORITY, AFTER and AWAIT need NEXT")
+                syntax("NAME, DELAY, PRIORITY, AFTER, AWAIT, NEXT-COST and NEXT-COSTS need NEXT")
             }
             None => {
                 let Options { result, retain, payload, force, output, .. } = self;
@@ -103,7 +119,14 @@ fn shared<'n>(completion: &Completion<'_>) -> Vec<(&'n str, usize)> {
             let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
             let name = advance.name.map_or(0, <[u8]>::len);
             let gate = GateOptions::weight(advance.gate.as_deref());
-            vec![("AFTER", edges), ("AWAIT", gate), ("NEXT", advance.queue.len()), ("NAME", name)]
+            let costs = spend::weight(advance.costs.as_ref());
+            vec![
+                ("AFTER", edges),
+                ("AWAIT", gate),
+                ("NEXT-COSTS", costs),
+                ("NEXT", advance.queue.len()),
+                ("NAME", name),
+            ]
         }
     }
 }
@@ -113,12 +136,13 @@ fn consume(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
     completion: &Completion<'_>,
+    spend: &Spend<'_>,
 ) -> Result<State, CommandError> {
     let advance = match completion {
-        Completion::Done(request) => return commit.work(speaker, request).and(Ok(State::Complete)),
+        Completion::Done(request) => return commit.work(speaker, request, spend).and(Ok(State::Complete)),
         Completion::On(advance) => advance,
     };
-    if let Answer::Again(state) = commit.work(speaker, advance)? {
+    if let Answer::Again(state) = commit.work(speaker, advance, spend)? {
         return Ok(state);
     }
     // A job that it now waits for may have ended without success.
@@ -151,8 +175,8 @@ impl Command for Consume {
                 _ => return unexpected(word),
             }
         }
-        let completion = options.finish()?;
-        end(call, next, |commit| consume(commit, &speaker, &completion).map(Ending::State))
+        let (completion, spend) = options.finish()?;
+        end(call, next, |commit| consume(commit, &speaker, &completion, &spend).map(Ending::State))
     }
 }
 
@@ -178,14 +202,15 @@ impl Command for MConsume {
         if results.is_some() && (options.result.is_some() || options.next.is_some()) {
             return syntax("RESULTS excludes RESULT and NEXT");
         }
-        let mut completion = options.finish()?;
-        let shared = shared(&completion);
+        let (mut completion, spend) = options.finish()?;
+        let mut shared = shared(&completion);
+        shared.push(("COSTS", spend::weight(spend.costs.as_ref())));
         let mut results = results.into_iter().flatten();
         end_each(call, worker, (targets, given), next, &shared, |commit, speaker| {
             if let (Completion::Done(request), Some(result)) = (&mut completion, results.next()) {
                 request.result = Some(result);
             }
-            consume(commit, speaker, &completion).map(Ending::State)
+            consume(commit, speaker, &completion, &spend).map(Ending::State)
         })
     }
 }

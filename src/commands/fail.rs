@@ -1,10 +1,10 @@
 //! `JOB.FAIL` and `JOB.MFAIL`: an attempt did not work.
 
-use board::{Answer, Fail as Request, Retry, Speaker, State, LONGEST};
+use board::{Answer, Fail as Request, Retry, Speaker, Spend, State, LONGEST};
 
 use super::claim::ClaimRequest;
 use super::many::{end_each, targets, tokens};
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
 use crate::commands::ending::end;
@@ -43,8 +43,9 @@ fn fail(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
     request: &Request<'_>,
+    spend: &Spend<'_>,
 ) -> Result<Ending, CommandError> {
-    let ended = match commit.work(speaker, request)? {
+    let ended = match commit.work(speaker, request, spend)? {
         Answer::Again(state) => state,
         Answer::Cancel(_) => State::Cancelled,
         Answer::Do(_) => State::Failed,
@@ -61,18 +62,19 @@ impl Command for Fail {
         let mut speaker = args.speaker()?;
         let (kind, message) = (args.name("kind")?, args.text("message")?);
         let mut request = Request { kind, message, ..Request::default() };
-        let (mut retried, mut next) = (None, None);
+        let (mut retried, mut next, mut spend) = (None, None, Spend::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "PAYLOAD" => once(&mut request.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 option if retry(option, args, &mut retried)? => {}
+                option if spend::take(&spend::ALL, option, args, &mut spend)? => {}
                 _ => return unexpected(word),
             }
         }
         request.retry = retried.map(|(_, retry)| retry).unwrap_or_default();
-        end(call, next, |commit| fail(commit, &speaker, &request))
+        end(call, next, |commit| fail(commit, &speaker, &request, &spend))
     }
 }
 
@@ -85,19 +87,21 @@ impl Command for MFail {
         let (kind, message) = (args.name("kind")?, args.text("message")?);
         let targets = targets(args)?;
         let mut request = Request { kind, message, ..Request::default() };
-        let (mut given, mut retried, mut next) = (None, None, None);
+        let (mut given, mut retried, mut next, mut spend) = (None, None, None, Spend::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKENS" => once(&mut given, "TOKENS", tokens(args)?)?,
                 "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, worker)?),
                 option if retry(option, args, &mut retried)? => {}
+                option if spend::take(&spend::ALL, option, args, &mut spend)? => {}
                 _ => return unexpected(word),
             }
         }
         request.retry = retried.map(|(_, retry)| retry).unwrap_or_default();
-        let shared = [("kind", kind.len()), ("message", message.len())];
+        let costs = spend::weight(spend.costs.as_ref());
+        let shared = [("kind", kind.len()), ("message", message.len()), ("COSTS", costs)];
         end_each(call, worker, (targets, given), next, &shared, |commit, speaker| {
-            fail(commit, speaker, &request)
+            fail(commit, speaker, &request, &spend)
         })
     }
 }

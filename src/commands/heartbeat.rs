@@ -1,9 +1,9 @@
 //! `JOB.HEARTBEAT` and `JOB.MHEARTBEAT`: a worker is alive and keeps its jobs.
 
-use board::{Heartbeat as Request, Report, Speaker, LONGEST};
+use board::{Heartbeat as Request, Report, Speaker, Spend, LONGEST};
 
 use super::many::{targets, tokens};
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{once, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
@@ -23,14 +23,17 @@ fn beat(
     commit: &mut Commit<'_>,
     speaker: &Speaker<'_>,
     request: &Request<'_>,
+    spend: &Spend<'_>,
 ) -> Result<(i64, bool), CommandError> {
     commit.settle(speaker.id)?;
     let env = commit.env;
     let (revived, beaten) = commit.board().heartbeat(&env, speaker, request)?;
+    let slot = beaten.slot;
+    commit.check_spend(slot, spend)?;
     if let Some(revived) = revived {
         commit.apply(revived)?;
     }
-    let slot = beaten.slot;
+    commit.spend(slot, spend)?;
     commit.apply(beaten)?;
     commit.keep_session(slot);
     Ok(commit.board().hold_on(slot).unwrap_or_default())
@@ -50,7 +53,7 @@ impl Command for Heartbeat {
         let args = &mut call.args;
         let (mut speaker, mut request) = (args.speaker()?, Request::default());
         let mut report = Report::default();
-        let mut meta = None;
+        let (mut meta, mut spend) = (None, Spend::default());
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
@@ -61,6 +64,7 @@ impl Command for Heartbeat {
                 "META" => once(&mut meta, "META", args.meta()?)?,
                 "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
                 "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
+                option if spend::take(&spend::ALL, option, args, &mut spend)? => {}
                 _ => return unexpected(word),
             }
         }
@@ -68,7 +72,7 @@ impl Command for Heartbeat {
         request.report = (report != Report::default()).then_some(report);
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            let hold = beat(commit, &speaker, &request)?;
+            let hold = beat(commit, &speaker, &request, &spend)?;
             reply.map(2);
             write(reply, hold);
             Ok(())
@@ -100,7 +104,7 @@ impl Command for MHeartbeat {
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {
                 let speaker = Speaker { worker, id, token: *token };
-                match beat(commit, &speaker, &Request { lease, ..Request::default() }) {
+                match beat(commit, &speaker, &Request { lease, ..Request::default() }, &Spend::default()) {
                     Ok(hold) => answers.push((id, *token, Ok(hold))),
                     // With ALL, a job that it no longer holds is simply not one of them.
                     Err(CommandError::Refused(_)) if all => {}

@@ -3,7 +3,7 @@
 use board::{LimitOf, Setting, NEVER};
 
 use super::pages::{self, Paging};
-use super::{read, reference, Command, KeyUse, Spec};
+use super::{pause_end, read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::replies::errors::Done;
 use crate::runtime::world;
@@ -31,7 +31,7 @@ impl Command for Limits {
                 more,
                 |limit| limit.name(),
                 |reply, limit| {
-                    reply.map(4 + SETTINGS.len());
+                    reply.map(6 + SETTINGS.len());
                     reply.text("limit");
                     reply.bytes(limit.name());
                     reply.text("queues");
@@ -48,6 +48,10 @@ impl Command for Limits {
                         Some(NEVER) => -1,
                         Some(until) => until,
                     });
+                    reply.text("debt");
+                    reply.int(limit.debt(now));
+                    reply.text("paused");
+                    reply.int(pause_end(limit.paused(now)));
                 },
             );
             Ok(())

@@ -42,13 +42,17 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All families, in the order of the text.
-static FAMILIES: [Family; 26] = [
+static FAMILIES: [Family; 30] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
     gauge("jobboard_paused", "", "1 when a pause stops claims from the queue."),
     gauge("jobboard_limit_claimed", "", "Claimed jobs that count against the shared limit."),
     gauge("jobboard_limit_concurrency", "", "How many jobs may run at once under the shared limit."),
+    gauge("jobboard_limit_paused", "", "1 when a pause stops claims under the shared limit."),
+    gauge("jobboard_limit_debt", "", "Permits that the shared limit owes."),
+    gauge("jobboard_cost", "", "Permits that claims have cost, since midnight UTC."),
+    gauge("jobboard_costs", "", "Permits of single limits that claims have cost, since midnight UTC."),
     gauge("jobboard_concurrency_limit", "", "How many jobs of the queue may run at once."),
     counter("jobboard_events", "What happened to jobs, since midnight UTC."),
     times("jobboard_wait_seconds", "How long jobs were ready before their claim, since midnight UTC."),
@@ -140,7 +144,7 @@ fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
     if more || named.len() < board.queue_count() {
         others_now(text, name, board, &by_name, env.now);
     }
-    limits(text, name, board);
+    limits(text, name, board, env.now);
     let mut others: Option<Stats> = None;
     let idle = board.stats_of(today).filter(|(queue, _)| !by_name.contains(queue));
     let left = (*room).saturating_sub(by_name.len());
@@ -192,10 +196,12 @@ fn others_now(text: &mut Text, name: &[u8], board: &Board, named: &HashSet<&[u8]
     }
 }
 
-fn limits(text: &mut Text, name: &[u8], board: &Board) {
+fn limits(text: &mut Text, name: &[u8], board: &Board, now: i64) {
     for limit in board.limits_after(None) {
         let labels = [("board", name), ("limit", limit.name())];
         text.gauge("jobboard_limit_claimed", &labels, limit.claimed() as f64);
+        text.gauge("jobboard_limit_paused", &labels, f64::from(u8::from(limit.paused(now).is_some())));
+        text.gauge("jobboard_limit_debt", &labels, limit.debt(now) as f64);
         let (most, _) = limit.setting(Setting::Concurrency);
         if most >= 0 {
             text.gauge("jobboard_limit_concurrency", &labels, most as f64);
@@ -209,6 +215,10 @@ fn queue_today(text: &mut Text, labels: Labels<'_>, stats: &Stats, today: i32) {
     for tally in Tally::ALL {
         let labels = with(("event", tally.name().as_bytes()));
         text.counter("jobboard_events", &labels, stats.count(tally), midnight);
+    }
+    text.gauge("jobboard_cost", labels, stats.cost() as f64);
+    for (limit, cost) in stats.costs() {
+        text.gauge("jobboard_costs", &with(("limit", limit)), cost as f64);
     }
     text.histogram("jobboard_wait_seconds", labels, stats.wait(), midnight);
     text.histogram("jobboard_run_seconds", labels, stats.run(), midnight);

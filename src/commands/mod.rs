@@ -58,6 +58,7 @@ mod settings;
 mod shape;
 mod shared;
 mod signal;
+mod spend;
 mod stats;
 mod step;
 mod tables;

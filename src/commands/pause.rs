@@ -3,9 +3,9 @@
 use board::{PauseRequest, LONGEST};
 
 use super::{reference, Command, KeyUse, Spec};
-use crate::commands::args::{flag, once, Keyword};
+use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{syntax, unexpected, Done};
+use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
 /// `JOB.PAUSE` → OK. Replicates `Paused`, with RELEASE also a first `Reclaimed`; the timer does the
@@ -18,10 +18,29 @@ pub struct Resume;
 /// The most jobs that the command itself takes back.
 const RELEASES: u32 = 64;
 
-fn needs_queue(queue: Option<&[u8]>, group: Option<&[u8]>) -> Done {
-    match group.is_some() && queue.is_none() {
-        true => syntax("GROUP needs QUEUE"),
-        false => Ok(()),
+/// Takes an option that says what is meant; otherwise returns false.
+fn place<'a>(
+    option: &str,
+    args: &mut Args<'a>,
+    request: &mut PauseRequest<'a>,
+) -> Result<bool, CommandError> {
+    match option {
+        "QUEUE" => once(&mut request.queue, "QUEUE", args.name("QUEUE")?)?,
+        "GROUP" => once(&mut request.group, "GROUP", args.group()?)?,
+        "LIMIT" => once(&mut request.limit, "LIMIT", args.name("LIMIT")?)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn check_place(request: &PauseRequest<'_>) -> Done {
+    match (request.queue, request.group, request.limit) {
+        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => syntax("LIMIT excludes QUEUE and GROUP"),
+        (None, Some(_), None) => syntax("GROUP needs QUEUE"),
+        (.., Some(_)) if request.release => {
+            syntax("RELEASE goes with a board, a queue or a group: LIMIT excludes it")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -30,25 +49,25 @@ impl Command for Pause {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let mut halt = PauseRequest::default();
+        let mut request = PauseRequest::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "QUEUE" => once(&mut halt.queue, "QUEUE", args.name("QUEUE")?)?,
-                "GROUP" => once(&mut halt.group, "GROUP", args.group()?)?,
-                "FOR" => once(&mut halt.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
-                "RELEASE" => flag(&mut halt.release, "RELEASE")?,
+                "FOR" => once(&mut request.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
+                "RELEASE" => flag(&mut request.release, "RELEASE")?,
+                option if place(option, args, &mut request)? => {}
                 _ => return unexpected(word),
             }
         }
-        needs_queue(halt.queue, halt.group)?;
+        check_place(&request)?;
         Commit::run(call.ctx, &call.key(), |commit| {
             let env = commit.env;
-            if let Some(queue) = halt.queue {
+            if let Some(queue) = request.queue {
                 commit.board().check_queue(queue)?;
-                commit.board().check_new_group(queue, halt.group)?;
+                commit.board().check_new_group(queue, request.group)?;
             }
-            let paused = commit.board().pause(&env, &halt);
-            commit.apply(paused)?;
+            if let Some(paused) = commit.board().pause(&env, &request)? {
+                commit.apply(paused)?;
+            }
             match commit.board().reclaim(&env, RELEASES) {
                 Some(reclaimed) => commit.apply(reclaimed),
                 None => Ok(()),
@@ -64,16 +83,15 @@ impl Command for Resume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let (mut queue, mut group) = (None, None);
+        let mut request = PauseRequest::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
-                "QUEUE" => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
-                "GROUP" => once(&mut group, "GROUP", args.group()?)?,
+                option if place(option, args, &mut request)? => {}
                 _ => return unexpected(word),
             }
         }
-        needs_queue(queue, group)?;
-        Commit::run(call.ctx, &call.key(), |commit| match commit.board().resume(queue, group) {
+        check_place(&request)?;
+        Commit::run(call.ctx, &call.key(), |commit| match commit.board().resume(&request)? {
             Some(resumed) => commit.apply(resumed),
             None => Ok(()),
         })?;

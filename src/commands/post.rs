@@ -8,7 +8,7 @@ use super::gate::GateOptions;
 use super::post_jobs::{post_if_room, run, OneJob, SeveralJobs};
 use super::shared::{self, pieces, EDGE, PIECE};
 use super::unique::Key;
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword, MS};
 use crate::commands::call::{Call, KeptCall};
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
@@ -48,6 +48,7 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
         "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
         "COST" => once(&mut options.cost, "COST", args.int("COST", 1..=MOST)?)?,
+        "COSTS" => once(&mut post.costs, "COSTS", spend::costs(args, "COSTS")?)?,
         "GROUP" => once(&mut post.group, "GROUP", args.group()?)?,
         "PRIORITY" => {
             let range = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -81,6 +82,7 @@ fn check_shared(n: usize, post: &Request<'_>) -> Done {
         ("TAGS", post.tags.as_deref().map_or(0, pieces)),
         ("AFTER", post.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE)),
         ("AWAIT", GateOptions::weight(post.gate.as_deref())),
+        ("COSTS", spend::weight(post.costs.as_ref())),
         ("NAME", len(post.name)),
         ("QUEUE", len(post.queue)),
         ("GROUP", len(post.group)),

@@ -128,6 +128,7 @@ enum Cell<'a> {
     Bytes(&'a [u8]),
     Meta(&'a [(board::ByteString, board::ByteString)]),
     Tags(&'a [board::ByteString]),
+    Costs(&'a [(board::ByteString, i64)]),
 }
 
 impl<'a> Row<'a> {
@@ -149,6 +150,13 @@ impl<'a> Row<'a> {
                 Cell::Tags(tags) => {
                     reply.array(tags.len());
                     tags.iter().for_each(|tag| reply.bytes(tag));
+                }
+                Cell::Costs(costs) => {
+                    reply.map(costs.len());
+                    for (limit, cost) in costs {
+                        reply.bytes(limit);
+                        reply.int(*cost);
+                    }
                 }
                 Cell::Meta(meta) => {
                     reply.map(meta.len());
@@ -203,6 +211,9 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("retain", options.retain);
     row.bytes("user", template.user.as_deref());
     row.int("cost", options.cost);
+    if !template.costs.is_empty() {
+        row.0.push(("costs", Cell::Costs(&template.costs)));
+    }
     row.int("maxlive", template.most_live);
     if let Some(unique) = &template.unique {
         row.bytes("unique", Some(&unique.key));

@@ -57,12 +57,21 @@ fn write(reply: Reply, day: i32, stats: &Day) {
     let all = stats.lateness();
     let awaits = stats.signal_wait().unwrap_or(&none);
     let times = [("wait", stats.wait()), ("run", stats.run()), ("await", awaits), ("lateness", &all)];
-    reply.map(1 + Tally::ALL.len() + times.len() + Late::ALL.len());
+    reply.map(3 + Tally::ALL.len() + times.len() + Late::ALL.len());
     reply.text("day");
     reply.text(&date::date(day));
     for tally in Tally::ALL {
         reply.text(tally.name());
         reply.int(stats.count(tally) as i64);
+    }
+    reply.text("cost");
+    reply.int(stats.cost());
+    reply.text("costs");
+    let costs = stats.costs();
+    reply.map(costs.len());
+    for (limit, cost) in costs {
+        reply.bytes(limit);
+        reply.int(cost);
     }
     for (name, dist) in times {
         reply.text(name);

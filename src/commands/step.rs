@@ -1,8 +1,8 @@
 //! `JOB.STEP`: a worker stores what a step of its work came to.
 
-use board::{Step as Request, LONGEST};
+use board::{Spend, Step as Request, LONGEST};
 
-use super::{reference, Command, KeyUse, Spec};
+use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, Done};
@@ -20,12 +20,14 @@ impl Command for Step {
         let mut speaker = args.speaker()?;
         let (name, value) = (args.name("name")?, args.payload("value")?);
         let mut request = Request { name, value, ..Request::default() };
+        let mut spend = Spend::default();
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
                 "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
                 "REPLACE" => flag(&mut request.replace, "REPLACE")?,
+                option if spend::take(&spend::COST, option, args, &mut spend)? => {}
                 _ => return unexpected(word),
             }
         }
@@ -34,9 +36,11 @@ impl Command for Step {
             commit.settle(speaker.id)?;
             let env = commit.env;
             let answer = commit.board().step(&env, &speaker, &request)?;
+            commit.check_spend(answer.slot, &spend)?;
             if let Some(revived) = answer.revived {
                 commit.apply(revived)?;
             }
+            commit.spend(answer.slot, &spend)?;
             if let Some(stepped) = answer.stepped {
                 commit.apply(stepped)?;
             }

@@ -255,6 +255,28 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
         Fields::SHARE => int(to, "share", record.share().map(i64::from)),
         Fields::CHILDREN => int(to, "children", record.children().map(|n| n as i64)),
         Fields::COST => int(to, "cost", record.cost()),
+        Fields::COSTS => {
+            to.text("costs");
+            to.map(record.costs().len());
+            for (limit, cost) in record.costs() {
+                to.bytes(limit);
+                to.int(cost);
+            }
+        }
+        Fields::SPENT => {
+            to.text("spent");
+            let Some(spent) = record.spent() else { return to.null() };
+            to.map(1 + usize::from(!spent.costs.is_empty()));
+            int(to, "cost", Some(spent.cost));
+            if !spent.costs.is_empty() {
+                to.text("costs");
+                to.map(spent.costs.len());
+                for (limit, cost) in &spent.costs {
+                    to.bytes(limit);
+                    to.int(*cost);
+                }
+            }
+        }
         Fields::UNIQUE => bytes(to, "unique", record.unique()),
         Fields::STEPS => {
             to.text("steps");

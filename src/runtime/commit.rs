@@ -2,7 +2,7 @@
 //! effects are applied and collected. At the end they are replicated once if anybody listens,
 //! waiting clients are served, and the timer gets its hint.
 
-use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, WorkerVerb};
+use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, Spend, Spends, WorkerVerb};
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
@@ -126,22 +126,45 @@ impl<'k> Commit<'k> {
         Err(Refusal::Broken.into())
     }
 
-    /// Does what time should have done to a worker's job by now, and then the worker's verb.
-    /// Returns the effect, unless the verb is a repetition.
+    /// Does what time should have done to a worker's job by now, and then the worker's verb, before
+    /// that what the worker says of its claim. Returns the effect, unless the verb is a repetition.
     pub fn work<'a, V: WorkerVerb<'a>>(
         &mut self,
         speaker: &Speaker<'_>,
         verb: &V,
+        spend: &Spend<'_>,
     ) -> Result<Answer<'a, V::Effect>, CommandError> {
         self.settle(speaker.id)?;
         let env = self.env;
         let answer = self.board().work(&env, speaker, verb)?;
+        if !spend.is_silent() && !matches!(answer, Answer::Again(_)) {
+            let slot = self.board().find(speaker.id);
+            slot.map_or(Ok(()), |slot| self.spend(slot, spend))?;
+        }
         match &answer {
             Answer::Do(effect) => self.apply(effect)?,
             Answer::Cancel(effect) => self.apply(effect)?,
             Answer::Again(_) => {}
         }
         Ok(answer)
+    }
+
+    /// Refuses what a worker says of its claim as [`Commit::spend`] would.
+    pub fn check_spend(&mut self, slot: u32, spend: &Spend<'_>) -> Result<(), CommandError> {
+        let env = self.env;
+        self.board().spend(&env, slot, spend)?;
+        Ok(())
+    }
+
+    /// Does what a worker says of its claim. A refusal changes nothing.
+    pub fn spend(&mut self, slot: u32, spend: &Spend<'_>) -> Result<(), CommandError> {
+        if spend.is_silent() {
+            return Ok(());
+        }
+        let env = self.env;
+        let Spends { spent, paused } = self.board().spend(&env, slot, spend)?;
+        spent.map_or(Ok(()), |spent| self.apply(spent))?;
+        paused.map_or(Ok(()), |paused| self.apply(paused))
     }
 
     /// Refuses `*` as a worker's name on a board that is not ownerless.

@@ -28,7 +28,10 @@ WHERE = ("WHERE", "STATE", "ready")
 SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
-ONWARD = {"NAME": ("n",), "DELAY": ("1",), "PRIORITY": ("1",)}
+COSTS = ("1", "l", "1")
+COST = {"COST": ("1",), "COSTS": COSTS}
+SPEND = {**COST, "PAUSE": ("l", "1")}
+ONWARD = {"NAME": ("n",), "DELAY": ("1",), "PRIORITY": ("1",), "NEXT-COST": ("1",), "NEXT-COSTS": COSTS}
 CLAIM = {
     "QUEUE": ("q",),
     "QUEUES": ("1", "q"),
@@ -58,7 +61,7 @@ POST_SHARED = {
     "NAME": ("n",),
     "QUEUE": ("q",),
     "GROUP": ("g",),
-    "COST": ("1",),
+    **COST,
     "PRIORITY": ("1",),
     "DELAY": ("1",),
     "AT": ("1",),
@@ -135,38 +138,40 @@ CALLS = [
             "META": META,
             "LOG": ("l",),
             "OUTPUT": CHUNK,
+            **SPEND,
         },
     ),
     Call("MHEARTBEAT", ("w1", "1", "j"), {**TOKENS, "LEASE": ("60000",)}),
     Call("MHEARTBEAT", ("w1", "ALL"), {"LEASE": ("60000",)}),
-    Call("STEP", (*WORKER, "n", "v"), {**TOKEN, "LEASE": ("60000",), "REPLACE": (), "OUTPUT": CHUNK}),
+    Call("STEP", (*WORKER, "n", "v"), {**TOKEN, "LEASE": ("60000",), "REPLACE": (), "OUTPUT": CHUNK, **COST}),
     Call(
         "AWAIT",
         (*WORKER, "SIGNALS", "1", "s"),
-        {**TOKEN, "ANY": (), "WITHIN": ("1",), "STEP": ("n",), "PAYLOAD": ("p",)},
+        {**TOKEN, "ANY": (), "WITHIN": ("1",), "STEP": ("n",), "PAYLOAD": ("p",), **COST},
     ),
     Call("AWAIT", (*WORKER, "SIGNALS", "1", "s", "WITHIN", "1"), {"ONTIMEOUT": ("fail",)}),
     Call("SIGNAL", ("s", *ONE_ID), {"VALUE": ("v",), "SENDER": ("w",)}),
     Call("SIGNAL", ("s", *WHERE), {**SLICE, "VALUE": ("v",), "SENDER": ("w",)}),
     Call("CONSUME", WORKER, {**TOKEN, "RESULT": ("r",), "RETAIN": ("1",), "PAYLOAD": ("p",), "FORCE": ()}),
-    Call("CONSUME", WORKER, {"OUTPUT": CHUNK}),
+    Call("CONSUME", WORKER, {"OUTPUT": CHUNK, **COST}),
     Call(
         "CONSUME",
         (*WORKER, "NEXT", "q"),
         {**TOKEN, "PAYLOAD": ("p",), "OUTPUT": CHUNK, "AWAIT": ("1", "s"), **ONWARD},
     ),
-    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**TOKENS, **ONWARD}),
+    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**TOKENS, **ONWARD, **COST}),
     Call("MCONSUME", ("w1", "1", "j"), {**TOKENS, "RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("MCONSUME", ("w1", "ALL"), {"RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("FAIL", (*WORKER, "kind", "message"), {**TOKEN, "RETRY": ("1",), "NORETRY": (), "PAYLOAD": ("p",)}),
-    Call("ABANDON", WORKER, {**TOKEN, "DELAY": ("1",), "REASON": ("r",)}),
-    Call("MFAIL", ("w1", "k", "m", "1", "j"), {**TOKENS, "RETRY": ("1",), "NORETRY": ()}),
+    Call("FAIL", (*WORKER, "kind", "message"), SPEND),
+    Call("ABANDON", WORKER, {**TOKEN, "DELAY": ("1",), "REASON": ("r",), **SPEND}),
+    Call("MFAIL", ("w1", "k", "m", "1", "j"), {**TOKENS, "RETRY": ("1",), "NORETRY": (), **SPEND}),
     Call("MFAIL", ("w1", "k", "m", "ALL"), {"RETRY": ("1",), "NORETRY": ()}),
-    Call("MTRASH", ("w1", "1", "j"), {**TOKENS, "REASON": ("r",)}),
+    Call("MTRASH", ("w1", "1", "j"), {**TOKENS, "REASON": ("r",), **COST}),
     Call("MTRASH", ("w1", "ALL"), {"REASON": ("r",)}),
-    Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",)}),
+    Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",), **SPEND}),
     Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",)}),
-    Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",)}),
+    Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",), **COST}),
     Call("CANCEL", ONE_ID, {"BY": ("u",), "FORCE": ()}),
     Call("CANCEL", WHERE, {**SLICE, "BY": ("u",), "FORCE": ()}),
     Call("RELEASE", ONE_ID, {}),
@@ -201,8 +206,10 @@ CALLS = [
     ),
     Call("PAUSE", (), {"QUEUE": ("q",), "FOR": ("1",), "RELEASE": ()}),
     Call("PAUSE", ("QUEUE", "q"), {"GROUP": ("g",)}),
+    Call("PAUSE", (), {"LIMIT": ("l",)}),
     Call("RESUME", (), {"QUEUE": ("q",)}),
     Call("RESUME", ("QUEUE", "q"), {"GROUP": ("g",)}),
+    Call("RESUME", (), {"LIMIT": ("l",)}),
     Call("GET", ("j",), {"FIELDS": FIELDS, "CHILDREN": (), "PACKED": ()}),
     Call("GET", ("j", "CHILDREN"), {"CURSOR": ("1",), "COUNT": ("1",), "PACKED": ()}),
     Call("MGET", ONE_ID, {"FIELDS": FIELDS, "PACKED": ()}),
@@ -240,6 +247,11 @@ CALLS = [
 
 RANGES = {
     "POST COST": (1, INT32 - 1),
+    "HEARTBEAT COST": (0, INT32 - 1),
+    "STEP COST": (0, INT32 - 1),
+    "CONSUME COST": (0, INT32 - 1),
+    "CONSUME NEXT-COST": (1, INT32 - 1),
+    "TRASH COST": (0, INT32 - 1),
     "POST PRIORITY": (-INT32, INT32 - 1),
     "POST DELAY": (0, DURATION),
     "POST AT": (0, TIME),

@@ -21,6 +21,8 @@ N = 2_000
 NAME = 255
 TEXT = 4096
 PAYLOAD = 16 << 20
+LIMITS = 16
+"""So many limits one call may name costs of."""
 MOST = {
     "AWAIT": 64,
     "SIGNALS": 64,
@@ -28,6 +30,8 @@ MOST = {
     "TAG": 64,
     "UNTAG": 64,
     "META": 64,
+    "COSTS": LIMITS,
+    "NEXT-COSTS": LIMITS,
     "QUEUES": 1000,
     "WHERE": 200,
 }
@@ -201,6 +205,8 @@ class Words:
     def of(self, name: str, argument: str, token: str, at: int, large: bool) -> Any:
         if name.startswith("JOB.SETTINGS"):
             return {"board": "board", "name": "rate", "value": 5}.get(argument, "x")
+        if argument == "limit" and token.endswith("COSTS"):
+            return f"{at:0>{NAME}}"
         if argument == "id":
             new = name in ("JOB.POST", "JOB.MPOST", "JOB.FLOW")
             return f"new{at}" if new else "s" if name.startswith("JOB.SCHEDULE") else f"j{at}"
@@ -289,6 +295,8 @@ def prepare(server: Server, name: str) -> list[int]:
         return name_much(board)
     board.call("MPOST", N, *["x"] * N, "IDS", N, *[f"a{at}" for at in numbers], *user)
     run("JOB.SETTINGS", "SET", "board", "LIMIT", "l", "concurrency", 5)
+    for at in range(LIMITS):
+        run("JOB.SETTINGS", "SET", "board", "LIMIT", f"{at:0>{NAME}}", "rate", 5)
     run("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", 1 << 40)
     run("JOB.WORKER", "REGISTER", "board", "w1")
     ids = [f"j{at}" for at in numbers]
@@ -301,7 +309,10 @@ def prepare(server: Server, name: str) -> list[int]:
         board.call("CANCEL", N, *ids)
     if verb not in CLAIMED:
         return []
-    return [job["token"] for job in board.claim("w1", count=N, fields=["token"])]
+    tokens = [job["token"] for job in board.claim("w1", count=N, fields=["token"])]
+    # What a worker pauses is a limit of its job.
+    run("JOB.SETTINGS", "SET", "board", "QUEUE", "default", "limits", 1, "l")
+    return tokens
 
 
 def name_much(board: Board) -> list[int]:

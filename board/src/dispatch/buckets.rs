@@ -1,9 +1,16 @@
 //! Buckets of permits, as in the token bucket algorithm: a bucket holds at most `burst` permits and
 //! gains `rate` permits in each period. It counts in whole units so that nothing is ever rounded: a
 //! permit is as many units as its period has ms, and each ms adds `rate` units.
+//!
+//! A claim takes what its job is expected to cost. What it cost in the end is settled later, so a
+//! bucket may owe permits: claims wait until it has earned them.
 
 use crate::job::{is_time, NEVER};
 use crate::settings::{Overrides, Setting, MOST};
+
+/// A bucket owes at most what it gains in this many periods, or this many bursts, whichever is more:
+/// a mistaken report stops nobody for longer.
+const DEBT: i64 = 10;
 
 /// How fast a bucket fills, in permits and ms, and how much it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +36,16 @@ impl Refill {
         Refill::of(|setting| settings.get(setting).unwrap_or(setting.spec().default))
     }
 
+    /// The most that a bucket owes, in units: what it gains in [`DEBT`] periods, or as many bursts.
+    fn lowest(&self) -> i64 {
+        self.rate.max(self.burst).saturating_mul(DEBT).saturating_mul(self.period).min(MOST * MOST)
+    }
+
+    /// What a claim of a job of this cost takes, in permits.
+    pub fn taken(&self, cost: i64) -> i64 {
+        cost.clamp(0, self.burst)
+    }
+
     fn whole(&self) -> i64 {
         self.burst.saturating_mul(self.period)
     }
@@ -36,7 +53,7 @@ impl Refill {
     /// The units that a job of this cost takes; a job that costs more than the bucket holds takes
     /// all.
     fn need(&self, cost: i64) -> i64 {
-        cost.clamp(0, self.burst).saturating_mul(self.period)
+        self.taken(cost).saturating_mul(self.period)
     }
 }
 
@@ -44,7 +61,7 @@ written! {
     /// A bucket that is, or was, not full. A full bucket is `None`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Bucket {
-        /// Units in it at that time.
+        /// Units in it at that time; below zero what it owes.
         1 level: i64,
         /// The time of the level, Unix ms.
         2 at: i64,
@@ -56,7 +73,9 @@ written! {
 impl Bucket {
     /// Whether a sequence of takes can have led to these numbers.
     pub fn is_valid(&self) -> bool {
-        (0..=MOST * MOST).contains(&self.level) && is_time(self.at) && (1..=MOST).contains(&self.period)
+        (-MOST * MOST..=MOST * MOST).contains(&self.level)
+            && is_time(self.at)
+            && (1..=MOST).contains(&self.period)
     }
 
     fn start(&self, refill: &Refill) -> i64 {
@@ -64,7 +83,7 @@ impl Bucket {
             return self.level.min(refill.whole());
         }
         let level = i128::from(self.level) * i128::from(refill.period) / i128::from(self.period.max(1));
-        level.clamp(0, refill.whole().into()) as i64
+        level.clamp((-MOST * MOST).into(), refill.whole().into()) as i64
     }
 
     /// The units in it at a time; a clock that went back adds nothing.
@@ -75,6 +94,9 @@ impl Bucket {
 
     /// When it holds `need` units, Unix ms. O(1).
     fn when(&self, refill: &Refill, need: i64) -> i64 {
+        if need == 0 {
+            return 0;
+        }
         let lacks = need.saturating_sub(self.start(refill));
         match (lacks, refill.rate) {
             (..=0, _) => 0,
@@ -90,6 +112,12 @@ pub(crate) fn ready_at(bucket: &Option<Bucket>, refill: &Refill, cost: i64) -> i
     bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.need(cost)))
 }
 
+/// How many permits a bucket owes, rounded up.
+pub(crate) fn debt(bucket: &Option<Bucket>, refill: &Refill, now: i64) -> i64 {
+    let owed = bucket.as_ref().map_or(0, |bucket| -bucket.level(refill, now)).max(0);
+    owed / refill.period + i64::from(owed % refill.period > 0)
+}
+
 /// When a bucket is full again and can be forgotten, Unix ms.
 pub(crate) fn full_at(bucket: &Option<Bucket>, refill: &Refill) -> i64 {
     bucket.as_ref().map_or(0, |bucket| bucket.when(refill, refill.whole()))
@@ -98,7 +126,16 @@ pub(crate) fn full_at(bucket: &Option<Bucket>, refill: &Refill) -> i64 {
 /// Takes the permits of a job.
 pub(crate) fn take(bucket: &mut Option<Bucket>, refill: &Refill, cost: i64, now: i64) {
     let level = bucket.as_ref().map_or(refill.whole(), |bucket| bucket.level(refill, now));
-    let level = level.saturating_sub(refill.need(cost)).max(0);
+    let level = level.saturating_sub(refill.need(cost)).max(-refill.lowest());
+    *bucket = Some(Bucket { level, at: now, period: refill.period });
+}
+
+/// Takes more permits of a claim, or returns some (`more` below zero): a bucket owes no more than
+/// its bound, and holds no more than its burst.
+pub(crate) fn settle(bucket: &mut Option<Bucket>, refill: &Refill, more: i64, now: i64) {
+    let level = bucket.as_ref().map_or(refill.whole(), |bucket| bucket.level(refill, now));
+    let level = level.saturating_sub(more.saturating_mul(refill.period));
+    let level = level.clamp(-refill.lowest(), refill.whole());
     *bucket = Some(Bucket { level, at: now, period: refill.period });
 }
 

@@ -8,7 +8,7 @@ use crate::dispatch::fair::{place, Fair, Round, Seat, Tag, PLAIN};
 use crate::dispatch::groups::Group;
 use crate::dispatch::limits::{is_list, Limit, List, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
-use crate::dispatch::pauses::Pause;
+use crate::dispatch::pauses::{Pause, Place};
 use crate::effect::is_name;
 use crate::item::{damaged, need, Item, Loading, SnapshotError};
 use crate::job::order::TimeKey;
@@ -94,28 +94,40 @@ written! {
         2 pub(crate) group: Option<ByteString>,
         3 pub(crate) until: i64 = NEVER,
         4 pub(crate) release: Option<TimeKey>,
+        /// The shared limit, in place of a queue.
+        5 pub(crate) limit: Option<ByteString>,
     }
 }
 
 impl<'a> Item<'a> for PauseImage {
     fn each(board: &'a Board, mut put: impl FnMut(&Self)) {
         for (place, pause) in board.dispatch.pauses.iter() {
-            let (queue, group) = place.clone().map_or((None, None), |(queue, group)| (Some(queue), group));
-            put(&PauseImage { queue, group, until: pause.until, release: pause.release });
+            let (queue, group, limit) = match place.clone() {
+                Place::Board => (None, None, None),
+                Place::Queue(queue, group) => (Some(queue), group, None),
+                Place::Limit(limit) => (None, None, Some(limit)),
+            };
+            put(&PauseImage { queue, group, until: pause.until, release: pause.release, limit });
         }
     }
 
     fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
-        let PauseImage { queue, group, until, release } = self;
+        let PauseImage { queue, group, until, release, limit } = self;
         need(queue.is_some() || group.is_none(), "pause")?;
+        need(limit.is_none() || queue.is_none() && release.is_none(), "pause")?;
         need(queue.iter().chain(&group).all(|name| is_name(name)), "queue")?;
         let (time, seq) = release.unwrap_or_default();
         need(until > 0 && [until, time, seq].into_iter().all(is_time), "pause")?;
-        let (place, pause) = (queue.map(|queue| (queue, group)), Some(Pause { until, release }));
+        let place = match (queue, limit) {
+            (Some(queue), _) => Place::Queue(queue, group),
+            (None, Some(limit)) => Place::Limit(limit),
+            (None, None) => Place::Board,
+        };
+        let pause = Some(Pause { until, release });
         need(board.dispatch.pauses.iter().next_back().is_none_or(|(last, _)| *last < place), "order")?;
         match place {
             // The record of its group follows, and says so too.
-            Some((_, Some(_))) => {
+            Place::Queue(_, Some(_)) => {
                 board.dispatch.pauses.set(&place, pause);
                 Ok(())
             }

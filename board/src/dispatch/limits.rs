@@ -15,14 +15,16 @@
 //! | [`Limit::runs`] | the claimed jobs that count against it |
 //! | [`Limit::queues`] | how many lists of each queue and its groups name it |
 //! | [`Limit::groups`] | the groups that name it themselves |
+//! | [`Limit::paused`] | until when a pause stops claims that count against it |
 //! | [`Share::runs`] | the claimed jobs of groups whose list names it, of one queue |
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
-use crate::dispatch::buckets::{ready_at, take, Bucket, Refill};
+use crate::dispatch::buckets::{debt, ready_at, take, Bucket, Refill};
+use crate::dispatch::costs::Price;
 use crate::error::Refusal;
-use crate::job::State;
+use crate::job::{Job, State};
 use crate::queue::Queue;
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;
@@ -51,6 +53,8 @@ pub(crate) struct Limit {
     pub runs: u64,
     pub queues: BTreeMap<u32, u32>,
     pub groups: BTreeSet<(ByteString, u32)>,
+    /// It is paused until this time, Unix ms; 0 when it is not.
+    pub paused: i64,
 }
 
 impl Limit {
@@ -65,8 +69,13 @@ impl Limit {
 
     /// When it has the permits for a job of this cost, Unix ms: a time in the past if it has them
     /// now.
-    pub fn ready_at(&self, cost: i64) -> i64 {
+    pub fn permits_at(&self, cost: i64) -> i64 {
         self.refill.map_or(0, |refill| ready_at(&self.bucket, &refill, cost))
+    }
+
+    /// When a job of this cost may be claimed, Unix ms: a time in the past if it may now.
+    pub fn ready_at(&self, cost: i64) -> i64 {
+        self.permits_at(cost).max(self.paused)
     }
 }
 
@@ -128,9 +137,10 @@ impl Limits {
         }
     }
 
-    /// Removes a limit that has no settings and that nothing names.
+    /// Removes a limit that has no settings and no pause, and that nothing names.
     pub fn tidy(&mut self, number: u32) {
-        let unused = |limit: &Limit| limit.settings.is_empty() && limit.queues.is_empty();
+        let unused =
+            |limit: &Limit| limit.settings.is_empty() && limit.queues.is_empty() && limit.paused == 0;
         if self.get(number).is_some_and(unused) {
             if let Some(limit) = self.all.remove(number) {
                 self.names.remove(&limit.name);
@@ -163,9 +173,9 @@ impl Limits {
         list.iter().copied().find(|number| self.get(*number).is_some_and(Limit::is_full))
     }
 
-    /// When all limits of a list have the permits for a job of this cost, Unix ms. O(list).
-    pub fn tokens_at(&self, list: &[u32], cost: i64) -> i64 {
-        self.of(list).map(|limit| limit.ready_at(cost)).max().unwrap_or(0)
+    /// When a job of this price may be claimed as far as the limits of a list say, Unix ms. O(list).
+    pub fn tokens_at(&self, list: &[u32], price: Price<'_>) -> i64 {
+        self.of(list).map(|limit| limit.ready_at(price.of(&limit.name))).max().unwrap_or(0)
     }
 }
 
@@ -231,15 +241,34 @@ impl Board {
         }
     }
 
-    /// Takes the permits of a job of this queue and group that is being claimed.
-    pub(crate) fn take_named(&mut self, queue: u32, group: Option<u32>, cost: i64, now: i64) {
-        for number in self.limits_of(queue, group) {
-            let Some(limit) = self.dispatch.limits.get_mut(number) else { continue };
+    /// The rates of limits that count for a job of this queue and group, and what it costs there. O(k).
+    pub(crate) fn named_costs(&self, queue: u32, group: Option<u32>, price: Price<'_>) -> Vec<(u32, i64)> {
+        if self.dispatch.limits.is_empty() {
+            return Vec::new();
+        }
+        let cost = |number: u32| {
+            let limit = self.dispatch.limits.get(number).filter(|limit| limit.refill.is_some())?;
+            Some((number, price.of(&limit.name)))
+        };
+        self.limits_of(queue, group).into_iter().filter_map(cost).collect()
+    }
+
+    /// Takes these permits of limits.
+    pub(crate) fn take_named(&mut self, costs: &[(u32, i64)], now: i64) {
+        for (number, cost) in costs {
+            let Some(limit) = self.dispatch.limits.get_mut(*number) else { continue };
             if let Some(refill) = limit.refill {
-                take(&mut limit.bucket, &refill, cost, now);
-                self.reseat_limited(number);
+                take(&mut limit.bucket, &refill, *cost, now);
+                self.reseat_limited(*number);
             }
         }
+    }
+
+    /// The first paused limit that counts for a job. O(k).
+    pub(crate) fn paused_limit(&self, job: &Job, now: i64) -> Option<&Limit> {
+        let limits = self.limits_of(self.queue_number(job), job.group()).into_iter();
+        let mut limits = limits.filter_map(|number| self.dispatch.limits.get(number));
+        limits.find(|limit| limit.paused > now)
     }
 
     /// Looks again at the groups that name this limit themselves.
@@ -396,7 +425,7 @@ impl Board {
             }
             if limit.queues != queues.remove(&number).unwrap_or_default()
                 || limit.groups != groups.remove(&number).unwrap_or_default()
-                || limit.queues.is_empty() && limit.settings.is_empty()
+                || limit.queues.is_empty() && limit.settings.is_empty() && limit.paused == 0
                 || limit.groups.len() > GROUPS_MOST
             {
                 return Err(format!("limit {:?} does not know who names it", limit.name));
@@ -447,6 +476,16 @@ impl<'b> LimitOf<'b> {
     /// When it will have the permits for a job of this cost: Unix ms, [`crate::NEVER`] when it
     /// never will; `None` when it has them now.
     pub fn dry_until(&self, cost: i64, now: i64) -> Option<i64> {
-        Some(self.limit.ready_at(cost)).filter(|at| *at > now)
+        Some(self.limit.permits_at(cost)).filter(|at| *at > now)
+    }
+
+    /// How many permits it owes: claims have cost more than they were expected to.
+    pub fn debt(&self, now: i64) -> i64 {
+        self.limit.refill.map_or(0, |refill| debt(&self.limit.bucket, &refill, now))
+    }
+
+    /// Until when it is paused: Unix ms, [`crate::NEVER`] without end; `None` when it is not.
+    pub fn paused(&self, now: i64) -> Option<i64> {
+        Some(self.limit.paused).filter(|until| *until > now)
     }
 }

@@ -7,12 +7,14 @@
 //! | `concurrency` | how many jobs may run at once | every claim checks it |
 //! | `limits` | shared limits, which queues and groups name | a running job counts wherever its limits are named |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
-//! | `pauses` | what is paused | a paused queue or group knows until when |
+//! | `costs` | what a claim takes of them, and what is settled when its cost is known | a report that comes twice changes nothing |
+//! | `pauses` | what is paused | a paused queue, group or limit knows until when |
 //!
 //! Uses `job` and `structures`.
 
 pub(crate) mod buckets;
 pub(crate) mod concurrency;
+pub(crate) mod costs;
 pub(crate) mod fair;
 pub(crate) mod groups;
 pub(crate) mod items;

@@ -1,7 +1,6 @@
-//! Pauses: of the whole board, of queues, and of groups.
+//! Pauses: of the whole board, of queues, of groups, and of shared limits.
 //!
-//! A paused queue and a paused group also know until when they are, so that a claim need not look
-//! here.
+//! What is paused also knows until when it is, so that a claim need not look here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +10,16 @@ use crate::job::order::TimeKey;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
 
-/// What is paused: the whole board (`None`), a queue, or a group of a queue.
-pub(crate) type Place = Option<(ByteString, Option<ByteString>)>;
+/// What is paused.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// The whole board.
+    Board,
+    /// A queue, or a group of it.
+    Queue(ByteString, Option<ByteString>),
+    /// The jobs that count against a shared limit.
+    Limit(ByteString),
+}
 
 /// A pause: nothing is claimed meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +66,7 @@ impl Pauses {
             self.ends.remove(&(old.until, place.clone()));
             self.releases.remove(place);
         }
-        if place.is_none() {
+        if *place == Place::Board {
             self.whole = pause.as_ref().map_or(0, |p| p.until);
         }
         if let Some(pause) = pause {
@@ -90,7 +97,7 @@ impl Pauses {
         let releases = self.all.iter().filter(|(_, p)| p.release.is_some()).map(|(q, _)| q);
         ends.collect::<BTreeSet<_>>() == self.ends
             && releases.eq(self.releases.iter())
-            && self.whole == self.all.get(&None).map_or(0, |p| p.until)
+            && self.whole == self.all.get(&Place::Board).map_or(0, |p| p.until)
     }
 }
 
@@ -103,16 +110,19 @@ impl Board {
             self.wake_at(if pause.release.is_some() { 0 } else { pause.until });
         }
         let before = self.dispatch.pauses.set(place, pause);
-        let Some((name, group)) = place else {
-            if before && until.is_none() {
-                self.wake_all();
-            }
-            return Ok(());
-        };
         if !before && until.is_none() {
             return Ok(());
         }
-        let queue = self.queue(name);
+        let (queue, group) = match place {
+            Place::Board => {
+                if until.is_none() {
+                    self.wake_all();
+                }
+                return Ok(());
+            }
+            Place::Limit(name) => return self.set_limit_pause(name, until),
+            Place::Queue(name, group) => (self.queue(name), group),
+        };
         if let Some(group) = group {
             let at = self.group_at(queue, group)?;
             let group = self.open_rounds(queue)?.groups.get_mut(at).ok_or(ApplyError)?;
@@ -131,6 +141,14 @@ impl Board {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn set_limit_pause(&mut self, name: &[u8], until: Option<i64>) -> Result<(), ApplyError> {
+        let number = self.dispatch.limits.find(name).ok_or(ApplyError)?;
+        self.dispatch.limits.get_mut(number).ok_or(ApplyError)?.paused = until.unwrap_or(0);
+        self.wake_limited(number);
+        self.dispatch.limits.tidy(number);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::board::Board;
 use crate::dispatch::buckets::{ready_at, take};
+use crate::dispatch::costs::Price;
 use crate::dispatch::fair::PLAIN;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
@@ -42,14 +43,9 @@ impl Rested {
 }
 
 impl Board {
-    /// The permits that a claim of a job takes.
-    pub(crate) fn cost(&self, slot: u32) -> i64 {
-        self.store.jobs.get(slot).and_then(|job| self.class_of(job)?.options.cost).unwrap_or(1)
-    }
-
     /// When a job may take its permits from its board, its queue and its group, Unix ms: a time in
     /// the past if it may now. O(1).
-    pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job, slot: u32) -> i64 {
+    pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
         if self.dispatch.refill.is_none()
             && lane.refill.is_none()
@@ -58,23 +54,25 @@ impl Board {
         {
             return 0;
         }
-        let cost = self.cost(slot);
+        let price = Price::of_job(job);
         let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
         let all = [
             self.dispatch.refill.map(|refill| (&self.dispatch.bucket, refill)),
             lane.refill.map(|refill| (&lane.bucket, refill)),
             of_group,
         ];
-        let own = all.into_iter().flatten().map(|(bucket, refill)| ready_at(bucket, &refill, cost)).max();
+        let ready = |(bucket, refill)| ready_at(bucket, &refill, price.plain);
+        let own = all.into_iter().flatten().map(ready).max();
         let lists = [&lane.limits, lane.group_limits(job.group())];
-        let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, cost)).max();
+        let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, price)).max();
         own.max(named).unwrap_or(0)
     }
 
     /// Refuses a claim of a job that lacks permits.
-    pub(crate) fn check_tokens(&self, job: &Job, slot: u32, now: i64) -> Result<(), Refusal> {
+    pub(crate) fn check_tokens(&self, job: &Job, now: i64) -> Result<(), Refusal> {
         let lane = self.queues.get(self.queue_number(job));
-        match lane.is_some_and(|lane| self.tokens_at(lane, job, slot) > now) {
+        match lane.is_some_and(|lane| self.tokens_at(lane, job) > now) {
+            true if self.paused_limit(job, now).is_some() => Err(Refusal::Paused),
             true => Err(Refusal::Limit("rate")),
             false => Ok(()),
         }
@@ -84,7 +82,8 @@ impl Board {
     pub(crate) fn take_tokens(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (queue, group) = (self.queue_number(job), job.group());
-        let cost = self.cost(slot);
+        let price = Price::of_job(job);
+        let (cost, named) = (price.plain, self.named_costs(queue, group, price));
         if let Some(refill) = self.dispatch.refill {
             take(&mut self.dispatch.bucket, &refill, cost, now);
         }
@@ -98,9 +97,7 @@ impl Board {
                 take(&mut group.bucket, &refill, cost, now);
             }
         }
-        if !self.dispatch.limits.is_empty() {
-            self.take_named(queue, group, cost, now);
-        }
+        self.take_named(&named, now);
         Ok(())
     }
 
@@ -112,10 +109,10 @@ impl Board {
         let Some(fair) = self.queues.get(queue).and_then(|lane| lane.fair.as_deref()) else { return };
         let Some(group) = fair.groups.get(at) else { return };
         let before = group.rest;
-        let mut rest = group.rests_until(&fair.settings, |slot| self.cost(slot), self.local.moment);
+        let mut rest = group.rests_until(&fair.settings, |slot| self.price(slot).plain, self.local.moment);
         if let Some(list) = &group.limits {
             let named =
-                fair.candidate(group).map(|slot| self.dispatch.limits.tokens_at(list, self.cost(slot)));
+                fair.candidate(group).map(|slot| self.dispatch.limits.tokens_at(list, self.price(slot)));
             rest = rest.max(named.filter(|until| *until > self.local.moment));
         }
         let barred =
@@ -163,7 +160,7 @@ impl Board {
         let [own, shared] = fair.firsts(&lane.ready);
         let open = |slot| {
             self.dispatch.limits.first_full(&fair.limits).is_none()
-                && self.dispatch.limits.tokens_at(&fair.limits, self.cost(slot)) <= now
+                && self.dispatch.limits.tokens_at(&fair.limits, self.price(slot)) <= now
         };
         let first = match (own, shared) {
             (Some(own), Some(shared)) if own.0 < shared.0 => Some(own),
@@ -176,7 +173,7 @@ impl Board {
     /// When permits let a queue give a job, Unix ms: a time in the past if they do now. Other
     /// obstacles do not count.
     fn opens_at(&self, lane: &Queue) -> Option<i64> {
-        let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job, slot));
+        let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job));
         let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
         let [own, shared] = fair.firsts(&lane.ready);
         let shared = shared.filter(|_| self.dispatch.limits.first_full(&fair.limits).is_none());

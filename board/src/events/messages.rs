@@ -132,9 +132,10 @@ impl Board {
     /// The place is paused until then, Unix ms; 0 when its pause has ended.
     pub(crate) fn emit_pause(&mut self, place: &Place, until: i64) {
         let scope = match place {
-            None => Scope::Board,
-            Some((queue, None)) => Scope::Queue(queue),
-            Some((queue, Some(group))) => Scope::Group(queue, group),
+            Place::Board => Scope::Board,
+            Place::Queue(queue, None) => Scope::Queue(queue),
+            Place::Queue(queue, Some(group)) => Scope::Group(queue, group),
+            Place::Limit(limit) => Scope::Limit(limit),
         };
         self.emit_setting("paused", scope, Some(if until == NEVER { -1 } else { until }));
     }

@@ -23,7 +23,7 @@ written! {
         7 pub expire: Option<i64>,
         /// How long its record is retained when it is complete, ms.
         8 pub retain: Option<i64>,
-        /// Permits that a claim of it takes.
+        /// Permits that a claim of it takes. Kept with the job, since many jobs have one of their own.
         9 pub cost: Option<i64>,
     }
 }
@@ -69,6 +69,6 @@ pub struct Class {
     pub queue: u32,
     /// The name of the job, its type; empty when it has none.
     pub name: ByteString,
-    /// What it was posted with.
+    /// What it was posted with, without its cost.
     pub options: Options,
 }

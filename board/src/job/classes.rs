@@ -16,6 +16,7 @@ impl Board {
 
     /// The class of a job in this queue, with a reference held to it.
     pub(crate) fn hold_class(&mut self, queue: &[u8], name: &[u8], options: Options) -> u32 {
+        let options = Options { cost: None, ..options };
         let same = self.store.classes.key(self.local.last_class).is_some_and(|class| {
             *class.name == *name
                 && class.options == options

@@ -24,9 +24,11 @@
 //! |---|---|
 //! | `claim` | what is kept while a worker holds the job |
 //! | `class`, `classes` | what jobs of the same queue, name and options share |
+//! | `costs` | what a claim takes from limits, and what it has cost |
 //! | `extras` | what few jobs have |
 //! | `awaited`, `kin`, `unique_key` | what a record keeps of dependencies, of parent and children, of its unique key |
 //! | `gate` | which signals a job waits for, and until when |
+//! | `heads` | what few jobs have beside their id and payload: group, ageing, costs |
 //! | `history` | the entries of its history |
 //! | `id` | ids: a made id contains its slot |
 //! | `order` | the keys that order jobs |
@@ -38,6 +40,7 @@
 
 pub(crate) mod awaited;
 pub(crate) mod classes;
+pub(crate) mod costs;
 pub(crate) mod gate;
 pub(crate) mod history;
 pub(crate) mod id;
@@ -51,12 +54,17 @@ pub(crate) mod unique_key;
 mod claim;
 mod class;
 mod extras;
+mod heads;
 
+use crate::job::costs::PackedCosts;
+use crate::job::heads::{blob, AGES, GROUPED, HEADS, LISTED, PRICED};
 use crate::job::id::Id;
 
 pub use claim::{Claim, End, LastClaim, Session};
 pub use class::{Class, Options};
+pub use costs::{Costs, COSTS_MOST};
 pub use extras::{Extras, Origin, Reports, META_MOST, STALE_MOST};
+pub use heads::Heads;
 
 /// Fencing tokens stay below this, so that the numbers of every client can hold them.
 pub(crate) const TOKENS: u64 = 1 << 53;
@@ -159,9 +167,8 @@ numbered!(State, "state": Scheduled, Blocked, Ready, Claimed, Complete, Failed, 
 
 /// What every job has. See the module's comment.
 pub struct Job {
-    /// Group, ageing, id and payload in one allocation: 4 bytes of the number of its group in its
-    /// queue and 4 bytes of its ageing, each only if it has one; 16 bytes of a made id, or a length
-    /// byte and a chosen one; then the payload.
+    /// What few jobs have ([`Heads`]), id and payload in one allocation: 16 bytes of a made id, or a
+    /// length byte and a chosen one; then the payload.
     blob: Box<[u8]>,
     /// What few jobs have.
     pub extras: Option<Box<Extras>>,
@@ -181,25 +188,20 @@ pub struct Job {
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    /// Any of [`MADE`], [`GROUPED`] and [`AGES`].
+    /// [`MADE`], and which [`Heads`] it has.
     flags: u8,
 }
 
 /// The server made its id.
 const MADE: u8 = 1;
-/// It belongs to a group.
-const GROUPED: u8 = 2;
-/// It has an ageing.
-const AGES: u8 = 4;
 
 impl Job {
-    /// A record of a job that is in no place yet; `group` is a number in its queue.
-    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, group: Option<u32>) -> Self {
+    /// A record of a job that is in no place yet.
+    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, heads: &Heads<'_>) -> Self {
         let zero = U48::new(0);
         let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
-        let grouped = if group.is_some() { GROUPED } else { 0 };
         Job {
-            blob: blob(group, 0, id, payload),
+            blob: blob(heads, id, payload),
             extras: None,
             class,
             priority,
@@ -209,7 +211,7 @@ impl Job {
             seq: zero,
             version: zero,
             state: State::Ready,
-            flags: made | grouped,
+            flags: made | heads.flags(),
         }
     }
 
@@ -219,6 +221,10 @@ impl Job {
 
     fn made(&self) -> bool {
         self.flags & MADE != 0
+    }
+
+    fn heads(&self) -> Heads<'_> {
+        Heads::read(self.flags, &self.blob)
     }
 
     /// The number of its group in its queue.
@@ -231,21 +237,37 @@ impl Job {
 
     /// Every so many ms of waiting raise its priority by one; 0: never.
     pub fn ageing(&self) -> i64 {
-        let from = if self.flags & GROUPED == 0 { 0 } else { 4 };
         match self.flags & AGES {
             0 => 0,
-            _ => {
-                let number = self.blob.get(from..).and_then(|blob| blob.first_chunk());
-                number.map_or(0, |number| u32::from_le_bytes(*number).into())
-            }
+            _ => self.heads().ageing,
         }
     }
 
+    /// The permits that a claim of it takes, if its post named a number.
+    pub fn cost(&self) -> Option<i64> {
+        match self.flags & PRICED {
+            0 => None,
+            _ => self.heads().cost,
+        }
+    }
+
+    /// The permits that a claim of it takes from single limits.
+    pub fn costs(&self) -> PackedCosts<'_> {
+        match self.flags & LISTED {
+            0 => PackedCosts::default(),
+            _ => self.heads().costs,
+        }
+    }
+
+    /// Whether its post named what a claim of it takes.
+    pub fn is_priced(&self) -> bool {
+        self.flags & (PRICED | LISTED) != 0
+    }
+
     fn split(&self) -> (&[u8], &[u8]) {
-        let blob = match self.flags & (GROUPED | AGES) {
+        let blob = match self.flags & HEADS {
             0 => &self.blob,
-            both if both == GROUPED | AGES => self.blob.get(8..).unwrap_or_default(),
-            _ => self.blob.get(4..).unwrap_or_default(),
+            _ => self.blob.get(self.heads().len()..).unwrap_or_default(),
         };
         if self.made() {
             return blob.split_at_checked(16).unwrap_or_default();
@@ -280,19 +302,28 @@ impl Job {
 
     /// Replaces its payload.
     pub fn set_payload(&mut self, payload: &[u8]) {
-        self.blob = blob(self.group(), self.ageing(), self.id(), payload);
+        self.blob = blob(&self.heads(), self.id(), payload);
+    }
+
+    fn with(&self, heads: &Heads<'_>) -> (Box<[u8]>, u8) {
+        (blob(heads, self.id(), self.payload()), self.flags & !HEADS | heads.flags())
     }
 
     /// Moves it to another group, or to none.
     pub fn set_group(&mut self, group: Option<u32>) {
-        self.blob = blob(group, self.ageing(), self.id(), self.payload());
-        self.flags = self.flags & !GROUPED | if group.is_some() { GROUPED } else { 0 };
+        (self.blob, self.flags) = self.with(&Heads { group, ..self.heads() });
     }
 
     /// Sets its ageing, ms; 0 for none. Only while it is in no line.
     pub fn set_ageing(&mut self, ageing: i64) {
-        self.blob = blob(self.group(), ageing, self.id(), self.payload());
-        self.flags = self.flags & !AGES | if ageing > 0 { AGES } else { 0 };
+        (self.blob, self.flags) = self.with(&Heads { ageing, ..self.heads() });
+    }
+
+    /// Sets what a claim of it takes; `None` leaves it as it is.
+    pub fn set_costs(&mut self, cost: Option<i64>, costs: Option<PackedCosts<'_>>) {
+        let heads = self.heads();
+        let (cost, costs) = (cost.or(heads.cost), costs.unwrap_or(heads.costs));
+        (self.blob, self.flags) = self.with(&Heads { cost, costs, ..heads });
     }
 
     /// What few jobs have, added if it is missing.
@@ -311,25 +342,6 @@ impl Job {
     }
 }
 
-fn blob(group: Option<u32>, ageing: i64, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
-    let id_bytes = id.bytes();
-    let numbers = usize::from(group.is_some()) + usize::from(ageing > 0);
-    let heads = 4 * numbers + usize::from(matches!(id, Id::Named(_)));
-    let mut blob = Vec::with_capacity(heads + id_bytes.len() + payload.len());
-    if let Some(number) = group {
-        blob.extend_from_slice(&number.to_le_bytes());
-    }
-    if ageing > 0 {
-        blob.extend_from_slice(&u32::try_from(ageing).unwrap_or(u32::MAX).to_le_bytes());
-    }
-    if let Id::Named(name) = id {
-        blob.push(name.len().min(255) as u8);
-    }
-    blob.extend_from_slice(id_bytes);
-    blob.extend_from_slice(payload);
-    blob.into_boxed_slice()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,28 +353,37 @@ mod tests {
 
     #[test]
     fn id_and_payload_share_one_allocation() {
-        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0, None);
+        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0, &Heads::default());
         assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b"payload"[..]));
         job.set_payload(b"");
         assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b""[..]));
         let made = [9; 16];
-        let job = Job::new(Id::Made(made), b"x", 0, 0, None);
+        let job = Job::new(Id::Made(made), b"x", 0, 0, &Heads::default());
         assert_eq!((job.id(), job.payload(), job.chosen_id()), (Id::Made(made), &b"x"[..], &b""[..]));
     }
 
     #[test]
-    fn a_group_comes_and_goes_beside_id_and_payload() {
-        let mut job = Job::new(Id::Named(b"a"), b"x", 0, 0, Some(1 << 29));
+    fn group_ageing_and_costs_come_and_go_beside_id_and_payload() {
+        let heads = Heads { group: Some(1 << 29), ..Heads::default() };
+        let mut job = Job::new(Id::Named(b"a"), b"x", 0, 0, &heads);
         assert_eq!((job.group(), job.id(), job.payload()), (Some(1 << 29), Id::Named(&b"a"[..]), &b"x"[..]));
         job.set_payload(b"other");
         job.set_group(Some(7));
         assert_eq!((job.group(), job.payload()), (Some(7), &b"other"[..]));
         job.set_ageing(5);
+        let packed = costs::pack(&[(b"requests", 0), (b"tokens", crate::settings::MOST)]);
+        job.set_costs(Some(9), Some(PackedCosts::of(&packed)));
         assert_eq!((job.group(), job.ageing(), job.payload()), (Some(7), 5, &b"other"[..]));
+        let named = [(&b"requests"[..], 0), (b"tokens", crate::settings::MOST)];
+        assert_eq!((job.cost(), job.costs().collect::<Vec<_>>()), (Some(9), named.to_vec()));
         job.set_group(None);
-        assert_eq!((job.group(), job.ageing(), job.payload()), (None, 5, &b"other"[..]));
+        assert_eq!((job.group(), job.ageing(), job.cost()), (None, 5, Some(9)));
         job.set_ageing(0);
-        assert_eq!((job.group(), job.id(), job.payload()), (None, Id::Named(&b"a"[..]), &b"other"[..]));
+        job.set_costs(Some(4), None);
+        assert_eq!((job.group(), job.ageing(), job.cost(), job.costs().len()), (None, 0, Some(4), 2));
+        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a"[..]), &b"other"[..]));
+        job.set_costs(None, Some(PackedCosts::default()));
+        assert_eq!((job.costs().len(), job.is_priced(), job.heap()), (0, true, 4 + 2 + 5));
     }
 
     #[test]

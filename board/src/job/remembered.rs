@@ -7,6 +7,7 @@
 
 use serde::Deserializer;
 
+use super::costs::Spending;
 use super::gate::{Gate, Waiting};
 use super::output::Output;
 use super::{is_time, NEVER};
@@ -65,6 +66,8 @@ written! {
         5 pub gate: Option<Box<Gate>>,
         /// What it waits for now.
         6 pub waiting: Option<Box<Waiting>>,
+        /// What its last claim has cost, as far as its worker has said it.
+        7 pub spending: Option<Box<Spending>>,
     }
 }
 
@@ -76,6 +79,7 @@ impl Part for Remembered {
         gate: None,
         waiting: None,
         output: None,
+        spending: None,
     };
 }
 
@@ -96,6 +100,7 @@ impl Remembered {
             && self.gate.as_ref().is_none_or(|gate| gate.is_valid())
             && self.waiting.as_ref().is_none_or(|waiting| waiting.is_valid())
             && self.output.as_ref().is_none_or(|output| output.is_valid())
+            && self.spending.as_ref().is_none_or(|spending| spending.is_valid())
     }
 
     /// How many memos there are, and how many bytes their texts have.
@@ -111,7 +116,8 @@ impl Remembered {
         let wait = self.waiting.as_ref();
         let wait = wait.map_or(0, |waiting| std::mem::size_of::<Waiting>() + waiting.bytes());
         let output = self.output.as_ref().map_or(0, |output| output.bytes());
-        bytes + MEMO * count + gate + wait + output
+        let spending = self.spending.as_ref().map_or(0, |spending| spending.bytes());
+        bytes + MEMO * count + gate + wait + output + spending
     }
 
     /// Whether what must arrive has arrived. O(n log m) for n names and m signals.

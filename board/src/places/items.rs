@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use crate::board::Board;
 use crate::effect::is_grace;
 use crate::item::{damaged, need, Item, Loading, SnapshotError};
+use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::id::{self, Id};
-use crate::job::{is_time, Claim, Extras, Job, Options, Session, State, DEFAULT_QUEUE, NEVER, U48};
+use crate::job::{is_time, Claim, Extras, Heads, Job, Options, Session, State};
+use crate::job::{COSTS_MOST, DEFAULT_QUEUE, NEVER, U48};
 use crate::places::labels::are_tags;
 use crate::settings::{LONGEST, MOST};
 
@@ -83,6 +85,8 @@ written! {
         17 pub(crate) group: Option<u32>,
         18 pub(crate) ageing: i64,
         19 pub(crate) marks: Option<MarksImage<'a>>,
+        /// What a claim takes from single limits, by name. Its own cost is among the options.
+        20 pub(crate) costs: Vec<(&'a [u8], i64)>,
     }
 }
 
@@ -136,10 +140,11 @@ impl<'a> Item<'a> for JobImage<'a> {
             let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
             fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(SnapshotError("group"))?.refs += 1;
         }
-        let mut job = Job::new(id, self.payload, class, self.priority, self.group);
-        if self.ageing > 0 {
-            job.set_ageing(self.ageing);
-        }
+        need(are_costs(self.costs.iter().copied(), COSTS_MOST), "costs")?;
+        let costs = pack(&self.costs);
+        let (group, ageing, cost) = (self.group, self.ageing, options.cost);
+        let heads = Heads { group, ageing, cost, costs: PackedCosts::of(&costs) };
+        let mut job = Job::new(id, self.payload, class, self.priority, &heads);
         job.since = U48::new(since);
         job.posted = U48::new(self.posted);
         job.at = U48::new(self.at);
@@ -169,7 +174,9 @@ impl Board {
             payload: job.payload(),
             queue: self.queue_name(job),
             name: class.map_or(&[], |c| &c.name),
-            options: class.map(|c| c.options).filter(|o| *o != Options::default()),
+            options: class
+                .map(|class| Options { cost: job.cost(), ..class.options })
+                .filter(|options| *options != Options::default()),
             priority: job.priority,
             state: job.state,
             posted: job.posted.get(),
@@ -195,6 +202,7 @@ impl Board {
             group: job.group(),
             ageing: job.ageing(),
             marks: self.marks_image(slot),
+            costs: job.costs().collect(),
         }
     }
 

@@ -113,6 +113,11 @@ impl Remembered {
             *bytes = mover.values(std::mem::take(bytes));
             *ends = mover.values(std::mem::take(ends));
         }
+        if let Some(spending) = self.spending.take() {
+            let costs = &mut self.spending.insert(mover.value(spending)).costs;
+            *costs = mover.values(std::mem::take(costs));
+            costs.iter_mut().for_each(|(name, _)| name.relocate(mover));
+        }
         self.signals.relocate(mover);
         self.timeouts.relocate(mover);
         if let Some(gate) = self.gate.take() {

@@ -2,7 +2,8 @@
 //! the order of its group, and the jobs in line before it.
 
 use crate::board::Board;
-use crate::dispatch::buckets::{ready_at, Bucket, Refill};
+use crate::dispatch::buckets::{debt, ready_at, Bucket, Refill};
+use crate::dispatch::costs::Price;
 use crate::dispatch::fair::{ready_key_of, Fair, PLAIN};
 use crate::dispatch::groups::Group;
 use crate::error::clean;
@@ -83,11 +84,11 @@ impl Board {
         all.extend(group.and_then(|(fair, group)| self.no_group_room(job, fair, group)));
         all.extend(self.no_named_room(job));
         all.extend(group.and_then(|(fair, group)| self.out_of_turn(job, slot, fair, group)));
-        all.extend(self.lacks_tokens(job, slot, lane, now));
+        all.extend(self.lacks_tokens(job, lane, now));
         all
     }
 
-    /// The pauses of its board, its queue and its group that last beyond this time.
+    /// The pauses of its board, its queue, its group and its limits that last beyond this time.
     pub(crate) fn pauses_of(&self, job: &Job, beyond: i64) -> Vec<Reason> {
         let queue = self.queue_name(job);
         let lane = self.queues.get(self.queue_number(job));
@@ -97,13 +98,18 @@ impl Board {
             lane.map(|lane| (Level::Queue(queue), lane.paused)),
             group.map(|group| (Level::Group(queue, &group.name), group.paused)),
         ];
+        let limits = self.limits_of(self.queue_number(job), job.group()).into_iter();
+        let limits = limits.filter_map(|number| self.dispatch.limits.get(number));
+        let limits = limits.map(|limit| (Level::Limit(&limit.name), limit.paused));
         let reason = |(level, until): (Level<'_>, i64)| {
-            let details = vec![("level", Detail::Word(level.word())), ("until", time(until))];
+            let mut details = level.details();
+            details.push(("until", time(until)));
             let text =
                 format!("{} is paused{}. JOB.RESUME {} ends that.", level.its(), up_to(until), level.words());
             Reason { code: "paused", details, text }
         };
-        all.into_iter().flatten().filter(|(_, until)| *until > beyond).map(reason).collect()
+        let all = all.into_iter().flatten().chain(limits);
+        all.filter(|(_, until)| *until > beyond).map(reason).collect()
     }
 
     /// Of the claims that count there, those that end first, as far as the search finds them.
@@ -205,8 +211,8 @@ impl Board {
         Some(Reason { code: "ordered", details, text })
     }
 
-    fn lacks_tokens(&self, job: &Job, slot: u32, lane: &Queue, now: i64) -> Vec<Reason> {
-        let (queue, cost) = (self.queue_name(job), self.cost(slot));
+    fn lacks_tokens(&self, job: &Job, lane: &Queue, now: i64) -> Vec<Reason> {
+        let (queue, price) = (self.queue_name(job), Price::of_job(job));
         let group = group_of(job, lane);
         let named = self.limits_of(self.queue_number(job), job.group());
         let named = named.iter().filter_map(|number| {
@@ -221,7 +227,12 @@ impl Board {
             }),
         ];
         let reason = |(level, bucket, refill): (Level<'_>, &Option<Bucket>, Refill)| {
+            let cost = match level {
+                Level::Limit(name) => price.of(name),
+                _ => price.plain,
+            };
             let at = Some(ready_at(bucket, &refill, cost)).filter(|at| *at > now)?;
+            let debt = debt(bucket, &refill, now);
             let Refill { rate, period, burst } = refill;
             let mut details = level.details();
             details.extend([
@@ -231,12 +242,17 @@ impl Board {
                 ("rate-period", Detail::Number(period)),
                 ("burst", Detail::Number(burst)),
             ]);
+            details.extend((debt > 0).then_some(("debt", Detail::Number(debt))));
+            let owes = match debt {
+                0 => String::new(),
+                debt => format!(" It owes {debt}, because jobs have cost more than was expected."),
+            };
             let when = match at >= NEVER {
                 true => "at no time".into(),
                 false => format!("at {at}"),
             };
             let text = format!(
-                "{} gets {rate} permits in {period} ms, and has the {cost} that the job costs {when}. \
+                "{} gets {rate} permits in {period} ms, and has the {cost} that the job costs {when}.{owes} \
                  JOB.SETTINGS SET {} rate changes that.",
                 level.its(),
                 level.words()

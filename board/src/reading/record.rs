@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::board::Board;
+use crate::job::costs::{PackedCosts, Spending};
 use crate::job::gate::Waiting;
 use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
@@ -101,6 +102,10 @@ bitflags! {
         const SIGNALS = 1 << 41;
         /// The signals that it waits for.
         const AWAITS = 1 << 42;
+        /// Permits that a claim of it takes of single limits.
+        const COSTS = 1 << 43;
+        /// What its claim, or the last one, has cost so far.
+        const SPENT = 1 << 44;
     }
 }
 
@@ -180,7 +185,15 @@ impl<'a> Record<'a> {
     }
     /// Permits that a claim of it takes, if its post named a number.
     pub fn cost(&self) -> Option<i64> {
-        self.board.class_of(self.job)?.options.cost
+        self.job.cost()
+    }
+    /// Permits that a claim of it takes of single limits, by name.
+    pub fn costs(&self) -> PackedCosts<'a> {
+        self.job.costs()
+    }
+    /// What its claim, or the last one, has cost so far, as far as its worker has said it.
+    pub fn spent(&self) -> Option<&'a Spending> {
+        self.board.spent(self.slot, self.board.run_of(self.slot).0)
     }
     pub fn payload(&self) -> &'a [u8] {
         self.job.payload()
@@ -371,7 +384,10 @@ impl<'a> Record<'a> {
             always | some(self.name().is_some(), Fields::NAME) | some(self.due().is_some(), Fields::DUE);
         present |= some(self.job.group().is_some(), Fields::GROUP);
         present |= some(self.tags().len() > 0, Fields::TAGS) | some(self.tracked(), Fields::TRACKED);
-        present |= some(self.cost().is_some(), Fields::COST);
+        if self.job.is_priced() {
+            present |=
+                some(self.cost().is_some(), Fields::COST) | some(!self.costs().is_empty(), Fields::COSTS);
+        }
         if self.claim.is_some() {
             present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
             present |= some(self.session(), Fields::SESSION);
@@ -394,7 +410,8 @@ impl<'a> Record<'a> {
                 | some(extras.remembered.steps.len() > 0, Fields::STEPS)
                 | some(extras.remembered.signals.len() > 0, Fields::SIGNALS)
                 | some(extras.remembered.waiting.is_some(), Fields::AWAITS)
-                | some(extras.origin.is_some(), Fields::ORIGIN);
+                | some(extras.origin.is_some(), Fields::ORIGIN)
+                | some(extras.remembered.spending.is_some() && self.spent().is_some(), Fields::SPENT);
             if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
                     | some(self.children().is_some(), Fields::CHILDREN);
@@ -428,7 +445,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 40);
+        assert_eq!(all_fields().len(), 42);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

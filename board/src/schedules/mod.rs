@@ -17,11 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::effect::is_name;
+use crate::job::costs::are_costs;
 use crate::job::gate::Gate;
 use crate::job::kin::SHARE_MOST;
 use crate::job::remembered::gate_bytes;
 use crate::job::unique_key::Unique;
-use crate::job::{is_time, Extras, Options, META_MOST, NEVER};
+use crate::job::{is_time, Extras, Options, COSTS_MOST, META_MOST, NEVER};
 use crate::places::labels::are_tags;
 use crate::quotas::RECORD;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
@@ -128,6 +129,8 @@ written! {
         14 pub unique: Option<Unique>,
         /// The signals that must arrive before a child runs.
         15 pub gate: Option<Gate>,
+        /// What a claim takes from single limits, by name.
+        16 pub costs: Vec<(ByteString, i64)>,
     }
 }
 
@@ -139,7 +142,10 @@ impl Template {
         let gate = self.gate.as_ref().map_or(0, gate_bytes);
         let extras =
             std::mem::size_of::<Extras>() + meta + key + gate + self.user.as_ref().map_or(0, |u| u.len());
-        RECORD + 1 + id.len() + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
+        let numbers = usize::from(self.group.is_some()) + usize::from(self.options.cost.is_some());
+        let costs: usize = self.costs.iter().map(|(limit, _)| limit.len() + 5).sum();
+        let heads = 4 * numbers + if costs > 0 { 2 + costs } else { 0 };
+        RECORD + 1 + id.len() + heads + self.payload.len() + extras
     }
 }
 
@@ -260,6 +266,7 @@ impl Schedule {
             && template.meta.iter().all(|(field, _)| field.len() <= 255)
             && are_tags(template.tags.iter().map(|tag| &**tag))
             && name(&template.parent)
+            && are_costs(template.costs.iter().map(|(limit, cost)| (&**limit, *cost)), COSTS_MOST)
             && template.share.is_none_or(|share| (1..=SHARE_MOST).contains(&i64::from(share)))
     }
 
@@ -279,6 +286,7 @@ impl Schedule {
             + template.unique.as_ref().map_or(0, Unique::bytes)
             + template.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + template.tags.iter().map(|tag| tag.len() + 16).sum::<usize>()
+            + template.costs.iter().map(|(limit, _)| limit.len() + 32).sum::<usize>()
     }
 }
 

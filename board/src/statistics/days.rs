@@ -291,6 +291,16 @@ impl Board {
         }
     }
 
+    /// Counts what claims of a queue have cost: permits beyond one for each, and those of single limits.
+    pub(crate) fn add_costs(&mut self, queue: u32, beyond: i64, costs: &[(ByteString, i64)], now: i64) {
+        if beyond == 0 && costs.is_empty() {
+            return;
+        }
+        let Some(today) = self.today(queue, now) else { return };
+        today.add_cost(beyond);
+        costs.iter().for_each(|(limit, cost)| today.add_named_cost(limit, *cost));
+    }
+
     /// How long a ready job has been ready, ms.
     fn waited(job: &Job, now: i64) -> i64 {
         let again = job.extras.as_ref().map_or(NEVER, |extras| extras.retrying.ready);

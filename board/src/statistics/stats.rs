@@ -2,10 +2,12 @@
 //! how late time was.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserializer;
 
 use crate::format::{read_map, write_map, Unreadable, Written};
+use crate::structures::byte_string::ByteString;
 use crate::structures::histogram::Histogram;
 
 /// What is counted. The numbers are part of the format of snapshots.
@@ -140,6 +142,16 @@ pub struct Stats {
     pub(super) run: Histogram,
     pub(super) late: Option<Box<[Histogram; 3]>>,
     pub(super) signal_wait: Option<Box<Histogram>>,
+    costs: Option<Box<CostSums>>,
+}
+
+/// What claims have cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct CostSums {
+    /// What they have cost beyond one permit each.
+    beyond: i64,
+    /// What was named for single limits.
+    limits: BTreeMap<ByteString, i64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -171,6 +183,38 @@ impl Stats {
         self.late.as_ref()?.get(late as usize)
     }
 
+    /// How many permits claims have cost. What is settled later than the day of its claim counts on
+    /// the later day, which may so come below zero.
+    pub fn cost(&self) -> i64 {
+        let beyond = self.costs.as_ref().map_or(0, |costs| costs.beyond);
+        (self.count(Tally::Claimed) as i64).saturating_add(beyond)
+    }
+
+    /// How many permits of single limits were named for claims, by name of the limit.
+    pub fn costs(&self) -> impl ExactSizeIterator<Item = (&[u8], i64)> {
+        static NONE: BTreeMap<ByteString, i64> = BTreeMap::new();
+        let limits = self.costs.as_ref().map_or(&NONE, |costs| &costs.limits);
+        limits.iter().map(|(limit, cost)| (&**limit, *cost))
+    }
+
+    /// Adds to what claims have cost beyond one permit each.
+    pub(super) fn add_cost(&mut self, more: i64) {
+        let costs = self.costs.get_or_insert_default();
+        costs.beyond = costs.beyond.saturating_add(more);
+        if **costs == CostSums::default() {
+            self.costs = None;
+        }
+    }
+
+    /// Adds to what was named for a limit.
+    pub(super) fn add_named_cost(&mut self, limit: &[u8], more: i64) {
+        let costs = self.costs.get_or_insert_default();
+        match costs.limits.get_mut(limit) {
+            Some(sum) => *sum = sum.saturating_add(more),
+            None => _ = costs.limits.insert(limit.into(), more),
+        }
+    }
+
     /// All lateness in one histogram. O(bins).
     pub fn lateness(&self) -> Histogram {
         let mut all = Histogram::default();
@@ -192,6 +236,10 @@ impl Stats {
         if let Some(waits) = &other.signal_wait {
             self.signal_wait.get_or_insert_default().merge(waits);
         }
+        if let Some(costs) = &other.costs {
+            self.add_cost(costs.beyond);
+            costs.limits.iter().for_each(|(limit, cost)| self.add_named_cost(limit, *cost));
+        }
     }
 
     pub(crate) fn add(&mut self, tally: Tally) {
@@ -204,7 +252,10 @@ impl Stats {
         let late =
             |late: &[Histogram; 3]| late.iter().map(Histogram::heap).sum::<usize>() + size_of_val(late);
         let signals = self.signal_wait.as_deref().map_or(0, |dist| dist.heap() + size_of_val(dist));
-        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late) + signals
+        let costs = self.costs.as_deref().map_or(0, |costs| {
+            size_of_val(costs) + costs.limits.keys().map(|limit| limit.len() + 48).sum::<usize>()
+        });
+        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late) + signals + costs
     }
 }
 
@@ -242,6 +293,8 @@ written! {
         5 late_dues: Cow<'a, Histogram>,
         6 late_fires: Cow<'a, Histogram>,
         7 signal_wait: Cow<'a, Histogram>,
+        8 cost_beyond: i64,
+        9 costs: Vec<(ByteString, i64)>,
     }
 }
 
@@ -264,12 +317,18 @@ impl<'a> Written<'a> for Stats {
             late_dues: late(Late::Due),
             late_fires: late(Late::Fire),
             signal_wait: self.signal_wait().map_or_else(Cow::default, Cow::Borrowed),
+            cost_beyond: self.costs.as_ref().map_or(0, |costs| costs.beyond),
+            costs: self.costs().map(|(limit, cost)| (limit.into(), cost)).collect(),
         };
         image.write(to);
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let image = Image::read(from)?;
+        if !image.costs.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(Unreadable.error());
+        }
+        let costs = CostSums { beyond: image.cost_beyond, limits: image.costs.into_iter().collect() };
         let late = [image.late_leases, image.late_dues, image.late_fires].map(Cow::into_owned);
         Ok(Stats {
             counts: image.counts.into_owned(),
@@ -277,6 +336,7 @@ impl<'a> Written<'a> for Stats {
             run: image.run.into_owned(),
             late: late.iter().any(|dist| dist.count() > 0).then(|| Box::new(late)),
             signal_wait: Some(image.signal_wait.into_owned()).filter(|dist| dist.count() > 0).map(Box::new),
+            costs: (costs != CostSums::default()).then(|| Box::new(costs)),
         })
     }
 

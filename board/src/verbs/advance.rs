@@ -7,9 +7,11 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField};
 use crate::job::awaited::Edge;
+use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
-use crate::job::{End, NEVER, U48};
+use crate::job::{Costs, End, COSTS_MOST, NEVER, U48};
+use crate::settings::MOST;
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 use crate::verbs::output::Chunk;
@@ -33,6 +35,10 @@ pub struct Advance<'a> {
     pub output: Option<Chunk<'a>>,
     /// The signals that must arrive first.
     pub gate: Option<Box<Gate>>,
+    /// The permits that the next claim takes.
+    pub cost: Option<i64>,
+    /// What the next claim takes from single limits.
+    pub costs: Option<Costs<'a>>,
 }
 
 impl<'a> WorkerVerb<'a> for Advance<'a> {
@@ -57,8 +63,9 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         board.check_edge_count(&[], &after)?;
         let output = board.to_write(slot, self.output)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
-        let gate = self.gate.clone();
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output, gate })
+        let costs = self.costs.as_ref().map(|costs| board.checked_costs(costs)).transpose()?;
+        let (gate, cost) = (self.gate.clone(), self.cost);
+        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output, gate, cost, costs })
     }
 }
 
@@ -79,6 +86,10 @@ written! {
         9 output: Option<&'a [u8]>,
         /// The signals that must arrive first, in place of those that its post named.
         10 gate: Option<Box<Gate>>,
+        /// The permits that the next claim takes, in place of those that its post named.
+        11 cost: Option<i64>,
+        /// The same of single limits, by name.
+        12 costs: Option<Costs<'a>>,
     }
 }
 
@@ -87,6 +98,8 @@ impl Validate for Advanced<'_> {
         is_name(self.queue)
             && self.name.is_none_or(is_name)
             && self.gate.as_ref().is_none_or(|gate| gate.is_valid())
+            && self.cost.is_none_or(|cost| (1..=MOST).contains(&cost))
+            && self.costs.as_ref().is_none_or(|costs| are_costs(costs.iter().copied(), COSTS_MOST))
             && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
     }
 }
@@ -114,7 +127,11 @@ impl Advanced<'_> {
         board.unindex_labels(slot)?;
         let returns = board.is_dead(slot);
         board.reclass(slot, Some(self.queue), self.name, Default::default())?;
+        let packed = self.costs.as_ref().map(|costs| pack(costs));
         board.edit(slot, |job| {
+            if self.cost.is_some() || packed.is_some() {
+                job.set_costs(self.cost, packed.as_deref().map(PackedCosts::of));
+            }
             job.since = U48::new(NEVER);
             job.priority = self.priority.unwrap_or(job.priority);
             if let Some(payload) = self.payload {

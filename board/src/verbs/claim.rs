@@ -79,11 +79,16 @@ impl Validate for Claimed<'_> {
 
 impl Claimed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        if board.job(self.slot)?.state != State::Ready {
+        let job = board.job(self.slot)?;
+        if job.state != State::Ready {
             return Err(ApplyError);
         }
+        let priced = job.is_priced();
         board.charge(self.slot, now)?;
         board.count_claim(self.slot, now);
+        if priced {
+            board.count_cost(self.slot, now);
+        }
         board.leave(self.slot)?;
         let mut attempt = 1;
         board.start_frees(self.slot);
@@ -144,7 +149,7 @@ impl Board {
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = self.next_of(lane, now)?;
         let job = self.store.jobs.get(slot)?;
-        (self.tokens_at(lane, job, slot) <= now).then(|| (job.plain_key(), slot))
+        (self.tokens_at(lane, job) <= now).then(|| (job.plain_key(), slot))
     }
 
     fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
@@ -259,7 +264,7 @@ impl Board {
             State::Ready if self.is_quiet(claim.worker) => Err(Refusal::Quiet),
             State::Ready => {
                 self.check_concurrency(slot, true, env.now)?;
-                self.check_tokens(job, slot, env.now)?;
+                self.check_tokens(job, env.now)?;
                 self.claimed(env, slot, job, claim)
             }
             state if state.ended() => Err(Refusal::Ended(state)),

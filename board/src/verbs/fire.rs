@@ -90,7 +90,19 @@ impl Fired {
     /// The post of the child, without its parent.
     fn posted<'a>(&self, template: &'a Template, id: &'a [u8], due: i64) -> Posted<'a> {
         let Template {
-            payload, name, queue, priority, options, meta, group, user, tags, unique, gate, ..
+            payload,
+            name,
+            queue,
+            priority,
+            options,
+            meta,
+            group,
+            user,
+            tags,
+            unique,
+            gate,
+            costs,
+            ..
         } = template;
         Posted {
             slot: self.slot,
@@ -117,6 +129,8 @@ impl Fired {
                     keeps: false,
                 }),
                 parent: None,
+                costs: (!costs.is_empty())
+                    .then(|| costs.iter().map(|(limit, cost)| (&**limit, *cost)).collect()),
             })),
         }
     }

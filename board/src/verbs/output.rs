@@ -21,7 +21,7 @@ pub struct Chunk<'a> {
 impl Board {
     /// The token and the attempt of the current run, or of the last one. Without a run, which a job
     /// of an ownerless board may end without, both are 0.
-    fn run_of(&self, slot: u32) -> (u64, u32) {
+    pub(crate) fn run_of(&self, slot: u32) -> (u64, u32) {
         let job = self.store.jobs.get(slot);
         if let Some(claim) = job.and_then(|job| self.claim_of(job)) {
             return (claim.token, claim.attempt);

@@ -1,10 +1,14 @@
-//! Pausing: nothing is claimed from a board, a queue or a group until it is resumed. Running jobs
-//! go on, unless the pause takes them back.
+//! Pausing: nothing is claimed from a board, a queue or a group, or under a shared limit, until it is
+//! resumed. Running jobs go on, unless the pause takes them back.
+//!
+//! A pause only gets longer: the later of two ends counts, whoever asked for them, until an operator
+//! resumes.
 
 use crate::board::{after, Board};
 use crate::dispatch::pauses::{Pause, Place};
 use crate::effect::{is_name, ApplyError, Effect, Validate};
 use crate::env::Env;
+use crate::error::{clean, Refusal};
 use crate::job::{End, State, NEVER};
 use crate::structures::byte_string::ByteString;
 use crate::verbs::release::Released;
@@ -12,13 +16,15 @@ use crate::verbs::release::Released;
 /// How many claims are looked at for each one that may be taken back.
 const LOOKS: usize = 16;
 
-/// An operator's request to pause a board, a queue or a group.
+/// An operator's request to pause a board, a queue, a group or a shared limit.
 #[derive(Debug, Clone, Default)]
 pub struct PauseRequest<'a> {
     /// The queue, or the whole board.
     pub queue: Option<&'a [u8]>,
     /// A group of that queue alone.
     pub group: Option<&'a [u8]>,
+    /// A shared limit, in place of a queue.
+    pub limit: Option<&'a [u8]>,
     /// For how long, ms; otherwise until it is resumed.
     pub time: Option<i64>,
     /// Whether running jobs are taken back.
@@ -33,26 +39,35 @@ written! {
         2 until: i64,
         3 release: bool,
         4 group: Option<&'a [u8]>,
+        5 limit: Option<&'a [u8]>,
     }
 }
 
-fn place(queue: Option<&[u8]>, group: Option<&[u8]>) -> Place {
-    queue.map(|queue| (queue.into(), group.map(ByteString::from)))
+fn place(queue: Option<&[u8]>, group: Option<&[u8]>, limit: Option<&[u8]>) -> Place {
+    match (queue, limit) {
+        (Some(queue), _) => Place::Queue(queue.into(), group.map(ByteString::from)),
+        (None, Some(limit)) => Place::Limit(limit.into()),
+        (None, None) => Place::Board,
+    }
 }
 
-fn is_place(queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
-    queue.is_none_or(is_name) && group.is_none_or(|group| queue.is_some() && is_name(group))
+fn is_place(queue: Option<&[u8]>, group: Option<&[u8]>, limit: Option<&[u8]>) -> bool {
+    [queue, group, limit].into_iter().flatten().all(is_name)
+        && (queue.is_some() || group.is_none())
+        && (queue.is_none() || limit.is_none())
 }
 
 impl Validate for Paused<'_> {
-    fn is_valid(&self, _board: &Board) -> bool {
-        is_place(self.queue, self.group) && (1..=NEVER).contains(&self.until)
+    fn is_valid(&self, board: &Board) -> bool {
+        is_place(self.queue, self.group, self.limit)
+            && (1..=NEVER).contains(&self.until)
+            && self.limit.is_none_or(|limit| !self.release && board.limit(limit).is_some())
     }
 }
 
 impl Paused<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        let place = place(self.queue, self.group);
+        let place = place(self.queue, self.group, self.limit);
         board.emit_pause(&place, self.until);
         // If a former pause has begun to take jobs back, that continues.
         let before = board.dispatch.pauses.get(&place).and_then(|p| p.release);
@@ -67,18 +82,19 @@ written! {
     pub struct Resumed<'a> {
         1 queue: Option<&'a [u8]>,
         2 group: Option<&'a [u8]>,
+        3 limit: Option<&'a [u8]>,
     }
 }
 
 impl Validate for Resumed<'_> {
     fn is_valid(&self, _board: &Board) -> bool {
-        is_place(self.queue, self.group)
+        is_place(self.queue, self.group, self.limit)
     }
 }
 
 impl Resumed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        let place = place(self.queue, self.group);
+        let place = place(self.queue, self.group, self.limit);
         board.emit_pause(&place, 0);
         board.set_pause(&place, None)
     }
@@ -122,9 +138,11 @@ impl Reclaimed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let Some(place) = board.dispatch.pauses.next_release().cloned() else { return Ok(()) };
         let Some(mut pause) = board.dispatch.pauses.get(&place).cloned() else { return Err(ApplyError) };
-        let queue =
-            place.as_ref().map(|(name, _)| board.queues.find(&**name).ok_or(ApplyError)).transpose()?;
-        let group = place.as_ref().and_then(|(_, group)| group.as_deref());
+        let (queue, group) = match &place {
+            Place::Queue(queue, group) => (Some(queue), group.as_deref()),
+            Place::Board | Place::Limit(_) => (None, None),
+        };
+        let queue = queue.map(|name| board.queues.find(&**name).ok_or(ApplyError)).transpose()?;
         let group = group.map(|name| board.group_at(queue.ok_or(ApplyError)?, name)).transpose()?;
         let most = self.n as usize;
         let key_of = |s| board.store.lease_key(s);
@@ -176,15 +194,57 @@ impl Board {
         self.dispatch.pauses.next_end().filter(|(end, _)| *end <= until).map(|(_, place)| place)
     }
 
-    /// Decides a pause. O(log pauses).
-    pub fn pause<'a>(&self, env: &Env<'_>, halt: &PauseRequest<'a>) -> Paused<'a> {
-        let until = halt.time.map_or(NEVER, |ms| after(env.now, ms));
-        Paused { queue: halt.queue, until, release: halt.release, group: halt.group }
+    /// Decides a pause; `None` when one is there that lasts as long. O(log pauses).
+    pub fn pause<'a>(
+        &self,
+        env: &Env<'_>,
+        request: &PauseRequest<'a>,
+    ) -> Result<Option<Paused<'a>>, Refusal> {
+        let PauseRequest { queue, group, limit, time, release } = *request;
+        limit.map_or(Ok(()), |limit| self.check_limit(limit))?;
+        let until = time.map_or(NEVER, |ms| after(env.now, ms));
+        let before = self.dispatch.pauses.get(&place(queue, group, limit)).map(|pause| pause.until);
+        let longer = before.is_none_or(|before| before < until);
+        let until = before.map_or(until, |before| before.max(until));
+        Ok((longer || release).then_some(Paused { queue, until, release, group, limit }))
     }
 
     /// Decides the end of a pause; `None` when there is none. O(log pauses).
-    pub fn resume<'a>(&self, queue: Option<&'a [u8]>, group: Option<&'a [u8]>) -> Option<Resumed<'a>> {
-        self.dispatch.pauses.get(&place(queue, group)).map(|_| Resumed { queue, group })
+    pub fn resume<'a>(&self, request: &PauseRequest<'a>) -> Result<Option<Resumed<'a>>, Refusal> {
+        let PauseRequest { queue, group, limit, .. } = *request;
+        limit.map_or(Ok(()), |limit| self.check_limit(limit))?;
+        let pause = self.dispatch.pauses.get(&place(queue, group, limit));
+        Ok(pause.map(|_| Resumed { queue, group, limit }))
+    }
+
+    /// Decides that a worker pauses a limit that counts for its job; `None` when the limit is paused
+    /// for as long. O(k).
+    pub(crate) fn pause_limit_of<'a>(
+        &self,
+        env: &Env<'_>,
+        slot: u32,
+        (limit, ms): (&'a [u8], i64),
+    ) -> Result<Option<Paused<'a>>, Refusal> {
+        let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
+        let mut numbers = self.limits_of(self.queue_number(job), job.group()).into_iter();
+        let number = self.dispatch.limits.find(limit);
+        if !numbers.any(|of_job| Some(of_job) == number) {
+            return Err(Refusal::Argument(format!(
+                "PAUSE names '{}', which is no limit of this job: JOB.EXPLAIN and JOB.QUEUES say which are",
+                clean(limit)
+            )));
+        }
+        self.pause(env, &PauseRequest { limit: Some(limit), time: Some(ms), ..PauseRequest::default() })
+    }
+
+    fn check_limit(&self, limit: &[u8]) -> Result<(), Refusal> {
+        match self.limit(limit) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::Argument(format!(
+                "LIMIT names '{}', and there is no such limit: JOB.LIMITS lists those of a board",
+                clean(limit)
+            ))),
+        }
     }
 
     /// At most `n` pauses that time should have ended by now. O(log pauses).

@@ -10,7 +10,7 @@ use crate::error::Refusal;
 use crate::job::gate::Gate;
 use crate::job::id::{self, Id};
 use crate::job::unique_key::Until;
-use crate::job::{Job, Options, State};
+use crate::job::{Costs, Job, Options, State};
 use crate::quotas::{Coming, Growth};
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
@@ -50,6 +50,8 @@ pub struct Post<'a> {
     pub due: Option<i64>,
     /// Options with defaults in the settings.
     pub options: Options,
+    /// What a claim takes from single limits.
+    pub costs: Option<Costs<'a>>,
     /// The user's own fields.
     pub meta: Meta<'a>,
     /// The jobs that it waits for.
@@ -75,8 +77,15 @@ pub struct Post<'a> {
 impl Post<'_> {
     /// Whether it has any of [`More`].
     fn has_more(&self) -> bool {
-        let Post { meta, after, gate, user, tags, unique, parent, .. } = self;
-        let given = [after.is_some(), user.is_some(), tags.is_some(), unique.is_some(), parent.is_some()];
+        let Post { meta, after, gate, user, tags, unique, parent, costs, .. } = self;
+        let given = [
+            costs.is_some(),
+            after.is_some(),
+            user.is_some(),
+            tags.is_some(),
+            unique.is_some(),
+            parent.is_some(),
+        ];
         !meta.is_empty() || gate.is_some() || given.contains(&true)
     }
 }
@@ -172,6 +181,7 @@ impl Board {
         if let Some(slot) = taken {
             self.check_meta(slot, &post.meta)?;
         }
+        let costs = post.costs.as_ref().map(|costs| self.checked_costs(costs)).transpose()?;
         let slot = taken.unwrap_or_else(|| self.store.jobs.next_free());
         let after = match &post.after {
             Some(after) => {
@@ -222,6 +232,7 @@ impl Board {
                     meta: post.meta.clone(),
                     after,
                     gate: post.gate.clone(),
+                    costs,
                     user: post.user,
                     tags: post.tags.clone(),
                     unique: post.unique.map(|key| {

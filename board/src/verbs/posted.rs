@@ -6,13 +6,14 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::events::EventField;
 use crate::job::awaited::Edge;
+use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
 use crate::job::id::{self, Id};
 use crate::job::remembered::{gate_bytes, Remembered};
 use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
-use crate::job::{End, Extras, Job, Options, State, NEVER, U48};
+use crate::job::{Costs, End, Extras, Heads, Job, Options, State, COSTS_MOST, NEVER, U48};
 use crate::places::labels::are_tags;
 use crate::quotas::{rare_bytes, Coming, RECORD};
 use crate::statistics::stats::Tally;
@@ -53,6 +54,8 @@ written! {
         6 pub(super) parent: Option<(u32, u32)>,
         /// The signals that must arrive before it runs.
         7 pub(super) gate: Option<Box<Gate>>,
+        /// What a claim takes from single limits, by name.
+        8 pub(super) costs: Option<Costs<'a>>,
     }
 }
 
@@ -88,9 +91,10 @@ impl Validate for Posted<'_> {
             && self.group.is_none_or(is_name)
             && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
-                let More { meta: _, after, user, tags, unique, parent, gate } = &**more;
+                let More { meta: _, after, user, tags, unique, parent, gate, costs } = &**more;
                 parent.is_none_or(|tie| board.is_tie(self.slot, tie))
                     && gate.as_ref().is_none_or(|gate| gate.is_valid())
+                    && costs.as_ref().is_none_or(|costs| are_costs(costs.iter().copied(), COSTS_MOST))
                     && user.is_none_or(is_name)
                     && unique.as_ref().is_none_or(|k| k.owned().is_valid() && (self.replaces || !k.keeps))
                     && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
@@ -107,6 +111,10 @@ impl Posted<'_> {
 
     fn unique(&self) -> Option<&KeyTaken<'_>> {
         self.more.as_ref()?.unique.as_ref()
+    }
+
+    fn costs(&self) -> Option<&Costs<'_>> {
+        self.more.as_ref()?.costs.as_ref()
     }
 
     fn full_id(&self) -> Id<&[u8]> {
@@ -133,11 +141,11 @@ impl Posted<'_> {
             let options = self.options.unwrap_or_default();
             let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
             let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
-            let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), group);
-            let ageing = board.ageing(board.queue_number(&job));
-            if ageing > 0 {
-                job.set_ageing(ageing);
-            }
+            let queue = board.store.classes.key(class).ok_or(ApplyError)?.queue;
+            let packed = self.costs().map(|costs| pack(costs));
+            let costs = packed.as_deref().map(PackedCosts::of).unwrap_or_default();
+            let heads = Heads { group, ageing: board.ageing(queue), cost: options.cost, costs };
+            let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), &heads);
             (job.posted, job.seq) = (U48::new(now), U48::new(revision));
             board.add_record(self.slot, job)?;
             board.count_stat(self.slot, Tally::Posted, now);
@@ -219,7 +227,10 @@ impl Posted<'_> {
                 let gate = more.and_then(|more| more.gate.as_deref()).map_or(0, gate_bytes);
                 let extras = rare_bytes(meta + key + edges + gate + user.map_or(0, <[u8]>::len));
                 let id = self.made.map_or(1 + self.id.len(), |id| id.len());
-                RECORD + id + 4 * usize::from(self.group.is_some()) + self.payload.len() + extras
+                let cost = self.options.is_some_and(|options| options.cost.is_some());
+                let costs = self.costs().map_or(0, |costs| 2 + pack(costs).len());
+                let heads = 4 * (usize::from(self.group.is_some()) + usize::from(cost)) + costs;
+                RECORD + id + heads + self.payload.len() + extras
             }
         };
         let name = || self.name.or_else(|| Some(&*board.class_of(old?)?.name)).unwrap_or_default();
@@ -283,7 +294,15 @@ impl Posted<'_> {
             }
             Ok(())
         })?;
-        board.reclass(self.slot, self.queue, self.name, self.options.unwrap_or_default())?;
+        let options = self.options.unwrap_or_default();
+        board.reclass(self.slot, self.queue, self.name, options)?;
+        if options.cost.is_some() || self.costs().is_some() {
+            let packed = self.costs().map(|costs| pack(costs));
+            board.edit(self.slot, |job| {
+                job.set_costs(options.cost, packed.as_deref().map(PackedCosts::of));
+                Ok(())
+            })?;
+        }
         if let Some(name) = self.group {
             board.regroup(self.slot, name)?;
         }

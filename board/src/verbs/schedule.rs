@@ -206,6 +206,11 @@ impl Template {
         self.most_live = post.most_live.or(self.most_live);
         let unique = post.unique.map(|u| Unique::new(u.key, u.until, u.time));
         self.unique = unique.or_else(|| self.unique.take());
+        if let Some(costs) = &post.costs {
+            let costs = costs.iter().map(|(limit, cost)| (ByteString::from(*limit), *cost));
+            self.costs = costs.collect();
+            self.costs.sort_unstable();
+        }
         self.gate = post.gate.as_deref().cloned().or_else(|| self.gate.take());
         for (field, value) in &post.meta {
             match self.meta.iter_mut().find(|(f, _)| **f == **field) {
@@ -248,6 +253,7 @@ impl Board {
             let parent = self.find(id).ok_or_else(|| Refusal::NoJob.of(id))?;
             self.check_parent(self.store.jobs.next_free(), parent).map_err(|refusal| refusal.of(id))?;
         }
+        set.child.costs.as_ref().map_or(Ok(()), |costs| self.check_costs(costs))?;
         if schedule.template.share.is_some() && schedule.template.parent.is_none() {
             return refuse("SHARE needs PARENT");
         }

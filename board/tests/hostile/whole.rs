@@ -105,7 +105,10 @@ pub fn full() -> World {
     w.put("left");
     w.take_id(b"gone", "left");
     assert!(w.deregister(b"gone", 0));
-    w.pause(&PauseRequest { queue: Some(b"mail"), time: Some(70), release: true, group: None }, 1);
+    w.pause(
+        &PauseRequest { queue: Some(b"mail"), time: Some(70), release: true, ..PauseRequest::default() },
+        1,
+    );
     w.pause(&PauseRequest { queue: Some(b"shut"), ..PauseRequest::default() }, 1);
     tenants(&mut w);
     keys(&mut w);

@@ -92,7 +92,7 @@ fn nobody_has_two_turns_while_a_group_waits_that_was_away_in_between() {
         },
         &|w| {
             let (queue, group) = (Some(&b"default"[..]), Some(&b"a"[..]));
-            w.pause(&PauseRequest { queue, group, time: None, release: false }, 9);
+            w.pause(&PauseRequest { queue, group, time: None, release: false, limit: None }, 9);
             w.resume_group(queue, group);
         },
     ];

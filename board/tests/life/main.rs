@@ -6,6 +6,7 @@ mod ageing;
 mod by_queue;
 mod cancels;
 mod concurrency;
+mod costs;
 mod dead;
 mod dependencies;
 mod ends;

@@ -118,15 +118,22 @@ fn a_pause_ends_when_its_time_has_passed() {
 }
 
 #[test]
-fn the_last_pause_counts() {
+fn a_pause_only_gets_longer() {
     let mut w = two();
     w.pause(&PauseRequest { time: Some(500), ..halt(MAIL) }, 1);
-    w.pause(&halt(MAIL), 1);
-    w.pass(1_000);
+    w.pause(&PauseRequest { time: Some(900), ..halt(MAIL) }, 1);
+    w.pause(&PauseRequest { time: Some(10), ..halt(MAIL) }, 1);
+    w.pass(899);
     assert_eq!(w.take_all(ANN), ["plain"]);
-    w.pause(&PauseRequest { time: Some(500), ..halt(MAIL) }, 1);
-    w.pass(500);
+    w.pass(1);
     assert_eq!(w.take_all(ANN), ["letter"]);
+    w.put_with("again", |p| p.queue = MAIL);
+    w.pause(&halt(MAIL), 1);
+    w.pause(&PauseRequest { time: Some(10), ..halt(MAIL) }, 1);
+    w.pass(1_000);
+    assert!(w.take_all(ANN).is_empty());
+    assert!(w.resume(MAIL));
+    assert_eq!(w.take_all(ANN), ["again"]);
     w.is_valid();
 }
 

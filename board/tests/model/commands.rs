@@ -109,6 +109,17 @@ pub enum Act {
     },
 }
 
+/// Limits and what each costs.
+pub type Named = Vec<(u8, i64)>;
+
+/// What a worker says of its claim beside a verb.
+#[derive(Debug, Clone)]
+pub struct Say {
+    pub cost: Option<i64>,
+    pub costs: Option<Named>,
+    pub pause: Option<(u8, i64)>,
+}
+
 /// A chunk of output: how far its number is from the next one, and what it says.
 pub type Written = (i64, u8);
 
@@ -134,7 +145,10 @@ pub enum Command {
         most_live: Option<i64>,
         unique: Option<Key>,
         signals: Option<Signals>,
+        costs: Option<Named>,
     },
+    /// A verb of a worker, and what it says of its claim.
+    Say(Say, Box<Command>),
     Label {
         id: Target,
         tag: Vec<u8>,
@@ -213,6 +227,7 @@ pub enum Command {
         after: Option<Vec<(Target, OnFailure)>>,
         chunk: Option<Written>,
         signals: Option<Signals>,
+        price: (Option<i64>, Option<Named>),
     },
     Fail {
         who: Who,
@@ -296,11 +311,13 @@ pub enum Command {
     Pause {
         queue: Option<u8>,
         group: Option<u8>,
+        limit: Option<u8>,
         time: Option<i64>,
         release: bool,
         slice: u32,
     },
-    Resume(Option<u8>, Option<u8>),
+    /// Of a queue, a group of it, or a limit.
+    Resume(Option<u8>, Option<u8>, Option<u8>),
     Register {
         worker: u8,
         role: Option<u8>,
@@ -339,6 +356,7 @@ pub enum Command {
         most_live: Option<i64>,
         unique: Option<Key>,
         signals: Option<Signals>,
+        costs: Option<Named>,
     },
     Unschedule(u8),
     PauseSchedule(u8, bool),

@@ -104,6 +104,12 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("id", got.id().to_vec(), job.id.clone())?;
     same("queue", got.queue(), &job.queue)?;
     same("cost", got.cost(), job.options.cost)?;
+    let costs: BTreeMap<Bytes, i64> = got.costs().map(|(limit, cost)| (limit.to_vec(), cost)).collect();
+    same("costs", costs, job.costs.clone())?;
+    let owned_costs =
+        |spent: &board::Spending| spent.costs.iter().map(|(l, cost)| (l.to_vec(), *cost)).collect();
+    let spent = got.spent().map(|spent| (spent.token, spent.cost, owned_costs(spent)));
+    same("spent", spent, job.spent.clone().filter(|(token, ..)| *token == job.run().0))?;
     same("group", owned(got.group()), job.group.clone())?;
     same("name", got.name().unwrap_or_default(), &job.name)?;
     same("payload", got.payload(), &job.payload)?;

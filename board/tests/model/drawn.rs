@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::commands::{
-    Act, Change, Command, Key, More, Other, Part, Signals, Talk, Target, Token, Who, Written,
+    Act, Change, Command, Key, More, Named, Other, Part, Say, Signals, Talk, Target, Token, Who, Written,
 };
 
 fn some_ms() -> impl Strategy<Value = i64> {
@@ -92,6 +92,22 @@ fn signal() -> impl Strategy<Value = Command> {
         .prop_map(|(id, name, value, sender)| Command::Signal { id, name, value, sender })
 }
 
+/// What is named for limits, each once.
+fn named_costs() -> impl Strategy<Value = Named> {
+    let some = proptest::sample::subsequence(vec![0u8, 1, 2], 1..=3).prop_shuffle();
+    (some, vec(prop_oneof![1 => Just(0), 6 => 1..6i64, 1 => Just(MOST)], 3))
+        .prop_map(|(limits, costs)| limits.into_iter().zip(costs).collect())
+}
+
+/// A worker's verb with what it says of its claim.
+fn says() -> impl Strategy<Value = Command> {
+    let cost = weighted(0.6, prop_oneof![1 => Just(0), 8 => 1..9i64, 1 => Just(MOST)]);
+    let pause = weighted(0.2, (0..3u8, prop_oneof![1..900i64, Just(1 << 40)]));
+    let say = (cost, weighted(0.5, named_costs()), pause);
+    (say, worker_verbs())
+        .prop_map(|((cost, costs, pause), verb)| Command::Say(Say { cost, costs, pause }, Box::new(verb)))
+}
+
 fn worker_verbs() -> impl Strategy<Value = Command> {
     let held = || (who(), target(State::Claimed), token());
     let late = || (Just(Who::Holder), target(State::Ready), token());
@@ -119,10 +135,13 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
         ),
         3 => (
             named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
-            (weighted(0.3, edges()), weighted(0.2, signals())), chunk(),
+            (weighted(0.3, edges()), weighted(0.2, signals())),
+            (chunk(), (weighted(0.2, 1..5i64), weighted(0.2, named_costs()))),
         ).prop_map(
-            |((who, id, token), queue, name, delay, priority, payload, (after, signals), chunk)| {
-                Command::Advance { who, id, token, queue, name, delay, priority, payload, after, chunk, signals }
+            |((who, id, token), queue, name, delay, priority, payload, (after, signals), (chunk, price))| {
+                Command::Advance {
+                    who, id, token, queue, name, delay, priority, payload, after, chunk, signals, price,
+                }
             }
         ),
         4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
@@ -272,12 +291,19 @@ fn pauses() -> impl Strategy<Value = Command> {
     let time = weighted(0.5, prop_oneof![1..400i64, Just(1 << 40)]);
     let place = || {
         let group = weighted(0.5, 0..4u8);
-        (queue(), group).prop_map(|(queue, group)| (queue, group.filter(|_| queue.is_some())))
+        let limit = weighted(0.3, 0..3u8);
+        (queue(), group, limit).prop_map(|(queue, group, limit)| match limit {
+            Some(_) => (None, None, limit),
+            None => (queue, group.filter(|_| queue.is_some()), None),
+        })
     };
-    let pause = (place(), time, any::<bool>(), 1..4u32).prop_map(|((queue, group), time, release, slice)| {
-        Command::Pause { queue, group, time, release, slice }
+    let pause = (place(), time, any::<bool>(), 1..4u32);
+    let pause = pause.prop_map(|((queue, group, limit), time, release, slice)| {
+        let release = release && limit.is_none();
+        Command::Pause { queue, group, limit, time, release, slice }
     });
-    prop_oneof![2 => pause, 3 => place().prop_map(|(queue, group)| Command::Resume(queue, group))]
+    let resume = place().prop_map(|(queue, group, limit)| Command::Resume(queue, group, limit));
+    prop_oneof![2 => pause, 3 => resume]
 }
 
 fn workers() -> impl Strategy<Value = Command> {
@@ -337,7 +363,7 @@ fn post() -> impl Strategy<Value = Command> {
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
     let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
-    let key = (weighted(0.3, key()), weighted(0.15, signals()));
+    let key = (weighted(0.3, key()), weighted(0.15, signals()), weighted(0.25, named_costs()));
     let bounds = (weighted(0.3, 0..3u8), weighted(0.5, 1..4i64), key);
     let states = prop_oneof![4 => Just(State::Ready), 2 => Just(State::Claimed), 1 => Just(State::Failed)];
     let parent = (weighted(0.4, states.prop_flat_map(target)), weighted(0.3, 1..5u32));
@@ -348,7 +374,7 @@ fn post() -> impl Strategy<Value = Command> {
             options,
             (meta, tags),
             ((after, strict, group), (parent, share)),
-            (user, most_live, (unique, signals)),
+            (user, most_live, (unique, signals, costs)),
         )| {
             Command::Post {
                 id,
@@ -370,6 +396,7 @@ fn post() -> impl Strategy<Value = Command> {
                 most_live,
                 unique,
                 signals,
+                costs,
             }
         },
     )
@@ -488,13 +515,14 @@ fn schedules() -> impl Strategy<Value = Command> {
     );
     let limits =
         (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.3, key()), weighted(0.2, signals()));
+    let limits = (limits, weighted(0.2, named_costs()));
     let set = (0..3u8, when, bounds, ways, limits).prop_map(
         |(
             id,
             (every, cron),
             (start, end, max),
             (backlog, overlap, jitter, delay, queue, group, tags),
-            (user, most_live, unique, signals),
+            ((user, most_live, unique, signals), costs),
         )| {
             Command::Schedule {
                 id,
@@ -514,6 +542,7 @@ fn schedules() -> impl Strategy<Value = Command> {
                 most_live,
                 unique,
                 signals,
+                costs,
             }
         },
     );
@@ -530,7 +559,8 @@ pub fn command() -> impl Strategy<Value = Command> {
         20 => post().boxed(),
         4 => flow().boxed(),
         20 => claims().boxed(),
-        25 => worker_verbs().boxed(),
+        20 => worker_verbs().boxed(),
+        10 => says().boxed(),
         10 => operator_verbs().boxed(),
         6 => signal().boxed(),
         3 => selections().boxed(),

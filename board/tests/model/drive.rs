@@ -2,7 +2,9 @@
 
 use board::*;
 
-use crate::commands::{Act, Change, Command, Key, Other, Part, Signals, Talk, Target, Token, Who, Written};
+use crate::commands::{
+    Act, Change, Command, Key, Named, Other, Part, Signals, Talk, Target, Token, Who, Written,
+};
 use crate::compare::{self, same};
 use crate::mirror::{self, Mirror};
 use crate::naive::{Bytes, Job, Model};
@@ -248,8 +250,25 @@ impl Pair {
         Some(Chunk { number, text: TEXTS[1 + n as usize % 3] })
     }
 
+    /// Costs of those limits that exist.
+    fn costs(&self, named: &Option<Named>) -> Option<Costs<'static>> {
+        let known = |(limit, _): &(&[u8], i64)| self.model.is_limit(limit);
+        let costs = named.as_ref()?.iter().map(|(n, cost)| (LIMITS[*n as usize], *cost));
+        Some(costs.filter(known).collect::<Costs<'static>>()).filter(|costs| !costs.is_empty())
+    }
+
     fn command(&mut self, command: &Command) -> Checked {
         match command {
+            Command::Say(say, verb) => {
+                let all =
+                    |named: &Named| named.iter().map(|(n, cost)| (LIMITS[*n as usize], *cost)).collect();
+                let pause = say.pause.map(|(limit, ms)| (LIMITS[limit as usize], ms));
+                let spend = Spend { cost: say.cost, costs: say.costs.as_ref().map(all), pause };
+                (self.world.spend, self.model.spend) = (spend.clone(), spend);
+                let done = self.command(verb);
+                (self.world.spend, self.model.spend) = Default::default();
+                done
+            }
             Command::Post { .. } => self.post(command),
             Command::Flow(parts) => self.flow(parts),
             Command::Claim { worker, queues, order, lease, count } => {
@@ -341,6 +360,7 @@ impl Pair {
                 after: edges,
                 chunk,
                 signals,
+                price,
             } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let edges: Option<Vec<(Bytes, OnFailure)>> =
@@ -356,6 +376,8 @@ impl Pair {
                         after: edges.as_ref().map(|edges| after(edges, false)),
                         output: self.chunk(&id, chunk),
                         gate: gated(signals),
+                        cost: price.0,
+                        costs: self.costs(&price.1),
                     },
                 );
                 same("advance", self.world.work(&advance), self.model.advance(&advance))
@@ -526,21 +548,27 @@ impl Pair {
                 };
                 Ok(())
             }
-            Command::Pause { queue, group, time, release, slice } => {
+            Command::Pause { queue, group, limit, time, release, slice } => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 let group = group.map(|g| GROUPS[g as usize]);
+                let limit = limit.map(|n| LIMITS[n as usize]);
+                if limit.is_some_and(|limit| !self.model.is_limit(limit)) {
+                    return Ok(());
+                }
                 if !queue.map_or(Ok(true), |queue| self.may_have(queue, group))? {
                     return Ok(());
                 }
-                let halt = PauseRequest { queue, group, time: *time, release: *release };
+                let halt = PauseRequest { queue, group, limit, time: *time, release: *release };
                 self.world.pause(&halt, *slice);
                 self.model.pause(&halt, *slice);
                 Ok(())
             }
-            Command::Resume(queue, group) => {
+            Command::Resume(queue, group, limit) => {
                 let queue = queue.map(|q| QUEUES[q as usize]);
                 let group = group.map(|g| GROUPS[g as usize]);
-                same("resume", self.world.resume_group(queue, group), self.model.resume(queue, group))
+                let limit = limit.map(|n| LIMITS[n as usize]).filter(|limit| self.model.is_limit(limit));
+                let place = PauseRequest { queue, group, limit, ..PauseRequest::default() };
+                same("resume", self.world.resume_place(&place), self.model.resume(&place))
             }
             Command::Register { worker, role, meta, time, session, line } => {
                 let worker = WORKERS[*worker as usize];
@@ -675,6 +703,7 @@ impl Pair {
             parent,
             share,
             signals,
+            costs,
             ..
         } = command
         else {
@@ -709,6 +738,7 @@ impl Pair {
             most_live: most_live.filter(|_| user.is_some()),
             unique: unique.as_ref().map(take_key),
             gate: gated(signals),
+            costs: self.costs(costs),
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
@@ -797,6 +827,7 @@ impl Pair {
             unique,
             tags: given,
             signals,
+            costs,
             ..
         } = command
         else {
@@ -833,6 +864,7 @@ impl Pair {
                 most_live: most_live.filter(|_| user.is_some()),
                 unique: unique.as_ref().map(take_key),
                 gate: gated(signals),
+                costs: self.costs(costs),
                 ..Post::default()
             },
             ..SetSchedule::default()

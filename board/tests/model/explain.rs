@@ -13,7 +13,10 @@ impl Model {
         let places = [Some((None, "board")), Some((queue, "queue")), group.map(|place| (place, "group"))];
         let lasts = |place| self.pauses.get(place).is_some_and(|pause| pause.until > beyond);
         let paused = places.iter().flatten().filter(|(place, _)| lasts(place));
-        paused.map(|(_, level)| format!("paused {level}")).collect()
+        let limits = self.limits_of(job).into_iter();
+        let limits = limits.filter(|l| self.limit_pauses.get(l).is_some_and(|until| *until > beyond));
+        let limits = limits.map(|_| "paused limit".to_string());
+        paused.map(|(_, level)| format!("paused {level}")).chain(limits).collect()
     }
 
     fn delay_of(&self, job: &Job) -> String {

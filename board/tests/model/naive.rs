@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use board::{Chunk, Gate, Late, OnFailure, Options, Rules, Setting, State, Tally};
+use board::{Chunk, Gate, Late, OnFailure, Options, Rules, Setting, Spend, State, Tally};
 
 use crate::family::{Gone, Tie};
 use crate::limits::{Held, Unique};
@@ -125,6 +125,10 @@ pub struct Job {
     /// What must have arrived before it runs.
     pub gate: Option<Gate>,
     pub wait: Option<Wait>,
+    /// What a claim of it takes of single limits.
+    pub costs: BTreeMap<Bytes, i64>,
+    /// What its claim, or the last one, has cost: under which token, and of single limits.
+    pub spent: Option<(u64, i64, BTreeMap<Bytes, i64>)>,
     /// Where a dead job was, how often it had been claimed, and when it moved.
     pub origin: Option<(Bytes, u32, i64)>,
 }
@@ -265,6 +269,10 @@ pub struct Model {
     pub closed: BTreeSet<u64>,
     /// Keys that are taken.
     pub keys: BTreeMap<Bytes, Held>,
+    /// Until when a limit is paused.
+    pub limit_pauses: BTreeMap<Bytes, i64>,
+    /// What workers say of their claims beside their verbs.
+    pub spend: Spend<'static>,
     /// A child that was let pass is posted.
     pub unbounded: bool,
 }
@@ -608,7 +616,8 @@ impl Model {
         {
             return 0;
         }
-        let lift = self.pauses.values().map(|p| p.until).min().unwrap_or(NEVER);
+        let lifts = self.pauses.values().map(|p| p.until).chain(self.limit_pauses.values().copied());
+        let lift = lifts.min().unwrap_or(NEVER);
         let next = |job: &Job| match job.state {
             State::Claimed | State::Blocked => job.next().max(self.hold),
             _ => job.next(),

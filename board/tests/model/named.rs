@@ -32,10 +32,11 @@ impl Model {
     pub fn is_limit(&self, limit: &[u8]) -> bool {
         self.limits.keys().any(|(name, _)| name == limit)
             || self.lists.values().flatten().any(|name| name == limit)
+            || self.limit_pauses.contains_key(limit)
     }
 
     /// The bucket of a limit goes with it.
-    fn tidy_limits(&mut self) {
+    pub fn tidy_limits(&mut self) {
         let gone = |limit: &Bytes| !self.is_limit(limit);
         let places =
             self.buckets.keys().filter(|(queue, limit)| queue.is_none() && limit.as_ref().is_some_and(gone));
@@ -82,22 +83,23 @@ impl Model {
         there.iter().any(|limit| !before.contains(limit) && self.limit_full(limit))
     }
 
-    /// When a job of that cost has its tokens of a list.
-    pub fn list_opens_at(&self, list: Option<&Vec<Bytes>>, cost: i64) -> i64 {
+    /// When a list lets a job go.
+    pub fn list_opens_at(&self, list: Option<&Vec<Bytes>>, job: &Job) -> i64 {
         let places = list.into_iter().flatten().map(|limit| (None, Some(limit.clone())));
-        places.map(|place| self.holds_at(&place, Some(cost))).max().unwrap_or(0)
+        places.map(|place| self.place_opens_at(&place, job)).max().unwrap_or(0)
     }
 
     /// Whether the limits of all groups lack tokens for a job.
     pub fn shared_lacks(&self, job: &Job) -> bool {
         let list = self.list(&job.queue, Some(b"*"));
-        self.shares(job) && self.list_opens_at(list, job.options.cost.unwrap_or(1)) > self.now
+        self.shares(job) && self.list_opens_at(list, job) > self.now
     }
 
     pub fn same_limits(&self, world: &World) -> Result<(), String> {
         let board = &world.board;
         let mut names: Vec<&Bytes> =
             self.limits.keys().map(|(name, _)| name).chain(self.lists.values().flatten()).collect();
+        names.extend(self.limit_pauses.keys());
         names.sort();
         names.dedup();
         let got: Vec<Bytes> = board.limits_after(None).map(|limit| limit.name().to_vec()).collect();
@@ -109,6 +111,9 @@ impl Model {
             let dry = limit.dry_until(1, world.now);
             let at = self.holds_at(&(None, Some(name.clone())), Some(1));
             same("a dry limit", dry, Some(at).filter(|at| *at > world.now))?;
+            same("the debt of a limit", limit.debt(world.now), self.debt(name))?;
+            let paused = self.limit_pauses.get(name).copied().filter(|until| *until > world.now);
+            same("a paused limit", limit.paused(world.now), paused)?;
         }
         for ((queue, group), list) in &self.lists {
             let mut want: Vec<&[u8]> = list.iter().map(|name| &name[..]).collect();

@@ -15,17 +15,34 @@ fn is_of(place: &Place, job: &Job) -> bool {
 }
 
 impl Model {
+    /// A pause only gets longer.
     pub fn pause(&mut self, halt: &PauseRequest<'_>, slice: u32) {
-        let until = halt.time.map_or(NEVER, |ms| self.now + ms);
+        let until = halt.time.map_or(NEVER, |ms| (self.now + ms).min(NEVER));
+        if let Some(limit) = halt.limit {
+            self.pause_limit(limit, until);
+            self.reclaim(slice as usize);
+            return;
+        }
         let place = place(halt.queue, halt.group);
         let before = self.pauses.get(&place).and_then(|p| p.release);
         let release = before.or(halt.release.then_some((0, 0)));
+        let until = self.pauses.get(&place).map_or(until, |pause| pause.until.max(until));
         self.pauses.insert(place, Pause { until, release });
         self.reclaim(slice as usize);
     }
 
-    pub fn resume(&mut self, queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
-        self.pauses.remove(&place(queue, group)).is_some()
+    pub fn pause_limit(&mut self, limit: &[u8], until: i64) {
+        let pause = self.limit_pauses.entry(limit.to_vec()).or_default();
+        *pause = until.max(*pause);
+    }
+
+    pub fn resume(&mut self, request: &PauseRequest<'_>) -> bool {
+        let Some(limit) = request.limit else {
+            return self.pauses.remove(&place(request.queue, request.group)).is_some();
+        };
+        let some = self.limit_pauses.remove(limit).is_some();
+        self.tidy_limits();
+        some
     }
 
     /// Until when nothing is claimed from a queue.
@@ -38,11 +55,18 @@ impl Model {
     /// Ends the first pauses that are to end by now.
     pub fn lift(&mut self, n: usize) -> bool {
         let ended = self.pauses.iter().filter(|(_, p)| p.until <= self.now);
-        let mut ended: Vec<_> = ended.map(|(place, p)| (p.until, place.clone())).collect();
+        let limits = self.limit_pauses.iter().filter(|(_, until)| **until <= self.now);
+        let limits = limits.map(|(limit, until)| (*until, true, None, Some(limit.clone())));
+        let ended = ended.map(|(place, p)| (p.until, false, place.clone(), None));
+        let mut ended: Vec<_> = ended.chain(limits).collect();
         ended.sort();
-        for (_, place) in ended.iter().take(n) {
-            self.pauses.remove(place);
+        for (.., place, limit) in ended.iter().take(n) {
+            match limit {
+                Some(limit) => _ = self.limit_pauses.remove(limit),
+                None => _ = self.pauses.remove(place),
+            }
         }
+        self.tidy_limits();
         !ended.is_empty()
     }
 

@@ -42,6 +42,7 @@ pub struct Schedule {
     pub most_live: Option<i64>,
     pub unique: Option<Unique>,
     pub gate: Option<board::Gate>,
+    pub costs: std::collections::BTreeMap<Bytes, i64>,
     pub refused: u64,
 }
 
@@ -135,6 +136,9 @@ impl Model {
         s.user = child.user.map(<[u8]>::to_vec).or(s.user);
         s.most_live = child.most_live.or(s.most_live);
         s.unique = child.unique.as_ref().map(Unique::of).or(s.unique);
+        if let Some(costs) = &child.costs {
+            s.costs = costs.iter().map(|(limit, cost)| (limit.to_vec(), *cost)).collect();
+        }
         s.gate = child.gate.as_deref().cloned().or(s.gate);
         let moved = (s.every, s.cron, s.start) != (before.every, before.cron, before.start);
         if fresh || moved {
@@ -230,6 +234,8 @@ impl Model {
             tags: Some(s.tags.iter().map(|tag| &tag[..]).collect()),
             user: s.user.as_deref(),
             gate: s.gate.clone().map(Box::new),
+            costs: Some(s.costs.iter().map(|(limit, cost)| (&limit[..], *cost)).collect())
+                .filter(|costs: &board::Costs<'_>| !costs.is_empty()),
             unique: s.unique.as_ref().map(|u| board::TakeKey {
                 key: &u.key,
                 until: u.until,

@@ -170,7 +170,14 @@ impl Model {
         let step = request.step.unwrap_or(&gate.names[0]);
         let timeout = self.jobs[at].timeouts.iter().any(|name| name == step);
         if timeout || self.jobs[at].opens(gate) {
+            let late = matches!(stand, Stand::Late(..));
+            let kept_back =
+                || self.full(&self.jobs[at].queue) || self.kept_back(&self.jobs[at], false).is_some();
+            if !(late && kept_back()) {
+                self.check_say(at)?;
+            }
             let at = self.back(stand)?;
+            self.say(at);
             let (deadline, cancel) = self.beat(at, None);
             let job = &mut self.jobs[at];
             if let Some(payload) = request.payload {
@@ -183,10 +190,15 @@ impl Model {
                 signals.map(|s| (s.name.clone(), s.value.clone(), s.sender.clone(), s.at)).collect();
             return Ok(Waited::Kept { timeout, signals, deadline, cancel });
         }
+        let asked = self.jobs[at].hold.as_ref().is_some_and(|hold| hold.cancel);
+        if !asked {
+            self.has_memory(&self.jobs[at], 1, step.len())?;
+        }
+        self.check_say(at)?;
+        self.say(at);
         if self.cancelled(at, way, None) {
             return Ok(Waited::State(State::Cancelled));
         }
-        self.has_memory(&self.jobs[at], 1, step.len())?;
         self.count_run(at);
         self.end_claim(at, way);
         if let Some(payload) = request.payload {

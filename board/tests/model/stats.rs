@@ -17,6 +17,9 @@ pub struct Day {
     pub run: Vec<i64>,
     pub late: [Vec<i64>; 3],
     pub signal_wait: Vec<i64>,
+    /// What claims have cost beyond one each, and of single limits.
+    pub beyond: i64,
+    pub costs: BTreeMap<Bytes, i64>,
 }
 
 impl Model {
@@ -56,6 +59,19 @@ impl Model {
         if let Some(day) = self.day(&queue) {
             day.wait.push(waited.max(0));
         }
+        let job = self.jobs[at].clone();
+        let mut named = job.costs.clone();
+        named.retain(|limit, _| self.limits_of(&job).contains(limit));
+        self.count_cost(&queue, job.options.cost.unwrap_or(1) - 1, named);
+    }
+
+    pub fn count_cost(&mut self, queue: &[u8], beyond: i64, costs: BTreeMap<Bytes, i64>) {
+        if beyond == 0 && costs.is_empty() {
+            return;
+        }
+        let Some(day) = self.day(queue) else { return };
+        day.beyond += beyond;
+        costs.into_iter().for_each(|(limit, cost)| *day.costs.entry(limit).or_default() += cost);
     }
 
     /// Whoever may says that the run of a job is over, in time or late.
@@ -122,6 +138,10 @@ impl Model {
                 let n = want.counts.get(&tally).copied().unwrap_or(0);
                 same(tally.name(), got.count(tally), n)?;
             }
+            let claimed = want.counts.get(&Tally::Claimed).copied().unwrap_or(0) as i64;
+            same("costs of a day", got.cost(), claimed + want.beyond)?;
+            let costs = got.costs().map(|(limit, cost)| (limit.to_vec(), cost));
+            same("named costs of a day", costs.collect(), want.costs.clone())?;
             same_dist("wait", got.wait(), &want.wait)?;
             same_dist("run", got.run(), &want.run)?;
             let none = Histogram::default();

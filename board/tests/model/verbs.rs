@@ -136,7 +136,12 @@ impl Model {
             gone: old.as_ref().map(|j| j.gone.clone()).unwrap_or_default(),
             height: old.as_ref().map_or(0, |j| j.height),
             origin: None,
+            costs: old.as_ref().map(|j| j.costs.clone()).unwrap_or_default(),
+            spent: None,
         };
+        if let Some(costs) = &post.costs {
+            job.costs = costs.iter().map(|(limit, cost)| (limit.to_vec(), *cost)).collect();
+        }
         if let Some(tags) = &post.tags {
             job.tags = tags.iter().map(|tag| tag.to_vec()).collect();
         }
@@ -263,6 +268,7 @@ impl Model {
             (_, State::Ready) if self.kept_back(job, true).is_some() => {
                 Err(self.kept_back(job, true).unwrap().into())
             }
+            (_, State::Ready) if self.has_paused_limit(job) => Err("NOTREADY paused".into()),
             (_, State::Ready) if self.tokens_at(job) > self.now => Err("LIMIT rate".into()),
             (_, State::Ready) => {
                 self.take_tokens(at);
@@ -398,11 +404,14 @@ impl Model {
             let more = size(&after).saturating_sub(size(steps));
             self.has_memory(&self.jobs[at], usize::from(known.is_none()), more)?;
             let text = self.to_write(at, &step.output)?;
+            self.check_say(at)?;
             self.write(at, text);
             self.jobs[at].steps = after;
         }
         let stored = known.is_none() || step.replace;
         let text = if stored { None } else { self.to_write(at, &step.output)? };
+        self.check_say(at)?;
+        self.say(at);
         let (deadline, cancel) = match self.back(stand) {
             Ok(at) => {
                 self.write(at, text);
@@ -426,7 +435,11 @@ impl Model {
             Err(_) if matches!(stand, Stand::Late(..)) && kept_back() => None,
             written => written?,
         };
+        if !(matches!(stand, Stand::Late(..)) && kept_back()) {
+            self.check_say(at)?;
+        }
         let at = self.back(stand)?;
+        self.say(at);
         self.write(at, text);
         let answer = self.beat(at, beat.lease);
         if let Some(report) = &beat.report {
@@ -452,6 +465,8 @@ impl Model {
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
         let text = self.to_write(at, &consume.output)?;
+        self.check_say(at)?;
+        self.say(at);
         self.write(at, text);
         self.count_run(at);
         self.end_claim(at, way);
@@ -483,6 +498,8 @@ impl Model {
             None => Vec::new(),
         };
         let text = self.to_write(at, &advance.output)?;
+        self.check_say(at)?;
+        self.say(at);
         self.write(at, text);
         self.count_run(at);
         self.end_claim(at, if taken { Way::Taken } else { Way::Advanced });
@@ -497,6 +514,10 @@ impl Model {
         job.steps.clear();
         job.timeouts.clear();
         job.gate = advance.gate.as_deref().cloned();
+        job.options.cost = advance.cost.or(job.options.cost);
+        if let Some(costs) = &advance.costs {
+            job.costs = costs.iter().map(|(limit, cost)| (limit.to_vec(), *cost)).collect();
+        }
         job.since = None;
         job.ghosts.clear();
         job.ageing = ageing;
@@ -542,6 +563,8 @@ impl Model {
                 (at, if taken { Way::Taken } else { Way::Failed })
             }
         };
+        self.check_say(at)?;
+        self.say(at);
         if self.cancelled(at, way, Some(fail.message)) {
             return Ok(Done::Did);
         }
@@ -569,6 +592,8 @@ impl Model {
                 (at, if taken { Way::Taken } else { Way::Abandoned })
             }
         };
+        self.check_say(at)?;
+        self.say(at);
         if self.cancelled(at, way, abandon.reason) {
             return Ok(Done::Did);
         }
@@ -587,6 +612,8 @@ impl Model {
                 (at, if taken { Way::Taken } else { Way::Trashed })
             }
         };
+        self.check_say(at)?;
+        self.say(at);
         if self.cancelled(at, way, trash.reason) {
             return Ok(Done::Did);
         }

@@ -30,6 +30,8 @@ pub struct World {
     pub rules: Rc<Rules>,
     /// Every batch so far.
     pub sent: Vec<Bytes>,
+    /// What workers say of their claims beside their verbs.
+    pub spend: Spend<'static>,
     /// The tags of all effects so far.
     pub tags: BTreeSet<u8>,
     token: u64,
@@ -70,6 +72,7 @@ impl Default for World {
             giver: GIVER,
             rules: Rc::default(),
             sent: Vec::new(),
+            spend: Spend::default(),
             tags: BTreeSet::new(),
             token: 0,
             draws: 0,

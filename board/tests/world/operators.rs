@@ -197,8 +197,9 @@ impl World {
     pub fn pause(&mut self, halt: &PauseRequest<'_>, slice: u32) {
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let paused = self.board.pause(&env, halt);
-        self.act(paused);
+        if let Some(paused) = self.board.pause(&env, halt).unwrap() {
+            self.act(paused);
+        }
         if let Some(reclaimed) = self.board.reclaim(&env, slice) {
             self.act(reclaimed);
         }
@@ -210,7 +211,11 @@ impl World {
     }
 
     pub fn resume_group(&mut self, queue: Option<&[u8]>, group: Option<&[u8]>) -> bool {
-        let resumed = self.board.resume(queue, group);
+        self.resume_place(&PauseRequest { queue, group, ..PauseRequest::default() })
+    }
+
+    pub fn resume_place(&mut self, place: &PauseRequest<'_>) -> bool {
+        let resumed = self.board.resume(place).unwrap();
         let some = resumed.is_some();
         if let Some(resumed) = resumed {
             self.act(resumed);

@@ -105,12 +105,14 @@ impl World {
         self.settle(speaker.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.heartbeat(&env, speaker, beat).map_err(|r| r.to_string());
-        let done = decided.map(|(revived, beaten)| {
+        let decided = self.board.heartbeat(&env, speaker, beat);
+        let decided = decided.and_then(|decided| Ok((self.spends(&env, decided.1.slot)?, decided)));
+        let done = decided.map_err(|r| r.to_string()).map(|(spends, (revived, beaten))| {
             let slot = beaten.slot;
             if let Some(revived) = revived {
                 self.act(revived);
             }
+            self.act_spends(spends);
             self.act(beaten);
             self.board.hold_on(slot).unwrap()
         });
@@ -123,10 +125,12 @@ impl World {
         self.settle(speaker.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.step(&env, speaker, step).map_err(|r| r.to_string());
-        let done = decided.map(|answer| {
+        let decided = self.board.step(&env, speaker, step);
+        let decided = decided.and_then(|answer| Ok((self.spends(&env, answer.slot)?, answer)));
+        let done = decided.map_err(|r| r.to_string()).map(|(spends, answer)| {
             let slot = answer.slot;
             answer.revived.into_iter().for_each(|effect| self.act(effect));
+            self.act_spends(spends);
             answer.stepped.into_iter().for_each(|effect| self.act(effect));
             answer.beaten.into_iter().for_each(|effect| self.act(effect));
             let (deadline, cancel) = self.board.hold_on(slot).unwrap_or_default();
@@ -140,7 +144,15 @@ impl World {
         self.settle(speaker.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.await_signals(&env, speaker, request).map_err(|r| r.to_string());
+        let decided = self.board.await_signals(&env, speaker, request);
+        let decided = decided.and_then(|answer| match (&answer, self.board.find(speaker.id)) {
+            (AwaitAnswer::Again(_), _) | (_, None) => Ok((Spends::default(), answer)),
+            (_, Some(slot)) => Ok((self.spends(&env, slot)?, answer)),
+        });
+        let decided = decided.map_err(|r| r.to_string()).map(|(spends, answer)| {
+            self.act_spends(spends);
+            answer
+        });
         let done = decided.map(|answer| match answer {
             AwaitAnswer::Kept { slot, revived, beaten, timeout } => {
                 revived.into_iter().for_each(|effect| self.act(effect));
@@ -168,11 +180,38 @@ impl World {
         done
     }
 
+    /// What the worker says beside its verb.
+    fn spends(&self, env: &Env<'_>, slot: u32) -> Result<Spends<'static>, Refusal> {
+        self.board.spend(env, slot, &self.spend)
+    }
+
+    fn act_spends(&mut self, spends: Spends<'static>) {
+        spends.spent.into_iter().for_each(|spent| self.act(spent));
+        spends.paused.into_iter().for_each(|paused| self.act(paused));
+    }
+
+    /// Does something in which workers say this of their claims.
+    pub fn saying<R>(&mut self, spend: Spend<'static>, work: impl FnOnce(&mut World) -> R) -> R {
+        self.spend = spend;
+        let done = work(self);
+        self.spend = Spend::default();
+        done
+    }
+
     pub fn work<'a>(&mut self, (speaker, verb): &(Speaker<'_>, impl WorkerVerb<'a>)) -> Result<Done, String> {
         self.settle(speaker.id);
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let done = match self.board.work(&env, speaker, verb) {
+        let decided = self.board.work(&env, speaker, verb);
+        let decided = decided.and_then(|answer| match (&answer, self.board.find(speaker.id)) {
+            (Answer::Again(_), _) | (_, None) => Ok((Spends::default(), answer)),
+            (_, Some(slot)) => Ok((self.spends(&env, slot)?, answer)),
+        });
+        let decided = decided.map(|(spends, answer)| {
+            self.act_spends(spends);
+            answer
+        });
+        let done = match decided {
             Ok(Answer::Do(effect)) => {
                 self.act(effect);
                 Ok(Done::Did)

@@ -109,6 +109,11 @@ def record(reply: Any) -> Any:
             job[memos] = {name: from_pairs(memo) for name, memo in from_pairs(job[memos]).items()}
     if job.get("awaits") is not None:
         job["awaits"] = from_pairs(job["awaits"])
+    for costs in ("costs", "spent"):
+        if job.get(costs) is not None:
+            job[costs] = {text(key): value for key, value in from_pairs(job[costs]).items()}
+    if job.get("spent") is not None and "costs" in job["spent"]:
+        job["spent"]["costs"] = {text(key): value for key, value in from_pairs(job["spent"]["costs"]).items()}
     if job.get("progress") is not None:
         job["progress"] = float(job["progress"])
     return job

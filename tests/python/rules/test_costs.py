@@ -1,395 +1,372 @@
-"""What one command costs is bounded by what it carries and returns: what the bounds refuse, and how.
-
-An option that is named once and given to many jobs has a bound on all its copies (`max-shared`), a reply one
-on its bytes (`max-reply`), and what a client can make grow by its names one on their number.
-"""
+"""Costs that are known only afterwards: estimates, reports, debts, and pauses of shared limits."""
 
 from __future__ import annotations
 
-import re
+import random
+from itertools import accumulate
 
-import lives
 import pytest
-import redis
-from expect import refused, refused_like
-from harness import from_pairs, wait_until
-from harness.board import text
-from waiters import Waiter
+from expect import ids, refused, refused_like
+from harness import Board
+from harness.board import from_pairs, text
 
-N = 10_000
-"""As many jobs as one command may name by default."""
+TOKENS = (1, "tokens", 40)
 
 
-def test_the_bound_on_copies_names_both_arguments_and_the_setting(server):
-    board = server.board()
-    lives.ready(board)
-    with server.configured(jobboard__max_shared=1024):
-        told = "ERR META for each of 3 jobs (n) is 1602 bytes, more than max-shared (1024)"
-        with refused(f"{told}: name fewer jobs", board):
-            board.mpost(["a", "b", "c"], meta={"f": "v" * 501})
-        board.mpost(["a"], meta={"f": "v" * 501})
-        with refused_like(
-            r"ERR AFTER of all nodes \(n\) names 9 jobs, more than 8, which max-shared \(1024\) .*", board
-        ):
-            board.call("FLOW", 2, "NODE", "a", "x", "NODE", "b", "x", "AFTER", 9, *["a"] * 9)
-        board.post_many(4, queue="held")
-        board.claim("w1", queues=["held"], count=4)
-        with refused_like(r"ERR RESULT for each of 4 jobs \(ALL\) is 1200 bytes, .*", board):
-            board.call("MCONSUME", "w1", "ALL", "RESULT", "r" * 300)
-        assert board.call("MCONSUME", "w1", "ALL", "RESULT", "r" * 200)
+def api(board: Board, **values: dict) -> None:
+    """The queue `api`, which names limits with these settings."""
+    for limit, settings in values.items():
+        board.set(limit=limit, **settings)
+    board.set(queue="api", limits=list(values))
 
 
-# Replies
+def tokens(board: Board) -> None:
+    api(board, tokens={"rate": 100, "rate_period": 1000, "burst": 100})
 
 
-@pytest.fixture
-def short(server):
-    """Replies that end at 4 KB."""
-    with server.configured(jobboard__max_reply=4096):
-        yield server.board()
+def stats(board: Board) -> dict:
+    """The sums of JOB.STATS."""
+    found = from_pairs(board.call("STATS"))
+    return {
+        "cost": found["cost"],
+        "costs": {text(name): cost for name, cost in from_pairs(found["costs"]).items()},
+    }
 
 
-def big(board, n, size=1500, **options):
-    return [board.post("x" * size, id=f"b{number}", **options) for number in range(n)]
-
-
-@pytest.mark.parametrize("filters", [{}, {"state": "ready"}, {"name": "n"}], ids=str)
-def test_a_page_of_a_listing_ends_early_and_its_cursor_goes_on(short, filters):
-    big(short, 10, name="n")
-    seen, cursor, pages = [], "0", 0
-    while True:
-        cursor, rows = short.call("LIST", *short_words(filters), "CURSOR", cursor, "COUNT", 100)
-        seen += [from_pairs(row)["id"] for row in rows]
-        assert 1 <= len(rows) <= 3
-        pages += 1
-        if cursor == "0":
-            break
-    assert sorted(seen) == sorted(f"b{number}" for number in range(10)) and pages >= 4
-
-
-def short_words(filters):
-    return [word for name, value in filters.items() for word in (name.upper(), value)]
-
-
-def test_a_page_has_one_record_at_least(short):
-    big(short, 3, size=10_000)
-    cursor, rows = short.call("LIST", "COUNT", 100)
-    assert len(rows) == 1 and cursor != "0"
-
-
-def test_a_listing_of_ids_is_not_cut_short(short):
-    big(short, 10)
-    cursor, ids = short.call("LIST", "COUNT", 100, "JUSTID")
-    assert (cursor, len(ids)) == ("0", 10)
-
-
-def test_a_claim_gives_fewer_jobs_and_the_others_stay(short):
-    big(short, 10)
-    assert 1 <= len(short.claim("w1", count=10)) <= 3
-    assert short.count(state="ready") >= 7
-    assert len(short.claim("w1", count=10, fields=["id"])) >= 7
-
-
-def test_a_claim_of_what_it_has_seen_gives_fewer_jobs(short):
-    big(short, 10)
-    held = short.claim("w1", count=10, fields=["id", "token"])
-    assert len(held) == 10
-    assert 1 <= len(short.claim("w1", count=10, seen=0)) <= 3
-
-
-def test_a_blocked_claim_gets_fewer_jobs(short, server):
-    waiter = Waiter(server, "w1", count=10)
-    short.mpost(["x" * 1500] * 10)
-    assert 1 <= len(waiter.reply()) <= 3
-    assert short.count(state="ready") >= 7
-
-
-def test_records_named_one_by_one_are_refused_together(short):
-    ids = big(short, 10)
-    told = "ERR the records are longer than max-reply (4096) together: name fewer ids or FIELDS"
-    with refused(told, short):
-        short.mget(ids)
-    with refused(told, short):
-        short.call("WAIT", 5, "JOBS", 10, *ids, "CHANGED", 0)
-    assert len(short.call("MGET", 10, *ids, "FIELDS", 1, "id")) == 10
-    assert short.call("MGET", 1, ids[0])[0] is not None
-
-
-def test_children_come_in_shorter_pages(short):
-    short.post(id="parent")
-    ids = big(short, 10, parent="parent")
-    seen, cursor = [], "0"
-    while True:
-        _, cursor, rows = short.call("GET", "parent", "CHILDREN", "CURSOR", cursor, "COUNT", 100)
-        seen += [from_pairs(row)["id"] for row in rows]
-        assert 1 <= len(rows) <= 3
-        if cursor == "0":
-            break
-    assert seen == ids
-
-
-def test_every_listing_ends_early_and_goes_on(short):
-    long = "x" * 200
-    for number in range(40):
-        short.post(id=f"j{number}", queue=f"q{number}{long}", group=f"g{long}")
-    client = short.client
-    for number in range(40):
-        client.execute_command("JOB.SCHEDULE", "SET", short.key, f"s{number}", long * 3, "EVERY", 60_000_000)
-        client.execute_command("JOB.WORKER", "REGISTER", short.key, f"w{number}", "META", 1, "f", long * 3)
-        client.execute_command(
-            "JOB.SETTINGS", "SET", short.key, "LIMIT", f"l{number}{long}", "concurrency", 1
-        )
-        short.claim(f"w{number}{long}", queues=[f"q{number}{long}"])
-        job = short.get(f"j{number}")
-        short.fail(job["worker"], job["id"], f"k{number}{long}", "m", noretry=True)
-        short.post(id=f"i{number}", queue=f"q{number}{long}")
-        short.claim(f"w{number}{long}", queues=[f"q{number}{long}"])
-    for words in [
-        ["QUEUES"], ["GROUPS"], ["LIMITS"], ["WORKERS"], ["KINDS"], ["SCHEDULE", "LIST"], ["WORKER", "LIST"]
-    ]:  # fmt: skip
-        rows, pages, cursor = [], 0, "0"
-        while True:
-            name, *sub = words
-            cursor, page = client.execute_command(
-                f"JOB.{name}", *sub, short.key, "CURSOR", cursor, "COUNT", 1000
-            )
-            rows += [str(row) for row in page]
-            pages += 1
-            assert page
-            if text(cursor) == "0":
-                break
-        assert len(rows) == len(set(rows)) == 40 and pages > 1, words
-
-
-# Metrics
-
-
-def test_metrics_tell_a_thousand_queues_by_name_and_the_others_as_one(server):
-    board = server.board()
-    client = board.client
-    pipe = client.pipeline(transaction=False)
-    for number in range(1500):
-        pipe.execute_command("JOB.POST", board.key, "x", "QUEUE", f"q{number:0>4}")
-    pipe.execute()
-    told = text(client.execute_command("JOB.METRICS", board.key))
-    ready = re.findall(r'jobboard_jobs\{board="board",queue="(q\d+)",state="ready"\} 1\n', told)
-    assert ready == [f"q{number:0>4}" for number in range(1000)]
-    assert 'jobboard_jobs{board="board",queues="other",state="ready"} 500\n' in told
-    assert 'jobboard_events_total{board="board",queues="other",event="posted"} 500\n' in told
-    assert len(re.findall(r'events_total\{board="board",queue="q\d+",event="posted"\} 1\n', told)) == 1000
-
-
-def test_metrics_tell_queues_that_hold_jobs_before_those_that_had_some(server):
-    board = server.board()
-    pipe = board.client.pipeline(transaction=False)
-    for number in range(1100):
-        pipe.execute_command("JOB.POST", board.key, "x", "QUEUE", f"a{number:0>4}", "ID", f"a{number}")
-    pipe.execute_command("JOB.DELETE", board.key, 1100, *[f"a{number}" for number in range(1100)])
-    pipe.execute_command("JOB.POST", board.key, "x", "QUEUE", "z")
-    pipe.execute()
-    told = text(board.client.execute_command("JOB.METRICS", board.key))
-    assert 'jobboard_events_total{board="board",queue="z",event="posted"} 1\n' in told
-    assert len(re.findall(r'events_total\{board="board",queue="a\d+",event="posted"\}', told)) == 999
-    assert 'jobboard_events_total{board="board",queues="other",event="posted"} 101\n' in told
-    assert 'queues="other",state' not in told
-
-
-def test_metrics_of_a_long_name_are_refused(server):
-    client = server.client()
-    client.execute_command("JOB.METRICS", "b" * 1024)
-    with refused("ERR board must be at most 1024 bytes long"):
-        client.execute_command("JOB.METRICS", "b" * 1025)
-
-
-# Names
-
-
-def setting(board, *words):
-    return board.client.execute_command("JOB.SETTINGS", "SET", board.key, *words)
-
-
-def test_a_board_has_a_number_of_queues_by_setting(board):
-    setting(board, "max-queues", 3)
-    for queue in ["a", "b", "c"]:
-        board.post(id=queue, queue=queue)
-    for words in [
-        ("POST", "x", "QUEUE", "d"), ("POST", "x"), ("MPOST", 2, "x", "y", "QUEUE", "d"),
-        ("FLOW", 2, "NODE", "l", "x", "QUEUE", "a", "NODE", "m", "x", "QUEUE", "d"),
-        ("UPDATE", 1, "a", "SET", "QUEUE", "d"), ("UPDATE", "WHERE", "STATE", "ready", "SET", "QUEUE", "d"),
-        ("REQUEUE", "WHERE", "STATE", "failed", "TO", "d"), ("PAUSE", "QUEUE", "d"),
-    ]:  # fmt: skip
-        with refused("LIMIT max-queues", board):
-            board.call(*words)
-    with refused("LIMIT max-queues", board):
-        setting(board, "QUEUE", "d", "lease", 5)
-    board.post(queue="a"), board.call("PAUSE", "QUEUE", "b"), setting(board, "QUEUE", "c", "lease", 5)
-    [job] = board.claim("w1", queues=["a"])
-    with refused_like("LIMIT max-queues"):
-        board.call("CONSUME", "w1", job["id"], "NEXT", "d")
-    board.call("CONSUME", "w1", job["id"], "NEXT", "b")
-    assert board.state(job["id"]) == "ready"
-
-
-def test_a_queue_that_runs_empty_makes_room_for_another(board):
-    setting(board, "max-queues", 2)
-    for number in range(200):
-        board.post(id="j", queue=f"q{number}")
-        board.call("DELETE", 1, "j")
-
-
-def test_a_flow_counts_all_its_new_queues(board):
-    setting(board, "max-queues", 2)
-    nodes = [word for queue in "abc" for word in ("NODE", queue, "x", "QUEUE", queue)]
-    with refused("LIMIT max-queues", board):
-        board.call("FLOW", 3, *nodes)
-    board.call("FLOW", 2, *nodes[:10])
-
-
-def test_a_schedule_passes_over_a_queue_that_would_be_too_many(clocked_board, clock):
-    board = clocked_board
-    setting(board, "max-queues", 1)
-    board.post(queue="a")
-    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 1000, "QUEUE", "b")
-    clock.advance(1000)
-    told = from_pairs(board.client.execute_command("JOB.SCHEDULE", "GET", board.key, "s"))
-    assert (told["fired"], told["refused"]) == (0, 1)
-    with refused("LIMIT max-queues"):
-        board.client.execute_command("JOB.SCHEDULE", "RUN", board.key, "s")
-
-
-def test_statistics_of_a_day_have_as_many_queues(clocked_board):
-    board = clocked_board
-    setting(board, "max-queues", 2)
-    for queue in ["a", "b", "c"]:
-        board.post(id="j", queue=queue)
-        board.call("DELETE", 1, "j")
-    told = [from_pairs(board.call("STATS", "QUEUE", queue))["posted"] for queue in ["a", "b", "c"]]
-    assert told == [1, 1, 0]
-
-
-def test_a_board_has_a_number_of_schedules_by_setting(board):
-    setting(board, "max-schedules", 2)
-    for id in ["a", "b", "a"]:
-        board.client.execute_command("JOB.SCHEDULE", "SET", board.key, id, "x", "EVERY", 60_000_000)
-    with refused("LIMIT max-schedules", board):
-        board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "c", "x", "EVERY", 60_000_000)
-
-
-def test_a_board_has_a_number_of_unique_keys_by_setting(board):
-    setting(board, "max-keys", 2)
-    for key in ["a", "b"]:
-        board.post(id=key, unique=key, for_=60_000_000)
-    with refused("LIMIT max-keys", board):
-        board.post(unique="c")
-    with refused("EXISTS a", board):
-        board.post(unique="a")
-    board.post()
-
-
-def test_whatever_takes_a_key_is_refused_one_too_many(board):
-    """A requeue takes the key of before again, a schedule that of its jobs, a flow those of its nodes."""
-    run = board.client.execute_command
-    for key in "abc":
-        board.post(id=key, unique=key)
-        board.call("CANCEL", 1, key)
-    setting(board, "max-keys", 2)
-    with refused("LIMIT max-keys", board):
-        board.call("REQUEUE", 3, *"abc")
-    board.call("REQUEUE", 1, "a")
-    with refused("LIMIT max-keys", board):
-        board.call("REQUEUE", 2, *"bc")
-    assert len(board.call("REQUEUE", "WHERE", "STATE", "cancelled")[1]) == 1
-    with refused("LIMIT max-keys c", board):
-        board.call("REQUEUE", 1, "c")
-    run("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 60_000_000, "UNIQUE", "d")
-    with refused("LIMIT max-keys", board):
-        run("JOB.SCHEDULE", "RUN", board.key, "s")
-    setting(board, "max-keys", 3)
-    with refused("LIMIT max-keys", board):
-        board.call("FLOW", 2, *[word for key in "de" for word in ("NODE", key, "x", "UNIQUE", key)])
-    run("JOB.SCHEDULE", "RUN", board.key, "s")
-
-
-def test_a_queue_that_ran_empty_counts_again_when_it_is_used_again(board):
-    """What the board remembers of a queue without jobs lets none slip through."""
-    board.post(id="a", queue="a")
-    board.post(id="b", queue="b")
-    board.call("DELETE", 1, "b")
-    setting(board, "max-queues", 1)
-    for words in [
-        ("POST", "x", "QUEUE", "b"), ("PAUSE", "QUEUE", "b"), ("UPDATE", 1, "a", "SET", "QUEUE", "b"),
-        ("FLOW", 1, "NODE", "n", "x", "QUEUE", "b"),
-    ]:  # fmt: skip
-        with refused("LIMIT max-queues", board):
-            board.call(*words)
-
-
-def test_a_queue_keeps_a_number_of_groups_by_setting(board):
-    setting(board, "max-groups", 2)
-    for group in ["a", "b", "a"]:
-        setting(board, "QUEUE", "q", "GROUP", group, "weight", 2)
-    with refused("LIMIT max-groups", board):
-        setting(board, "QUEUE", "q", "GROUP", "c", "weight", 2)
-    with refused("LIMIT max-groups", board):
-        board.call("PAUSE", "QUEUE", "q", "GROUP", "c")
-    setting(board, "QUEUE", "q", "GROUP", "*", "weight", 2)
-    board.post(queue="q", group="c")
-
-
-# Looks
-
-
-def test_a_count_that_would_look_at_too_many_jobs_goes_by_cursor(server):
-    board = server.board()
-    for _ in range(11):
-        board.client.execute_command("JOB.MPOST", board.key, N, *["x"] * N, "NAME", "n")
-    told = "ERR the count looks at more than 100000 jobs: give CURSOR 0, then the returned cursor"
-    filters = ["NAME", "n", "NOT", "TAG", "t"]
-    with refused(told, board):
-        board.call("COUNT", *filters)
-    total, cursor, calls = 0, "0", 0
-    while True:
-        cursor, found = board.call("COUNT", *filters, "CURSOR", cursor)
-        total, calls = total + found, calls + 1
-        if cursor == "0":
-            break
-    assert total == 110_000 and calls > 1
-    assert board.call("COUNT", "NAME", "n") == 110_000
-    assert board.call("COUNT", "NAME", "n", "CURSOR", 0) == ["0", 110_000]
-    assert board.call("COUNT", "CURSOR", 0) == ["0", 110_000]
-    with refused("ERR CURSOR must be 0 or the cursor that the last call returned", board):
-        board.call("COUNT", "CURSOR", "x")
-
-
-def test_one_that_may_wait_names_a_thousand_queues(board):
-    queues = [f"q{number}" for number in range(1001)]
-    board.claim("w1", queues=queues[:1000])
-    for words in [("CLAIM", "w1"), ("WAIT", 1, "FOR", "claimable")]:
-        with refused("ERR QUEUES must be an integer from 0 to 1000", board):
-            board.call(*words, "QUEUES", 1001, *queues)
-
-
-def test_a_jump_of_the_manual_clock_does_a_bounded_number_of_steps_at_once(fresh_server):
-    server = fresh_server("clock", "manual")
-    board = server.board()
-    server.client().execute_command(
-        "JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 1, "BACKLOG", "all", "MAX", 150_000
+def reason(board: Board, id_: str, code: str) -> dict:
+    """The reason of this code in JOB.EXPLAIN."""
+    found = map(from_pairs, from_pairs(board.call("EXPLAIN", id_))["reasons"])
+    return next(
+        {name: text(value) for name, value in one.items()} for one in found if text(one["reason"]) == code
     )
-    server.client().execute_command("JOB.CLOCK", "ADVANCE", 10**9)
-    wait_until(lambda: board.count() == 150_000, 60)
 
 
-def test_the_first_job_of_an_absent_board_reaches_who_waits(server):
-    """Those who wait are parked beside the board's key; whatever comes under that name does not matter."""
-    waiters = [Waiter(server, f"w{number}") for number in range(3)]
-    server.client().set("{board}:\0waiting", "theirs")
-    board = server.board()
-    ids = [board.post() for _ in range(3)]
-    assert sorted(waiter.job() for waiter in waiters) == sorted(ids)
+def taken(board: Board, count: int = 99, **words) -> list:
+    return ids(board.claim(count=count, queues=["api"], **words))
 
 
-def test_a_cron_expression_that_never_comes_is_refused(board):
-    for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *"]:
-        with pytest.raises(redis.ResponseError, match="CRON names no time that ever comes"):
-            board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "CRON", never)
-    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "CRON", "0 0 29 2 +MON")
+def test_each_limit_takes_what_is_named_for_it(clocked_board, clock):
+    board = clocked_board
+    api(board, requests={"rate": 1, "burst": 2}, tokens={"rate": 100, "burst": 100})
+    for id_ in "abc":
+        board.post(id=id_, queue="api", costs=(2, "tokens", 30, "requests", 1))
+    assert board.get("a")["costs"] == {"requests": 1, "tokens": 30}
+    assert taken(board) == ["a", "b"]
+    assert board.limits()["requests"]["dry"] > 0 == board.limits()["tokens"]["dry"]
+    clock.advance(1000)
+    assert taken(board) == ["c"]
+
+
+def test_a_limit_that_is_not_named_takes_the_plain_cost_and_none_takes_nothing(clocked_board, clock):
+    board = clocked_board
+    api(board, requests={"rate": 1, "burst": 4}, tokens={"rate": 1, "burst": 4})
+    board.post(id="a", queue="api", cost=4, costs=(1, "tokens", 0))
+    board.post(id="b", queue="api", cost=1, costs=(1, "requests", 0))
+    assert taken(board) == ["a", "b"]
+
+
+@pytest.mark.parametrize("verb", ["heartbeat", "step", "await", "consume", "fail", "abandon", "trash"])
+def test_the_difference_goes_back(clocked_board, verb):
+    board = clocked_board
+    tokens(board)
+    for id_ in "ab":
+        board.post(id=id_, queue="api", costs=(1, "tokens", 60))
+    assert taken(board) == ["a"]
+    words = {
+        "step": ["s", "v"],
+        "await": ["SIGNALS", 1, "go"],
+        "fail": ["kind", "message"],
+    }.get(verb, [])
+    board.call(verb.upper(), "w1", "a", *words, costs=TOKENS)
+    assert ids(board.claim("w2", id="b")) == ["b"]
+
+
+@pytest.mark.parametrize("verb", ["mconsume", "mfail", "mabandon", "mtrash"])
+def test_the_cost_of_many_is_that_of_each(clocked_board, verb):
+    board = clocked_board
+    tokens(board)
+    for id_ in "abc":
+        board.post(id=id_, queue="api", costs=(1, "tokens", 50))
+    assert taken(board) == ["a", "b"]
+    head = ["kind", "message"] if verb == "mfail" else []
+    board.call(verb.upper(), "w1", *head, 2, "a", "b", costs=TOKENS)
+    assert board.limits()["tokens"]["dry"] == 0
+    assert stats(board)["costs"] == {"tokens": 80}
+    with refused("LIMIT rate", board):
+        board.claim(id="c")
+
+
+def test_what_is_missing_is_owed_and_a_report_that_comes_again_takes_nothing(clocked_board, clock):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api", costs=TOKENS)
+    board.post(id="b", queue="api", costs=(1, "tokens", 1))
+    token = board.claim_one(queues=["api"])["token"]
+    for _ in range(2):
+        board.heartbeat("w1", "a", token=token, costs=(1, "tokens", 150))
+    for _ in range(2):
+        board.consume("w1", "a", token=token, costs=(1, "tokens", 190), retain=1000)
+    assert board.limits()["tokens"]["debt"] == 90
+    assert board.get("a")["spent"] == {"cost": 1, "costs": {"tokens": 190}}
+    rate = reason(board, "b", "rate")
+    assert (rate["name"], rate["cost"], rate["debt"]) == ("tokens", 1, 90)
+    assert "It owes 90" in rate["text"]
+    clock.advance(909)
+    assert taken(board) == []
+    clock.advance(1)
+    assert taken(board) == ["b"]
+    assert stats(board)["cost"] == 2
+    assert stats(board)["costs"] == {"tokens": 191}
+
+
+def test_a_stale_worker_settles_nothing(clocked_board, clock):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api", lease=10, costs=TOKENS)
+    token = board.claim_one(queues=["api"])["token"]
+    clock.advance(10)
+    board.claim("w2", id="a")
+    with refused("NOTOWNER w2", board):
+        board.consume("w1", "a", token=token, costs=(1, "tokens", 5))
+    assert board.get("a").get("spent") is None
+
+
+def test_a_mistaken_report_stops_nobody_for_long(clocked_board):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api")
+    board.claim(queues=["api"])
+    board.heartbeat("w1", "a", cost=2**31 - 1)
+    assert board.limits()["tokens"]["debt"] == 1000
+    board.heartbeat("w1", "a", cost=1)
+    assert board.limits()["tokens"]["debt"] == 0
+    assert board.limits()["tokens"]["dry"] == 0
+
+
+def test_a_limit_that_was_deleted_is_ignored(board):
+    tokens(board)
+    board.post(id="a", queue="api", costs=TOKENS)
+    board.claim(queues=["api"])
+    board.set(queue="api", limits=[])
+    board.call("SETTINGS RESET", "LIMIT", "tokens", "rate", "rate-period", "burst")
+    assert board.limits() == {}
+    assert board.consume("w1", "a", costs=TOKENS) == "complete"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ((1, "tokens", -1), "ERR COSTS cost must be an integer from 0 to 2147483647"),
+        ((1, "tokens", 2**31), "ERR COSTS cost must be an integer from 0 to 2147483647"),
+        ((1, "tokens", "many"), "ERR COSTS cost must be an integer from 0 to 2147483647"),
+        ((2, "tokens", 1, "tokens", 2), "ERR COSTS names 'tokens' twice"),
+        ((2, "tokens", 1), "ERR COSTS names 2 pairs but fewer follow"),
+        ((0,), "ERR COSTS must be an integer from 1 to 16"),
+        ((17, "tokens", 1), "ERR COSTS must be an integer from 1 to 16"),
+        ((1, "", 1), "ERR COSTS limit must be 1 to 255 bytes long"),
+    ],
+)
+def test_bad_costs_are_refused(board, words, error):
+    tokens(board)
+    board.post(id="a", queue="api")
+    board.claim(queues=["api"])
+    for call in [
+        ("POST", "x"),
+        ("HEARTBEAT", "w1", "a"),
+        ("CONSUME", "w1", "a"),
+        ("MFAIL", "w1", "k", "m", 1, "a"),
+    ]:
+        with refused(error, board):
+            board.call(*call, costs=words)
+    with refused(error.replace("COSTS", "NEXT-COSTS"), board):
+        board.call("CONSUME", "w1", "a", "NEXT", "q", "NEXT-COSTS", *words)
+
+
+def test_posts_name_only_limits_that_exist(board):
+    missing = "ERR COSTS names 'tokns', and there is no such limit: .+"
+    tokens(board)
+    board.post(id="a", queue="api")
+    board.claim(queues=["api"])
+    for call in [
+        ("POST", "x"),
+        ("MPOST", 2, "x", "y"),
+        ("SCHEDULE SET", "s", "x", "EVERY", 1000),
+    ]:
+        with refused_like(missing, board):
+            board.call(*call, costs=(1, "tokns", 5))
+    with refused_like(missing + " in node 'n'", board):
+        board.call("FLOW", 1, "NODE", "n", "x", "COSTS", 1, "tokns", 5)
+    with refused_like(missing, board):
+        board.call("CONSUME", "w1", "a", "NEXT", "q", "NEXT-COSTS", 1, "tokns", 5)
+    with refused("ERR NAME, DELAY, PRIORITY, AFTER, AWAIT, NEXT-COST and NEXT-COSTS need NEXT", board):
+        board.call("CONSUME", "w1", "a", "NEXT-COST", 2)
+
+
+def test_costs_of_flows_schedules_and_next_queues(clocked_board, clock):
+    board = clocked_board
+    tokens(board)
+    board.call("FLOW", 1, "NODE", "n", "x", "ID", "flown", "QUEUE", "api", "COSTS", *TOKENS)
+    board.call("SCHEDULE SET", "s", "x", "EVERY", 1000, "QUEUE", "api", "COSTS", *TOKENS)
+    costs = from_pairs(from_pairs(board.call("SCHEDULE GET", "s"))["costs"])
+    assert {text(limit): cost for limit, cost in costs.items()} == {"tokens": 40}
+    board.call("SCHEDULE RUN", "s")
+    assert board.get("flown")["costs"] == board.get("@s@1")["costs"] == {"tokens": 40}
+    board.claim(id="flown")
+    board.call(
+        "CONSUME", "w1", "flown", "COST", 9, "NEXT", "api", "NEXT-COST", 2, "NEXT-COSTS", 1, "tokens", 7
+    )
+    job = board.get("flown")
+    assert (job["cost"], job["costs"], job["spent"]["cost"]) == (2, {"tokens": 7}, 9)
+    board.post(id="flown", replace=True, queue="api", cost=3)
+    job = board.get("flown")
+    assert (job["cost"], job["costs"]) == (3, {"tokens": 7})
+
+
+# Pauses
+
+
+def test_a_worker_pauses_a_limit_of_its_job(clocked_board, clock):
+    board = clocked_board
+    tokens(board)
+    board.set(limit="foreign", rate=1)
+    board.post_many(3, queue="api", costs=(1, "tokens", 1))
+    one, two, three = (job["id"] for job in board.claim(count=3, queues=["api"]))
+    refusal = "ERR PAUSE names '{}', which is no limit of this job: JOB.EXPLAIN and JOB.QUEUES say which are"
+    for limit in ("foreign", "absent"):
+        for call in [("HEARTBEAT",), ("ABANDON",)]:
+            with refused(refusal.format(limit), board):
+                board.call(*call, "w1", one, pause=(limit, 1000))
+        with refused(refusal.format(limit), board):
+            board.call("FAIL", "w1", one, "k", "m", pause=(limit, 1000))
+    with refused_like("ERR PAUSE must be an integer from 1 to .+", board):
+        board.abandon("w1", one, pause=("tokens", 0))
+    board.abandon("w1", one, pause=("tokens", 1000))
+    board.heartbeat("w1", two, pause=("tokens", 10))
+    assert board.limits()["tokens"]["paused"] == clock.now() + 1000
+    with refused("NOTREADY paused", board):
+        board.claim(id=one)
+    paused = reason(board, one, "paused")
+    assert (paused["level"], paused["name"], paused["until"]) == ("limit", "tokens", clock.now() + 1000)
+    clock.advance(999)
+    assert taken(board) == []
+    clock.advance(1)
+    assert taken(board) == [one]
+    assert board.limits()["tokens"]["paused"] == 0
+    board.fail("w1", three, pause=("tokens", "1m"), retry=0)
+    assert board.limits()["tokens"]["paused"] == clock.now() + 60_000
+
+
+def test_an_operator_pauses_and_resumes_a_limit(clocked_board, clock):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api")
+    board.post(id="other")
+    board.call("PAUSE", limit="tokens")
+    board.call("PAUSE", "LIMIT", "tokens", "FOR", 5)
+    clock.advance(1000)
+    assert board.limits()["tokens"]["paused"] == -1
+    assert ids(board.claim(count=9, queues=[])) == ["other"]
+    board.call("RESUME", limit="tokens")
+    assert taken(board) == ["a"]
+    for verb in ("PAUSE", "RESUME"):
+        with refused(
+            "ERR LIMIT names 'x', and there is no such limit: JOB.LIMITS lists those of a board", board
+        ):
+            board.call(verb, limit="x")
+        with refused("ERR LIMIT excludes QUEUE and GROUP", board):
+            board.call(verb, limit="tokens", queue="api")
+    with refused("ERR RELEASE goes with a board, a queue or a group: LIMIT excludes it", board):
+        board.call("PAUSE", limit="tokens", release=True)
+
+
+@pytest.mark.parametrize(
+    "place", [{}, {"queue": "api"}, {"queue": "api", "group": "g"}, {"limit": "tokens"}], ids=str
+)
+def test_a_later_shorter_pause_does_not_end_a_longer_one(clocked_board, clock, place):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api", group="g")
+    board.call("PAUSE", **place, for_=100_000)
+    board.call("PAUSE", **place, for_=10)
+    clock.advance(99_999)
+    assert taken(board) == []
+    clock.advance(1)
+    assert taken(board) == ["a"]
+
+
+def test_a_paused_limit_survives_a_copy(clocked_board):
+    board = clocked_board
+    tokens(board)
+    board.post(id="a", queue="api", costs=TOKENS)
+    board.claim(queues=["api"])
+    board.heartbeat("w1", "a", costs=(1, "tokens", 500), pause=("tokens", 5000))
+    board.client.restore("copy", 0, board.client.dump(board.key))
+    copy = Board(board.client, "copy")
+    assert copy.limits() == board.limits()
+    assert copy.get("a") == board.get("a")
+    assert stats(copy) == stats(board)
+
+
+def test_metrics_have_costs_debts_and_pauses(board):
+    tokens(board)
+    board.post(id="a", queue="api", costs=TOKENS)
+    board.claim(queues=["api"])
+    board.heartbeat("w1", "a", cost=3, costs=(1, "tokens", 500), pause=("tokens", "1h"))
+    text = board.client.execute_command("JOB.METRICS", board.key)
+    lines = (text.decode() if isinstance(text, bytes) else text).splitlines()
+    key = board.key
+    for line in [
+        f'jobboard_limit_paused{{board="{key}",limit="tokens"}} 1',
+        f'jobboard_cost{{board="{key}",queue="api"}} 3',
+        f'jobboard_costs{{board="{key}",queue="api",limit="tokens"}} 500',
+    ]:
+        assert any(one.startswith(line) for one in lines), line
+    assert any(one.startswith(f'jobboard_limit_debt{{board="{key}",limit="tokens"}} ') for one in lines)
+
+
+# The whole: an API with 60 requests and 90,000 tokens a minute
+
+
+def test_an_api_is_used_and_never_overrun(clocked_board, clock):
+    """Twenty workers, ten minutes. What a job costs is known only at its end; three fifths are estimated."""
+    board = clocked_board
+    api(
+        board,
+        requests={"rate": 60, "rate_period": 60_000, "burst": 5},
+        tokens={"rate": 90_000, "rate_period": 60_000, "burst": 9_000},
+    )
+    draw = random.Random(7)
+    begin, number, runs, open_ = clock.now(), 0, [], []
+    posted: dict[str, tuple[int, int]] = {}
+    now = begin
+    while now < begin + 600_000:
+        while len(posted) < 3:
+            cost = draw.randint(540, 2_500)
+            posted[f"j{number}"] = (cost * 3 // 5, cost)
+            board.post(id=f"j{number}", queue="api", costs=(2, "requests", 1, "tokens", cost * 3 // 5))
+            number += 1
+        for run in [one for one in open_ if one["end"] <= now]:
+            open_.remove(run)
+            board.consume("w1", run["id"], costs=(1, "tokens", run["cost"]))
+        free = 20 - len(open_)
+        for job in board.claim(count=free, queues=["api"], lease=60_000) if free else []:
+            estimate, cost = posted.pop(job["id"])
+            end = now + draw.randint(2_000, 12_000)
+            run = {"id": job["id"], "begin": now, "end": end, "estimate": estimate, "cost": cost}
+            open_.append(run)
+            runs.append(run)
+        now = clock.advance(500)
+    used = sum(run["cost"] for run in runs if run["end"] <= begin + 600_000)
+    assert used >= 900_000 * 0.95
+    assert len(runs) >= 600 * 0.95
+    # What the jobs in flight at any one time cost beyond their estimates.
+    moments = sorted(
+        [(run["begin"], run["cost"] - run["estimate"]) for run in runs]
+        + [(run["end"], run["estimate"] - run["cost"]) for run in runs]
+    )
+    beyond = list(zip((at for at, _ in moments), accumulate(more for _, more in moments)))
+    for first in (run["begin"] for run in runs):
+        within = [run for run in runs if first <= run["begin"] < first + 60_000]
+        over = max(more for at, more in beyond if first <= at <= first + 60_000)
+        assert len(within) <= 5 + 60
+        assert sum(run["cost"] for run in within) <= 9_000 + 90_000 + over

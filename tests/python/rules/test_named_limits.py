@@ -257,6 +257,8 @@ def test_a_limit_stays_while_something_names_it(board):
         "rate-period": 1000,
         "burst": 1,
         "dry": 0,
+        "debt": 0,
+        "paused": 0,
     }
     board.reset(queue="mail")
     board.reset("limits", queue="sms")

@@ -28,9 +28,9 @@ def stats(board, **options):
 
 
 def counts(board, **options):
-    """What is not 0, without the distributions."""
+    """What is not 0, without the distributions and the sums of costs."""
     told = stats(board, **options)
-    return {name: n for name, n in told.items() if name not in [*TIMES, "day"] and n}
+    return {name: n for name, n in told.items() if name not in [*TIMES, "day", "cost", "costs"] and n}
 
 
 def test_a_day_without_events_is_all_zeros(clocked_board):

@@ -270,6 +270,11 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.claim("alice", id="last")
     board.fail("alice", "last")
     seen.append(list(board.get("last")))
+    board.set(limit="tokens", rate=1)
+    board.post(id_="priced", queue="models", costs=(1, "tokens", 5))
+    board.claim("alice", id="priced")
+    board.heartbeat("alice", "priced", cost=2)
+    seen.append(list(board.get("priced")))
     fields = re.findall(r"`([a-z]+)`", " ".join(row["field"] for row in table(COMMANDS, "Record fields")))
     assert {name for names in seen for name in names} == set(fields)
     for names in seen:
