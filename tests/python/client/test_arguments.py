@@ -18,6 +18,13 @@ WRONGS: dict[str, list[tuple[Any, str]]] = {
         (0, "cost must be from 1 to 2147483647, not 0"),
         ("3", "cost is a whole number, such as cost=3"),
     ],
+    "costs": [
+        ("tokens=5", "costs is a dict of limits and permits"),
+        ({}, "costs names at least one limit"),
+        ({"tokens": -1}, "must be from 0 to 2147483647, not -1"),
+        ({"tokens": "5"}, "is a whole number"),
+        ({"": 5}, "a limit in costs is a text of 1 to 255 bytes"),
+    ],
     "priority": [(2**31, "priority must be from -2147483648"), (1.5, "priority is a whole number")],
     "delay": [(5, "delay is text with a unit"), ("soon", "delay is text with a unit")],
     "at": [("noon", "at is a datetime with a zone")],
@@ -57,9 +64,10 @@ WRONGS: dict[str, list[tuple[Any, str]]] = {
     "onconflict": [("keep", "onconflict must be one of reject, return, replace, debounce")],
     "id": [(5, "id is text"), ("", "id is a text")],
     "replace": [("no", "replace is True or False")],
+    "block": [(5, "block is text with a unit")],
     "together": [(5, "together is text")],
 }
-OF_CALLS = {"id", "at", "after", "strict", "parent", "share", "together", "replace"}
+OF_CALLS = {"id", "at", "after", "strict", "parent", "share", "together", "replace", "block"}
 
 
 def refused(says: str) -> Any:

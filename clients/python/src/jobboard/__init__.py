@@ -51,7 +51,19 @@ from .errors import (
 from .handlers import Handlers, NoHandler
 from .jobs import Job
 from .layers import Compressed, Encrypted, Files, Offloaded
-from .outcomes import Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash
+from .outcomes import (
+    Abandon,
+    CancelRequested,
+    Complete,
+    GoHome,
+    Lost,
+    Next,
+    NoRetry,
+    RateLimited,
+    Retry,
+    Stopped,
+    Trash,
+)
 from .signatures import ArgumentError
 from .worker import Worker
 
@@ -118,6 +130,7 @@ __all__ = [
     "Refused",
     "Requests",
     "ResultDropped",
+    "RateLimited",
     "Retry",
     "ShardedBoard",
     "Slice",

@@ -130,6 +130,26 @@ def pairs(word: str, value: Mapping[Any, Any]) -> list[Any]:
     return [word, len(value), *(part for pair in value.items() for part in pair)]
 
 
+MOST = 2**31 - 1
+
+
+def costs(word: str, value: Mapping[Any, Any]) -> list[Any]:
+    """`COSTS 1 limit cost`."""
+    label = word.lower().replace("-", "_")
+    if not isinstance(value, Mapping):
+        raise TypeError(
+            f"{label} is a dict of limits and permits, such as {label}={{'tokens': 500}}, not {value!r:.100}"
+        )
+    if not value:
+        raise ValueError(
+            f"{label} names at least one limit: leave it out, or write {label}={{'tokens': 500}}"
+        )
+    for limit, one in value.items():
+        check_name(limit, f"a limit in {label}")
+        check_whole(one, f"{label}[{limit!r}]", 0, MOST)
+    return [word, len(value), *(part for pair in value.items() for part in pair)]
+
+
 def check_ids(ids: Iterable[Any], verb: str) -> None:
     """Raises TypeError where a list stands for the ids in it."""
     for id in ids:

@@ -40,6 +40,24 @@ def _origin(value: Any) -> Origin:
     return Origin(**replies.mapping()(value))
 
 
+class Spent(NamedTuple):
+    """What a claim has cost so far, as its worker said: the permits of everything that is not named, and of
+    single limits.
+    """
+
+    cost: int
+    costs: dict[str, int] = {}
+
+
+def _costs(value: Any) -> dict[str, int]:
+    return {replies.text(limit): int(cost) for limit, cost in replies.pairs(value)}
+
+
+def _spent(value: Any) -> Spent:
+    found = {replies.text(name): one for name, one in replies.pairs(value)}
+    return Spent(int(found["cost"]), _costs(found.get("costs") or {}))
+
+
 FIELDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(["id", "state", "queue", "name", "worker", "kind", "message", "stage"], replies.text),
     **dict.fromkeys(["previous", "reason", "user", "unique", "parent", "group"], replies.text),
@@ -51,6 +69,8 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "progress": _float,
     "meta": replies.strings,
     "origin": _origin,
+    "costs": _costs,
+    "spent": _spent,
     "awaits": lambda value: _awaits(value),
 }
 """The fields of a record but payload and result, and what makes them values."""
@@ -139,6 +159,8 @@ class Job:
     session: bool | None
     origin: Origin | None
     awaits: Awaits | None
+    costs: dict[str, int] | None
+    spent: Spent | None
 
     def __init__(self, raw: dict[bytes, Any], codec: Codec = _JSON) -> None:
         self._raw, self._codec = raw, codec

@@ -127,14 +127,22 @@ class GiveBack(Outcome):
     """Back to the queue, at no cost; cancelled, when somebody asked for that."""
 
     verb = "JOB.ABANDON"
-    __slots__ = ("delay", "reason")
+    __slots__ = ("delay", "reason", "pause")
 
-    def __init__(self, reason: str, delay: Duration | None = None) -> None:
-        self.reason, self.delay = reason, delay
+    def __init__(
+        self, reason: str, delay: Duration | None = None, pause: tuple[Name, Duration] | None = None
+    ) -> None:
+        self.reason, self.delay, self.pause = reason, delay, pause
+
+    def without_pause(self) -> GiveBack:
+        """The job alone waits."""
+        longest = [one for one in (self.delay, self.pause and self.pause[1]) if one is not None]
+        return GiveBack(self.reason, max(longest, key=to_ms, default=None))
 
     def options(self) -> list[Any]:
         words: list[Any] = ["REASON", shortened(self.reason, TEXT)]
-        return words if self.delay is None else [*words, "DELAY", to_ms(self.delay)]
+        words += [] if self.delay is None else ["DELAY", to_ms(self.delay)]
+        return words + ([] if self.pause is None else ["PAUSE", self.pause[0], to_ms(self.pause[1])])
 
 
 class Unhandled(GiveBack):
@@ -195,6 +203,22 @@ class Abandon(Exception):
         super().__init__(reason)
         self.reason = _text("reason", reason, "Abandon('the disk is full', delay='5m')")
         self.delay = _checked("delay", delay)
+
+
+class RateLimited(Exception):
+    """Raised by a handler whose call was answered with 429: `raise RateLimited("tokens", "30s")`.
+
+    No job that counts against this shared limit is claimed for this time, and the job goes back at no cost.
+    The limit has to be one of the job's; otherwise the job alone waits, and the log says so.
+    """
+
+    def __init__(self, limit: Name, for_: Duration, reason: str = "") -> None:
+        super().__init__(limit, for_, reason)
+        check_name(limit, "limit")
+        if to_ms(for_, "for_") < 1:
+            raise ValueError(f"for_ is how long the limit rests, such as '30s', not {for_!r}")
+        self.limit, self.for_ = limit, for_
+        self.reason = _text("reason", reason, "RateLimited('tokens', '30s', 'the API says 429')")
 
 
 class Trash(Exception):

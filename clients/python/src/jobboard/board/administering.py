@@ -182,18 +182,23 @@ class Administering(Family):
         *,
         queue: Name | None = None,
         group: Name | None = None,
+        limit: Name | None = None,
         for_: Duration | None = None,
         release: bool = False,
     ) -> Request[None]:
-        """Lets nothing be claimed from the board, a queue or a group; `release` takes running jobs back."""
-        words: list[Any] = _scope(queue, group, None)
+        """Lets nothing be claimed from the board, a queue or a group, or nothing that counts against a shared
+        limit; `release` takes running jobs back. A pause only gets longer, until `resume`.
+        """
+        words: list[Any] = _scope(queue, group, limit)
         words += [] if for_ is None else ["FOR", to_ms(for_, "for_")]
         return self._request("JOB.PAUSE", [*words, *(["RELEASE"] if release else [])], replies.ok)
 
     @command(each(nothing))
-    def resume(self, *, queue: Name | None = None, group: Name | None = None) -> Request[None]:
+    def resume(
+        self, *, queue: Name | None = None, group: Name | None = None, limit: Name | None = None
+    ) -> Request[None]:
         """Ends a pause."""
-        return self._request("JOB.RESUME", _scope(queue, group, None), replies.ok)
+        return self._request("JOB.RESUME", _scope(queue, group, limit), replies.ok)
 
     @command(each(min))
     def worker_register(

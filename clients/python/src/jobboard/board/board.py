@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
@@ -10,7 +10,7 @@ import redis
 from .. import codecs
 from ..arguments import Name, encoded
 from ..connecting import async_client_of, client_of, hidden, name_of
-from ..errors import NoModule, explained, translated
+from ..errors import explained, translated
 from ..handlers import Handlers
 from ..replies import text
 from .administering import Administering
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..connecting import AsyncClient, Client
 
 T = TypeVar("T")
-TYPE = "jobboard1"
-"""What TYPE says of a board."""
 BLOCK = 2000
 """The longest wait of one command, ms."""
 
@@ -167,16 +165,6 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
 
     def __repr__(self) -> str:
         return f"AsyncBoard({self.key!r})"
-
-
-def keys_of_boards(client: Any) -> Iterator[Any]:
-    """The keys of a server that are boards; raises `NoModule` where there can be none."""
-    try:
-        yield from client.scan_iter(_type=TYPE, count=1000)
-    except redis.ResponseError as error:
-        if "unknown type name" in str(error):  # Valkey 9 knows the types of its modules
-            raise NoModule(str(error)) from None
-        raise
 
 
 def longest_block(client: Any) -> int:

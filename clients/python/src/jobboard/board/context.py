@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
 
+from ..arguments import MOST, check_whole, costs
 from ..durations import Duration, to_ms
 from ..jobs import Job, Signal
 from ..outcomes import GoHome, Lost, Stopped, Waits
@@ -132,6 +133,20 @@ class Context:
     def set_meta(self, **fields: Any) -> None:
         """Sets fields of the job's META, as text; others stay."""
         self._report({"meta": {name: str(value) for name, value in fields.items()}})
+
+    def cost(self, permits: int | None = None, /, **limits: int) -> None:
+        """Says what this run has cost so far, in permits: `context.cost(tokens=812)` of shared limits by
+        name, `context.cost(3)` of all other rates. The server takes or returns the difference to the estimate
+        with which the job was posted. A later report takes the place of an earlier one.
+        """
+        found: dict[str, Any] = {}
+        if permits is not None:
+            found["cost"] = check_whole(permits, "permits", 0, MOST)
+        if limits:
+            costs("costs", limits)  # which refuses what is none
+            found["costs"] = limits
+        if found:
+            self._report(found)
 
     def output(self, chunk: str | bytes) -> None:
         """Writes what the job says while it runs, for readers of `board.output(id)`. Each run writes anew.

@@ -63,6 +63,8 @@ def _value(name: str, values: list[Any]) -> Any:
         return "".join(values)
     if isinstance(values[0], (str, list)):
         return values[0]
+    if name == "costs":
+        return {limit: sum(one.get(limit, 0) for one in values) for limit in sorted({*chain(*values)})}
     if isinstance(values[0], dict):
         return _distribution(values)
     if name in EARLIEST:

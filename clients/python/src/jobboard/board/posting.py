@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
 from ..arguments import (
+    MOST,
     Encoder,
     Name,
     check_choice,
     check_name,
     choice,
+    costs,
     counted,
     duration,
     encode_options,
@@ -79,6 +81,7 @@ class SharedOptions(TypedDict, total=False):
     queue: Name | None
     group: Name | None
     cost: int | None
+    costs: Mapping[Name, int] | None
     priority: int | None
     delay: Duration | None
     at: Time | None
@@ -186,7 +189,6 @@ def await_words(word: str, value: Any) -> list[Any]:
     return words
 
 
-MOST = 2**31 - 1
 OPTIONS: dict[str, tuple[str, Encoder]] = {
     **{one: (one.upper(), named) for one in "id name queue group user parent unique".split()},
     **{one: (one.upper(), whole(1, MOST)) for one in "cost maxlive".split()},
@@ -200,6 +202,7 @@ OPTIONS: dict[str, tuple[str, Encoder]] = {
     **{one: (one.upper(), flag) for one in "nx xx replace strict".split()},
     "for_": ("FOR", duration),
     "at": ("AT", time),
+    "costs": ("COSTS", costs),
     "meta": ("META", pairs),
     "tags": ("TAGS", names),
     "backoff": ("BACKOFF", _backoff),

@@ -135,9 +135,8 @@ class Reading(Family):
         """What happened on a day (a date, or how many days back): counters and distributions."""
         words = [] if queue is None else ["QUEUE", queue]
         words += [] if day is None else ["DAY", str(day)]
-        return self._request(
-            "JOB.STATS", words, replies.mapping(**dict.fromkeys(DISTRIBUTIONS, DISTRIBUTION))
-        )
+        shapes = {**dict.fromkeys(DISTRIBUTIONS, DISTRIBUTION), "costs": replies.mapping()}
+        return self._request("JOB.STATS", words, replies.mapping(**shapes))
 
     @command(each(merging.row))
     def info(self, *, digest: bool = False) -> Request[dict[str, Any] | None]:

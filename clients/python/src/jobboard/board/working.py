@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
 from ..arguments import (
+    MOST,
     Encoder,
     Name,
     check_whole,
@@ -24,6 +25,9 @@ from ..arguments import (
     pairs,
     plain,
     whole,
+)
+from ..arguments import (
+    costs as costs_words,
 )
 from ..codecs import Codec
 from ..durations import Duration, to_ms
@@ -45,6 +49,10 @@ if TYPE_CHECKING:
     Order = Literal["best", "listed", "rotate"]
 
 
+Costs = Mapping[Name, int]
+"""Limits and how many permits each costs."""
+Pause = tuple[Name, Duration]
+"""A shared limit of the job, and how long nothing is claimed that counts against it."""
 Chunk = tuple[int, "str | bytes"]
 """A chunk of output: its number in this run, from 1, and what it says."""
 
@@ -130,6 +138,10 @@ class ConsumeOptions(TypedDict, total=False):
     onfailure: Literal["hold", "cancel", "fail", "run"] | None
     strict: bool | None
     output: Chunk | None
+    cost: int | None
+    costs: Costs | None
+    next_cost: int | None
+    next_costs: Costs | None
     await_: Name | Sequence[Name] | Await | None
 
 
@@ -154,6 +166,10 @@ CONSUME: dict[str, tuple[str, Encoder]] = {
     "onfailure": ("ONFAILURE", choice(*ON_FAILURE)),
     "after": ("AFTER", names),
     "output": ("OUTPUT", lambda word, value: _chunk(value)),
+    "cost": ("COST", whole(0, MOST)),
+    "costs": ("COSTS", costs_words),
+    "next_cost": ("NEXT-COST", whole(1, MOST, "next_cost")),
+    "next_costs": ("NEXT-COSTS", costs_words),
 }
 
 
@@ -278,6 +294,9 @@ class Working(Family):
         meta: Mapping[str, Any] | None = None,
         log: str | None = None,
         output: Chunk | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[Beat]:
         """Keeps a claim alive, and says how far the work is. Raises `Stale`, `NotOwner` … when it is lost."""
         words: list[Any] = [worker, id, *_token(token)]
@@ -288,6 +307,7 @@ class Working(Family):
         words += pairs("META", meta) if meta else []
         words += [] if log is None else ["LOG", log]
         words += _chunk(output)
+        words += _spend(cost, costs, pause)
         return self._request("JOB.HEARTBEAT", words, _beat)
 
     @command(by_id)
@@ -302,6 +322,8 @@ class Working(Family):
         lease: Duration | None = None,
         replace: bool = False,
         output: Chunk | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[Stored]:
         """Stores what a step of the work came to, and keeps the claim alive. The first value wins, unless
         `replace` is set: the answer has the one that counts.
@@ -310,6 +332,7 @@ class Working(Family):
         words += [] if lease is None else ["LEASE", to_ms(lease, "lease")]
         words += ["REPLACE"] if replace else []
         words += _chunk(output)
+        words += _spend(cost, costs)
 
         def parse(reply: Any) -> Stored:
             found = dict(replies.pairs(reply))
@@ -332,11 +355,19 @@ class Working(Family):
         ontimeout: Literal["run", "fail", "cancel"] | None = None,
         step: Name | None = None,
         payload: Any = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[Waited]:
         """Waits for signals: keeps the job when they have arrived, else gives it up until they do."""
-        words = [worker, id, *await_words("SIGNALS", Await(signals, any, within, ontimeout)), *_token(token)]
+        words: list[Any] = [
+            worker,
+            id,
+            *await_words("SIGNALS", Await(signals, any, within, ontimeout)),
+            *_token(token),
+        ]
         words += [] if step is None else ["STEP", step]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        words += _spend(cost, costs)
         return self._request("JOB.AWAIT", words, waited(self.codec))
 
     @command(by_ids("tokens"))
@@ -377,11 +408,15 @@ class Working(Family):
         ids: Sequence[Name],
         tokens: Sequence[int] | None = None,
         results: Sequence[Any] | None = None,
+        *,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[list[str | Refused]]:
         """Consumes many jobs, each with its result: for each its state, or what was `Refused`."""
-        words = [worker, len(ids), *ids, *_tokens(tokens)]
+        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens)]
         if results is not None:
             words += ["RESULTS", len(results), *map(self._payload, results)]
+        words += _spend(cost, costs)
         return self._request("JOB.MCONSUME", words, replies.list_of(replies.or_refused(replies.text)))
 
     @command(by_id)
@@ -396,10 +431,14 @@ class Working(Family):
         retry: Duration | None = None,
         noretry: bool = False,
         payload: Any = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[Failure]:
         """Says that this try failed. `retry` is the wait before the next one, `noretry`: there is none."""
         words: list[Any] = [worker, id, kind, message, *_token(token), *_retry(retry, noretry)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.FAIL", words, failure)
 
     @command(by_ids("tokens"))
@@ -413,9 +452,13 @@ class Working(Family):
         *,
         retry: Duration | None = None,
         noretry: bool = False,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[list[Failure | Refused]]:
         """Says that this try of many jobs failed: for each its `Failure`, or what was `Refused`."""
-        words = [worker, kind, message, len(ids), *ids, *_tokens(tokens), *_retry(retry, noretry)]
+        words: list[Any] = [worker, kind, message, len(ids), *ids, *_tokens(tokens), *_retry(retry, noretry)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.MFAIL", words, replies.list_of(replies.or_refused(failure)))
 
     @command(each(joined))
@@ -427,9 +470,13 @@ class Working(Family):
         *,
         retry: Duration | None = None,
         noretry: bool = False,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[list[str]]:
         """Says that the try of all that the worker holds failed; returns the ids."""
-        words = [worker, kind, message, "ALL", *_retry(retry, noretry)]
+        words: list[Any] = [worker, kind, message, "ALL", *_retry(retry, noretry)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.MFAIL", words, _ids)
 
     @command(by_id)
@@ -441,9 +488,13 @@ class Working(Family):
         *,
         delay: Duration | None = None,
         reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[None]:
         """Gives a job back, at no cost."""
         words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.ABANDON", words, replies.ok)
 
     @command(by_ids("tokens"))
@@ -455,23 +506,44 @@ class Working(Family):
         *,
         delay: Duration | None = None,
         reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
     ) -> Request[list[str | Refused]]:
         """Gives many jobs back: for each `OK`, or what was `Refused`."""
-        words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
+        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.MABANDON", words, replies.list_of(replies.or_refused(replies.text)))
 
     @command(each(joined))
-    def mabandon_all(self, worker: Name, *, reason: str | None = None) -> Request[list[str]]:
+    def mabandon_all(
+        self,
+        worker: Name,
+        *,
+        reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+        pause: Pause | None = None,
+    ) -> Request[list[str]]:
         """Gives back all that the worker holds; returns the ids."""
-        words = [worker, "ALL", *_delay_reason(None, reason)]
+        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason)]
+        words += _spend(cost, costs, pause)
         return self._request("JOB.MABANDON", words, _ids)
 
     @command(by_id)
     def trash(
-        self, worker: Name, id: Name, token: int | None = None, *, reason: str | None = None
+        self,
+        worker: Name,
+        id: Name,
+        token: int | None = None,
+        *,
+        reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[None]:
         """Puts a job aside for a person to look at."""
         words: list[Any] = [worker, id, *_token(token), *_delay_reason(None, reason)]
+        words += _spend(cost, costs)
         return self._request("JOB.TRASH", words, replies.ok)
 
     @command(by_ids("tokens"))
@@ -482,15 +554,26 @@ class Working(Family):
         tokens: Sequence[int] | None = None,
         *,
         reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[list[str | Refused]]:
         """Puts many jobs aside: for each `OK`, or what was `Refused`."""
-        words = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(None, reason)]
+        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(None, reason)]
+        words += _spend(cost, costs)
         return self._request("JOB.MTRASH", words, replies.list_of(replies.or_refused(replies.text)))
 
     @command(each(joined))
-    def mtrash_all(self, worker: Name, *, reason: str | None = None) -> Request[list[str]]:
+    def mtrash_all(
+        self,
+        worker: Name,
+        *,
+        reason: str | None = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
+    ) -> Request[list[str]]:
         """Puts aside all that the worker holds; returns the ids."""
-        words = [worker, "ALL", *_delay_reason(None, reason)]
+        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason)]
+        words += _spend(cost, costs)
         return self._request("JOB.MTRASH", words, _ids)
 
     def _jobs(self, reply: Any) -> list[Job]:
@@ -500,6 +583,13 @@ class Working(Family):
 def _ids(reply: Any) -> list[str]:
     """The ids of an M-form with ALL, whose replies are pairs of an id and its reply."""
     return [replies.text(pair[0]) for pair in reply or ()]
+
+
+def _spend(cost: int | None, costs: Costs | None, pause: Pause | None = None) -> list[Any]:
+    """What the claim has cost so far, and a limit that needs a rest."""
+    words: list[Any] = [] if cost is None else ["COST", check_whole(cost, "cost", 0, MOST)]
+    words += [] if costs is None else costs_words("COSTS", costs)
+    return words + ([] if pause is None else ["PAUSE", pause[0], to_ms(pause[1], "pause")])
 
 
 def _token(token: int | None) -> list[Any]:

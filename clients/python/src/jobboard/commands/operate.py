@@ -38,6 +38,7 @@ def add(subparsers: Subparsers) -> None:
         add_board(parser)
         parser.add_argument("--queue", help="only this queue")
         parser.add_argument("--group", help="only this group of it")
+        parser.add_argument("--limit", help="only what counts against this shared limit")
         if verb == "pause":
             parser.add_argument("--for", dest="for_", type=duration, metavar="TIME")
             parser.add_argument("--release", action="store_true", help="take running jobs back")
@@ -94,8 +95,12 @@ def run_pause(arguments: argparse.Namespace) -> int:
     board = board_of(arguments)
     if arguments.verb == "pause":
         board.pause(
-            queue=arguments.queue, group=arguments.group, for_=arguments.for_, release=arguments.release
+            queue=arguments.queue,
+            group=arguments.group,
+            limit=arguments.limit,
+            for_=arguments.for_,
+            release=arguments.release,
         )
     else:
-        board.resume(queue=arguments.queue, group=arguments.group)
+        board.resume(queue=arguments.queue, group=arguments.group, limit=arguments.limit)
     return 0

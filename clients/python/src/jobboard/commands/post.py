@@ -43,6 +43,12 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument("--block", type=duration, metavar="TIME", help="how long to wait for room")
     parser.add_argument("--tag", action="append", dest="tags")
     parser.add_argument("--meta", action="append", metavar="FIELD=VALUE")
+    parser.add_argument(
+        "--costs",
+        action="append",
+        metavar="LIMIT=PERMITS",
+        help="what it takes of a shared limit; repeatable",
+    )
     parser.add_argument("--after", action="append", metavar="ID", help="wait for this job; repeatable")
     parser.set_defaults(run=run)
 
@@ -63,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     options = {name: value for name, value in options.items() if value is not None}
     if arguments.meta:
         options["meta"] = pairs_of(arguments.meta, "--meta")
+    if arguments.costs:
+        options["costs"] = costs_of(arguments.costs)
     if arguments.lines is not None:
         return post_lines(board, arguments, options)
     if arguments.wait is not None:
@@ -72,6 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(escaped(id))
         return 0
     return wait(board, id, arguments.wait)
+
+
+def costs_of(words: list[str]) -> dict[str, int]:
+    """`LIMIT=PERMITS`, repeated."""
+    try:
+        return {limit: int(cost) for limit, cost in pairs_of(words, "--costs").items()}
+    except ValueError:
+        raise ValueError("--costs takes a limit and a whole number, such as --costs tokens=500") from None
 
 
 def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str, Any]) -> int:

@@ -10,7 +10,6 @@ import redis
 
 from ..board import Board
 from ..board.administering import DURATIONS
-from ..board.board import keys_of_boards
 from ..board.reading import DISTRIBUTIONS
 from ..errors import translated
 from ..escaping import escaped
@@ -29,6 +28,8 @@ from .common import (
     time_of,
 )
 
+TYPE = "jobboard1"
+"""What TYPE says of a board."""
 VERBS = ["set", "pause", "resume", "run", "delete"]
 
 
@@ -83,7 +84,7 @@ def _add_schedule(subparsers: Subparsers) -> None:
 def run_boards(arguments: argparse.Namespace) -> int:
     client: Any = connect(arguments)
     rows = []
-    for key in sorted(keys_of_boards(client)):
+    for key in sorted(client.scan_iter(_type=TYPE, count=1000)):
         board = Board(key, client)
         try:
             found = board.info() or {}

@@ -415,6 +415,8 @@ def words(job: Job, without: str = "") -> list[Any]:
     meta: Any = job.meta or {}
     if meta:
         found += ["META", len(meta), *(part for pair in meta.items() for part in pair)]
+    if job.costs:
+        found += ["COSTS", len(job.costs), *(part for pair in job.costs.items() for part in pair)]
     if job.tags:
         found += ["TAGS", len(job.tags), *job.tags]
     if job.parent is not None and without != "parent" and job.state not in ASIDE:
@@ -435,7 +437,7 @@ def schedule_words(row: Mapping[str, Any]) -> list[Any]:
             found += [name.upper(), row[name]]
     if "backoff-base" in row:
         found += ["BACKOFF", "EXPONENTIAL", row["backoff-base"], row["backoff-max"]]
-    for name, width in (("meta", 2), ("tags", 1)):
+    for name, width in (("meta", 2), ("costs", 2), ("tags", 1)):
         values: Any = row.get(name) or {}
         if values:
             flat = [part for pair in values.items() for part in pair] if width == 2 else list(values)

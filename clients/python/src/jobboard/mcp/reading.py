@@ -14,12 +14,13 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from ..board import Board
-from ..board.board import keys_of_boards
 from ..errors import explained, translated
 from ..replies import text
 from .choosing import Changes, Which
 from .framing import LONGEST, framed
 
+TYPE = "jobboard1"
+"""What TYPE says of a board."""
 FIELDS = "id state queue name priority attempt posted due claimed ended worker kind message progress".split()
 """Of the jobs of a search."""
 SHORT = 300
@@ -67,7 +68,7 @@ class Reading:
     @tool(SHORT)
     def boards(self) -> Any:
         """The job boards of the server, with their jobs by state."""
-        keys = self.only or map(text, itertools.islice(keys_of_boards(self.client), BOARDS))
+        keys = self.only or map(text, itertools.islice(self.client.scan_iter(_type=TYPE, count=1000), BOARDS))
         rows: list[dict[str, Any]] = []
         for key in sorted(keys):
             try:

@@ -52,15 +52,16 @@ class Batch:
                 self._add_report(run, found)
                 found.clear()
             for name, value in fields.items():
-                found[name] = {**found.get(name, {}), **value} if name == "meta" else value
+                joins = name in ("meta", "costs")
+                found[name] = {**found.get(name, {}), **value} if joins else value
         for run, found in merged.values():
             self._add_report(run, found)
 
     def report_words(self, run: Run, fields: Mapping[str, Any]) -> list[Any]:
         words: list[Any] = ["LEASE", self.engine.options.lease]
         for name, value in fields.items():
-            if name == "meta":
-                words += ["META", len(value), *(part for pair in value.items() for part in pair)]
+            if name in ("meta", "costs"):
+                words += [name.upper(), len(value), *(part for pair in value.items() for part in pair)]
             elif name == "output":
                 words += ["OUTPUT", value.number, value.data]
             else:
@@ -266,6 +267,10 @@ class Batch:
         if asked and not isinstance(outcome, GiveBack):
             run.context.cancelled = True
             self.instead.append((run, GiveBack("cancelled")))
+            return
+        if code == "ERR" and isinstance(outcome, GiveBack) and outcome.pause is not None:
+            log.error("%s: the server refuses its pause: %s", journal.who(run), error)
+            self.instead.append((run, outcome.without_pause()))
             return
         if code == "ERR" and not isinstance(outcome, (Fail, GiveBack)):
             log.error("%s: the server refuses its end: %s", journal.who(run), error)

@@ -26,6 +26,7 @@ from ..outcomes import (
     Nothing,
     Outcome,
     PutAside,
+    RateLimited,
     Retry,
     Trash,
     Unhandled,
@@ -115,6 +116,9 @@ class Performer:
             return Unhandled(str(error))
         if isinstance(error, Abandon):
             return GiveBack(error.reason, error.delay)
+        if isinstance(error, RateLimited):
+            reason = error.reason or f"the limit {text(error.limit)} rests"
+            return GiveBack(reason, pause=(error.limit, error.for_))
         if isinstance(error, Trash):
             return PutAside(error.reason)
         if isinstance(error, Retry | NoRetry):
