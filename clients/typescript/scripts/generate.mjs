@@ -14,7 +14,7 @@ const TARGET = here('../src/generated.ts');
 /** Words that calls carry as arguments of a method, and not as options; and PACKED, whose string the package does not read. */
 const POSITIONAL = new Set(['PACKED', 'WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
 /** Options that have a shape of their own in src/words.ts. */
-const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk' };
+const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk', PAUSE: 'rest' };
 /** What an argument of this name is. */
 const SHAPES = {
   ms: 'duration',
@@ -44,6 +44,7 @@ const TYPES = {
   after: 'After',
   claim: 'ClaimOptions',
   chunk: 'Chunk',
+  rest: 'Rest',
 };
 
 // Sections and tables
@@ -190,7 +191,7 @@ let out = `// Made by scripts/generate.mjs from commands.md: do not edit.
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff, Chunk } from './words.js';
+import type { After, Backoff, Chunk, Rest } from './words.js';
 
 `;
 out += `/** The version of the reference that this was made from. */\nexport const REFERENCE = '${/commands? of jobboard ([\d.]+)/i.exec(PAGE)?.[1] ?? ''}';\n\n`;
@@ -219,7 +220,8 @@ export type Shape =
   | 'backoff'
   | 'after'
   | 'claim'
-  | 'chunk';
+  | 'chunk'
+  | 'rest';
 
 /** Each command with its options: the key in a call, the word, and how its value is written. */
 export const COMMANDS = {

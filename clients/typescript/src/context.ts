@@ -15,6 +15,8 @@ export interface Report {
   meta?: Record<string, string>;
   payload?: unknown;
   output?: Buffer;
+  cost?: number;
+  costs?: Readonly<Record<string, number>>;
 }
 
 /** Longer chunks of output are sent in parts, bytes, so that the board's `output-bytes` allows each. */
@@ -116,6 +118,18 @@ export class Context<Payload = unknown> {
   /** Sets fields of the job's META, as text; others stay. */
   setMeta(fields: Readonly<Record<string, string | number | boolean>>): void {
     this.#report({ meta: Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)])) });
+  }
+
+  /**
+   * Says what this run has cost so far, in permits: `context.cost({ tokens: 812 })` of shared limits by name,
+   * `context.cost(3)` of all other rates. The server takes or returns the difference to the estimate with which the job
+   * was posted. A later report takes the place of an earlier one.
+   */
+  cost(permits: number | Readonly<Record<string, number>>): void {
+    const all = typeof permits === 'number' ? [permits] : Object.values(permits);
+    const wrong = all.find((one) => !Number.isInteger(one) || one < 0);
+    if (wrong !== undefined || all.length === 0) throw new TypeError(`a cost is a whole number of permits, 0 or more, not ${JSON.stringify(wrong ?? permits)}`);
+    this.#report(typeof permits === 'number' ? { cost: permits } : { costs: permits });
   }
 
   /**

@@ -2,7 +2,7 @@
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff, Chunk } from './words.js';
+import type { After, Backoff, Chunk, Rest } from './words.js';
 
 /** The version of the reference that this was made from. */
 export const REFERENCE = '0.1';
@@ -25,6 +25,8 @@ export interface PostOptions {
   group?: string | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -99,6 +101,8 @@ export interface MpostOptions {
   group?: string | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -169,6 +173,8 @@ export interface FlowOptions {
   group?: string | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -251,6 +257,8 @@ export interface ScheduleSetOptions {
   group?: string | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** a child becomes ready this long after its intended time. Range: 0 to 2^40 ms */
@@ -353,6 +361,12 @@ export interface HeartbeatOptions {
   log?: string | undefined;
   /** a chunk of what the job writes while it runs, for readers of JOB.OUTPUT, and its number. Range: number 1 to 2^52, chunk 1 byte to `output-bytes` */
   output?: Chunk | undefined;
+  /** the permits that this claim has cost so far, of every rate that `COSTS` does not name: see Costs known afterwards. Range: 0 to 2^31-1 */
+  cost?: number | undefined;
+  /** the same of single shared limits. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
+  pause?: Rest | undefined;
 }
 
 /** The options of `JOB.MHEARTBEAT`, in the words of its reference. */
@@ -371,6 +385,10 @@ export interface StepOptions {
   replace?: boolean | undefined;
   /** a chunk of output, as in JOB.HEARTBEAT. Range: | */
   output?: Chunk | undefined;
+  /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
+  cost?: number | undefined;
+  /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
 /** The options of `JOB.AWAIT`, in the words of its reference. */
@@ -389,6 +407,10 @@ export interface AwaitOptions {
   token?: number | undefined;
   /** replaces the payload. Range: up to `max-payload` bytes */
   payload?: unknown | undefined;
+  /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
+  cost?: number | undefined;
+  /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** the last option: claims the next job as well, unless the worker keeps this one. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -401,6 +423,10 @@ export interface ConsumeOptions {
   payload?: unknown | undefined;
   /** the last chunk of output, as in JOB.HEARTBEAT. Range: | */
   output?: Chunk | undefined;
+  /** what this claim has cost. Range: as in JOB.HEARTBEAT */
+  cost?: number | undefined;
+  /** what this claim has cost. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
   /** how long the server keeps the record. Range: -1 (for ever) to 2^40 ms */
@@ -409,6 +435,10 @@ export interface ConsumeOptions {
   force?: boolean | undefined;
   /** the job continues in this queue under the same id. Excludes `RESULT`, `RETAIN` and `FORCE`: pass what the next worker needs in `PAYLOAD` or in meta fields. Range: 1 to 255 bytes */
   next?: string | undefined;
+  /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
+  nextCost?: number | undefined;
+  /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
+  nextCosts?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
   name?: string | undefined;
   /** as in JOB.POST. Times count from now. Range: with `NEXT` */
@@ -433,6 +463,10 @@ export interface ConsumeOptions {
 
 /** The options of `JOB.MCONSUME`, in the words of its reference. */
 export interface MconsumeOptions {
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
   /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
@@ -441,6 +475,10 @@ export interface MconsumeOptions {
   force?: boolean | undefined;
   /** the job continues in this queue under the same id. Excludes `RESULT`, `RETAIN` and `FORCE`: pass what the next worker needs in `PAYLOAD` or in meta fields. Range: 1 to 255 bytes */
   next?: string | undefined;
+  /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
+  nextCost?: number | undefined;
+  /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
+  nextCosts?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
   name?: string | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -473,6 +511,12 @@ export interface FailOptions {
   noretry?: boolean | undefined;
   /** replaces the payload. Range: up to `max-payload` bytes */
   payload?: unknown | undefined;
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
+  cost?: number | undefined;
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
+  pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -483,6 +527,12 @@ export interface MfailOptions {
   retry?: Duration | undefined;
   /** See JOB.MFAIL. */
   noretry?: boolean | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
+  pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -495,6 +545,12 @@ export interface AbandonOptions {
   delay?: Duration | undefined;
   /** See JOB.ABANDON. */
   reason?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
+  pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -505,6 +561,12 @@ export interface MabandonOptions {
   delay?: Duration | undefined;
   /** See JOB.MABANDON. */
   reason?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
+  pause?: Rest | undefined;
 }
 
 /** The options of `JOB.TRASH`, in the words of its reference. */
@@ -513,6 +575,10 @@ export interface TrashOptions {
   token?: number | undefined;
   /** See JOB.TRASH. */
   reason?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -521,6 +587,10 @@ export interface TrashOptions {
 export interface MtrashOptions {
   /** See JOB.MTRASH. */
   reason?: string | undefined;
+  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  cost?: number | undefined;
+  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
+  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -677,6 +747,8 @@ export interface PauseOptions {
   queue?: string | undefined;
   /** pauses only this group of the queue. Range: 1 to 255 bytes, with `QUEUE` */
   group?: string | undefined;
+  /** pauses the jobs that count against this shared limit, in whatever queue. A limit that the board does not have is refused. Range: 1 to 255 bytes */
+  limit?: string | undefined;
   /** ends the pause after this time; then the server serves blocked claims. Range: 1 to 2^40 ms */
   for?: Duration | undefined;
   /** takes running jobs back as JOB.RELEASE does: the first 64 at once, the rest by the timer in slices. Range: | they continue */
@@ -689,6 +761,8 @@ export interface ResumeOptions {
   queue?: string | undefined;
   /** the group with which the job takes turns in its queue. Range: 1 to 255 bytes, not `*` */
   group?: string | undefined;
+  /** See JOB.RESUME. */
+  limit?: string | undefined;
 }
 
 /** The options of `JOB.GET`, in the words of its reference. */
@@ -862,7 +936,8 @@ export type Shape =
   | 'backoff'
   | 'after'
   | 'claim'
-  | 'chunk';
+  | 'chunk'
+  | 'rest';
 
 /** Each command with its options: the key in a call, the word, and how its value is written. */
 export const COMMANDS = {
@@ -875,6 +950,7 @@ export const COMMANDS = {
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
     ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['priority', 'PRIORITY', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['at', 'AT', 'time'],
@@ -912,6 +988,7 @@ export const COMMANDS = {
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
     ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['priority', 'PRIORITY', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['at', 'AT', 'time'],
@@ -947,6 +1024,7 @@ export const COMMANDS = {
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
     ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['priority', 'PRIORITY', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['at', 'AT', 'time'],
@@ -988,6 +1066,7 @@ export const COMMANDS = {
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
     ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['priority', 'PRIORITY', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['retries', 'RETRIES', 'number'],
@@ -1044,6 +1123,9 @@ export const COMMANDS = {
     ['meta', 'META', 'map'],
     ['log', 'LOG', 'text'],
     ['output', 'OUTPUT', 'chunk'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
+    ['pause', 'PAUSE', 'rest'],
   ],
   'JOB.MHEARTBEAT': [
     ['lease', 'LEASE', 'duration'],
@@ -1053,6 +1135,8 @@ export const COMMANDS = {
     ['lease', 'LEASE', 'duration'],
     ['replace', 'REPLACE', 'flag'],
     ['output', 'OUTPUT', 'chunk'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
   ],
   'JOB.AWAIT': [
     ['signals', 'SIGNALS', 'list'],
@@ -1062,16 +1146,22 @@ export const COMMANDS = {
     ['step', 'STEP', 'text'],
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.CONSUME': [
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
     ['output', 'OUTPUT', 'chunk'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['result', 'RESULT', 'data'],
     ['retain', 'RETAIN', 'endless'],
     ['force', 'FORCE', 'flag'],
     ['next', 'NEXT', 'text'],
+    ['nextCost', 'NEXT-COST', 'number'],
+    ['nextCosts', 'NEXT-COSTS', 'map'],
     ['name', 'NAME', 'text'],
     ['delay', 'DELAY', 'duration'],
     ['priority', 'PRIORITY', 'number'],
@@ -1084,10 +1174,14 @@ export const COMMANDS = {
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MCONSUME': [
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['result', 'RESULT', 'data'],
     ['retain', 'RETAIN', 'endless'],
     ['force', 'FORCE', 'flag'],
     ['next', 'NEXT', 'text'],
+    ['nextCost', 'NEXT-COST', 'number'],
+    ['nextCosts', 'NEXT-COSTS', 'map'],
     ['name', 'NAME', 'text'],
     ['delay', 'DELAY', 'duration'],
     ['priority', 'PRIORITY', 'number'],
@@ -1104,30 +1198,46 @@ export const COMMANDS = {
     ['retry', 'RETRY', 'duration'],
     ['noretry', 'NORETRY', 'flag'],
     ['payload', 'PAYLOAD', 'data'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
+    ['pause', 'PAUSE', 'rest'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MFAIL': [
     ['retry', 'RETRY', 'duration'],
     ['noretry', 'NORETRY', 'flag'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
+    ['pause', 'PAUSE', 'rest'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.ABANDON': [
     ['token', 'TOKEN', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['reason', 'REASON', 'text'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
+    ['pause', 'PAUSE', 'rest'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MABANDON': [
     ['delay', 'DELAY', 'duration'],
     ['reason', 'REASON', 'text'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
+    ['pause', 'PAUSE', 'rest'],
   ],
   'JOB.TRASH': [
     ['token', 'TOKEN', 'number'],
     ['reason', 'REASON', 'text'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MTRASH': [
     ['reason', 'REASON', 'text'],
+    ['cost', 'COST', 'number'],
+    ['costs', 'COSTS', 'map'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.WORKER REGISTER': [
@@ -1210,12 +1320,14 @@ export const COMMANDS = {
   'JOB.PAUSE': [
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
+    ['limit', 'LIMIT', 'text'],
     ['for', 'FOR', 'duration'],
     ['release', 'RELEASE', 'flag'],
   ],
   'JOB.RESUME': [
     ['queue', 'QUEUE', 'text'],
     ['group', 'GROUP', 'text'],
+    ['limit', 'LIMIT', 'text'],
   ],
   'JOB.GET': [
     ['fields', 'FIELDS', 'list'],
@@ -1389,7 +1501,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits', 'costs', 'spent'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 

@@ -18,7 +18,7 @@ export { type ErrorClass, type HandlerFunction, NoHandler, type Which } from './
 export { type Hook, hooks } from './hooks.js';
 export { type FieldNames, Job } from './jobs.js';
 export type { Server } from './link.js';
-export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, Stopped, Trash } from './outcomes.js';
+export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, Stopped, Trash } from './outcomes.js';
 export type { Row } from './replies.js';
 export type { InputOf, OutputOf, Schema } from './schema.js';
 export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';

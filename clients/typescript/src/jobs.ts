@@ -45,6 +45,10 @@ export class Job<Payload = unknown, Result = unknown> {
   declare readonly children?: number;
   declare readonly group?: string;
   declare readonly cost?: number;
+  /** The permits that a claim of it takes of single limits. */
+  declare readonly costs?: Readonly<Record<string, number>>;
+  /** What its claim, or the last one, has cost so far, as its worker has said. */
+  declare readonly spent?: { readonly cost: number; readonly costs?: Readonly<Record<string, number>> };
   declare readonly session?: number;
 
   /** What the steps of its work came to, as the server has it. */
@@ -115,6 +119,8 @@ export class Job<Payload = unknown, Result = unknown> {
 function field(key: string, found: Reply): unknown {
   if (key === 'meta') return strings(found);
   if (key === 'progress') return double(found);
+  if (key === 'costs') return mapping(found);
+  if (key === 'spent') return mapping(found, { costs: (limits) => mapping(limits) });
   return value(found);
 }
 

@@ -61,6 +61,25 @@ export class Abandon extends Error {
   }
 }
 
+/**
+ * Thrown by a handler whose call was answered with 429: `throw new RateLimited('tokens', '30s')`.
+ *
+ * No job that counts against this shared limit is claimed for this time, and the job goes back at no cost. The limit has
+ * to be one of the job's; otherwise the job alone waits, and the log says so.
+ */
+export class RateLimited extends Error {
+  override readonly name = 'RateLimited';
+  readonly limit: string;
+  readonly time: Duration;
+
+  constructor(limit: string, time: Duration, reason = '') {
+    super(reason === '' ? `the limit ${limit} rests` : reason);
+    toMs(time, 'time');
+    this.limit = limit;
+    this.time = time;
+  }
+}
+
 /** Thrown by a handler: the job can never succeed; set it aside for a person to look at. */
 export class Trash extends Error {
   override readonly name = 'Trash';

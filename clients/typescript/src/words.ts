@@ -19,6 +19,9 @@ export type After = readonly string[] | AfterAll | readonly AfterAll[];
 /** A chunk of output: its number in this run, from 1, and what it says. */
 export type Chunk = readonly [number: number, text: string | Buffer];
 
+/** A shared limit of a job, and how long nothing is claimed that counts against it. */
+export type Rest = readonly [limit: string, time: Duration];
+
 /** A word of a command. */
 export type Word = string | Buffer;
 
@@ -76,6 +79,10 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
     case 'chunk': {
       const [number, chunk] = value as Chunk;
       return [word, String(number), chunk];
+    }
+    case 'rest': {
+      const [limit, time] = value as Rest;
+      return [word, text(limit, key), String(toMs(time, key))];
     }
     case 'claim':
       return [word, ...optionWords('JOB.CLAIM', value, codec)];

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { toMs } from '../durations.js';
 import { ArgumentError, PayloadError } from '../errors.js';
 import { type Handler, NoHandler } from '../handlers.js';
-import { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, Retry, shortened, Trash } from '../outcomes.js';
+import { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
 import { validated } from '../schema.js';
 import { advanced, completed, failed, givenBack, NOTHING, type Outcome, trashed } from './run.js';
 
@@ -57,6 +57,7 @@ function failure(error: unknown, context: Context, handler: Handler | undefined,
   if (error instanceof GoHome) return givenBack('the worker stops');
   if (error instanceof NoHandler) return { ...NOTHING, kind: 'unhandled', value: error.message };
   if (error instanceof Abandon) return givenBack(error.message, error.delay === undefined ? undefined : toMs(error.delay));
+  if (error instanceof RateLimited) return givenBack(error.message, undefined, [error.limit, toMs(error.time)]);
   if (error instanceof Trash) return trashed(error.message);
   if (error instanceof Retry) {
     if (error.cause !== undefined) stack(error, context, stacks);

@@ -16,6 +16,8 @@ export interface Outcome {
   readonly data?: Word | null;
   /** What the handler returned or threw. */
   readonly value?: unknown;
+  /** What is sent in its place when the server refuses its words. */
+  readonly instead?: () => Outcome;
 }
 
 /**
@@ -136,9 +138,13 @@ export function failed(kind: string, message: string, { delay, noretry = false, 
   return { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error };
 }
 
-export function givenBack(reason: string, delay?: number): Outcome {
+/** Back to the queue after `delay`, ms. With `rest` a shared limit of the job is paused: its name, and how long, ms. */
+export function givenBack(reason: string, delay?: number, rest?: readonly [limit: string, ms: number]): Outcome {
   const options = ['REASON', shortened(reason), ...(delay === undefined ? [] : ['DELAY', String(delay)])];
-  return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options };
+  if (rest === undefined) return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options };
+  const [limit, ms] = rest;
+  // The server refuses a limit that is none of the job's: then the job alone waits.
+  return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options: [...options, 'PAUSE', limit, String(ms)], instead: () => givenBack(reason, ms) };
 }
 
 export function trashed(reason: string): Outcome {

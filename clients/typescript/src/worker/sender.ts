@@ -269,7 +269,7 @@ export class Sender {
       else if ((['log', 'chunk'] as const).some((one) => fields[one] !== undefined && found[one] !== undefined)) {
         commands.push(this.#report(run, found));
         merged.set(run, { ...fields });
-      } else merged.set(run, { ...found, ...fields, ...(found.meta || fields.meta ? { meta: { ...found.meta, ...fields.meta } } : {}) });
+      } else merged.set(run, { ...found, ...fields, ...(found.meta || fields.meta ? { meta: { ...found.meta, ...fields.meta } } : {}), ...(found.costs || fields.costs ? { costs: { ...found.costs, ...fields.costs } } : {}) });
     }
     for (const [run, fields] of merged) commands.push(this.#report(run, fields));
   }
@@ -441,6 +441,9 @@ export class Sender {
     this.#alone.delete(run);
     if (error.code === 'CANCELLED' && error.message.includes('requested') && outcome.kind !== 'giveBack') {
       this.end(run, givenBack('cancelled'));
+    } else if (error.code === 'ERR' && outcome.instead !== undefined) {
+      log.error(`${run.shown}: the server refuses its pause: ${error.message}`);
+      this.end(run, outcome.instead());
     } else if (error.code === 'ERR' && outcome.kind !== 'fail' && outcome.kind !== 'giveBack') {
       log.error(`${run.shown}: the server refuses its end: ${error.message}`);
       this.end(run, failed('Refused', error.message.slice(0, 200)));
