@@ -254,6 +254,10 @@ fn changes(words: &mut Words, verb: JobVerb, query: &Query) -> Result<(), Failur
 }
 
 fn place(words: &mut Words, query: &Query) {
+    if let Some(limit) = query.bytes("limit") {
+        words.add("LIMIT").add(limit);
+        return;
+    }
     if let Some(queue) = query.bytes("queue") {
         words.add("QUEUE").add(queue);
         if let Some(group) = query.bytes("group") {
@@ -304,12 +308,7 @@ fn settings(board: &[u8], query: &Query) -> Result<Words, Failure> {
     let reset: Vec<&str> = query.iter().filter_map(|(field, _)| field.strip_prefix("r.")).collect();
     let mut words = start("JOB.SETTINGS");
     words.add(if reset.is_empty() { "SET" } else { "RESET" }).add(board);
-    match query.bytes("limit") {
-        Some(limit) => {
-            words.add("LIMIT").add(limit);
-        }
-        None => place(&mut words, query),
-    }
+    place(&mut words, query);
     if !reset.is_empty() {
         for name in reset {
             words.add(name);
@@ -355,6 +354,8 @@ mod tests {
             "JOB.PAUSE board QUEUE \"a b\" GROUP g FOR 1500 RELEASE"
         );
         assert_eq!(one("verb=resume&group=lost"), "JOB.RESUME board");
+        assert_eq!(one("verb=pause&limit=api&for=30"), "JOB.PAUSE board LIMIT api FOR 30000");
+        assert_eq!(one("verb=resume&limit=api"), "JOB.RESUME board LIMIT api");
         assert_eq!(
             one("verb=signal&signal=a+b&id=j&value=%FF%22"),
             "JOB.SIGNAL board \"a b\" 1 j VALUE \"\\xff\\\"\""

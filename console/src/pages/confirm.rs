@@ -150,7 +150,9 @@ fn back(board: &[u8], query: &Query) -> String {
         }
         ("delete", [_]) => board_address("/jobs", board),
         (_, [id]) => address("/job", &[("b", board), ("id", id)]),
-        ("pause" | "resume", _) if query.is_set("group") => board_address("/limits", board),
+        ("pause" | "resume", _) if query.is_set("group") || query.is_set("limit") => {
+            board_address("/limits", board)
+        }
         ("pause" | "resume", _) => board_address("/board", board),
         _ => {
             let filters = Filters::read(query);
@@ -168,6 +170,7 @@ fn options(verb: &str, query: &Query) -> Markup {
         "return" => &["fresh"],
         "cancel" => &["force"],
         "update" => &["priority", "to"],
+        "pause" if query.is_set("limit") => &["for"],
         "pause" => &["for", "release"],
         _ => return html! {},
     };
@@ -286,6 +289,10 @@ async fn of_filters(
 
 async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forecast, Failure> {
     let told = match cx.query.text("verb").unwrap_or_default() {
+        "pause" | "resume" if cx.query.is_set("limit") => {
+            let limit = cx.query.bytes("limit").unwrap_or_default();
+            html! { p { "This is about all jobs that count against the shared limit " (name(limit)) ", in whatever queue." } }
+        }
         "pause" | "resume" => claims(cx, board).await?,
         "settings" => super::settings::forecast(cx, board).await?,
         "signal" => html! {

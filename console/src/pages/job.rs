@@ -17,11 +17,11 @@ use crate::format::{job_link, jobs_address, name, number, size, span, state, whe
 use crate::names::{address, hex, own, shown};
 
 /// Everything but payload, result and steps, which may be large.
-const FIELDS: [&str; 38] = [
+const FIELDS: [&str; 40] = [
     "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
     "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
     "ended", "modified", "intended", "version", "previous", "user", "unique", "parent", "share", "children",
-    "after", "tags", "tracked", "meta", "origin", "awaits",
+    "after", "tags", "tracked", "meta", "origin", "awaits", "costs", "spent",
 ];
 
 const TIMES: [&str; 8] = ["deadline", "posted", "due", "claimed", "ended", "modified", "intended", "until"];
@@ -225,7 +225,7 @@ fn fact(board: &[u8], field: &str, value: &Value) -> Markup {
             "user" => (list("user")),
             "worker" => (list("worker")),
             "kind" => (list("kind")),
-            "meta" => (super::work::meta(Some(value))),
+            "meta" | "costs" | "spent" => (super::work::meta(Some(value))),
             "origin" => (origin(board, value)),
             "left" => @if crate::connection::reply::int(value) == Some(-1) { "for ever" } @else { (crate::connection::reply::text(value)) " retries" },
             _ if TIMES.contains(&field) => (when(crate::connection::reply::int(value).unwrap_or(0))),

@@ -27,13 +27,17 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 /// Why a limit gives nothing now, if it does not.
 fn held_back(row: &Record) -> Markup {
     let full = row.int("concurrency") >= 0 && row.int("claimed") >= row.int("concurrency");
+    let nothing = !full && row.int("paused") == 0;
+    let debt = row.int("debt");
     html! {
+        @if row.int("paused") != 0 { (paused(row.int("paused"))) " " }
         @if full { span.badge.paused { "full" } " " }
         @match row.int("dry") {
-            0 => @if !full { span.faint { "nothing" } },
+            0 => @if nothing { span.faint { "nothing" } },
             -1 => { span.badge.paused { "no permits" } " for ever" },
             at => { span.badge.paused { "no permits" } " until " (when(at)) },
         }
+        @if debt > 0 { ", it owes " (number(debt)) }
     }
 }
 
@@ -100,6 +104,15 @@ fn permits(row: &Record) -> String {
     }
 }
 
+fn limit_actions(board: &[u8], row: &Record) -> Markup {
+    let limit = row.bytes("limit");
+    let act = |verb: &'static [u8]| address("/confirm", &[("b", board), ("limit", &limit), ("verb", verb)]);
+    html! {
+        @if row.int("paused") == 0 { a href=(act(b"pause")) { "pause" } } @else { a href=(act(b"resume")) { "resume" } }
+        " " a href=(address("/settings", &[("b", board), ("limit", &limit)])) { "settings" }
+    }
+}
+
 pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (next, rows) = rows(cx, board, "LIMITS", "limits").await?;
     Ok(html! {
@@ -125,7 +138,7 @@ pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure
                                 td.number data-label="rate" { (permits(row)) }
                                 td data-label="holds back" { (held_back(row)) }
                                 @if cx.may_write() {
-                                    td.actions { a href=(address("/settings", &[("b", board), ("limit", &row.bytes("limit"))])) { "settings" } }
+                                    td.actions { (limit_actions(board, row)) }
                                 }
                             }
                         }
