@@ -190,8 +190,9 @@ impl Command for Post {
     const SPEC: Spec = reference::JOB_POST.with("write deny-oom fast blocking", KeyUse::Insert);
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (job, block) = one_job(&mut call.args)?;
-        run(call, &job, block, || KeptPost { call: call.keep(), several: false })
+        let mut request = Request::default();
+        let block = one_job(&mut call.args, &mut request)?;
+        run(call, &OneJob { request: &request }, block, || KeptPost { call: call.keep(), several: false })
     }
 }
 
@@ -212,9 +213,13 @@ struct KeptPost {
 
 impl blocked_posts::Post for KeptPost {
     fn post(&self, commit: &mut Commit<'_>, ids: &mut KeptIds) -> Result<Option<Lack>, CommandError> {
-        self.call.read(commit.ctx, |args| match self.several {
-            true => post_if_room(commit, &several_jobs(args)?.0, ids),
-            false => post_if_room(commit, &one_job(args)?.0, ids),
+        self.call.read(commit.ctx, |args| {
+            if self.several {
+                return post_if_room(commit, &several_jobs(args)?.0, ids);
+            }
+            let mut request = Request::default();
+            one_job(args, &mut request)?;
+            post_if_room(commit, &OneJob { request: &request }, ids)
         })
     }
 
@@ -223,10 +228,10 @@ impl blocked_posts::Post for KeptPost {
     }
 }
 
-fn one_job<'a>(args: &mut Args<'a>) -> Result<(OneJob<'a>, Option<i64>), CommandError> {
-    let mut request = Request { payload: args.payload("payload")?, ..Request::default() };
-    let Rest { block, .. } = options(args, Form::One, &mut request)?;
-    Ok((OneJob { request }, block))
+/// Reads the job into `request`; returns how long to wait for room.
+fn one_job<'a>(args: &mut Args<'a>, request: &mut Request<'a>) -> Result<Option<i64>, CommandError> {
+    request.payload = args.payload("payload")?;
+    Ok(options(args, Form::One, request)?.block)
 }
 
 fn several_jobs<'a>(args: &mut Args<'a>) -> Result<(SeveralJobs<'a>, Option<i64>), CommandError> {

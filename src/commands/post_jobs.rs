@@ -27,9 +27,9 @@ pub trait Jobs {
 }
 
 /// The job of a `JOB.POST`.
-pub struct OneJob<'a> {
+pub struct OneJob<'r> {
     /// The post.
-    pub request: Request<'a>,
+    pub request: &'r Request<'r>,
 }
 
 /// The jobs of a `JOB.MPOST`.
@@ -56,7 +56,7 @@ impl OneJob<'_> {
         if let Some(id) = self.request.id {
             commit.settle(id)?;
         }
-        settle_others(commit, &self.request)
+        settle_others(commit, self.request)
     }
 }
 
@@ -64,7 +64,7 @@ impl Jobs for OneJob<'_> {
     fn post(&self, commit: &mut Commit<'_>, ids: &mut impl Ids) -> Done {
         self.settle(commit)?;
         let env = commit.env;
-        match &commit.board().post(&env, &self.request, 0)? {
+        match &commit.board().post(&env, self.request, 0)? {
             PostAnswer::Skip => ids.none(),
             PostAnswer::Holds(id) => id.borrowed().text(|id| ids.id(id)),
             PostAnswer::Do(posted) => {
@@ -79,15 +79,15 @@ impl Jobs for OneJob<'_> {
         self.settle(commit)?;
         let env = commit.env;
         let board = commit.board();
-        let answer = board.post_unbounded(&env, &self.request, 0)?;
+        let answer = board.post_unbounded(&env, self.request, 0)?;
         let (mut growth, mut whole) = Default::default();
-        board.grow(&mut growth, &self.request, &answer);
-        board.grow_whole(&mut whole, &self.request, &answer);
+        board.grow(&mut growth, self.request, &answer);
+        board.grow_whole(&mut whole, self.request, &answer);
         Ok((growth, whole))
     }
 
     fn shared(&self) -> (&Request<'_>, usize) {
-        (&self.request, 1)
+        (self.request, 1)
     }
 }
 
