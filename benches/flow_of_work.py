@@ -28,7 +28,7 @@ from waiters import LONG, Waiters, allow_connections, blocked_clients  # noqa: E
 from wire import Wire, encode, fields  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "flow.md"
-ROUNDS = 7
+ROUNDS = 15
 CLAIMS = 200
 """Claims of a round, a hundred jobs each."""
 BEATS = 5_000
@@ -43,6 +43,12 @@ class Bench:
     def __init__(self, server: Server) -> None:
         self.pid, self.port = server.process.pid, server.port
         self.wire = Wire(server.port)
+        self.turn = 0
+
+    def both(self, without: Callable[[], float], given: Callable[[], float]) -> Costs:
+        """Both ways, in an order that changes from round to round: the first finds other caches."""
+        ways = [("without", without), ("with", given)]
+        return {way: measure() for way, measure in (reversed(ways) if self.turn % 2 else ways)}
 
     def cost(self, commands: list[bytes], least: int = 0) -> float:
         """Microseconds of the server's main thread for each of these, in a pipeline.
@@ -69,26 +75,26 @@ def batches(bench: Bench) -> Costs:
     bench.fill(2 * CLAIMS * 100)
     words = ("JOB.CLAIM", "bench", "w", "COUNT", 100, "LEASE", LONG, "BLOCK", 1000)
     with_min = encode(*words, "MIN", 100, "LINGER", 50)
-    return {
-        "without": bench.cost([encode(*words)] * CLAIMS, 100),
-        "with": bench.cost([with_min] * CLAIMS, 100),
-    }
+    return bench.both(
+        lambda: bench.cost([encode(*words)] * CLAIMS, 100), lambda: bench.cost([with_min] * CLAIMS, 100)
+    )
 
 
 def waiting_batches(bench: Bench) -> Costs:
     """Posts while a worker waits for a hundred jobs, and while one waits for a job of another queue."""
-    spent = {}
-    for way, words in (("without", ("QUEUE", "other")), ("with", ("COUNT", 100, "MIN", 100))):
+
+    def beside(*words: object) -> float:
         bench.wire.call("FLUSHALL")
         claim = encode("JOB.CLAIM", "bench", "w", "BLOCK", 0, "LEASE", LONG, *words)
-        waiting = Waiters(bench.port, 1, bench.wire, lambda _, claim=claim: claim)
+        waiting = Waiters(bench.port, 1, bench.wire, lambda _: claim)
         try:
-            spent[way] = bench.cost([encode("JOB.POST", "bench", PAYLOAD)] * 99)
+            return bench.cost([encode("JOB.POST", "bench", PAYLOAD)] * 99)
         finally:
             waiting.close()
             while blocked_clients(bench.wire):
                 time.sleep(0.01)
-    return spent
+
+    return bench.both(lambda: beside("QUEUE", "other"), lambda: beside("COUNT", 100, "MIN", 100))
 
 
 def output(bench: Bench) -> Costs:
@@ -99,7 +105,7 @@ def output(bench: Bench) -> Costs:
     words = ("JOB.HEARTBEAT", "bench", "w", "j", "TOKEN", fields(job)[b"token"])
     chunks = [encode(*words, "OUTPUT", n + 1, PAYLOAD) for n in range(2 * BEATS)]
     bench.cost(chunks[:BEATS])  # until the ring is full
-    return {"without": bench.cost([encode(*words)] * BEATS), "with": bench.cost(chunks[BEATS:])}
+    return bench.both(lambda: bench.cost([encode(*words)] * BEATS), lambda: bench.cost(chunks[BEATS:]))
 
 
 def posts(bench: Bench) -> Costs:
@@ -107,10 +113,10 @@ def posts(bench: Bench) -> Costs:
     bench.wire.call("FLUSHALL")
     bench.wire.call("JOB.SETTINGS", "SET", "bench", "max-jobs", 1_000_000)
     words = ("JOB.POST", "bench", PAYLOAD)
-    return {
-        "without": bench.cost([encode(*words)] * BEATS),
-        "with": bench.cost([encode(*words, "BLOCK", 1000)] * BEATS),
-    }
+    return bench.both(
+        lambda: bench.cost([encode(*words)] * BEATS),
+        lambda: bench.cost([encode(*words, "BLOCK", 1000)] * BEATS),
+    )
 
 
 def woken(bench: Bench, count: int) -> float:
@@ -217,6 +223,7 @@ WAYS: dict[str, tuple[Callable[[Bench], Costs], str, str]] = {
 def compared(bench: Bench) -> list[list[str]]:
     spent: dict[str, list[Costs]] = {name: [] for name in WAYS}
     for turn in range(ROUNDS + 1):
+        bench.turn = turn
         for name, (measure, *_) in WAYS.items():
             costs = measure(bench)
             if turn:  # the first round warms up
@@ -269,7 +276,8 @@ Made by `make bench-flow SERVER={given.server} JOBS={given.jobs}` at {commit()}:
 {os.cpu_count()} cores, load of the machine at the end {os.getloadavg()[0]:.1f}. {manner}
 
 Microseconds of the server's main thread for a command, in pipelines, the median of {ROUNDS} rounds. Both
-sides of a row are measured in each round, one after the other; the ratio is the median of the rounds' own.
+sides of a row are measured in each round, one after the other, in an order that changes from round to round;
+the ratio is the median of the rounds' own.
 
 {table(["command", "beside", "µs", "with", "µs", "ratio"], rows)}
 

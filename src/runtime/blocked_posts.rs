@@ -10,6 +10,8 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use board::{Board, Lack, Refusal};
@@ -45,6 +47,8 @@ struct Work {
 type Answer = Result<KeptIds, String>;
 
 static WAITING: MainCell<Option<WaitingPosts<Work>>> = MainCell::new(None);
+/// Whether any post waits: each command asks.
+static ANY: AtomicBool = AtomicBool::new(false);
 /// Clients that are to get their reply.
 static CHOSEN: MainCell<Chosen<Answer>> = MainCell::new(Chosen::NONE);
 /// Boards that are looked at when the turn of the event loop ends.
@@ -56,7 +60,12 @@ const LOOKS: usize = 64;
 const BUDGET: Duration = Duration::from_micros(900);
 
 fn with<R>(work: impl FnOnce(&mut WaitingPosts<Work>) -> R) -> R {
-    WAITING.with(|posts| work(posts.get_or_insert_with(WaitingPosts::default)))
+    WAITING.with(|posts| {
+        let posts = posts.get_or_insert_with(WaitingPosts::default);
+        let done = work(posts);
+        ANY.store(posts.len() > 0, Relaxed);
+        done
+    })
 }
 
 /// How many posts wait, and how many bytes are kept for them.
@@ -72,7 +81,7 @@ pub fn waiting_at(ctx: Ctx, key: &Key) -> (usize, usize) {
 /// Makes a board note where room becomes free, before it changes, if any post waits.
 #[inline]
 pub fn listen(board: &mut Board) {
-    board.watch_room(WAITING.with(|posts| posts.as_ref().is_some_and(|posts| posts.len() > 0)));
+    board.watch_room(ANY.load(Relaxed));
 }
 
 /// What keeps back a new post to a queue and a group although there may be room: others wait.
@@ -155,6 +164,7 @@ fn chosen(number: u64, waiter: Waiter<Work>, answer: Answer) {
 }
 
 /// Posts what has room on this board by now, in the order of arrival.
+#[cold]
 pub fn serve(commit: &mut Commit<'_>) {
     let freed = commit.board().freed();
     if waiting().0 == 0 {
