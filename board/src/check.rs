@@ -111,6 +111,7 @@ impl Board {
             return Err("a class has a cost".into());
         }
         self.check_waits()?;
+        self.check_child_waits()?;
         self.check_labels()?;
         self.check_families()?;
         self.check_pauses()?;
@@ -183,7 +184,7 @@ impl Board {
             return Err(format!("slot {slot} waits in a circle"));
         }
         let mut informed: BTreeMap<(u32, i64), i64> = BTreeMap::new();
-        for tell in &self.relations.waits.resolutions {
+        for tell in self.relations.waits.resolutions.iter().filter(|tell| !tell.children) {
             let from = informed.entry((tell.slot, tell.seq)).or_insert(i64::MAX);
             *from = tell.from.min(*from);
         }

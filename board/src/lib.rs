@@ -19,6 +19,7 @@
 //! claimed --cancel--> claimed, with a request; however it then ends but by consume with FORCE:
 //!                     cancelled
 //! blocked --all it waits for are complete--> ready; --one failed: ONFAILURE--> cancelled, failed
+//!         (other jobs, signals, its children)
 //! ready too long --> failed, kind `expired`
 //! failed, trashed, cancelled --requeue--> ready
 //! ```
@@ -102,7 +103,7 @@ pub use job::costs::{PackedCosts, Spending};
 pub use job::gate::{Gate, OnTimeout, Waiting, SIGNALS_MOST};
 pub use job::history::{Entry, HistoryKind};
 pub use job::id::Id;
-pub use job::kin::{GENERATIONS, SHARE_MOST};
+pub use job::kin::{ChildWait, GENERATIONS, SHARE_MOST};
 pub use job::output::Unread;
 pub use job::remembered::Memo;
 pub use job::unique_key::{Unique, Until};

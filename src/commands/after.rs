@@ -1,15 +1,22 @@
-//! The options AFTER, ONFAILURE and STRICT: the jobs that a job is to wait for.
+//! The options AFTER, ONFAILURE and STRICT: the jobs, or the children, that a job is to wait for.
 
 use board::{After, OnFailure};
 
 use crate::commands::args::{flag, Args, Keyword};
 use crate::replies::errors::{syntax, CommandError};
 
-/// `[AFTER n id… [ONFAILURE …]] [STRICT]`; AFTER may be repeated, each with its own ONFAILURE.
+/// `[AFTER <n id…|CHILDREN> [ONFAILURE …]] [STRICT]`; AFTER may be repeated, each with its own
+/// ONFAILURE.
 #[derive(Default)]
 pub struct Waits<'a> {
-    groups: Vec<(Vec<&'a [u8]>, Option<OnFailure>)>,
+    groups: Vec<(Awaited<'a>, Option<OnFailure>)>,
     strict: bool,
+}
+
+/// What one AFTER names.
+enum Awaited<'a> {
+    Jobs(Vec<&'a [u8]>),
+    Children,
 }
 
 /// The policy of this name.
@@ -27,7 +34,13 @@ impl<'a> Waits<'a> {
     /// Takes an option if it is one of these; otherwise returns false.
     pub fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
         match option {
-            "AFTER" => self.groups.push((args.names("AFTER", 0)?, None)),
+            "AFTER" if args.take("CHILDREN") => {
+                if self.groups.iter().any(|(awaited, _)| matches!(awaited, Awaited::Children)) {
+                    return syntax("AFTER CHILDREN is given twice");
+                }
+                self.groups.push((Awaited::Children, None));
+            }
+            "AFTER" => self.groups.push((Awaited::Jobs(args.names("AFTER", 0)?), None)),
             "ONFAILURE" => {
                 let named = on_failure(args)?;
                 match self.groups.last_mut() {
@@ -50,10 +63,14 @@ impl<'a> Waits<'a> {
                 false => Ok(None),
             };
         }
-        let jobs = self.groups.into_iter().flat_map(|(ids, on_failure)| {
+        let mut after = After { strict: self.strict, ..After::default() };
+        for (awaited, on_failure) in self.groups {
             let on_failure = on_failure.unwrap_or_default();
-            ids.into_iter().map(move |id| (id, on_failure))
-        });
-        Ok(Some(After { jobs: jobs.collect(), strict: self.strict }))
+            match awaited {
+                Awaited::Children => after.children = Some(on_failure),
+                Awaited::Jobs(ids) => after.jobs.extend(ids.into_iter().map(|id| (id, on_failure))),
+            }
+        }
+        Ok(Some(after))
     }
 }

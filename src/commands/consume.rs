@@ -147,9 +147,14 @@ fn consume(
     }
     // A job that it now waits for may have ended without success.
     commit.settle(speaker.id)?;
+    Ok(state_now(commit, speaker.id))
+}
+
+/// The state of a job that has just moved on, whether it still has a record or not.
+pub fn state_now(commit: &mut Commit<'_>, id: &[u8]) -> State {
     let (now, board) = (commit.env.now, commit.board());
-    let gone = || board.tombstone(speaker.id, now).map(|tombstone| tombstone.state);
-    Ok(board.state_of(speaker.id).or_else(gone).unwrap_or(State::Cancelled))
+    let gone = || board.tombstone(id, now).map(|tombstone| tombstone.state);
+    board.state_of(id).or_else(gone).unwrap_or(State::Cancelled)
 }
 
 /// Reads the results after RESULTS.

@@ -4,9 +4,9 @@ use board::{After, Depend, Refusal};
 
 use super::after::on_failure;
 use super::{reference, Command, Family, KeyUse, Spec};
-use crate::commands::args::{flag, once, Keyword};
+use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
-use crate::replies::errors::{unexpected, Done};
+use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
 
 /// The parent of the subcommands.
@@ -43,14 +43,19 @@ fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
     })
 }
 
+fn others<'a>(args: &mut Args<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
+    let n = args.length("n", 1)?;
+    args.many(n, "n", |args| args.name("other"))
+}
+
 impl Command for Add {
     const SPEC: Spec = reference::JOB_DEPEND_ADD.with("write deny-oom", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
         let id = args.name("id")?;
-        let n = args.length("n", 1)?;
-        let others = args.many(n, "n", |args| args.name("other"))?;
+        let children = args.take("CHILDREN");
+        let others = if children { Vec::new() } else { others(args)? };
         let (mut named, mut strict) = (None, false);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
@@ -61,7 +66,8 @@ impl Command for Add {
         }
         let on_failure = named.unwrap_or_default();
         let jobs = others.into_iter().map(|other| (other, on_failure)).collect();
-        change(call, id, &Depend::Add(After { jobs, strict }))
+        let children = children.then_some(on_failure);
+        change(call, id, &Depend::Add(After { jobs, strict, children }))
     }
 }
 
@@ -70,14 +76,13 @@ impl Command for Remove {
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;
-        if call.args.take("SIGNALS") {
-            call.args.end()?;
-            return change(call, id, &Depend::RemoveSignals);
-        }
-        let n = call.args.length("n", 1)?;
-        let others = call.args.many(n, "n", |args| args.name("other"))?;
+        let depend = match () {
+            () if call.args.take("SIGNALS") => Depend::RemoveSignals,
+            () if call.args.take("CHILDREN") => Depend::RemoveChildren,
+            () => Depend::Remove(others(&mut call.args)?),
+        };
         call.args.end()?;
-        change(call, id, &Depend::Remove(others))
+        change(call, id, &depend)
     }
 }
 

@@ -13,9 +13,9 @@ pub enum Ending {
     State(State),
     /// What a failure did to the job.
     Failed(FailAnswer),
-    /// The job waits for signals, or is in this state by now.
+    /// The job waits for signals or children, or is in this state by now.
     Awaits(State),
-    /// The signals have arrived: the worker keeps the job.
+    /// All is there: the worker keeps the job.
     Kept(Kept),
     /// Several jobs, one reply each.
     Each {
@@ -32,6 +32,9 @@ pub struct Kept {
     pub timeout: bool,
     /// The signals that it waited for.
     pub signals: Vec<Arrived>,
+    /// How many children there are, how many have not ended, and how many ended without success, when
+    /// it waited for them.
+    pub children: Option<[i64; 3]>,
     /// When the claim ends by itself, Unix ms.
     pub deadline: i64,
     /// Whether it is asked to stop.
@@ -69,7 +72,7 @@ impl Arrived {
 
 impl Kept {
     fn write(&self, reply: Reply) {
-        reply.map(5);
+        reply.map(if self.children.is_some() { 8 } else { 5 });
         reply.text("state");
         reply.text(State::Claimed.name());
         reply.text("timeout");
@@ -77,6 +80,11 @@ impl Kept {
         reply.text("signals");
         reply.map(self.signals.len());
         self.signals.iter().for_each(|signal| signal.write(reply));
+        let names = ["children", "pending", "unsuccessful"];
+        for (name, n) in self.children.iter().flat_map(|numbers| names.iter().zip(numbers)) {
+            reply.text(name);
+            reply.int(*n);
+        }
         reply.text("deadline");
         reply.int(self.deadline);
         reply.text("cancel");

@@ -1,6 +1,6 @@
 //! Records of jobs in replies: as elements of the reply, or packed as MessagePack into one string.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules, NEVER};
+use board::{Board, FieldList, Fields, Record, Refusal, Rules, Waiting, NEVER};
 use rmp::encode;
 
 use crate::config::config;
@@ -254,6 +254,8 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
         }
         Fields::SHARE => int(to, "share", record.share().map(i64::from)),
         Fields::CHILDREN => int(to, "children", record.children().map(|n| n as i64)),
+        Fields::PENDING => int(to, "pending", Some(record.pending().into())),
+        Fields::UNSUCCESSFUL => int(to, "unsuccessful", Some(record.unsuccessful() as i64)),
         Fields::COST => int(to, "cost", record.cost()),
         Fields::COSTS => {
             to.text("costs");
@@ -307,26 +309,7 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
         }
         Fields::AWAITS => {
             to.text("awaits");
-            let Some(waiting) = record.waiting() else { return to.null() };
-            let gate = &waiting.gate;
-            let until = Some(waiting.until()).filter(|until| *until != NEVER);
-            to.map(3 + usize::from(gate.any) + 2 * usize::from(until.is_some()));
-            to.text("signals");
-            to.array(gate.names.len());
-            gate.names.iter().for_each(|name| to.bytes(name));
-            to.text("missing");
-            let missing: Vec<&[u8]> =
-                gate.names.iter().map(|name| &**name).filter(|name| record.awaits(name)).collect();
-            to.array(missing.len());
-            missing.into_iter().for_each(|name| to.bytes(name));
-            int(to, "since", Some(waiting.from));
-            if gate.any {
-                int(to, "any", Some(1));
-            }
-            if let Some(until) = until {
-                int(to, "until", Some(until));
-                bytes(to, "ontimeout", Some(gate.on_timeout.name().as_bytes()));
-            }
+            write_awaits(to, record);
         }
         Fields::ORIGIN => {
             to.text("origin");
@@ -340,6 +323,46 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
             to.int(origin.at);
         }
         _ => {}
+    }
+}
+
+/// The signals and the children that a job waits for.
+fn write_awaits(to: &mut impl Writes, record: &Record<'_>) {
+    let (waiting, children) = (record.waiting(), record.child_wait());
+    let until = waiting.map(Waiting::until).filter(|until| *until != NEVER);
+    let any = waiting.is_some_and(|waiting| waiting.gate.any);
+    let of_signals = 3 + usize::from(any) + 2 * usize::from(until.is_some());
+    to.map(waiting.map_or(0, |_| of_signals) + usize::from(children.is_some()));
+    if let Some(waiting) = waiting {
+        let gate = &waiting.gate;
+        to.text("signals");
+        to.array(gate.names.len());
+        gate.names.iter().for_each(|name| to.bytes(name));
+        to.text("missing");
+        let missing: Vec<&[u8]> =
+            gate.names.iter().map(|name| &**name).filter(|name| record.awaits(name)).collect();
+        to.array(missing.len());
+        missing.into_iter().for_each(|name| to.bytes(name));
+        to.text("since");
+        to.int(waiting.from);
+        if any {
+            to.text("any");
+            to.int(1);
+        }
+        if let Some(until) = until {
+            to.text("until");
+            to.int(until);
+            to.text("ontimeout");
+            to.bytes(gate.on_timeout.name().as_bytes());
+        }
+    }
+    if let Some(wait) = children {
+        to.text("children");
+        to.map(2);
+        to.text("since");
+        to.int(wait.from);
+        to.text("onfailure");
+        to.bytes(wait.on_failure.name().as_bytes());
     }
 }
 

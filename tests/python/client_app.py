@@ -208,3 +208,29 @@ async def approval_async(context: jobboard.Context, payload: Any) -> Any:
         return None
     await context.astep("send", tell, context, "sent")
     return [answer.value, answer.sender]
+
+
+@board.handler("part")
+def part(context: jobboard.Context, payload: Any) -> int:
+    return payload * payload
+
+
+@board.handler("batch")
+def batch(context: jobboard.Context, payload: Any) -> Any:
+    """Posts its parts once, waits for them, and adds up."""
+    context.step("posted", tell, context, "posted")
+    ids = context.step("parts", post_parts, context, payload["parts"])
+    found = context.wait_for_children()
+    return [*found, [board.get(id).result for id in ids]]
+
+
+@board.handler("batch-async")
+async def batch_async(context: jobboard.Context, payload: Any) -> Any:
+    await context.astep("posted", tell, context, "posted")
+    ids = await context.astep("parts", post_parts, context, payload["parts"])
+    found = await context.await_for_children()
+    return [*found, [board.get(id).result for id in ids]]
+
+
+def post_parts(context: jobboard.Context, count: int) -> list[str]:
+    return board.post_many(list(range(count)), name="part", parent=context.id, retain="1m")

@@ -160,6 +160,16 @@ class Maker:
             else:
                 self.argument(argument, token)
 
+    def block(self, arguments: list, token: str) -> None:
+        """A word before a choice, as AFTER, is the option of what is chosen."""
+        first = arguments[0]
+        start = len(self.out)
+        self.inside += first is self.option
+        self.sequence(arguments, first["token"] if first["type"] == "pure-token" else token)
+        if first is self.option:
+            self.inside -= 1
+            self.large = slice(start, len(self.out))
+
     def many(self, argument: dict, n: int, token: str) -> None:
         inner = argument.get("arguments", [argument])
         for at in range(n):
@@ -186,7 +196,7 @@ class Maker:
             which = next((a for a in among if any(has(a, each) for each in wanted)), among[0])
             self.argument(which, token)
         elif argument["type"] == "block":
-            self.sequence(argument["arguments"], token)
+            self.block(argument["arguments"], token)
         elif "multiple" in argument.get("flags", ()):
             self.many(argument, MOST.get(token, 1), token)
         elif argument["type"] != "pure-token":

@@ -4,7 +4,7 @@ use super::{is_time, LastClaim, NEVER, TOKENS};
 use crate::effect::is_name;
 use crate::job::awaited::{Edge, AFTER_MOST};
 use crate::job::history::{History, HISTORY_MOST};
-use crate::job::kin::Family;
+use crate::job::kin::{ChildWait, Family};
 use crate::job::remembered::{Memos, Remembered};
 use crate::job::unique_key::Unique;
 use crate::settings::LONGEST;
@@ -210,16 +210,42 @@ impl Extras {
         }
     }
 
-    /// Forgets what the steps of its work came to, and which of its waits timed out.
+    /// Forgets what the steps of its work came to, which of its waits timed out, and that an
+    /// operator ended its wait for its children.
     pub fn forget_steps(&mut self) {
         if let Some(remembered) = self.remembered.there() {
             (remembered.steps, remembered.timeouts) = (Memos::default(), Memos::default());
         }
+        self.forget_waiver();
     }
 
-    /// Whether its job waits: for other jobs or for signals.
+    /// Whether its job waits: for other jobs, for signals or for its children.
     pub(crate) fn waits(&self) -> bool {
+        self.waits_for_others() || self.child_wait().is_some()
+    }
+
+    /// Whether its job waits for other jobs than its children, or for signals.
+    pub(crate) fn waits_for_others(&self) -> bool {
         !self.after.is_empty() || self.remembered.waiting.is_some()
+    }
+
+    /// The wait of its job for its children.
+    pub(crate) fn child_wait(&self) -> Option<&ChildWait> {
+        self.family.as_ref()?.wait.as_ref()
+    }
+
+    /// Its job waits for its children when a later run asks for it, whatever an operator decided
+    /// before.
+    pub(crate) fn forget_waiver(&mut self) {
+        self.change_family(|family| family.waived = false);
+    }
+
+    /// Changes what it says of parent and children, if it says anything.
+    pub(crate) fn change_family(&mut self, change: impl FnOnce(&mut Family)) {
+        if let Some(family) = &mut self.family {
+            change(family);
+        }
+        self.family.take_if(|family| family.is_blank());
     }
 
     /// Ends the back-off.

@@ -1,5 +1,8 @@
 //! What a record keeps of its job's parent and children.
 
+use super::awaited::OnFailure;
+use super::is_time;
+
 /// The most generations of ancestors above a job, and of children below it.
 pub const GENERATIONS: u8 = 32;
 /// The highest weight of a child.
@@ -34,6 +37,25 @@ written! {
         1 pub parent: Option<Tie>,
         /// Its part as a parent.
         2 pub children: Option<Children>,
+        /// Its wait for its children, while it is blocked.
+        3 pub wait: Option<ChildWait>,
+        /// Whether an operator has decided that it waits for its children no more.
+        4 pub waived: bool,
+    }
+}
+
+written! {
+    /// The wait of a blocked job for its children.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    pub struct ChildWait {
+        /// What happens if one of them does not succeed.
+        1 pub on_failure: OnFailure,
+        /// When it began, Unix ms; 0 before.
+        2 pub from: i64,
+        /// Whether a run asked for it, and not the post.
+        3 pub run: bool,
+        /// Whether a flow may still add children: it begins, if at all, when the flow is complete.
+        4 pub open: bool,
     }
 }
 
@@ -70,6 +92,8 @@ written! {
         5 pub done: u64,
         /// A bound for the generations below it; it never falls.
         6 pub height: u8,
+        /// How many of the children that count ended without success, with or without a record.
+        7 pub unsuccessful: u64,
     }
 }
 
@@ -87,6 +111,7 @@ impl Children {
             && self.height <= GENERATIONS
             && self.shares <= SHARES_MOST + SHARE_MOST as u64
             && self.count <= self.shares
+            && self.unsuccessful.checked_add(self.live.into()).is_some_and(|n| n <= self.count)
             && self.done <= self.shares.saturating_mul(u64::from(WHOLE))
     }
 }
@@ -97,5 +122,11 @@ impl Family {
         let share = |tie: &Tie| (1..=SHARE_MOST).contains(&i64::from(tie.share));
         self.parent.is_none_or(|tie| tie.number > 0 && share(&tie) && tie.counts <= WHOLE)
             && self.children.is_none_or(|children| children.is_valid())
+            && self.wait.is_none_or(|wait| is_time(wait.from) && wait.open == (wait.from == 0))
+    }
+
+    /// Whether it says nothing.
+    pub(crate) fn is_blank(&self) -> bool {
+        *self == Family::default()
     }
 }

@@ -158,11 +158,14 @@ impl Board {
     }
 
     /// Makes a job that is in no place ready, in its former order; blocked while it waits for
-    /// others or for signals.
+    /// others, for signals or for its children.
     pub(crate) fn make_ready(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         if job.extras.as_ref().is_some_and(|extras| extras.waits()) {
-            return self.make_waiting(slot, State::Blocked, 0, now);
+            return match self.still_waits(slot, now)? {
+                true => self.make_waiting(slot, State::Blocked, 0, now),
+                false => self.make_ready(slot, now),
+            };
         }
         let expires = job.extras.as_ref().is_none_or(|extras| extras.origin.is_none());
         let expire = self.class_of(job).filter(|_| expires).and_then(|c| c.options.expire).and_then(duration);
@@ -200,7 +203,7 @@ impl Board {
 
     /// Schedules a job that is in no place until it is due; blocked while it waits for others.
     pub(crate) fn make_scheduled(&mut self, slot: u32, due: i64, now: i64) -> Result<(), ApplyError> {
-        let state = match self.waits(slot) {
+        let state = match self.waits(slot) && self.still_waits(slot, now)? {
             true => State::Blocked,
             false => State::Scheduled,
         };
@@ -260,6 +263,7 @@ impl Board {
             self.free_key(slot);
         }
         if related {
+            self.end_child_wait(slot, now)?;
             self.end_in_family(slot, state, retain != 0, now)?;
         }
         if awaited {

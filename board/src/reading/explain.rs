@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::error::clean;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::gate::{named_first, OnTimeout};
+use crate::job::kin::Children;
 use crate::job::{End, Job, State, NEVER};
 use crate::places::tombstones::Tombstone;
 use crate::queue::Queue;
@@ -17,6 +18,8 @@ use crate::structures::byte_string::ByteString;
 
 /// The most jobs that a reason names of those that a job waits for.
 const DEPENDENCIES: usize = 100;
+/// The most children that are looked at for those that a reason names.
+const CHILDREN: usize = 1_000;
 
 /// A value for programs.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +110,7 @@ impl Board {
                 let due = job.at.get();
                 reasons.extend((!self.edges(slot).is_empty()).then(|| self.waits_for(slot)));
                 reasons.extend(self.waits_for_signals(slot, env));
+                reasons.extend(self.waits_for_children(slot));
                 reasons.extend((due > env.now).then(|| self.due_later(job, slot, env)));
                 reasons.extend(self.pauses_of(job, due.max(env.now)));
             }
@@ -228,6 +232,40 @@ impl Board {
             "It waits for {what}.{time} JOB.SIGNAL sends one, JOB.DEPEND REMOVE with SIGNALS lets it run without."
         );
         Some(Reason { code: "signals", details, text })
+    }
+
+    fn waits_for_children(&self, slot: u32) -> Option<Reason> {
+        let wait = self.child_wait(slot)?;
+        let Children { count: all, live, unsuccessful, .. } =
+            self.children(slot).copied().unwrap_or_default();
+        let jobs = self.children_from(slot, 0).take(CHILDREN);
+        let jobs = jobs.filter_map(|(_, child)| self.store.jobs.get(child));
+        let jobs = jobs.filter(|child| child.state != State::Complete).take(DEPENDENCIES);
+        let row = |job: &Job| {
+            vec![("id", Detail::Bytes(job.id().to_vec())), ("state", Detail::Word(job.state.name()))]
+        };
+        let details = vec![
+            ("children", Detail::Number(all as i64)),
+            ("pending", Detail::Number(live.into())),
+            ("unsuccessful", Detail::Number(unsuccessful as i64)),
+            ("jobs", Detail::Rows(jobs.map(row).collect())),
+            ("since", time(wait.from)),
+            ("onfailure", Detail::Word(wait.on_failure.name())),
+        ];
+        let what = match live {
+            0 => "its children".into(),
+            1 => format!("1 of its {all} children"),
+            n => format!("{n} of its {all} children"),
+        };
+        let change = match self.outcome_of_children(slot, wait.on_failure) {
+            _ if self.children_due(slot) => "The next turn of the timer handles that.".to_string(),
+            Outcome::Waits if unsuccessful > 0 && wait.on_failure == OnFailure::Hold => format!(
+                "{unsuccessful} ended without success: requeue or delete them, or let it run with JOB.DEPEND REMOVE and CHILDREN."
+            ),
+            Outcome::Met => "None is left, but later ones count while it waits for something else.".into(),
+            _ => "It continues when they have ended, or JOB.DEPEND REMOVE with CHILDREN lets it run.".into(),
+        };
+        Some(Reason { code: "children", details, text: format!("It waits for {what}. {change}") })
     }
 
     fn runs_at(&self, slot: u32, job: &Job, env: &Env<'_>) -> Option<Reason> {

@@ -9,6 +9,7 @@ use crate::job::costs::{PackedCosts, Spending};
 use crate::job::gate::Waiting;
 use crate::job::history::{Entry, History, HistoryKind};
 use crate::job::id::Id;
+use crate::job::kin::ChildWait;
 use crate::job::remembered::{Memo, Remembered};
 use crate::job::{Claim, Extras, Job, LastClaim, Origin, Session, State, NEVER};
 use crate::settings::Rules;
@@ -100,12 +101,16 @@ bitflags! {
         const ORIGIN = 1 << 40;
         /// The signals that have arrived.
         const SIGNALS = 1 << 41;
-        /// The signals that it waits for.
+        /// The signals and children that it waits for.
         const AWAITS = 1 << 42;
         /// Permits that a claim of it takes of single limits.
         const COSTS = 1 << 43;
         /// What its claim, or the last one, has cost so far.
         const SPENT = 1 << 44;
+        /// How many of its children have not ended.
+        const PENDING = 1 << 45;
+        /// How many of its children ended without success.
+        const UNSUCCESSFUL = 1 << 46;
     }
 }
 
@@ -347,6 +352,18 @@ impl<'a> Record<'a> {
     pub fn children(&self) -> Option<u64> {
         self.board.children(self.slot).map(|children| children.count).filter(|n| *n > 0)
     }
+    /// How many of its children have not ended.
+    pub fn pending(&self) -> u32 {
+        self.board.children(self.slot).map_or(0, |children| children.live)
+    }
+    /// How many of its children ended without success, with or without a record.
+    pub fn unsuccessful(&self) -> u64 {
+        self.board.children(self.slot).map_or(0, |children| children.unsuccessful)
+    }
+    /// Its wait for its children.
+    pub fn child_wait(&self) -> Option<&'a ChildWait> {
+        self.board.child_wait(self.slot)
+    }
     /// Where it was before it moved to the dead queue.
     pub fn origin(&self) -> Option<&'a Origin> {
         self.extras?.origin.as_deref()
@@ -409,12 +426,15 @@ impl<'a> Record<'a> {
                 | some(extras.unique.is_some(), Fields::UNIQUE)
                 | some(extras.remembered.steps.len() > 0, Fields::STEPS)
                 | some(extras.remembered.signals.len() > 0, Fields::SIGNALS)
-                | some(extras.remembered.waiting.is_some(), Fields::AWAITS)
+                | some(extras.remembered.waiting.is_some() || extras.child_wait().is_some(), Fields::AWAITS)
                 | some(extras.origin.is_some(), Fields::ORIGIN)
                 | some(extras.remembered.spending.is_some() && self.spent().is_some(), Fields::SPENT);
             if extras.family.is_some() {
                 present |= some(self.parent().is_some(), Fields::PARENT | Fields::SHARE)
-                    | some(self.children().is_some(), Fields::CHILDREN);
+                    | some(
+                        self.children().is_some(),
+                        Fields::CHILDREN | Fields::PENDING | Fields::UNSUCCESSFUL,
+                    );
             }
         }
         present

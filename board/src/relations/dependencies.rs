@@ -22,7 +22,9 @@ use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::HistoryKind;
-use crate::job::{End, State, U48};
+use crate::job::kin::ChildWait;
+use crate::job::{End, Extras, State, U48};
+use crate::relations::cycles::Coming;
 use crate::retry::Next;
 use crate::settings::Rules;
 use crate::structures::merge::{along, Slots};
@@ -30,18 +32,19 @@ use crate::structures::merge::{along, Slots};
 /// Jobs that one command removes have no more dependencies together than this, both ways: some
 /// tens of milliseconds.
 const TIES_MOST: usize = 100_000;
-/// The most edges that the search for a cycle looks at: about a millisecond.
-const CHAIN_MOST: usize = 20_000;
 
 written! {
     /// An ended job: the edges of the jobs that wait for it, from an order of posting on, are still
-    /// to be resolved.
+    /// to be resolved. Or a job that waits for its children.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Resolution {
         1 pub slot: u32,
         /// Its order of posting: this does not mean another job in its slot, or a new life of it.
         2 pub seq: i64,
         3 pub from: i64,
+        /// Whether it is not about its edges, but a blocked job that waits for its children: what they
+        /// mean for it is still to be done.
+        4 pub children: bool,
     }
 }
 
@@ -129,33 +132,6 @@ impl Board {
         }
     }
 
-    /// Refuses edges by which jobs would wait for each other in a cycle.
-    pub(crate) fn check_cycle(&self, slot: u32, edges: &[Edge]) -> Result<(), Refusal> {
-        if edges.iter().any(|edge| edge.slot == slot) {
-            return Err(Refusal::Cycle);
-        }
-        if !self.awaited(slot) {
-            return Ok(());
-        }
-        let mut seen = BTreeSet::new();
-        let mut ahead: Vec<u32> = edges.iter().map(|edge| edge.slot).collect();
-        let mut looks = ahead.len();
-        while let Some(next) = ahead.pop() {
-            if next == slot {
-                return Err(Refusal::Cycle);
-            }
-            if seen.insert(next) {
-                let further = self.edges(next);
-                looks += further.len();
-                if looks > CHAIN_MOST {
-                    return Err(Refusal::Limit("dependency chain"));
-                }
-                ahead.extend(further.iter().map(|edge| edge.slot));
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses edges beyond the most that a job may have; `kept` are those that it has.
     pub(crate) fn check_edge_count(&self, kept: &[Edge], edges: &[Edge]) -> Result<(), Refusal> {
         let known = |edge: &Edge| kept.binary_search_by_key(&edge.slot, |k| k.slot).is_ok();
@@ -168,10 +144,10 @@ impl Board {
 
     /// Whether a job may have these edges beside `kept`: the checks of a decision, for replayed
     /// effects.
-    pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge]) -> bool {
+    pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge], coming: Coming) -> bool {
         self.check_edge_count(kept, edges).is_ok()
             && edges.iter().all(|edge| self.store.jobs.get(edge.slot).is_some())
-            && self.check_cycle(slot, edges).is_ok()
+            && self.check_cycle(slot, edges, coming).is_ok()
     }
 
     /// Makes a job wait for another, or on other terms; does nothing when the edge is met already.
@@ -303,7 +279,10 @@ impl Board {
     /// Unblocks a blocked job that waits for nothing any more.
     pub(crate) fn unblock(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
-        if job.state != State::Blocked || self.waits(slot) {
+        let children =
+            |wait: &ChildWait| wait.open || self.outcome_of_children(slot, wait.on_failure) != Outcome::Met;
+        let waits = |extras: &Extras| extras.waits_for_others() || extras.child_wait().is_some_and(children);
+        if job.state != State::Blocked || self.extras(slot).is_some_and(waits) {
             return Ok(());
         }
         let due = job.at.get();
@@ -314,7 +293,7 @@ impl Board {
     /// Queues the edges to an ended job to be resolved, from an order of posting on.
     pub(crate) fn resolve_from(&mut self, slot: u32, from: i64) -> Result<(), ApplyError> {
         let seq = self.job(slot)?.seq.get();
-        self.relations.waits.resolutions.push_back(Resolution { slot, seq, from });
+        self.relations.waits.resolutions.push_back(Resolution { slot, seq, from, children: false });
         self.wake_at(0);
         Ok(())
     }
@@ -324,6 +303,14 @@ impl Board {
         for _ in 0..n {
             let Some(tell) = self.relations.waits.resolutions.front().copied() else { return Ok(()) };
             let job = self.store.jobs.get(tell.slot);
+            if tell.children {
+                let stands = job.is_some_and(|job| job.seq.get() == tell.seq);
+                self.relations.waits.resolutions.pop_front();
+                if stands {
+                    self.resolve_children(tell.slot, now, rules)?;
+                }
+                continue;
+            }
             let stands =
                 job.is_some_and(|job| job.seq.get() == tell.seq) && self.verdict(tell.slot).is_some();
             let next = if stands { self.relations.waits.of(tell.slot, tell.from).next() } else { None };
@@ -348,13 +335,15 @@ impl Board {
         Ok(())
     }
 
-    /// Whether an edge of a blocked job is met or ends it, and is still to be resolved.
+    /// Whether an edge of a blocked job, or its children, are met or end it, which is still to be
+    /// resolved.
     pub(crate) fn untold(&self, slot: u32) -> bool {
         !self.relations.waits.resolutions.is_empty()
-            && self.edges(slot).iter().any(|edge| self.outcome(edge) != Outcome::Waits)
+            && (self.children_due(slot)
+                || self.edges(slot).iter().any(|edge| self.outcome(edge) != Outcome::Waits))
     }
 
-    /// Resolves all edges of one blocked job. O(n) for n edges.
+    /// Resolves all edges of one blocked job, and its wait for its children. O(n) for n edges.
     pub(crate) fn resolve_one(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let edges = self.by_seq(self.edges(slot));
         for state in [State::Failed, State::Cancelled] {
@@ -362,13 +351,17 @@ impl Board {
             if let Some(first) = ends.next() {
                 return self.end_waiter(slot, first.slot, state, now, rules);
             }
+            let children = self.child_wait(slot).map(|wait| self.outcome_of_children(slot, wait.on_failure));
+            if children == Some(Outcome::Ends(state)) {
+                return self.end_for_children(slot, state, now, rules);
+            }
         }
         for edge in &edges {
             if self.outcome(edge) == Outcome::Met {
                 self.detach(slot, edge.slot, now)?;
             }
         }
-        self.unblock(slot, now)
+        self.resolve_children(slot, now, rules)
     }
 
     /// Ends a job because of the end of a job that it waits for.

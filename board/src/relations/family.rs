@@ -11,6 +11,9 @@
 //! | failed, was cancelled or trashed | its progress at that time; it continues from there when it is requeued |
 //! | got another parent, or was deleted unless it was complete | nothing |
 //!
+//! The children that ended without success are counted apart from their records, so that a parent that
+//! waits for its children ([`crate::relations::children`]) knows of them when these are removed.
+//!
 //! A parent's progress is the mean of its children by their shares. It falls only when an operator
 //! sets a progress: then the parents above show the mean as it is.
 //!
@@ -220,12 +223,11 @@ impl Board {
         let Some(tie) = self.tie(slot).copied() else { return Ok(()) };
         let job = self.job(slot)?;
         let (seq, live) = (job.seq.get(), !job.state.ended());
+        let unsuccessful = u64::from(is_unsuccessful(job.state));
         let parent = self.parent_of(slot);
         self.relations.families.remove(tie.number, seq);
         self.edit(slot, |job| {
-            if let Some(family) = job.extras_mut().family.as_mut() {
-                family.parent = None;
-            }
+            job.extras_mut().change_family(|family| family.parent = None);
             Ok(())
         })?;
         let Some(parent) = parent else { return Ok(()) };
@@ -234,12 +236,13 @@ impl Board {
         children.count = children.count.checked_sub(1).ok_or(ApplyError)?;
         children.shares = children.shares.checked_sub(share).ok_or(ApplyError)?;
         children.done = children.done.checked_sub(share * counts).ok_or(ApplyError)?;
+        children.unsuccessful = children.unsuccessful.checked_sub(unsuccessful).ok_or(ApplyError)?;
         self.touch(parent)?;
         self.show_mean(parent, false)?;
-        match live {
-            true => self.repin(parent, now, one_child_less),
-            false => Ok(()),
+        if live {
+            self.repin(parent, now, one_child_less)?;
         }
+        self.child_left(parent)
     }
 
     /// A job that is in no place ends in this state; `kept` when its record is retained.
@@ -251,12 +254,15 @@ impl Board {
         now: i64,
     ) -> Result<(), ApplyError> {
         if let Some(parent) = self.parent_of(slot) {
-            if state == State::Complete {
-                self.count_progress(slot, WHOLE, false)?;
+            match state {
+                State::Complete => self.count_progress(slot, WHOLE, false)?,
+                _ => self.children_mut(parent)?.unsuccessful += 1,
             }
+            self.touch(parent)?;
             let lives = !self.job(parent)?.state.ended();
             self.tie_mut(slot)?.kept = kept && lives;
             self.repin(parent, now, one_child_less)?;
+            self.child_left(parent)?;
         }
         self.part(slot);
         Ok(())
@@ -271,13 +277,17 @@ impl Board {
         }
     }
 
-    /// A job becomes live; `ended` when it had ended before.
-    pub(crate) fn begin_in_family(&mut self, slot: u32, ended: bool, now: i64) -> Result<(), ApplyError> {
-        if self.tie(slot).is_some() && ended {
+    /// A job becomes live; before it was in this state.
+    pub(crate) fn begin_in_family(&mut self, slot: u32, before: State, now: i64) -> Result<(), ApplyError> {
+        if self.tie(slot).is_some() && before.ended() {
             match self.parent_of(slot) {
                 None => self.leave_parent(slot, now)?,
                 Some(parent) => {
                     self.tie_mut(slot)?.kept = false;
+                    let children = self.children_mut(parent)?;
+                    let less = u64::from(is_unsuccessful(before));
+                    children.unsuccessful = children.unsuccessful.checked_sub(less).ok_or(ApplyError)?;
+                    self.touch(parent)?;
                     self.repin(parent, now, |pins| {
                         pins.children += 1;
                         Some(())
@@ -358,6 +368,7 @@ impl Board {
             let sum = sums.entry(parent).or_default();
             sum.count += 1;
             sum.live += u32::from(!job.state.ended());
+            sum.unsuccessful += u64::from(is_unsuccessful(job.state));
             sum.shares += u64::from(tie.share);
             sum.done += u64::from(tie.share) * u64::from(tie.counts);
         }
@@ -376,12 +387,20 @@ impl Board {
             let gone = |all: u64, here: u64| all.checked_sub(here);
             let fits = gone(children.shares, here.shares).zip(gone(children.done, here.done));
             let fits = fits.is_some_and(|(shares, done)| done <= shares.saturating_mul(WHOLE.into()));
-            if !fits || children.count < here.count || children.live != here.live {
+            // Of those without a record, no more ended without success than there are.
+            let unsuccessful = gone(children.unsuccessful, here.unsuccessful);
+            let fits =
+                fits && unsuccessful.zip(gone(children.count, here.count)).is_some_and(|(n, all)| n <= all);
+            if !fits || children.live != here.live {
                 return Err(format!("slot {slot}, {}: its children do not add up", job.state.name()));
             }
         }
         Ok(())
     }
+}
+
+fn is_unsuccessful(state: State) -> bool {
+    state.ended() && state != State::Complete
 }
 
 fn one_child_less(pins: &mut Pins) -> Option<()> {

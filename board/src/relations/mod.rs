@@ -2,6 +2,8 @@
 //!
 //! | file | what it keeps | invariant |
 //! |---|---|---|
+//! | `children` | waiting for children | a wait ends when each child has ended |
+//! | `cycles` | jobs that would wait for each other | |
 //! | `dependencies` | which jobs wait for which | no cycles; an awaited record is kept |
 //! | `family` | parents and children | a parent is higher than its children |
 //! | `progress` | the progress of a parent, by its children | |
@@ -9,6 +11,8 @@
 //!
 //! Uses `events`, `job`, `places` and `structures`.
 
+pub(crate) mod children;
+pub(crate) mod cycles;
 pub(crate) mod dependencies;
 pub(crate) mod family;
 pub(crate) mod progress;

@@ -16,7 +16,7 @@ use crate::settings::Rules;
 use crate::structures::byte_string::ByteString;
 
 impl Board {
-    /// Whether a job waits for others or for signals. O(1).
+    /// Whether a job waits: for others, for signals or for its children. O(1).
     pub(crate) fn waits(&self, slot: u32) -> bool {
         self.extras(slot).is_some_and(|extras| extras.waits())
     }
@@ -81,7 +81,7 @@ impl Board {
             Ok(())
         })?;
         if let Some(waited) = &waited {
-            self.count_signal_wait(slot, waited.from, now);
+            self.count_await(slot, waited.from, now);
         }
         Ok(waited)
     }

@@ -256,8 +256,8 @@ impl Board {
         }
     }
 
-    /// Records how long a job waited for signals, from `from` on.
-    pub(crate) fn count_signal_wait(&mut self, slot: u32, from: i64, now: i64) {
+    /// Records how long a job waited for signals or for its children, from `from` on.
+    pub(crate) fn count_await(&mut self, slot: u32, from: i64, now: i64) {
         let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
         if let Some(today) = self.today(queue, now) {
             today.signal_wait.get_or_insert_default().add(now.saturating_sub(from));

@@ -6,11 +6,12 @@ use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField};
-use crate::job::awaited::Edge;
+use crate::job::awaited::{Edge, OnFailure};
 use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
-use crate::job::{Costs, End, COSTS_MOST, NEVER, U48};
+use crate::job::{Costs, End, State, COSTS_MOST, NEVER, U48};
+use crate::relations::cycles::Coming;
 use crate::settings::MOST;
 use crate::verbs::depend::After;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
@@ -57,7 +58,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
             board.check_own_key(slot, env.now)?;
         }
         let after = match &self.after {
-            Some(after) => board.decide_edges(env, slot, None, after)?,
+            Some(after) => board.decide_edges(env, slot, None, after, None)?,
             None => Vec::new(),
         };
         board.check_edge_count(&[], &after)?;
@@ -65,7 +66,22 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         let Advance { queue, name, due, priority, payload, .. } = *self;
         let costs = self.costs.as_ref().map(|costs| board.checked_costs(costs)).transpose()?;
         let (gate, cost) = (self.gate.clone(), self.cost);
-        Ok(Advanced { slot, queue, name, due, priority, payload, after, taken, output, gate, cost, costs })
+        let children = self.after.as_ref().and_then(|after| after.children);
+        Ok(Advanced {
+            slot,
+            queue,
+            name,
+            due,
+            priority,
+            payload,
+            after,
+            taken,
+            output,
+            gate,
+            cost,
+            costs,
+            children,
+        })
     }
 }
 
@@ -90,6 +106,8 @@ written! {
         11 cost: Option<i64>,
         /// The same of single limits, by name.
         12 costs: Option<Costs<'a>>,
+        /// It waits for its children first.
+        13 children: Option<OnFailure>,
     }
 }
 
@@ -100,7 +118,7 @@ impl Validate for Advanced<'_> {
             && self.gate.as_ref().is_none_or(|gate| gate.is_valid())
             && self.cost.is_none_or(|cost| (1..=MOST).contains(&cost))
             && self.costs.as_ref().is_none_or(|costs| are_costs(costs.iter().copied(), COSTS_MOST))
-            && board.sound_edges(self.slot, board.edges(self.slot), &self.after)
+            && board.sound_edges(self.slot, board.edges(self.slot), &self.after, Coming::of(self.children))
     }
 }
 
@@ -158,9 +176,12 @@ impl Advanced<'_> {
         for edge in &self.after {
             board.attach(slot, *edge, now)?;
         }
+        if let Some(on_failure) = self.children {
+            board.ask_for_children(slot, on_failure, (false, false))?;
+        }
         board.renew_ageing(slot)?;
         board.arm(slot, now)?;
         board.make_due(slot, self.due.unwrap_or(now), now)?;
-        board.begin_in_family(slot, false, now)
+        board.begin_in_family(slot, State::Claimed, now)
     }
 }

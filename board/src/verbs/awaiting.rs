@@ -1,22 +1,27 @@
-//! Awaiting: a worker needs signals before it can continue. When they have arrived it keeps its
-//! job; otherwise it gives the job up until they have, at no cost to the job.
+//! Awaiting: a worker needs signals, or the ends of the job's children, before it can continue. When
+//! all is there it keeps its job; otherwise it gives the job up until then, at no cost to the job.
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::awaited::OnFailure;
 use crate::job::gate::Gate;
 use crate::job::remembered::Memo;
 use crate::job::{End, State};
+use crate::relations::cycles::Coming;
+use crate::relations::dependencies::Outcome;
 use crate::verbs::cancel::Cancelled;
 use crate::verbs::heartbeat::{Beaten, Report, Revived};
 use crate::verbs::holder::{end_of, Speaker, Standing};
 
-/// A worker's request to wait for signals.
+/// A worker's request to wait for signals, for children, or for both.
 #[derive(Debug, Clone, Default)]
 pub struct Await<'a> {
-    /// What it waits for.
+    /// The signals that it waits for; none without a name.
     pub gate: Gate,
+    /// It waits for its children, and what happens if one of them does not succeed.
+    pub children: Option<OnFailure>,
     /// The name of the wait, under which it is remembered that its time was over; without it the
     /// name of the first signal.
     pub step: Option<&'a [u8]>,
@@ -65,12 +70,18 @@ written! {
         4 payload: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
         5 taken: bool,
+        /// It waits for its children.
+        6 children: Option<OnFailure>,
     }
 }
 
 impl Validate for Awaiting<'_> {
     fn is_valid(&self, board: &Board) -> bool {
-        self.gate.is_valid() && is_name(self.step) && !board.opens(self.slot, &self.gate)
+        let signals = self.gate.is_valid() && is_name(self.step) && !board.opens(self.slot, &self.gate);
+        let children =
+            self.children.is_some_and(|on| board.outcome_of_children(self.slot, on) != Outcome::Met);
+        (signals || self.gate.names.is_empty() && children)
+            && board.sound_edges(self.slot, &[], &[], Coming::of(self.children))
     }
 }
 
@@ -88,14 +99,20 @@ impl Awaiting<'_> {
         }
         let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
         let worker = last.map(|last| last.worker.clone());
-        board.begin_waiting(self.slot, &self.gate, self.step, worker, now)?;
+        if !self.gate.names.is_empty() {
+            board.begin_waiting(self.slot, &self.gate, self.step, worker, now)?;
+        }
+        if let Some(on_failure) = self.children {
+            board.ask_for_children(self.slot, on_failure, (true, false))?;
+        }
         board.make_ready(self.slot, now)
     }
 }
 
 impl Board {
-    /// Decides whether a worker keeps its job or gives it up until signals arrive. O(log n), and
-    /// O(m log s) for m names and s signals.
+    /// Decides whether a worker keeps its job or gives it up until signals arrive and children have
+    /// ended. O(log n), and O(m log s) for m names and s signals, plus the search for a cycle when a
+    /// job that waits for children has some.
     pub fn await_signals<'a>(
         &self,
         env: &Env<'_>,
@@ -109,8 +126,11 @@ impl Board {
         };
         let Await { gate, payload, .. } = request;
         let remembered = self.extras(slot).map(|extras| &extras.remembered);
-        let timeout = remembered.is_some_and(|remembered| remembered.has_timed_out(request.name()));
-        if timeout || self.opens(slot, gate) {
+        let named = !gate.names.is_empty();
+        let timeout = named && remembered.is_some_and(|remembered| remembered.has_timed_out(request.name()));
+        let arrived = timeout || !named || self.opens(slot, gate);
+        let children = request.children.filter(|_| !self.has_waived(slot));
+        if arrived && children.is_none_or(|on| self.outcome_of_children(slot, on) == Outcome::Met) {
             if late {
                 self.check_concurrency(slot, false, env.now)?;
             }
@@ -128,10 +148,14 @@ impl Board {
             let end = end_of(End::Awaiting, taken);
             return Ok(AwaitAnswer::Cancels(Cancelled::at_end(self, env, slot, end, None)));
         }
-        // That its time was over must have room.
-        self.check_memo(slot, None, request.name().len())?;
-        let (gate, step, payload) = (gate.clone(), request.name(), *payload);
-        Ok(AwaitAnswer::Waits(Awaiting { slot, gate, step, payload, taken }))
+        self.check_cycle(slot, &[], Coming::of(children))?;
+        let (mut gate, mut step, payload) = (gate.clone(), request.name(), *payload);
+        match arrived {
+            true => (gate, step) = (Gate::default(), &[]),
+            // That its time was over must have room.
+            false => self.check_memo(slot, None, request.name().len())?,
+        }
+        Ok(AwaitAnswer::Waits(Awaiting { slot, gate, step, payload, taken, children }))
     }
 
     /// The signals with which a gate has opened for a job: with ANY the one that arrived first.

@@ -7,7 +7,7 @@
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::job::history::HistoryKind;
-use crate::job::{End, Options, Origin, U48};
+use crate::job::{End, Options, Origin, State, U48};
 use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 
@@ -96,6 +96,6 @@ impl Board {
         }
         self.make_ready(slot, now)?;
         // What its children have done is done.
-        self.begin_in_family(slot, false, now)
+        self.begin_in_family(slot, State::Ready, now)
     }
 }

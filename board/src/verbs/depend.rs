@@ -7,6 +7,7 @@ use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::HistoryKind;
 use crate::job::State;
+use crate::relations::cycles::Coming;
 
 /// The jobs that a job is to wait for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +16,8 @@ pub struct After<'a> {
     pub jobs: Vec<(&'a [u8], OnFailure)>,
     /// Refuse unknown ids; otherwise they count as met.
     pub strict: bool,
+    /// It waits for its children too, and what happens if one of them does not succeed.
+    pub children: Option<OnFailure>,
 }
 
 /// A change of what a job waits for.
@@ -26,6 +29,8 @@ pub enum Depend<'a> {
     Remove(Vec<&'a [u8]>),
     /// It needs no signals, now and when it is requeued.
     RemoveSignals,
+    /// It needs no children, now and when a run waits for them again.
+    RemoveChildren,
     /// It waits for nothing.
     Clear,
 }
@@ -40,13 +45,17 @@ written! {
         4 add: Vec<Edge>,
         /// Whether it no longer waits for signals.
         5 signals: bool,
+        /// Whether it no longer waits for its children.
+        6 no_children: bool,
+        /// It waits for its children.
+        7 children: Option<OnFailure>,
     }
 }
 
 impl Validate for Depended {
     fn is_valid(&self, board: &Board) -> bool {
         board.check_unclaimed(self.slot).is_ok()
-            && board.sound_edges(self.slot, board.edges(self.slot), &self.add)
+            && board.sound_edges(self.slot, board.edges(self.slot), &self.add, Coming::of(self.children))
     }
 }
 
@@ -66,6 +75,13 @@ impl Depended {
                 remembered.into_iter().for_each(|remembered| remembered.gate = None);
                 Ok(())
             })?;
+        }
+        if self.no_children || self.clear && board.child_wait(slot).is_some() {
+            board.waive_children(slot, now)?;
+        }
+        if let Some(on_failure) = self.children {
+            board.end_child_wait(slot, now)?;
+            board.ask_for_children(slot, on_failure, (false, false))?;
         }
         for awaited in &self.remove {
             board.detach(slot, *awaited, now)?;
@@ -99,14 +115,15 @@ impl Board {
         }
     }
 
-    /// The edges for the job in `slot`: to those of the jobs that still keep it waiting. O(n log n)
-    /// for n ids, plus the search for a cycle when others wait for it.
+    /// The edges for the job in `slot`: to those of the jobs that still keep it waiting; `parent` is
+    /// a new one. O(n log n) for n ids, plus the search for a cycle when others wait for it.
     pub(crate) fn decide_edges(
         &self,
         env: &Env<'_>,
         slot: u32,
         id: Option<&[u8]>,
         after: &After<'_>,
+        parent: Option<u32>,
     ) -> Result<Vec<Edge>, Refusal> {
         let mut edges: Vec<Edge> = Vec::with_capacity(after.jobs.len());
         for (other, on_failure) in &after.jobs {
@@ -122,7 +139,7 @@ impl Board {
                 None => {}
             }
         }
-        self.check_cycle(slot, &edges)?;
+        self.check_cycle(slot, &edges, Coming { children: after.children.is_some(), parent })?;
         // The last one of each id is kept.
         edges.reverse();
         edges.sort_by_key(|edge| edge.slot);
@@ -134,18 +151,27 @@ impl Board {
     /// log n) for n ids, plus the search for a cycle when others wait for it.
     pub fn depend(&self, env: &Env<'_>, slot: u32, depend: &Depend<'_>) -> Result<Depended, Refusal> {
         self.check_unclaimed(slot)?;
-        let mut depended =
-            Depended { slot, clear: false, remove: Vec::new(), add: Vec::new(), signals: false };
+        let mut depended = Depended {
+            slot,
+            clear: false,
+            remove: Vec::new(),
+            add: Vec::new(),
+            signals: false,
+            no_children: false,
+            children: None,
+        };
         match depend {
             Depend::Clear => depended.clear = true,
             Depend::RemoveSignals => depended.signals = true,
+            Depend::RemoveChildren => depended.no_children = true,
             Depend::Remove(ids) => {
                 let mut slots: Vec<u32> = ids.iter().filter_map(|id| self.find(id)).collect();
                 slots.sort_by_key(|slot| self.seq(*slot));
                 depended.remove = slots;
             }
             Depend::Add(after) => {
-                depended.add = self.decide_edges(env, slot, None, after)?;
+                depended.add = self.decide_edges(env, slot, None, after, None)?;
+                depended.children = after.children;
                 self.check_edge_count(self.edges(slot), &depended.add)?;
             }
         }

@@ -118,7 +118,6 @@ impl Fired {
             options: Some(Options { expire: options.expire.or(self.expire), ..*options }),
             more: Some(Box::new(More {
                 meta: meta.iter().map(|(field, value)| (&**field, &**value)).collect(),
-                after: None,
                 gate: gate.clone().map(Box::new),
                 user: user.as_deref(),
                 tags: Some(tags.iter().map(|tag| &**tag).collect()),
@@ -128,9 +127,9 @@ impl Fired {
                     time: unique.time,
                     keeps: false,
                 }),
-                parent: None,
                 costs: (!costs.is_empty())
                     .then(|| costs.iter().map(|(limit, cost)| (&**limit, *cost)).collect()),
+                ..More::default()
             })),
         }
     }

@@ -48,7 +48,9 @@ impl<'a> Flow<'a> {
 
     /// The post of one node, once all nodes that it waits for have been posted; its parent follows.
     pub fn post(&self, at: usize) -> Option<Post<'_>> {
-        let mut post = Post { parent: None, share: None, ..self.nodes.get(at)?.post.clone() };
+        let post = &self.nodes.get(at)?.post;
+        let open = post.after.as_ref().is_some_and(|after| after.children.is_some());
+        let mut post = Post { parent: None, share: None, open, ..post.clone() };
         if let Some(after) = &mut post.after {
             for ((id, _), node) in after.jobs.iter_mut().zip(self.awaited.get(at)?) {
                 if let Some(node) = node {
@@ -112,6 +114,7 @@ impl Board {
             flow.parents.push(parent);
         }
         flow.order = order(&flow.awaited).map_err(|at| Refusal::Cycle.in_node(label(&nodes, at)))?;
+        self.check_deadlocks(&nodes, &flow)?;
         self.check_users(&nodes, &flow.order)?;
         self.check_generations(&nodes, &flow.parents)?;
         self.check_posts(&growth, &Post::default(), nodes.len())?;
@@ -136,9 +139,10 @@ impl Board {
         let after = node.post.after.as_ref().map(|after| After {
             jobs: jobs.iter().map(|(id, on)| (&id[..], *on)).collect(),
             strict: after.strict,
+            children: None,
         });
         if let Some(after) = &after {
-            let edges = self.decide_edges(env, self.store.jobs.next_free(), node.post.id, after)?;
+            let edges = self.decide_edges(env, self.store.jobs.next_free(), node.post.id, after, None)?;
             let unmet = edges.iter().filter(|edge| self.outcome(edge) != Outcome::Met).count();
             let within: BTreeSet<usize> = awaited.iter().flatten().copied().collect();
             if unmet + within.len() > AFTER_MOST {
@@ -167,6 +171,43 @@ impl Board {
             *before += 1;
         }
         Ok(())
+    }
+
+    /// Refuses nodes by which jobs would wait for each other because some wait for their children.
+    fn check_deadlocks(&self, nodes: &[Node<'_>], flow: &Flow<'_>) -> Result<(), Refusal> {
+        let mut awaited = flow.awaited.clone();
+        for (at, parent) in flow.parents.iter().enumerate() {
+            let waits = |at: usize| nodes.get(at)?.post.after.as_ref()?.children;
+            if let Some(list) = parent.filter(|at| waits(*at).is_some()).and_then(|at| awaited.get_mut(at)) {
+                list.push(Some(at));
+            }
+        }
+        order(&awaited).map_err(|at| Refusal::Cycle.in_node(label(nodes, at)))?;
+        // What new children of such jobs of the board wait for, by way of other nodes too.
+        let mut ways: BTreeMap<u32, Way> = BTreeMap::new();
+        for (at, node) in nodes.iter().enumerate() {
+            let foreign = flow.parents.get(at).is_some_and(Option::is_none);
+            let parent = node.post.parent.filter(|_| foreign).and_then(|id| self.find(id));
+            let Some(parent) = parent.filter(|parent| self.child_wait(*parent).is_some()) else { continue };
+            let way = ways.entry(parent).or_insert_with(|| Way { child: at, ..Way::default() });
+            let mut ahead = vec![at];
+            while let Some(at) = ahead.pop() {
+                if !way.nodes.insert(at) {
+                    continue;
+                }
+                let list = awaited.get(at).map_or(&[][..], |list| list);
+                let after = nodes.get(at).and_then(|node| node.post.after.as_ref());
+                let jobs = after.map_or(&[][..], |after| &after.jobs);
+                let foreign = list.iter().zip(jobs).filter(|(node, _)| node.is_none());
+                way.jobs.extend(foreign.filter_map(|(_, (id, _))| self.find(id)));
+                ahead.extend(list.iter().flatten());
+            }
+        }
+        let jobs = ways.iter().map(|(parent, way)| (*parent, &way.jobs[..])).collect();
+        self.check_ways(&jobs).map_err(|(parent, refusal)| {
+            let child = ways.get(&parent).map_or(0, |way| way.child);
+            refusal.in_node(label(nodes, child))
+        })
     }
 
     fn check_foreign_parent(&self, id: &[u8], n: usize) -> Result<(), Refusal> {
@@ -209,6 +250,16 @@ impl Board {
         }
         Ok(())
     }
+}
+
+/// What the new children of a job of the board wait for, by way of other nodes too.
+#[derive(Default)]
+struct Way {
+    /// One of them.
+    child: usize,
+    nodes: BTreeSet<usize>,
+    /// Jobs of the board.
+    jobs: Vec<u32>,
 }
 
 fn label<'a>(nodes: &[Node<'a>], at: usize) -> &'a [u8] {

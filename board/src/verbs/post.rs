@@ -66,6 +66,8 @@ pub struct Post<'a> {
     pub tags: Option<Vec<&'a [u8]>>,
     /// The id of its parent.
     pub parent: Option<&'a [u8]>,
+    /// Whether its flow may still add children to it; [`crate::Flow`] knows.
+    pub open: bool,
     /// Its weight among the children of its parent.
     pub share: Option<u32>,
     /// The most live jobs of this user and name; needs a user.
@@ -185,11 +187,17 @@ impl Board {
         let slot = taken.unwrap_or_else(|| self.store.jobs.next_free());
         let after = match &post.after {
             Some(after) => {
-                let edges = self.decide_edges(env, slot, post.id, after)?;
+                let parent = post.parent.and_then(|id| self.find(id));
+                let edges = self.decide_edges(env, slot, post.id, after, parent)?;
                 self.check_edge_count(&[], &edges)?;
                 Some(edges)
             }
-            None => None,
+            None => {
+                if let (Some(slot), Some(id)) = (taken, post.parent) {
+                    self.check_kept(slot, self.find(id))?;
+                }
+                None
+            }
         };
         let mut options = (post.options != Options::default()).then_some(post.options);
         let queue = self.queues.find(post.queue.unwrap_or(DEFAULT_QUEUE));
@@ -231,6 +239,8 @@ impl Board {
                 Box::new(More {
                     meta: post.meta.clone(),
                     after,
+                    children: post.after.as_ref().and_then(|after| after.children),
+                    open: post.open,
                     gate: post.gate.clone(),
                     costs,
                     user: post.user,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::events::EventField;
-use crate::job::awaited::Edge;
+use crate::job::awaited::{Edge, OnFailure};
 use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
 use crate::job::history::HistoryKind;
@@ -15,7 +15,8 @@ use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
 use crate::job::{Costs, End, Extras, Heads, Job, Options, State, COSTS_MOST, NEVER, U48};
 use crate::places::labels::are_tags;
-use crate::quotas::{rare_bytes, Coming, RECORD};
+use crate::quotas::{self, rare_bytes, RECORD};
+use crate::relations::cycles::Coming;
 use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::Lazy;
@@ -56,6 +57,10 @@ written! {
         7 pub(super) gate: Option<Box<Gate>>,
         /// What a claim takes from single limits, by name.
         8 pub(super) costs: Option<Costs<'a>>,
+        /// It waits for its children.
+        9 pub(super) children: Option<OnFailure>,
+        /// Whether a flow may still add children to it.
+        10 pub(super) open: bool,
     }
 }
 
@@ -91,14 +96,20 @@ impl Validate for Posted<'_> {
             && self.group.is_none_or(is_name)
             && (self.replaces || free() && self.slot == board.store.jobs.next_free())
             && self.more.as_ref().is_none_or(|more| {
-                let More { meta: _, after, user, tags, unique, parent, gate, costs } = &**more;
-                parent.is_none_or(|tie| board.is_tie(self.slot, tie))
+                let More { meta: _, after, user, tags, unique, parent, gate, costs, children, open } =
+                    &**more;
+                let adopted = parent.map(|(slot, _)| slot);
+                let coming = Coming { children: children.is_some(), parent: adopted };
+                (children.is_some() || !open)
+                    && (after.is_some() || children.is_none())
+                    && parent.is_none_or(|tie| board.is_tie(self.slot, tie))
+                    && (after.is_some() || !self.replaces || board.check_kept(self.slot, adopted).is_ok())
                     && gate.as_ref().is_none_or(|gate| gate.is_valid())
                     && costs.as_ref().is_none_or(|costs| are_costs(costs.iter().copied(), COSTS_MOST))
                     && user.is_none_or(is_name)
                     && unique.as_ref().is_none_or(|k| k.owned().is_valid() && (self.replaces || !k.keeps))
                     && tags.as_ref().is_none_or(|tags| are_tags(tags.iter().map(|tag| &**tag)))
-                    && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges))
+                    && after.as_ref().is_none_or(|edges| board.sound_edges(self.slot, &[], edges, coming))
             })
     }
 }
@@ -131,7 +142,7 @@ impl Posted<'_> {
     /// Adds the job, or replaces the one with its id; `intended` is the time of its schedule for
     /// which it is posted.
     pub(super) fn enter(&self, board: &mut Board, now: i64, intended: Option<i64>) -> Result<(), ApplyError> {
-        let ended = self.replaces && board.job(self.slot)?.state.ended();
+        let before = if self.replaces { board.job(self.slot)?.state } else { State::Ready };
         let kept = self.kept(board)?;
         let revision = board.revision() as i64;
         if self.replaces {
@@ -194,6 +205,10 @@ impl Posted<'_> {
         }
         if let Some(edges) = more.and_then(|more| more.after.as_ref()) {
             board.reattach(self.slot, edges, now)?;
+            board.end_child_wait(self.slot, now)?;
+        }
+        if let Some(More { children: Some(on_failure), open, .. }) = more {
+            board.ask_for_children(self.slot, *on_failure, (false, *open))?;
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
         board.emit_post(self.slot, due, |fields| {
@@ -205,7 +220,7 @@ impl Posted<'_> {
         }
         board.make_due(self.slot, due.unwrap_or(now), now)?;
         if self.replaces {
-            board.begin_in_family(self.slot, ended, now)?;
+            board.begin_in_family(self.slot, before, now)?;
         }
         match more.and_then(|more| more.parent) {
             Some((parent, share)) => board.make_child(self.slot, parent, share, now),
@@ -214,7 +229,7 @@ impl Posted<'_> {
     }
 
     /// What limits must allow; `bounded` when the live jobs of its user are bounded.
-    pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> Coming<'p> {
+    pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> quotas::Coming<'p> {
         let old = board.store.jobs.get(self.slot).filter(|_| self.replaces);
         let more = self.more.as_deref();
         let meta = more.map_or(0, |more| more.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum());
@@ -234,7 +249,7 @@ impl Posted<'_> {
             }
         };
         let name = || self.name.or_else(|| Some(&*board.class_of(old?)?.name)).unwrap_or_default();
-        Coming {
+        quotas::Coming {
             old: old.map(|_| self.slot),
             queue: self.queue.unwrap_or_else(|| old.map_or(DEFAULT_QUEUE, |job| board.queue_name(job))),
             group: self.group.or_else(|| board.group_name(old?)),
@@ -271,6 +286,11 @@ impl Posted<'_> {
                 job.priority = priority;
             }
             let extras = job.extras_mut();
+            // What a run waits for is forgotten, what the post named stays.
+            extras.change_family(|family| {
+                family.wait.take_if(|wait| wait.run);
+                family.waived = false;
+            });
             let gate = extras.remembered.there().and_then(|remembered| remembered.gate.take());
             *extras = Extras {
                 meta: std::mem::take(&mut extras.meta),

@@ -55,7 +55,7 @@ impl Validate for Requeued<'_> {
 impl Requeued<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let to = if self.origin { To::Origin } else { self.queue.map_or(To::Same, To::Queue) };
-        let ended = board.job(self.slot)?.state.ended();
+        let before = board.job(self.slot)?.state;
         if !board.can_requeue(self.slot, to) {
             return Err(ApplyError);
         }
@@ -92,7 +92,7 @@ impl Requeued<'_> {
             board.arm(self.slot, now)?;
         }
         board.make_ready(self.slot, now)?;
-        board.begin_in_family(self.slot, ended, now)
+        board.begin_in_family(self.slot, before, now)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
 use crate::job::history::HistoryKind;
+use crate::relations::dependencies::Outcome;
 
 /// A signal for jobs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -97,7 +98,9 @@ impl Board {
         let missing = self.missing_signals(slot);
         let any = self.waiting(slot).is_some_and(|waiting| waiting.gate.any);
         let awaited = missing.iter().any(|other| **other == *name);
-        let wakes = awaited && (any || missing.len() == 1) && self.edges(slot).is_empty();
+        let children = self.child_wait(slot);
+        let met = children.is_none_or(|wait| self.outcome_of_children(slot, wait.on_failure) == Outcome::Met);
+        let wakes = awaited && (any || missing.len() == 1) && self.edges(slot).is_empty() && met;
         let signalled = Signalled { slot, name, value, sender };
         Ok(if wakes { SignalAnswer::Wakes(signalled) } else { SignalAnswer::Kept(signalled) })
     }

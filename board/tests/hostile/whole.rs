@@ -92,7 +92,7 @@ pub fn full() -> World {
     w.put_after("blocked", &["ready", "claimed", "complete", "cancelled"], OnFailure::Hold);
     w.put_after("untold", &["cancelled", "blocked"], OnFailure::Fail);
     w.put_after("late", &["untold"], OnFailure::Cancel);
-    let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true };
+    let more = After { jobs: vec![(b"cancelled", OnFailure::Cancel)], strict: true, ..After::default() };
     w.depend(b"late", &Depend::Remove(vec![b"untold"])).unwrap().unwrap();
     w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
     for (worker, time) in [(&b"ann"[..], Some(90)), (b"gone", None), (b"cy", None)] {

@@ -101,7 +101,9 @@ fn it_may_wait_for_a_time_and_for_other_jobs_first() {
     w.take_id(ANN, "job");
     w.put("other");
     w.put_after("mine", &["job"], OnFailure::Hold);
-    let wait = |id: &'static [u8]| Some(After { jobs: vec![(id, OnFailure::Cancel)], strict: true });
+    let wait = |id: &'static [u8]| {
+        Some(After { jobs: vec![(id, OnFailure::Cancel)], strict: true, ..After::default() })
+    };
     let advance = |id| (advance.0, Advance { after: wait(id), due: None, ..advance.1.clone() });
     assert_eq!(w.work(&advance(b"mine")), refused("CYCLE a job would wait for itself"));
     assert_eq!(w.work(&advance(b"job")), refused("CYCLE a job would wait for itself"));

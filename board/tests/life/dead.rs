@@ -78,7 +78,7 @@ fn neither_a_cancel_nor_a_trash_nor_a_dependency_moves_it() {
     w.put("first");
     w.put_with("b", |p| {
         p.queue = Some(MAIL);
-        p.after = Some(After { jobs: vec![(b"first", OnFailure::Fail)], strict: true });
+        p.after = Some(After { jobs: vec![(b"first", OnFailure::Fail)], strict: true, ..After::default() });
     });
     w.take_id(ANN, "first");
     w.fails_with(ANN, "first", None, Retry::No).unwrap();

@@ -25,11 +25,19 @@ fn pair(on_failure: OnFailure) -> World {
 }
 
 fn add<'a>(others: &[&'a str], on_failure: OnFailure) -> Depend<'a> {
-    Depend::Add(After { jobs: others.iter().map(|id| (id.as_bytes(), on_failure)).collect(), strict: false })
+    Depend::Add(After {
+        jobs: others.iter().map(|id| (id.as_bytes(), on_failure)).collect(),
+        strict: false,
+        ..After::default()
+    })
 }
 
 fn strict<'a>(others: &[&'a str]) -> After<'a> {
-    After { jobs: others.iter().map(|id| (id.as_bytes(), OnFailure::Hold)).collect(), strict: true }
+    After {
+        jobs: others.iter().map(|id| (id.as_bytes(), OnFailure::Hold)).collect(),
+        strict: true,
+        ..After::default()
+    }
 }
 
 #[test]
@@ -206,7 +214,7 @@ fn cycles_are_refused() {
     assert_eq!(w.depend(b"a", &add(&["a"], OnFailure::Run)), Some(cycle()));
     let own = Post {
         id: Some(b"new"),
-        after: Some(After { jobs: vec![(b"new", OnFailure::Hold)], strict: false }),
+        after: Some(After { jobs: vec![(b"new", OnFailure::Hold)], strict: false, ..After::default() }),
         ..Post::default()
     };
     assert_eq!(w.post(&own), refused("CYCLE a job would wait for itself"));

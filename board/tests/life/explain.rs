@@ -113,7 +113,7 @@ fn a_blocked_job_is_told_what_it_waits_for_and_what_holds_it() {
     };
     assert_eq!(w.rows("b", "dependencies", "jobs"), [row("a", "ready"), row("f", "failed")]);
     assert!(w.reason("b", "dependencies").text.contains("f is failed"));
-    let after = || After { jobs: vec![(&b"a"[..], OnFailure::Run)], strict: false };
+    let after = || After { jobs: vec![(&b"a"[..], OnFailure::Run)], strict: false, ..After::default() };
     let due = w.now + 500;
     w.put_with("c", |p| (p.after, p.due) = (Some(after()), Some(due)));
     assert_eq!(w.codes("c"), ["dependencies", "delayed"]);

@@ -13,7 +13,7 @@ fn node(label: &'static str) -> Node<'static> {
 fn after(label: &'static str, others: &[&'static str], on_failure: OnFailure) -> Node<'static> {
     let jobs = others.iter().map(|other| (other.as_bytes(), on_failure)).collect();
     let mut node = node(label);
-    node.post.after = Some(After { jobs, strict: true });
+    node.post.after = Some(After { jobs, strict: true, ..After::default() });
     node
 }
 

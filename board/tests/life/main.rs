@@ -5,6 +5,7 @@ mod advances;
 mod ageing;
 mod by_queue;
 mod cancels;
+mod children;
 mod concurrency;
 mod costs;
 mod dead;

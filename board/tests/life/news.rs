@@ -45,7 +45,7 @@ fn one_fewer_to_wait_for_is_a_change() {
     post(&mut world, "a");
     post(&mut world, "b");
     let jobs = vec![(&b"a"[..], OnFailure::Hold), (&b"b"[..], OnFailure::Hold)];
-    let after = Some(After { jobs, strict: false });
+    let after = Some(After { jobs, strict: false, ..After::default() });
     world.post(&Post { id: Some(b"c"), after, ..Post::default() }).unwrap();
     let version = world.record(b"c").unwrap().version();
     world.claim(&Claim { worker: b"w", ..Claim::default() }, 1);

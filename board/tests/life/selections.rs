@@ -249,7 +249,8 @@ fn those_who_wait_go_before_what_they_wait_for() {
             w.put_after("b", &["a"], OnFailure::Hold);
             w.put_after("c", &["a", "b"], OnFailure::Hold);
             w.put_after("d", &["c"], OnFailure::Hold);
-            let wait = Depend::Add(After { jobs: vec![(b"d", OnFailure::Hold)], strict: true });
+            let wait =
+                Depend::Add(After { jobs: vec![(b"d", OnFailure::Hold)], strict: true, ..After::default() });
             w.depend(b"last", &wait).unwrap().unwrap();
             let slice = Selection { dry: true, ..selection(deed, &[Filter::Queue(b"default")], 100) };
             assert_eq!(w.select(&slice).ids.len(), 5);
@@ -269,7 +270,7 @@ fn a_job_is_held_back_when_one_waits_for_it_that_stays() {
         w.put_after("b", &["a"], OnFailure::Cancel);
         w.put_with("c", |p| {
             p.queue = Some(b"other");
-            p.after = Some(After { jobs: vec![(b"b", OnFailure::Fail)], strict: false });
+            p.after = Some(After { jobs: vec![(b"b", OnFailure::Fail)], strict: false, ..After::default() });
         });
         w.put_after("leaf", &["a"], OnFailure::Hold);
         for dry in [true, false] {
@@ -347,7 +348,8 @@ fn a_job_with_more_behind_it_than_a_slice_looks_at_is_held_back() {
     let mut w = World::default();
     let next = |w: &mut World, i: i64| {
         let (id, other) = (format!("j{i}"), format!("j{}", i - 1));
-        let after = After { jobs: vec![(other.as_bytes(), OnFailure::Hold)], strict: i > 0 };
+        let after =
+            After { jobs: vec![(other.as_bytes(), OnFailure::Hold)], strict: i > 0, ..After::default() };
         let due = Some(w.now + 1_000 + i);
         w.post(&Post { id: Some(id.as_bytes()), due, after: Some(after), ..Post::default() }).unwrap();
     };

@@ -137,7 +137,7 @@ fn all_must_arrive_or_with_any_the_first_counts_in_every_run() {
 #[test]
 fn a_timeout_lets_it_run_and_is_remembered() {
     let (mut w, token) = begun();
-    let request = |step| Await { gate: within(1_000, OnTimeout::Run), step, payload: None };
+    let request = |step| Await { gate: within(1_000, OnTimeout::Run), step, ..Await::default() };
     assert_eq!(w.waits_as(ANN, "job", Some(token), request(None)), blocked());
     w.pass(999);
     assert_eq!(w.is("job"), Some(Blocked));
@@ -191,7 +191,7 @@ fn a_job_waits_for_all_that_it_needs() {
     let (due, after) = (Some(w.now + 5_000), vec![(&b"first"[..], OnFailure::Hold)]);
     w.put_with("job", |p| {
         p.due = due;
-        p.after = Some(After { jobs: after, strict: true });
+        p.after = Some(After { jobs: after, strict: true, ..After::default() });
         p.gate = Some(Box::new(within(1_000, OnTimeout::Run)));
     });
     w.pass(1_000);
@@ -211,7 +211,7 @@ fn a_signal_that_is_not_all_it_waits_for_does_not_wake_it() {
     w.put("first");
     w.put_after("job", &["first"], OnFailure::Hold);
     w.put_gated("gated", gate(APPROVED));
-    let more = After { jobs: vec![(b"first", OnFailure::Hold)], strict: true };
+    let more = After { jobs: vec![(b"first", OnFailure::Hold)], strict: true, ..After::default() };
     w.depend(b"gated", &Depend::Add(more)).unwrap().unwrap();
     assert_eq!((w.sends("gated", b"approved"), w.is("gated")), ("kept", Some(Blocked)));
     w.take_id(ANN, "first");

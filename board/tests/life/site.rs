@@ -30,7 +30,7 @@ impl World {
     /// A job that waits for others.
     pub fn put_after(&mut self, id: &str, others: &[&str], on_failure: OnFailure) {
         let jobs = others.iter().map(|other| (other.as_bytes(), on_failure)).collect();
-        let after = Some(After { jobs, strict: false });
+        let after = Some(After { jobs, strict: false, ..After::default() });
         self.put_with(id, |p| p.after = after);
     }
 

@@ -51,6 +51,7 @@ pub struct Part {
     pub queue: Option<u8>,
     pub delay: Option<i64>,
     pub after: Option<Vec<(Other, OnFailure)>>,
+    pub children: Option<OnFailure>,
     pub strict: bool,
     pub parent: Option<Other>,
     pub share: Option<u32>,
@@ -64,7 +65,9 @@ pub struct Part {
 pub enum Change {
     Add(Vec<(Target, OnFailure)>),
     Remove(Vec<Target>),
+    AddChildren(OnFailure),
     RemoveSignals,
+    RemoveChildren,
     Clear,
 }
 
@@ -136,6 +139,7 @@ pub enum Command {
         options: Options,
         meta: Vec<(u8, u8)>,
         after: Option<Vec<(Target, OnFailure)>>,
+        children: Option<OnFailure>,
         strict: bool,
         group: Option<u8>,
         user: Option<u8>,
@@ -195,7 +199,8 @@ pub enum Command {
         who: Who,
         id: Target,
         token: Token,
-        signals: Signals,
+        signals: Option<Signals>,
+        children: Option<OnFailure>,
         step: Option<u8>,
         payload: bool,
     },
@@ -225,6 +230,7 @@ pub enum Command {
         priority: Option<i32>,
         payload: bool,
         after: Option<Vec<(Target, OnFailure)>>,
+        children: Option<OnFailure>,
         chunk: Option<Written>,
         signals: Option<Signals>,
         price: (Option<i64>, Option<Named>),

@@ -144,6 +144,13 @@ fn record(world: &World, model: &Model, job: &Job) -> Result<(), String> {
     same("share", got.share(), parent.and(job.tie.as_ref()).map(|tie| tie.share))?;
     let count = Some(model.sums(&job.id).count).filter(|n| *n > 0);
     same("children", got.children(), count)?;
+    let live = model.live_children(&job.id).len();
+    let sums = (got.pending() as usize, got.unsuccessful());
+    same("ends of its children", sums, (live, model.failed_children(&job.id)))?;
+    let batch =
+        job.batch.as_ref().map(|batch| (batch.on_failure, batch.from.unwrap_or(0), batch.run, batch.open));
+    let wait = got.child_wait().map(|wait| (wait.on_failure, wait.from, wait.run, wait.open));
+    same("its wait for children", wait, batch)?;
     let slot = world.board.find(&job.id).ok_or("lost")?;
     let children = world.board.children_from(slot, 0).filter_map(|(_, slot)| world.board.record_of(slot));
     same("its children", children.map(|r| r.id().to_vec()).collect(), model.children(&job.id))?;

@@ -130,17 +130,19 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
                 Command::Consume { who, id, token, result, retain, payload, force, chunk }
             }
         ),
-        3 => (named(), signals(), weighted(0.4, 0..4u8), any::<bool>()).prop_map(
-            |((who, id, token), signals, step, payload)| Command::Await { who, id, token, signals, step, payload }
+        3 => (named(), awaited(), weighted(0.4, 0..4u8), any::<bool>()).prop_map(
+            |((who, id, token), (signals, children), step, payload)| {
+                Command::Await { who, id, token, signals, children, step, payload }
+            }
         ),
         3 => (
             named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
-            (weighted(0.3, edges()), weighted(0.2, signals())),
+            (weighted(0.3, edges()), weighted(0.3, on_failure()), weighted(0.2, signals())),
             (chunk(), (weighted(0.2, 1..5i64), weighted(0.2, named_costs()))),
         ).prop_map(
-            |((who, id, token), queue, name, delay, priority, payload, (after, signals), (chunk, price))| {
+            |((who, id, token), queue, name, delay, priority, payload, (after, children, signals), (chunk, price))| {
                 Command::Advance {
-                    who, id, token, queue, name, delay, priority, payload, after, chunk, signals, price,
+                    who, id, token, queue, name, delay, priority, payload, after, children, chunk, signals, price,
                 }
             }
         ),
@@ -205,11 +207,27 @@ fn edges() -> impl Strategy<Value = Vec<(Target, OnFailure)>> {
     vec((states.prop_flat_map(target), select(&[Hold, Cancel, Fail, Run][..])), 0..4)
 }
 
+fn on_failure() -> impl Strategy<Value = OnFailure> {
+    use OnFailure::*;
+    select(&[Hold, Cancel, Fail, Run][..])
+}
+
+/// What a worker waits for: signals, children, or both.
+fn awaited() -> impl Strategy<Value = (Option<Signals>, Option<OnFailure>)> {
+    prop_oneof![
+        3 => signals().prop_map(|signals| (Some(signals), None)),
+        3 => on_failure().prop_map(|on_failure| (None, Some(on_failure))),
+        1 => (signals(), on_failure()).prop_map(|(signals, on_failure)| (Some(signals), Some(on_failure))),
+    ]
+}
+
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => edges().prop_map(Change::Add),
         1 => edges().prop_map(|edges| Change::Remove(edges.into_iter().map(|(id, _)| id).collect())),
+        2 => on_failure().prop_map(Change::AddChildren),
         1 => Just(Change::RemoveSignals),
+        1 => Just(Change::RemoveChildren),
         1 => Just(Change::Clear),
     ]
 }
@@ -362,10 +380,16 @@ fn post() -> impl Strategy<Value = Command> {
     let meta = (vec((0..3u8, any::<u8>()), 0..2), weighted(0.4, tags()));
     let id = (weighted(0.7, any::<u8>()), weighted(0.9, Just(())).prop_map(|o| o.is_none()), exists);
     let rest = (of(0..4u8), of(0..3u8), of(-2..3i32), weighted(0.3, some_ms()));
-    let after = (weighted(0.4, edges()), weighted(0.1, Just(())), weighted(0.6, 0..3u8));
+    let edges = (weighted(0.4, edges()), weighted(0.2, on_failure()));
+    let after = (edges, weighted(0.1, Just(())), weighted(0.6, 0..3u8));
     let key = (weighted(0.3, key()), weighted(0.15, signals()), weighted(0.25, named_costs()));
     let bounds = (weighted(0.3, 0..3u8), weighted(0.5, 1..4i64), key);
-    let states = prop_oneof![4 => Just(State::Ready), 2 => Just(State::Claimed), 1 => Just(State::Failed)];
+    let states = prop_oneof![
+        4 => Just(State::Ready),
+        2 => Just(State::Claimed),
+        3 => Just(State::Blocked),
+        1 => Just(State::Failed)
+    ];
     let parent = (weighted(0.4, states.prop_flat_map(target)), weighted(0.3, 1..5u32));
     (id, rest, options(), meta, (after, parent), bounds).prop_map(
         |(
@@ -373,7 +397,7 @@ fn post() -> impl Strategy<Value = Command> {
             (queue, name, priority, delay),
             options,
             (meta, tags),
-            ((after, strict, group), (parent, share)),
+            (((after, children), strict, group), (parent, share)),
             (user, most_live, (unique, signals, costs)),
         )| {
             Command::Post {
@@ -387,6 +411,7 @@ fn post() -> impl Strategy<Value = Command> {
                 options,
                 meta,
                 after,
+                children,
                 strict: strict.is_some(),
                 group,
                 user,
@@ -415,14 +440,33 @@ fn flow() -> impl Strategy<Value = Command> {
     let part = (
         weighted(0.2, any::<u8>()),
         (of(0..4u8), weighted(0.2, some_ms())),
-        (weighted(0.4, edges), weighted(0.1, Just(()))),
-        (weighted(0.3, other()), weighted(0.3, 1..5u32)),
+        (weighted(0.4, edges), weighted(0.2, on_failure()), weighted(0.1, Just(()))),
+        (weighted(0.4, other()), weighted(0.3, 1..5u32)),
         (weighted(0.3, 0..3u8), weighted(0.3, 1..4i64), weighted(0.15, key()), weighted(0.15, signals())),
     );
     let part = part.prop_map(
-        |(id, (queue, delay), (after, strict), (parent, share), (user, most_live, unique, signals))| {
+        |(
+            id,
+            (queue, delay),
+            (after, children, strict),
+            (parent, share),
+            (user, most_live, unique, signals),
+        )| {
             let strict = strict.is_some();
-            Part { id, queue, delay, after, strict, parent, share, user, most_live, unique, signals }
+            Part {
+                id,
+                queue,
+                delay,
+                after,
+                children,
+                strict,
+                parent,
+                share,
+                user,
+                most_live,
+                unique,
+                signals,
+            }
         },
     );
     vec(part, 1..6).prop_map(Command::Flow)

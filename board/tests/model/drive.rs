@@ -62,8 +62,11 @@ pub fn to(queue: Option<u8>) -> To<'static> {
     }
 }
 
-fn after(edges: &[(Bytes, OnFailure)], strict: bool) -> After<'_> {
-    After { jobs: edges.iter().map(|(id, on)| (&id[..], *on)).collect(), strict }
+type Edges = Option<Vec<(Bytes, OnFailure)>>;
+
+fn after(edges: &Edges, children: Option<OnFailure>, strict: bool) -> Option<After<'_>> {
+    let jobs = edges.iter().flatten().map(|(id, on)| (&id[..], *on)).collect();
+    (edges.is_some() || children.is_some()).then_some(After { jobs, strict, children })
 }
 
 fn gate(signals: &Signals) -> Gate {
@@ -319,11 +322,13 @@ impl Pair {
                 );
                 same("step", self.world.step(&step), self.model.step(&step))
             }
-            Command::Await { who, id, token, signals, step, payload } => {
+            Command::Await { who, id, token, signals, children, step, payload } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let step = step.map(|n| STEPS[n as usize]);
                 let payload = payload.then_some(TEXTS[3]);
-                let request = Await { gate: gate(signals), step, payload };
+                let gate = signals.as_ref().map(gate).unwrap_or_default();
+                let step = step.filter(|_| !gate.names.is_empty());
+                let request = Await { gate, children: *children, step, payload };
                 let wait = (Speaker { worker: &worker, id: &id, token }, request);
                 same("await", self.world.await_signals(&wait), self.model.await_signals(&wait))
             }
@@ -358,12 +363,13 @@ impl Pair {
                 priority,
                 payload,
                 after: edges,
+                children,
                 chunk,
                 signals,
                 price,
             } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
-                let edges: Option<Vec<(Bytes, OnFailure)>> =
+                let edges: Edges =
                     edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
                 let advance = (
                     Speaker { worker: &worker, id: &id, token },
@@ -373,7 +379,7 @@ impl Pair {
                         due: delay.map(|ms| self.world.now + ms),
                         priority: *priority,
                         payload: payload.then_some(TEXTS[3]),
-                        after: edges.as_ref().map(|edges| after(edges, false)),
+                        after: after(&edges, *children, false),
                         output: self.chunk(&id, chunk),
                         gate: gated(signals),
                         cost: price.0,
@@ -443,12 +449,18 @@ impl Pair {
                 let named: Vec<(Bytes, OnFailure)> = match what {
                     Change::Add(edges) => edges.iter().map(|(id, on)| (self.pick(id), *on)).collect(),
                     Change::Remove(ids) => ids.iter().map(|id| (self.pick(id), OnFailure::Hold)).collect(),
-                    Change::RemoveSignals | Change::Clear => Vec::new(),
+                    _ => Vec::new(),
                 };
                 let depend = match what {
-                    Change::Add(_) => Depend::Add(after(&named, *strict)),
+                    Change::Add(_) => Depend::Add(After {
+                        jobs: named.iter().map(|(id, on)| (&id[..], *on)).collect(),
+                        strict: *strict,
+                        ..After::default()
+                    }),
+                    Change::AddChildren(on) => Depend::Add(After { children: Some(*on), ..After::default() }),
                     Change::Remove(_) => Depend::Remove(named.iter().map(|(id, _)| &id[..]).collect()),
                     Change::RemoveSignals => Depend::RemoveSignals,
+                    Change::RemoveChildren => Depend::RemoveChildren,
                     Change::Clear => Depend::Clear,
                 };
                 same("depend", self.world.depend(&id, &depend), self.model.depend(&id, &depend))
@@ -694,6 +706,7 @@ impl Pair {
         };
         let Command::Post {
             after: edges,
+            children,
             strict,
             group,
             user,
@@ -709,8 +722,7 @@ impl Pair {
         else {
             return Ok(());
         };
-        let edges: Option<Vec<(Bytes, OnFailure)>> =
-            edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
+        let edges: Edges = edges.as_ref().map(|e| e.iter().map(|(id, on)| (self.pick(id), *on)).collect());
         let id = id.map(|n| match again {
             true => self.ids[n as usize % self.ids.len()].clone(),
             false => CHOSEN[n as usize % CHOSEN.len()].to_vec(),
@@ -729,7 +741,7 @@ impl Pair {
             due: delay.map(|ms| self.world.now + ms),
             options: *options,
             meta: pairs(meta),
-            after: edges.as_ref().map(|edges| after(edges, *strict)),
+            after: after(&edges, *children, *strict),
             group: group.map(|n| GROUPS[n as usize]),
             user: user.map(|user| USERS[user as usize]),
             tags: given.as_deref().map(tags),
@@ -739,6 +751,7 @@ impl Pair {
             unique: unique.as_ref().map(take_key),
             gate: gated(signals),
             costs: self.costs(costs),
+            ..Post::default()
         };
         let got = self.world.post(&post);
         let made = got.clone().ok().flatten().unwrap_or_default();
@@ -779,7 +792,7 @@ impl Pair {
                     payload: text(self.step as u8),
                     queue: part.queue.map(|q| QUEUES[q as usize]),
                     due: part.delay.map(|ms| now + ms),
-                    after: jobs.as_ref().map(|jobs| after(jobs, part.strict)),
+                    after: after(jobs, part.children, part.strict),
                     parent: parent.as_deref(),
                     share: part.share.filter(|_| parent.is_some()),
                     user: part.user.map(|user| USERS[user as usize]),

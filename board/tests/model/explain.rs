@@ -69,7 +69,8 @@ impl Model {
                 let delay = (job.due > self.now).then(|| self.delay_of(job));
                 let others = (!job.after.is_empty()).then(|| "dependencies".into());
                 let signals = job.wait.as_ref().map(|_| "signals".into());
-                let first = others.into_iter().chain(signals).chain(delay);
+                let children = job.batch.as_ref().map(|_| "children".into());
+                let first = others.into_iter().chain(signals).chain(children).chain(delay);
                 first.chain(self.pauses_of(job, beyond)).collect()
             }
             State::Claimed => {
@@ -112,6 +113,10 @@ pub fn explained(world: &World, model: &Model, job: &Job) -> Result<(), String> 
     if job.state == State::Blocked && !job.after.is_empty() {
         let edges = number(model.edges(job).len());
         same("what it waits for", detail(&got, "dependencies", "count"), edges.as_ref())?;
+    }
+    if job.batch.is_some() {
+        let live = number(model.live_children(&job.id).len());
+        same("its children", detail(&got, "children", "pending"), live.as_ref())?;
     }
     if job.state == State::Ready {
         let claim = Claim { worker: b"somebody", queues: &[&job.queue], ..Claim::default() };

@@ -22,6 +22,8 @@ pub struct Gone {
     pub count: u64,
     pub shares: u64,
     pub done: u64,
+    /// How many ended without success.
+    pub unsuccessful: u64,
 }
 
 impl Model {
@@ -161,6 +163,7 @@ impl Model {
         if let Some(parent) = parent {
             self.show_mean(self.at(&parent), false);
             self.repin(&parent);
+            self.child_left(&parent);
         }
     }
 
@@ -210,6 +213,7 @@ impl Model {
             let lives = !self.jobs[self.at(&parent).unwrap()].state.ended();
             self.jobs[at].tie.as_mut().unwrap().kept = kept && lives;
             self.repin(&parent);
+            self.child_left(&parent);
         }
         self.part(id);
     }
@@ -280,16 +284,24 @@ impl Model {
             let post = &nodes[at].post;
             let after = post.after.as_ref().map(|after| After {
                 jobs: after.jobs.iter().map(|(id, on)| (node_of(id).map_or(*id, |n| &ids[n]), *on)).collect(),
-                strict: after.strict,
+                ..after.clone()
             });
             // A child is adopted when all have come.
             let post = Post { after, parent: None, ..post.clone() };
-            self.post(&post, &ids[at])?;
+            self.in_flow = true;
+            let done = self.post(&post, &ids[at]);
+            self.in_flow = false;
+            done?;
         }
         for (node, id) in nodes.iter().zip(ids) {
             let parent = node.post.parent.map(|name| node_of(name).map_or(name, |n| &ids[n]));
             let post = Post { parent, ..node.post.clone() };
             self.check_parent(Some(id), &post)?;
+            let waits = |at: &usize| self.jobs[*at].batch.is_some();
+            let parent = parent.and_then(|id| self.at(id)).filter(waits).map(|at| &self.jobs[at].id);
+            if parent.is_some_and(|parent| self.behind(parent, None).contains(id)) {
+                return Err("a circle".into());
+            }
             self.adopt(id, &post, None);
         }
         Ok(())

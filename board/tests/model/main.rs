@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod bounds;
+mod children;
 mod commands;
 mod compare;
 mod drawn;

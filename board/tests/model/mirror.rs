@@ -18,7 +18,8 @@ fn seen(record: &Record<'_>) -> String {
     let labels = (record.tags().collect::<Vec<_>>(), record.tracked(), record.user(), record.intended());
     let mut after = record.after();
     after.sort_unstable();
-    let family = (record.children(), after, record.unique());
+    let children = (record.children(), record.pending(), record.unsuccessful(), record.child_wait());
+    let family = (children, after, record.unique());
     let work = (record.attempt(), record.lapses(), record.stage(), record.progress(), record.payload());
     let meta: Vec<_> = record.meta().collect();
     let state = (record.seq(), record.state(), record.waiting(), record.signals().len());

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use board::{Chunk, Gate, Late, OnFailure, Options, Rules, Setting, Spend, State, Tally};
 
+use crate::children::{unsuccessful, Batch};
 use crate::family::{Gone, Tie};
 use crate::limits::{Held, Unique};
 use crate::rates::Buckets;
@@ -129,6 +130,10 @@ pub struct Job {
     pub costs: BTreeMap<Bytes, i64>,
     /// What its claim, or the last one, has cost: under which token, and of single limits.
     pub spent: Option<(u64, i64, BTreeMap<Bytes, i64>)>,
+    /// It waits for its children.
+    pub batch: Option<Batch>,
+    /// An operator has decided that it does so no more.
+    pub waived: bool,
     /// Where a dead job was, how often it had been claimed, and when it moved.
     pub origin: Option<(Bytes, u32, i64)>,
 }
@@ -188,6 +193,10 @@ impl Job {
     }
 
     pub fn is_held_up(&self) -> bool {
+        self.waits_for_others() || self.batch.is_some()
+    }
+
+    pub fn waits_for_others(&self) -> bool {
         !self.after.is_empty() || self.wait.is_some()
     }
 
@@ -237,8 +246,9 @@ pub struct Model {
     pub dead: BTreeMap<Bytes, Bytes>,
     pub jobs: Vec<Job>,
     pub tombs: VecDeque<Tomb>,
-    /// Ended jobs that others are to be told of: id, order, and the order of who is next.
-    pub resolutions: VecDeque<(Bytes, u64, u64)>,
+    /// Ended jobs that others are to be told of: id, order, and the order of who is next; `None` for
+    /// a job whose children are to be looked at.
+    pub resolutions: VecDeque<(Bytes, u64, Option<u64>)>,
     /// Families whose children are to be let go: number, and the order of who is next.
     pub partings: VecDeque<(u64, u64)>,
     pub own: BTreeMap<(Option<Bytes>, Setting), i64>,
@@ -275,6 +285,8 @@ pub struct Model {
     pub spend: Spend<'static>,
     /// A child that was let pass is posted.
     pub unbounded: bool,
+    /// A node of a flow is posted.
+    pub in_flow: bool,
 }
 
 /// Reads when the board lets a job try again: drawn at random, so the model only knows a
@@ -346,10 +358,10 @@ impl Model {
     // --- moves ---
 
     pub fn ready(&mut self, at: usize, now: i64) {
-        let job = &mut self.jobs[at];
-        if job.is_held_up() {
+        if self.jobs[at].is_held_up() && self.still_waits(at) {
             return self.block(at, 0);
         }
+        let job = &mut self.jobs[at];
         if job.state != State::Ready || job.since.is_none() {
             job.ready = now;
         }
@@ -363,13 +375,13 @@ impl Model {
     /// It waits until then; waiting after it could run once is back-off.
     pub fn wait(&mut self, at: usize, due: i64) {
         let now = self.now;
-        let job = &mut self.jobs[at];
         if due <= now {
             return self.ready(at, now);
         }
-        if job.is_held_up() {
+        if self.jobs[at].is_held_up() && self.still_waits(at) {
             return self.block(at, due);
         }
+        let job = &mut self.jobs[at];
         job.state = State::Scheduled;
         job.due = due;
         if job.since.is_some() {
@@ -445,6 +457,7 @@ impl Model {
         };
         self.settle_claim(at, state);
         self.ends_wait(at);
+        self.ends_batch(at);
         let job = &mut self.jobs[at];
         job.state = state;
         job.ended = now;
@@ -456,7 +469,7 @@ impl Model {
         self.detach_all(&id);
         self.end_in_family(&id, retain != 0);
         if awaited {
-            self.resolutions.push_back((id.clone(), order, 0));
+            self.resolutions.push_back((id.clone(), order, Some(0)));
         }
         self.repin(&id);
         let at = self.at(&id).unwrap();
@@ -496,6 +509,7 @@ impl Model {
             gone.count += 1;
             gone.shares += u64::from(tie.share);
             gone.done += u64::from(tie.share) * u64::from(tie.counts);
+            gone.unsuccessful += u64::from(unsuccessful(job));
         }
     }
 
@@ -580,7 +594,7 @@ impl Model {
         }
         let (id, order) = (job.id.clone(), job.order);
         if !self.waiters(&id).is_empty() {
-            self.resolutions.push_back((id.clone(), order, 0));
+            self.resolutions.push_back((id.clone(), order, Some(0)));
         }
         self.ready(at, now);
         self.begin_in_family(&id, false);

@@ -2,6 +2,7 @@
 
 use board::{Depend, Label, Report, Requeue, Setting, State, Tally, To, Update};
 
+use crate::children::Batch;
 use crate::naive::*;
 use crate::verbs::shown;
 
@@ -111,6 +112,7 @@ impl Model {
         if fresh {
             job.steps.clear();
             job.timeouts.clear();
+            job.waived = false;
         }
         (job.since, job.ready) = (Some(now), now);
         job.pinned = false;
@@ -173,6 +175,15 @@ impl Model {
                 self.gives_up_waiting(at);
                 self.jobs[at].gate = None;
                 self.detach_all(id);
+                let at = self.at(id).unwrap();
+                if self.jobs[at].batch.is_some() {
+                    self.ends_batch(at);
+                    self.jobs[at].waived = true;
+                }
+            }
+            Depend::RemoveChildren => {
+                self.ends_batch(at);
+                self.jobs[at].waived = true;
             }
             Depend::RemoveSignals => {
                 self.gives_up_waiting(at);
@@ -183,8 +194,14 @@ impl Model {
                 ids.sort_by_key(|id| self.at(id).map(|at| self.jobs[at].order));
                 ids.into_iter().for_each(|other| self.detach(id, other));
             }
-            Depend::Add(after) => match self.decide(id, None, after) {
-                Ok(edges) => edges.into_iter().for_each(|edge| self.attach(id, edge)),
+            Depend::Add(after) => match self.decide(id, None, after, None) {
+                Ok(edges) => {
+                    if let Some(on_failure) = after.children {
+                        self.ends_batch(at);
+                        self.asks_for_children(at, Batch::new(on_failure));
+                    }
+                    edges.into_iter().for_each(|edge| self.attach(id, edge));
+                }
                 Err(refusal) => return Some(Err(refusal)),
             },
         }

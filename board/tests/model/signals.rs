@@ -2,8 +2,10 @@
 
 use board::{Await, Gate, OnTimeout, Setting, Signal, Speaker, State, Tally};
 
+use crate::children::Batch;
 use crate::naive::{Bytes, Job, Model, Way, NEVER};
 use crate::verbs::Stand;
+use crate::waits::Outcome;
 use crate::world::work::Waited;
 
 /// A signal that has arrived.
@@ -95,7 +97,7 @@ impl Model {
 
     pub fn ends_wait(&mut self, at: usize) -> Option<Wait> {
         let wait = self.jobs[at].wait.take()?;
-        self.count_signal_wait(at, wait.from);
+        self.count_await(at, wait.from);
         Some(wait)
     }
 
@@ -167,9 +169,13 @@ impl Model {
         };
         let (Stand::Holds(at, taken) | Stand::Late(at, taken)) = stand else { unreachable!() };
         let (gate, way) = (&request.gate, if taken { Way::Taken } else { Way::Awaiting });
-        let step = request.step.unwrap_or(&gate.names[0]);
-        let timeout = self.jobs[at].timeouts.iter().any(|name| name == step);
-        if timeout || self.jobs[at].opens(gate) {
+        let step = request.step.or(gate.names.first().map(|name| &**name)).unwrap_or_default();
+        let named = !gate.names.is_empty();
+        let job = &self.jobs[at];
+        let timeout = named && job.timeouts.iter().any(|name| name == step);
+        let arrived = timeout || !named || job.opens(gate);
+        let children = request.children.filter(|_| !job.waived);
+        if arrived && children.is_none_or(|on| self.of_children(speaker.id, on) == Outcome::Met) {
             let late = matches!(stand, Stand::Late(..));
             let kept_back =
                 || self.full(&self.jobs[at].queue) || self.kept_back(&self.jobs[at], false).is_some();
@@ -192,6 +198,9 @@ impl Model {
         }
         let asked = self.jobs[at].hold.as_ref().is_some_and(|hold| hold.cancel);
         if !asked {
+            self.no_circle(speaker.id, std::iter::empty(), children.is_some(), None)?;
+        }
+        if !asked && !arrived {
             self.has_memory(&self.jobs[at], 1, step.len())?;
         }
         self.check_say(at)?;
@@ -204,7 +213,12 @@ impl Model {
         if let Some(payload) = request.payload {
             self.jobs[at].payload = payload.to_vec();
         }
-        self.begins_to_wait(at, gate.clone(), step.to_vec());
+        if !arrived {
+            self.begins_to_wait(at, gate.clone(), step.to_vec());
+        }
+        if let Some(on_failure) = children {
+            self.asks_for_children(at, Batch { run: true, ..Batch::new(on_failure) });
+        }
         self.ready(at, self.now);
         Ok(Waited::State(State::Blocked))
     }

@@ -86,7 +86,7 @@ impl Model {
         }
     }
 
-    pub fn count_signal_wait(&mut self, at: usize, from: i64) {
+    pub fn count_await(&mut self, at: usize, from: i64) {
         let (queue, waited) = (self.jobs[at].queue.clone(), self.now - from);
         if let Some(day) = self.day(&queue) {
             day.signal_wait.push(waited.max(0));

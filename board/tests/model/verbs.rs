@@ -6,6 +6,7 @@ use board::{
     Speaker, State, Step, Tally, GIVERS,
 };
 
+use crate::children::Batch;
 use crate::limits::Unique;
 use crate::naive::*;
 use crate::world::work::Stored;
@@ -49,7 +50,13 @@ impl Model {
             self.key_is_free(&unique.key, at)?;
         }
         let id = &id[..];
-        let edges = post.after.as_ref().map(|after| self.decide(id, post.id, after)).transpose()?;
+        let edges =
+            post.after.as_ref().map(|after| self.decide(id, post.id, after, post.parent)).transpose()?;
+        if let (None, Some(at), Some(parent)) = (&edges, at, post.parent) {
+            let job = &self.jobs[at];
+            let children = job.batch.as_ref().is_some_and(|batch| !batch.run);
+            self.no_circle(id, job.after.iter().map(|edge| &edge.0), children, Some(parent))?;
+        }
         let queue = post
             .queue
             .map_or_else(|| at.map_or(b"default".to_vec(), |at| self.jobs[at].queue.clone()), |q| q.to_vec());
@@ -70,7 +77,7 @@ impl Model {
             self.free_key(at);
         }
         let old = at.map(|at| self.jobs.remove(at));
-        let ended = old.as_ref().is_some_and(|old| old.state.ended());
+        let before = old.as_ref().map(|old| old.state);
         let mut past = old.as_ref().and_then(|j| j.past.clone());
         if let Some(hold) = old.as_ref().and_then(|j| j.hold.clone()) {
             past = Some(Past { hold, way: Way::Taken });
@@ -119,6 +126,8 @@ impl Model {
             timeouts: Vec::new(),
             gate: post.gate.as_deref().cloned().or_else(|| old.as_ref().and_then(|j| j.gate.clone())),
             wait: None,
+            batch: old.as_ref().and_then(|j| j.batch.clone()).filter(|batch| !batch.run),
+            waived: false,
             unique: match (&post.unique, keeps) {
                 (Some(key), false) => Some(Unique::of(key)),
                 _ => old.as_ref().and_then(|j| j.unique.clone()),
@@ -158,6 +167,11 @@ impl Model {
         }
         if let Some(edges) = edges {
             self.reattach(id, &edges);
+            let at = self.at(id).unwrap();
+            self.ends_batch(at);
+            if let Some(on_failure) = post.after.as_ref().and_then(|after| after.children) {
+                self.asks_for_children(at, Batch { open: self.in_flow, ..Batch::new(on_failure) });
+            }
         }
         let due = match old.filter(|_| keeps) {
             Some(old) if old.state != State::Ready => old.due,
@@ -168,7 +182,7 @@ impl Model {
         self.wait(self.at(id).unwrap(), due);
         let share = self.jobs[self.at(id).unwrap()].tie.as_ref().map(|tie| tie.share);
         if at.is_some() {
-            self.begin_in_family(id, ended);
+            self.begin_in_family(id, before.is_some_and(State::ended));
         }
         self.adopt(id, post, share);
         Ok(true)
@@ -494,7 +508,7 @@ impl Model {
             self.check_new_key(&unique.key)?;
         }
         let edges = match &advance.after {
-            Some(after) => self.decide(speaker.id, None, after)?,
+            Some(after) => self.decide(speaker.id, None, after, None)?,
             None => Vec::new(),
         };
         let text = self.to_write(at, &advance.output)?;
@@ -513,6 +527,7 @@ impl Model {
         (job.kind, job.message, job.stage, job.reason, job.progress) = (None, None, None, None, None);
         job.steps.clear();
         job.timeouts.clear();
+        job.waived = false;
         job.gate = advance.gate.as_deref().cloned();
         job.options.cost = advance.cost.or(job.options.cost);
         if let Some(costs) = &advance.costs {
@@ -529,6 +544,9 @@ impl Model {
         }
         for edge in edges {
             self.attach(speaker.id, edge);
+        }
+        if let Some(on_failure) = advance.after.as_ref().and_then(|after| after.children) {
+            self.asks_for_children(self.at(speaker.id).unwrap(), Batch::new(on_failure));
         }
         self.arm(self.at(speaker.id).unwrap());
         self.wait(self.at(speaker.id).unwrap(), advance.due.unwrap_or(self.now));

@@ -2,12 +2,13 @@
 
 use board::{After, OnFailure, State};
 
+use crate::children::Batch;
 use crate::naive::{Bytes, Job, Model, Way};
 
 type Edge = (Bytes, OnFailure);
 
-#[derive(Debug, PartialEq)]
-enum Outcome {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
     Waits,
     Met,
     Ends(State),
@@ -62,7 +63,13 @@ impl Model {
     }
 
     /// What a job is to wait for, oldest first; `named`: the id that its post gives it.
-    pub fn decide(&self, id: &[u8], named: Option<&[u8]>, after: &After<'_>) -> Result<Vec<Edge>, String> {
+    pub fn decide(
+        &self,
+        id: &[u8],
+        named: Option<&[u8]>,
+        after: &After<'_>,
+        parent: Option<&[u8]>,
+    ) -> Result<Vec<Edge>, String> {
         let mut edges: Vec<Edge> = Vec::new();
         let cycle = || Err("CYCLE a job would wait for itself".to_string());
         for (other, on_failure) in &after.jobs {
@@ -76,10 +83,7 @@ impl Model {
                 return Err(format!("NOJOB no such job {}", crate::verbs::shown(other)));
             }
         }
-        let behind = self.with_waiters(id);
-        if edges.iter().any(|edge| behind.contains(&edge.0)) {
-            return cycle();
-        }
+        self.no_circle(id, edges.iter().map(|edge| &edge.0), after.children.is_some(), parent)?;
         edges.sort_by_key(|edge| self.jobs[self.at(&edge.0).unwrap()].order);
         Ok(edges)
     }
@@ -97,7 +101,7 @@ impl Model {
         let other = &mut self.jobs[other];
         other.pinned = other.state.ended();
         if let Outcome::Ends(_) = outcome {
-            self.resolutions.push_back((edge.0, other.order, order));
+            self.resolutions.push_back((edge.0, other.order, Some(order)));
         }
     }
 
@@ -129,7 +133,9 @@ impl Model {
     pub fn unblock(&mut self, id: &[u8]) {
         let at = self.at(id).unwrap();
         let job = &self.jobs[at];
-        if job.state == State::Blocked && !job.is_held_up() {
+        let children = |batch: &Batch| batch.open || self.of_children(id, batch.on_failure) != Outcome::Met;
+        let waits = job.waits_for_others() || job.batch.as_ref().is_some_and(children);
+        if job.state == State::Blocked && !waits {
             self.wait(at, job.due);
         }
     }
@@ -153,6 +159,14 @@ impl Model {
         for _ in 0..n {
             let Some((id, order, from)) = self.resolutions.front().cloned() else { return };
             let job = self.at(&id).map(|at| &self.jobs[at]);
+            let Some(from) = from else {
+                let stands = job.is_some_and(|job| job.order == order);
+                self.resolutions.pop_front();
+                if stands {
+                    self.resolve_children(&id);
+                }
+                continue;
+            };
             let stands = job.is_some_and(|job| job.order == order) && self.verdict(&id).ended();
             let waiters = if stands { self.waiters(&id) } else { Vec::new() };
             let next = waiters.iter().map(|w| self.at(w).unwrap()).find(|at| self.jobs[*at].order >= from);
@@ -161,7 +175,7 @@ impl Model {
                 continue;
             };
             let job = &self.jobs[at];
-            self.resolutions[0].2 = job.order + 1;
+            self.resolutions[0].2 = Some(job.order + 1);
             let (waiter, edge) = (job.id.clone(), job.after.iter().find(|edge| edge.0 == id).unwrap());
             match self.outcome(edge) {
                 Outcome::Waits => {}
@@ -175,7 +189,8 @@ impl Model {
     }
 
     pub fn untold(&self, job: &Job) -> bool {
-        !self.resolutions.is_empty() && job.after.iter().any(|edge| self.outcome(edge) != Outcome::Waits)
+        let edges = job.after.iter().any(|edge| self.outcome(edge) != Outcome::Waits);
+        !self.resolutions.is_empty() && (edges || self.children_due(job))
     }
 
     pub fn resolve_one(&mut self, at: usize) {
@@ -185,13 +200,17 @@ impl Model {
             if let Some(first) = edges.iter().find(|edge| self.outcome(edge) == Outcome::Ends(state)) {
                 return self.end_waiter(&id, &first.0, state);
             }
+            let batch = self.jobs[at].batch.as_ref();
+            if batch.is_some_and(|b| self.of_children(&id, b.on_failure) == Outcome::Ends(state)) {
+                return self.end_for_children(&id, state);
+            }
         }
         for edge in edges {
             if self.outcome(&edge) == Outcome::Met {
                 self.detach(&id, &edge.0);
             }
         }
-        self.unblock(&id);
+        self.resolve_children(&id);
     }
 
     fn end_waiter(&mut self, id: &[u8], cause: &[u8], state: State) {

@@ -2,7 +2,7 @@
 import type { Board } from './board/board.js';
 import type { Node } from './board/posting.js';
 import type { Call } from './tasks.js';
-import type { After, AfterAll } from './words.js';
+import type { After, AfterAll, AfterChildren } from './words.js';
 
 /** A job of a flow, by which others name it. */
 export interface Step {
@@ -15,6 +15,8 @@ type Others = Step | string | readonly (Step | string)[];
 export interface Relations {
   /** Jobs that must be complete before it runs. */
   after?: Others | undefined;
+  /** All its children must have ended before it runs. */
+  afterChildren?: boolean | undefined;
   /** What happens to it when one of them fails; `hold` by default. */
   onfailure?: AfterAll['onfailure'];
   /** The job that it is a part of. */
@@ -46,11 +48,12 @@ export class Flow {
   }
 
   /** Adds a job: a call of a task, or a payload with options. */
-  add(job: Call, { after, onfailure, parent }: Relations = {}): Step {
+  add(job: Call, { after, afterChildren, onfailure, parent }: Relations = {}): Step {
     const label = job.label ?? `${job.name ?? 'job'}-${String(this.#nodes.length + 1)}`;
     if (this.#nodes.some((node) => node.label === label)) throw new Error(`two jobs of the flow have the label '${label}'`);
     const ids = (after === undefined ? [] : Array.isArray(after) ? (after as readonly (Step | string)[]) : [after as Step]).map(labelOf);
-    const own = ids.length === 0 ? [] : [{ ids, onfailure }];
+    const children = afterChildren === true ? [{ children: true as const, onfailure }] : [];
+    const own = [...(ids.length === 0 ? [] : [{ ids, onfailure }]), ...children];
     const waits: After | undefined = own.length === 0 ? job.after : [...lists(job.after), ...own];
     this.#nodes.push({ ...job, label, after: waits, ...(parent === undefined ? {} : { parent: labelOf(parent) }) });
     return { label };
@@ -88,9 +91,9 @@ export class Flow {
 
 const labelOf = (one: Step | string): string => (typeof one === 'string' ? one : one.label);
 
-function lists(after: After | undefined): readonly AfterAll[] {
+function lists(after: After | undefined): readonly (AfterAll | AfterChildren)[] {
   if (after === undefined) return [];
-  if (!Array.isArray(after)) return [after as AfterAll];
-  const items = after as readonly (string | AfterAll)[];
-  return items.length > 0 && typeof items[0] === 'string' ? [{ ids: items as readonly string[] }] : (items as readonly AfterAll[]);
+  if (!Array.isArray(after)) return [after as AfterAll | AfterChildren];
+  const items = after as readonly (string | AfterAll | AfterChildren)[];
+  return items.length > 0 && typeof items[0] === 'string' ? [{ ids: items as readonly string[] }] : (items as readonly (AfterAll | AfterChildren)[]);
 }

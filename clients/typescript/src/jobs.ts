@@ -43,6 +43,8 @@ export class Job<Payload = unknown, Result = unknown> {
   declare readonly parent?: string;
   declare readonly share?: number;
   declare readonly children?: number;
+  declare readonly pending?: number;
+  declare readonly unsuccessful?: number;
   declare readonly group?: string;
   declare readonly cost?: number;
   /** The permits that a claim of it takes of single limits. */

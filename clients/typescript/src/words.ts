@@ -13,8 +13,14 @@ export interface AfterAll {
   readonly onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
 }
 
-/** Jobs that must be complete first: ids, or several lists of them. */
-export type After = readonly string[] | AfterAll | readonly AfterAll[];
+/** That the children of the job must have ended first, with the word on what happens when one fails. */
+export interface AfterChildren {
+  readonly children: true;
+  readonly onfailure?: AfterAll['onfailure'];
+}
+
+/** What must be complete first: ids, several lists of them, the children of the job. */
+export type After = readonly string[] | AfterAll | AfterChildren | readonly (AfterAll | AfterChildren)[];
 
 /** A chunk of output: its number in this run, from 1, and what it says. */
 export type Chunk = readonly [number: number, text: string | Buffer];
@@ -93,10 +99,10 @@ function afterWords(after: After): Word[] {
   const lists = Array.isArray(after)
     ? after.every((one) => typeof one === 'string')
       ? [{ ids: after as readonly string[] }]
-      : (after as readonly AfterAll[])
-    : [after as AfterAll];
-  return lists.flatMap((one: AfterAll) => [
-    ...counted('AFTER', list(one.ids, 'after')),
+      : (after as readonly (AfterAll | AfterChildren)[])
+    : [after as AfterAll | AfterChildren];
+  return lists.flatMap((one: AfterAll | AfterChildren) => [
+    ...('children' in one ? ['AFTER', 'CHILDREN'] : counted('AFTER', list(one.ids, 'after'))),
     ...(one.onfailure === undefined ? [] : ['ONFAILURE', one.onfailure]),
   ]);
 }

@@ -255,6 +255,39 @@ describe('signals', () => {
   });
 });
 
+describe('children', () => {
+  test('a job waits for them, however many there are', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'p' });
+    const [first] = await board.claim('w');
+    assert.ok(first);
+    await board.postMany([1, 2], { ids: ['a', 'b'], parent: 'p' });
+    assert.deepEqual(await board.awaitChildren('w', first, { onfailure: 'run' }), { state: 'blocked', children: undefined });
+    const [a, b] = await board.claim('w', { count: 2 });
+    assert.ok(a && b);
+    await board.consume('w', a);
+    await board.fail('w', b, 'ValueError', 'no number', { noretry: true });
+    const [again] = await board.claim('w');
+    assert.ok(again);
+    assert.deepEqual(await board.awaitChildren('w', again, { onfailure: 'run' }), { state: 'claimed', children: { total: 2, pending: 0, unsuccessful: 1 } });
+    assert.deepEqual(await board.awaitChildren('w', again, { onfailure: 'cancel' }), { state: 'cancelled', children: undefined });
+  });
+
+  test('flows and operators', async () => {
+    const board = server.board();
+    const flow = new Flow(board);
+    const sum = flow.add({ payload: 1, id: 'sum' }, { afterChildren: true, onfailure: 'cancel' });
+    flow.add({ payload: 2, id: 'part' }, { parent: sum });
+    await flow.post();
+    assert.equal((await board.explain('sum'))?.reasons.at(0)?.reason, 'children');
+    assert.equal(await board.dependRemove('sum', 'children'), 'ready');
+    assert.equal(await board.dependAdd('sum', 'children', { onfailure: 'run' }), 'blocked');
+    await board.post(3, { id: 'sum', replace: true, after: [{ ids: ['part'] }, { children: true }] });
+    assert.deepEqual((await board.explain('sum'))?.reasons.map((one) => one.reason), ['dependencies', 'children']);
+    assert.equal((await board.get('sum'))?.pending, 1);
+  });
+});
+
 describe('reading', () => {
   test('reads', async () => {
     const board = server.board();

@@ -17,11 +17,49 @@ use crate::format::{job_link, jobs_address, name, number, size, span, state, whe
 use crate::names::{address, hex, own, shown};
 
 /// Everything but payload, result and steps, which may be large.
-const FIELDS: [&str; 40] = [
-    "id", "seq", "state", "queue", "name", "group", "priority", "cost", "attempt", "left", "token", "worker",
-    "session", "deadline", "progress", "stage", "kind", "message", "reason", "posted", "due", "claimed",
-    "ended", "modified", "intended", "version", "previous", "user", "unique", "parent", "share", "children",
-    "after", "tags", "tracked", "meta", "origin", "awaits", "costs", "spent",
+const FIELDS: [&str; 42] = [
+    "id",
+    "seq",
+    "state",
+    "queue",
+    "name",
+    "group",
+    "priority",
+    "cost",
+    "attempt",
+    "left",
+    "token",
+    "worker",
+    "session",
+    "deadline",
+    "progress",
+    "stage",
+    "kind",
+    "message",
+    "reason",
+    "posted",
+    "due",
+    "claimed",
+    "ended",
+    "modified",
+    "intended",
+    "version",
+    "previous",
+    "user",
+    "unique",
+    "parent",
+    "share",
+    "children",
+    "pending",
+    "unsuccessful",
+    "after",
+    "tags",
+    "tracked",
+    "meta",
+    "origin",
+    "awaits",
+    "costs",
+    "spent",
 ];
 
 const TIMES: [&str; 8] = ["deadline", "posted", "due", "claimed", "ended", "modified", "intended", "until"];
@@ -133,13 +171,20 @@ fn actions(board: &[u8], id: &[u8], state: &str, dead: bool) -> Markup {
     }
 }
 
-/// The signals that the job waits for, and a form for each missing one. Times here are absolute, so that
-/// a refresh changes nothing and keeps what the reader has typed.
+/// The signals that the job waits for, with a form for each missing one, and its children.
 fn awaits(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Markup {
     if !record.has("awaits") {
         return html! {};
     }
     let wait = record.record("awaits");
+    html! {
+        @if wait.has("signals") { (awaited_signals(cx, board, id, &wait)) }
+        @if wait.has("children") { (awaited_children(board, id, record, &wait.record("children"))) }
+    }
+}
+
+/// Times here are absolute, so that a refresh changes nothing and keeps what the reader has typed.
+fn awaited_signals(cx: &RequestContext, board: &[u8], id: &[u8], wait: &Record) -> Markup {
     let missing = wait.list("missing");
     let then = match wait.text("ontimeout").as_str() {
         "fail" => "it fails",
@@ -160,6 +205,32 @@ fn awaits(cx: &RequestContext, board: &[u8], id: &[u8], record: &Record) -> Mark
                     (name(&signal))
                     @if cx.may_write() { (signal_forms(board, id, &signal)) }
                 }
+            }
+        }
+    }
+}
+
+/// How many of its children have not ended, and what becomes of the job when one fails.
+fn awaited_children(board: &[u8], id: &[u8], record: &Record, wait: &Record) -> Markup {
+    let of_state = |state: &'static str| jobs_address(board, &[("parent", id), ("state", state.as_bytes())]);
+    let then = match wait.text("onfailure").as_str() {
+        "cancel" => "it is cancelled when one fails",
+        "fail" => "it fails when one fails",
+        "run" => "it runs when all have ended, also without success",
+        _ => "it waits on when one fails, until that is requeued or deleted",
+    };
+    html! {
+        h2 { "Waits for its children" }
+        p {
+            (number(record.int("pending"))) " of " (number(record.int("children"))) " have not ended"
+            @if wait.int("since") > 0 { ", since " (crate::format::at(wait.int("since"))) }
+            "; " (then) ". "
+            a href=(jobs_address(board, &[("parent", id)])) { "All children" }
+            @if record.int("unsuccessful") > 0 {
+                ", " (number(record.int("unsuccessful"))) " without success: "
+                a href=(of_state("failed")) { "failed" } ", "
+                a href=(of_state("cancelled")) { "cancelled" } ", "
+                a href=(of_state("trashed")) { "trashed" }
             }
         }
     }

@@ -74,7 +74,10 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
             }
             continue;
         }
-        let Some(begun) = begins(&event, &entry.text("worker")) else { continue };
+        let Some(mut begun) = begins(&event, &entry.text("worker")) else { continue };
+        if event == "awaiting" && is_of_children(&entry.text("text")) {
+            begun = Some(Doing::Waiting("children".to_owned()));
+        }
         // A signal may come before anything waits for it: then nothing else begins.
         let awaited = |row: &Row| matches!(&row.doing, Doing::Waiting(since) if since == "awaiting" || since == "signalled");
         if matches!(event.as_str(), "signalled" | "await-timeout")
@@ -103,6 +106,12 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
         found.pop();
     }
     found
+}
+
+/// Whether a wait is one for children: `3 children`.
+fn is_of_children(text: &str) -> bool {
+    let words = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    matches!(words, "children" | " children" | " child")
 }
 
 /// The children of a job, in the order of their posts.
@@ -222,6 +231,8 @@ fn waits(since: &str, goes_on: bool) -> &'static str {
     match (since, goes_on) {
         ("failed" | "timeout", _) => "Back-off and queue",
         ("awaiting", _) => "Waits for a signal",
+        ("children", true) => "Waits for its children",
+        ("children", false) => "Its children, and the queue",
         ("signalled", _) => "After a signal",
         ("await-timeout", _) => "After the time for signals",
         ("lapsed" | "abandoned" | "released" | "requeued" | "advanced", _) => "In the queue again",

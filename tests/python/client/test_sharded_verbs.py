@@ -126,6 +126,7 @@ PLAY = {
     "signal": lambda board: board.signal("s", "w0", "w1", "nobody", value=1),
     "signal_where": lambda board: board.signal_where("t", {"state": "ready"}).count,
     "await_signals": lambda board: board.await_signals("w", "w0", "s").signals["s"].value,
+    "await_children": lambda board: board.await_children("w", "w0", onfailure="run").children,
     "release": lambda board: board.release("w0", "nobody"),
     "abandon": lambda board: with_claim(board, "abandon"),
     "fail": lambda board: with_claim(board, "fail", "Kind", "message", noretry=True).state,

@@ -34,6 +34,11 @@ MORE = [
             ("UNIQUE", "k"): {"UNTIL": ("start",), "FOR": ("1",)},
         }.items()
     ),
+    Call("POST", ("payload", "AFTER", "CHILDREN"), {"ONFAILURE": ("hold",)}),
+    Call("MPOST", ("1", "payload", "AFTER", "CHILDREN"), {"ONFAILURE": ("hold",)}),
+    Call("FLOW", ("1", "NODE", "n", "payload", "AFTER", "CHILDREN"), {"ONFAILURE": ("hold",)}),
+    Call("CONSUME", ("w1", "j", "NEXT", "q", "AFTER", "CHILDREN"), {"ONFAILURE": ("hold",)}),
+    Call("MCONSUME", ("w1", "1", "j", "NEXT", "q", "AFTER", "CHILDREN"), {"ONFAILURE": ("hold",)}),
     *(
         Call(name, (*head, "AFTER", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()})
         for name, head in {
@@ -86,6 +91,9 @@ MORE = [
     Call("MCONSUME", ("w1", "1", "j"), {**ONWARD, "RESULTS": ("1", "r")}),
     Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**WAITS, "AWAIT": ("1", "s")}),
     Call("DEPEND REMOVE", ("j", "SIGNALS"), {}),
+    Call("DEPEND REMOVE", ("j", "CHILDREN"), {}),
+    Call("DEPEND ADD", ("j", "CHILDREN"), {"ONFAILURE": ("run",), "STRICT": ()}),
+    Call("AWAIT", ("w1", "j", "CHILDREN"), {"ONFAILURE": ("run",)}),
     *(
         Call(name, ("w1", "j", *more), {"CLAIM": ()})
         for name, more in {
@@ -249,7 +257,7 @@ def test_an_unknown_field_is_answered_with_those_there_are(board: Board) -> None
     with refused("ERR unknown field 'payloads': did you mean 'payload'?", board):
         board.call("LIST", "FIELDS", 1, "payloads")
     with refused_like(
-        "ERR unknown field 'bogus': it must be one of id, .+, signals, awaits, costs, spent", board
+        "ERR unknown field 'bogus': it must be one of id, .+, costs, spent, pending, unsuccessful", board
     ):
         board.call("CLAIM", "w", "FIELDS", 1, "bogus")
 

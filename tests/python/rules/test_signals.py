@@ -294,7 +294,7 @@ def test_names_and_values_are_bytes(server):
 
 BAD = {
     "a wait for nothing": ("AWAIT w1 j SIGNALS 0", "SIGNALS must be an integer from 1 to 64"),
-    "no SIGNALS": ("AWAIT w1 j STEP n TOKEN 1", "SIGNALS must name what to wait for"),
+    "no SIGNALS": ("AWAIT w1 j STEP n TOKEN 1", "SIGNALS or CHILDREN must name what to wait for"),
     "ANY of nothing": ("AWAIT w1 j ANY TOKEN 1", "ANY needs SIGNALS"),
     "65 signals": ("AWAIT w1 j SIGNALS 65 s", "SIGNALS must be an integer from 1 to 64"),
     "too few names": ("AWAIT w1 j SIGNALS 2 s", "SIGNALS names 2 but fewer follow"),

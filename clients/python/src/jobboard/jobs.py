@@ -63,6 +63,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(["previous", "reason", "user", "unique", "parent", "group"], replies.text),
     **dict.fromkeys(["seq", "priority", "attempt", "left", "token", "deadline", "posted", "due"], _int),
     **dict.fromkeys(["claimed", "ended", "modified", "version", "intended", "share", "children"], _int),
+    **dict.fromkeys(["pending", "unsuccessful"], _int),
     **dict.fromkeys(["cost"], _int),
     **dict.fromkeys(["tracked", "session"], _flag),
     **dict.fromkeys(["after", "tags"], _texts),
@@ -91,25 +92,36 @@ class Signal(NamedTuple):
     sender: str | None
 
 
+class AwaitsChildren(NamedTuple):
+    """Since when a job waits for its children, and what becomes of it when one of them fails."""
+
+    since: int
+    onfailure: str
+
+
 class Awaits(NamedTuple):
     """What a job waits for: the names of the signals, those that are missing, since when, whether one is
-    enough, until when, and what happens then.
+    enough, until when, and what happens then; and its children.
     """
 
     signals: list[str]
     missing: list[str]
-    since: int
+    since: int | None
     any: bool = False
     until: int | None = None
     ontimeout: str | None = None
+    children: AwaitsChildren | None = None
 
 
 def _awaits(value: Any) -> Awaits:
     found = {replies.text(name): one for name, one in replies.pairs(value)}
-    found.update({name: _texts(found[name]) for name in ("signals", "missing")})
+    found.update({name: _texts(found.get(name) or []) for name in ("signals", "missing")})
+    found.setdefault("since", None)
     found["any"] = bool(found.get("any"))
     if "ontimeout" in found:
         found["ontimeout"] = replies.text(found["ontimeout"])
+    if "children" in found:
+        found["children"] = AwaitsChildren(**replies.mapping()(found["children"]))
     return Awaits(**found)
 
 
@@ -154,6 +166,8 @@ class Job:
     parent: str | None
     share: int | None
     children: int | None
+    pending: int | None
+    unsuccessful: int | None
     group: str | None
     cost: int | None
     session: bool | None

@@ -106,14 +106,16 @@ export class Operating extends Working {
     return this.#sweep('JOB.UPDATE', where, [], ['SET', ...optionWords('JOB.UPDATE', changes, this.codec)], sweep);
   }
 
-  /** Adds jobs that a job waits for; the job's state. */
-  async dependAdd(id: string, others: readonly string[], options: DependAddOptions = {}): Promise<string> {
-    return text(await this.sendWith('JOB.DEPEND ADD', [id, String(others.length), ...others], options));
+  /** Adds jobs that a job waits for, or its children; the job's state. */
+  async dependAdd(id: string, others: readonly string[] | 'children', options: DependAddOptions = {}): Promise<string> {
+    const words = others === 'children' ? ['CHILDREN'] : [String(others.length), ...others];
+    return text(await this.sendWith('JOB.DEPEND ADD', [id, ...words], options));
   }
 
-  /** Removes some that it waits for. */
-  async dependRemove(id: string, others: readonly string[]): Promise<string> {
-    return text(await this.send('JOB.DEPEND REMOVE', [id, String(others.length), ...others]));
+  /** Removes some that it waits for, or all signals, or its children. */
+  async dependRemove(id: string, others: readonly string[] | 'signals' | 'children'): Promise<string> {
+    const words = typeof others === 'string' ? [others.toUpperCase()] : [String(others.length), ...others];
+    return text(await this.send('JOB.DEPEND REMOVE', [id, ...words]));
   }
 
   /** Removes all that it waits for. */

@@ -43,6 +43,14 @@ export interface SignalWait {
   readonly signals: Readonly<Record<string, Signal>> | undefined;
 }
 
+/** What a wait for children answers. */
+export interface ChildrenWait {
+  /** `claimed` when the worker keeps the job; else `blocked`, `cancelled` or `failed`. */
+  readonly state: string;
+  /** How many there are, have not ended, and ended without success; undefined when the job was given up. */
+  readonly children: { readonly total: number; readonly pending: number; readonly unsuccessful: number } | undefined;
+}
+
 /** What has become of a failed try. */
 export interface Failure {
   readonly state: string;
@@ -90,7 +98,7 @@ export class Working extends Posting {
    * Waits for signals: keeps the job when they have arrived, or the time is over; else gives it up until then, and
    * `signals` is undefined.
    */
-  async awaitSignals(worker: string, { id, token }: Held, signals: readonly string[], options: Omit<AwaitOptions, 'claim' | 'signals'> = {}): Promise<SignalWait> {
+  async awaitSignals(worker: string, { id, token }: Held, signals: readonly string[], options: Omit<AwaitOptions, 'claim' | 'signals' | 'onfailure'> = {}): Promise<SignalWait> {
     const found = mapping(await this.sendWith('JOB.AWAIT', [worker, id, ...counted('SIGNALS', signals)], { token, ...options }), {
       signals: (all) => all,
     }) as { state: string; timeout?: number; signals?: Reply };
@@ -101,6 +109,15 @@ export class Working extends Posting {
     };
     const names = Object.keys(mapping(found.signals));
     return { state: found.state, timeout: found.timeout === 1, signals: mapping(found.signals, Object.fromEntries(names.map((name) => [name, one]))) as Record<string, Signal> };
+  }
+
+  /** Waits for the job's children: keeps the job when all have ended, else gives it up until they have. */
+  async awaitChildren(worker: string, { id, token }: Held, { onfailure, payload }: Pick<AwaitOptions, 'onfailure' | 'payload'> = {}): Promise<ChildrenWait> {
+    // ONFAILURE belongs behind CHILDREN.
+    const words = [worker, id, 'CHILDREN', ...optionWords('JOB.AWAIT', { onfailure, token, payload }, this.codec)];
+    const found = mapping(await this.send('JOB.AWAIT', words)) as { state: string; children?: number; pending?: number; unsuccessful?: number };
+    const { state, children: total, pending = 0, unsuccessful = 0 } = found;
+    return { state, children: total === undefined ? undefined : { total, pending, unsuccessful } };
   }
 
   /** Keeps many claims alive, or all of a worker. */

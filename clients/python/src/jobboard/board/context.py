@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
 from ..arguments import MOST, check_whole, costs
 from ..durations import Duration, to_ms
 from ..jobs import Job, Signal
 from ..outcomes import GoHome, Lost, Stopped, Waits
-from .posting import Await, await_words
+from .posting import Await, await_words, children_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,6 +37,16 @@ class WaitOptions(TypedDict, total=False):
     within: Duration | None
     ontimeout: Literal["run", "fail", "cancel"] | None
     step: str | None
+
+
+class Children(NamedTuple):
+    """The children of a job: how many there are, how many have not ended, and how many failed, were cancelled
+    or were trashed. `pending` is 0 unless an operator has let the job run without them.
+    """
+
+    total: int
+    pending: int
+    unsuccessful: int
 
 
 class Reports(Protocol):
@@ -216,6 +226,24 @@ class Context:
         found = self._waited(await asyncio.to_thread(self._reports.wait, self, words))
         return _one(signals, found)
 
+    def wait_for_children(self, onfailure: Literal["hold", "cancel", "fail", "run"] = "hold") -> Children:
+        """Waits until all children of the job have ended: those that this handler has posted with
+        `parent=context.id`, and those that anybody has added meanwhile.
+
+        When they have, this says how many there are, and how many failed, were cancelled or were trashed.
+        Otherwise the worker gives the job up, as in `wait_for`, and the handler is called again when they
+        have: post the children in a `step`. `onfailure` says what becomes of the job when one of them fails:
+        `hold` waits until somebody requeues or deletes it, `cancel` and `fail` end the job, `run` goes on.
+        """
+        return self._counted(self._reports.wait(self, self._ask_for_children(onfailure)))
+
+    async def await_for_children(
+        self, onfailure: Literal["hold", "cancel", "fail", "run"] = "hold"
+    ) -> Children:
+        """The same in an `async` handler."""
+        words = self._ask_for_children(onfailure)
+        return self._counted(await asyncio.to_thread(self._reports.wait, self, words))
+
     def iterate(self, name: str, items: Iterable[T], *, every: int = 1) -> Iterator[T]:
         """The items, one after the other, going on where the last run was: what was done is passed over.
 
@@ -293,6 +321,16 @@ class Context:
         gate = Await(names, options.get("any", False), options.get("within"), options.get("ontimeout"))
         step = options.get("step")
         return [*await_words("SIGNALS", gate), *([] if step is None else ["STEP", step])]
+
+    def _ask_for_children(self, onfailure: str) -> list[Any]:
+        self.check()
+        return children_words("AFTER", onfailure)[1:]
+
+    def _counted(self, reply: dict[bytes, Any]) -> Children:
+        if b"children" not in reply:
+            raise self._stop if self._stop is not None else Waits("the job waits for its children")
+        self.check()
+        return Children(reply[b"children"], reply[b"pending"], reply[b"unsuccessful"])
 
     def _waited(self, reply: dict[bytes, Any]) -> dict[str, Signal]:
         """The signals, none after a timeout. Leaves the handler when the job was given up."""

@@ -211,20 +211,27 @@ class Operating(Family):
         *others: Name,
         onfailure: Literal["hold", "cancel", "fail", "run"] | None = None,
         strict: bool = False,
+        children: bool = False,
     ) -> Request[str]:
-        """Lets a job that was never claimed wait for others as well; returns its state."""
-        words = [len(others), *others, *([] if onfailure is None else ["ONFAILURE", onfailure])]
+        """Lets a job that was never claimed wait for others as well, or its children; returns its state."""
+        _check_one_kind(others, children=children)
+        words = ["CHILDREN"] if children else [len(others), *others]
+        words += [] if onfailure is None else ["ONFAILURE", onfailure]
         words += ["STRICT"] if strict else []
         return Request(["JOB.DEPEND", "ADD", self.key, id, *words], replies.text)
 
     @command(by_id)
-    def depend_remove(self, id: Name, *others: Name) -> Request[str]:
-        """Lets a job wait no longer for these; returns its state."""
-        return Request(["JOB.DEPEND", "REMOVE", self.key, id, len(others), *others], replies.text)
+    def depend_remove(
+        self, id: Name, *others: Name, signals: bool = False, children: bool = False
+    ) -> Request[str]:
+        """Lets a job wait no longer for these, for signals, or for its children; returns its state."""
+        _check_one_kind(others, signals=signals, children=children)
+        words = ["SIGNALS"] if signals else ["CHILDREN"] if children else [len(others), *others]
+        return Request(["JOB.DEPEND", "REMOVE", self.key, id, *words], replies.text)
 
     @command(by_id)
     def depend_clear(self, id: Name) -> Request[str]:
-        """Lets a job wait for no other; returns its state."""
+        """Lets a job wait for no other, no signal and no child; returns its state."""
         return Request(["JOB.DEPEND", "CLEAR", self.key, id], replies.text)
 
     def _changes(self, changes: Mapping[str, Any]) -> list[Any]:
@@ -273,3 +280,10 @@ def _again(fresh: bool, origin: bool) -> list[str]:
 
 def _returned(records: bool, fields: Sequence[str] | None) -> list[Any]:
     return ["RETURN", *fields_words(fields)] if records or fields is not None else []
+
+
+def _check_one_kind(others: Sequence[Name], **kinds: bool) -> None:
+    """One command is about ids, or about one other thing."""
+    named = [*(["ids"] if others else []), *(kind for kind, given in kinds.items() if given)]
+    if len(named) > 1:
+        raise ValueError(f"{' and '.join(named)} exclude each other: call it for each")

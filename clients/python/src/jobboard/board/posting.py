@@ -76,7 +76,9 @@ class Await(NamedTuple):
 
 
 class SharedOptions(TypedDict, total=False):
-    """Options of jobs and of tasks; their meaning and defaults are those of JOB.POST in commands.md."""
+    """Options of jobs and of tasks; their meaning and defaults are those of JOB.POST in commands.md.
+    `after_children` waits for the job's children, and says what becomes of it when one fails; True is `hold`.
+    """
 
     queue: Name | None
     group: Name | None
@@ -97,6 +99,7 @@ class SharedOptions(TypedDict, total=False):
     meta: Mapping[str, Any] | None
     tags: Sequence[Name] | None
     after: Sequence[Name] | Sequence[After] | None
+    after_children: OnFailure | bool | None
     strict: bool | None
     await_: Name | Sequence[Name] | Await | None
     parent: Name | None
@@ -177,6 +180,15 @@ def _after(word: str, value: Sequence[Any]) -> list[Any]:
     return [part for one in value for part in [*names(word, one.ids), "ONFAILURE", one.onfailure]]
 
 
+def children_words(word: str, value: Any) -> list[Any]:
+    """That a job waits for its children; always with what becomes of it when one fails."""
+    if value is False:
+        return []
+    onfailure = "hold" if value is True else value
+    check_choice(onfailure, "after_children", ON_FAILURE)
+    return [word, "CHILDREN", "ONFAILURE", onfailure]
+
+
 def await_words(word: str, value: Any) -> list[Any]:
     """A gate: the names of signals, alone or as an `Await`."""
     gate = value if isinstance(value, Await) else Await(value)
@@ -207,6 +219,7 @@ OPTIONS: dict[str, tuple[str, Encoder]] = {
     "tags": ("TAGS", names),
     "backoff": ("BACKOFF", _backoff),
     "after": ("AFTER", _after),
+    "after_children": ("AFTER", children_words),
     "await_": ("AWAIT", await_words),
 }
 

@@ -35,7 +35,7 @@ from ..errors import Refused
 from ..jobs import Job, Signal
 from .family import Family
 from .merging import joined
-from .posting import ON_FAILURE, OPTIONS, Await, await_words
+from .posting import ON_FAILURE, OPTIONS, Await, await_words, children_words
 from .sending import Call, Request, Steps, command
 from .sharding import INSTANT, TURN, by_id, by_ids, each, in_turns
 
@@ -75,8 +75,10 @@ class Stored(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """The answer to a wait for signals. `state` is `claimed` while the worker keeps its job: then `signals`
-    has what it waited for, or `timeout` says that its time was over.
+    """The answer to a wait for signals, children, or both. `state` is `claimed` while the worker keeps its
+    job: then `signals` has what it waited for, or `timeout` says that its time was over. After a wait for
+    children `children`, `pending` and `unsuccessful` say how many there are, have not ended, ended without
+    success.
     """
 
     state: str
@@ -84,6 +86,9 @@ class Waited(NamedTuple):
     signals: dict[str, Signal] = {}
     deadline: int | None = None
     cancel: bool = False
+    children: int | None = None
+    pending: int | None = None
+    unsuccessful: int | None = None
 
 
 class HeldBeat(NamedTuple):
@@ -136,6 +141,7 @@ class ConsumeOptions(TypedDict, total=False):
     priority: int | None
     after: Sequence[Name] | None
     onfailure: Literal["hold", "cancel", "fail", "run"] | None
+    after_children: Literal["hold", "cancel", "fail", "run"] | bool | None
     strict: bool | None
     output: Chunk | None
     cost: int | None
@@ -196,7 +202,9 @@ def waited(codec: Codec) -> Callable[[Any], Waited]:
         if b"signals" not in found:
             return Waited(state)
         signals = Job({}, codec)._signals(found[b"signals"])
-        return Waited(state, bool(found[b"timeout"]), signals, found[b"deadline"], bool(found[b"cancel"]))
+        sums = [found.get(name) for name in (b"children", b"pending", b"unsuccessful")]
+        timeout, cancel = bool(found[b"timeout"]), bool(found[b"cancel"])
+        return Waited(state, timeout, signals, found[b"deadline"], cancel, *sums)
 
     return parse
 
@@ -354,11 +362,14 @@ class Working(Family):
         within: Duration | None = None,
         ontimeout: Literal["run", "fail", "cancel"] | None = None,
         step: Name | None = None,
+        children: Literal["hold", "cancel", "fail", "run"] | bool | None = None,
         payload: Any = None,
         cost: int | None = None,
         costs: Costs | None = None,
     ) -> Request[Waited]:
-        """Waits for signals: keeps the job when they have arrived, else gives it up until they do."""
+        """Waits for signals: keeps the job when they have arrived, else gives it up until they do. With
+        `children` it waits for the job's children as well, and says what becomes of it when one fails.
+        """
         words: list[Any] = [
             worker,
             id,
@@ -366,6 +377,24 @@ class Working(Family):
             *_token(token),
         ]
         words += [] if step is None else ["STEP", step]
+        words += [] if children is None else children_words("AFTER", children)[1:]
+        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        return self._request("JOB.AWAIT", words, waited(self.codec))
+
+    @command(by_id)
+    def await_children(
+        self,
+        worker: Name,
+        id: Name,
+        token: int | None = None,
+        *,
+        onfailure: Literal["hold", "cancel", "fail", "run"] = "hold",
+        payload: Any = None,
+    ) -> Request[Waited]:
+        """Waits for the job's children: keeps the job when all have ended, else gives it up until they have.
+        `onfailure` says what becomes of it when one fails.
+        """
+        words = [worker, id, *children_words("AFTER", onfailure)[1:], *_token(token)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         words += _spend(cost, costs)
         return self._request("JOB.AWAIT", words, waited(self.codec))
@@ -398,7 +427,9 @@ class Working(Family):
         for name in ("result", "payload"):
             if options.get(name) is not None:
                 options[name] = self._payload(options[name])
+        children = options.pop("after_children", None)
         words = [worker, id, *_token(token), *encode_options(CONSUME, options)]
+        words += [] if children is None else children_words("AFTER", children)
         return self._request("JOB.CONSUME", words, replies.text)
 
     @command(by_ids("tokens", "results"))

@@ -203,11 +203,14 @@ class Copy:
         """Parents first, without what they wait for; then that, since a parent may wait for its children."""
         states = [*LIVE, *(["claimed"] if self.running else [])]
         waiting: list[tuple[str, list[str]]] = []
+        parents: list[tuple[str, Any]] = []
         later: dict[str, list[Job]] = {}
         slice: list[Job] = []
         for job in self._jobs(states):
             if job.after:
                 waiting.append((job.id, job.after))
+            if job.awaits is not None and job.awaits.children is not None:
+                parents.append((job.id, job.awaits.children.onfailure))
             if job.parent is not None:
                 later.setdefault(job.parent, []).append(job)
                 continue
@@ -225,6 +228,11 @@ class Copy:
                 self._post(next_ones[start : start + SLICE])
         for id, after in waiting:
             self._wait(id, after)
+        for id, onfailure in parents:
+            try:
+                self.target.depend_add(id, children=True, onfailure=onfailure)
+            except redis.ResponseError as error:
+                self.done.refused[id] = f"it does not wait for its children: {error}"
 
     def _post(self, jobs: list[Job]) -> None:
         if not jobs:

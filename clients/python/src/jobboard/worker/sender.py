@@ -109,7 +109,7 @@ class Sender(threading.Thread):
         return step.value
 
     def wait(self, run: Run, words: list[Any]) -> dict[bytes, Any]:
-        """Asks whether the signals are there, or gives the job up until they are."""
+        """Asks whether all that the run waits for is there, or gives the job up until it is."""
         asking = Awaiting(run, words)
         self._ask(asking)
         return asking.found

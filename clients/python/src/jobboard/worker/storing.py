@@ -47,7 +47,9 @@ class Writing:
 
 
 class Awaiting(Storing):
-    """What a handler waits for while the server says whether its signals are there: `found`, or `error`."""
+    """What a handler waits for while the server says whether all that it asks for is there: `found`, or
+    `error`.
+    """
 
     def __init__(self, run: Run, wait: list[Any]) -> None:
         super().__init__(run, "a wait", b"", False)
